@@ -1,0 +1,44 @@
+# mm2slo: every target sets up what it needs (virtual environment, packages, Java).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long check fmt bench java prometheus setup clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown live in this terminal
+	@$(BIN)/mm2slo demo || [ $$? -eq 130 ]  # Ctrl-C is how a demo ends
+
+test: setup java prometheus ## Run the default test suite (unit, spec, integration on real Kafka)
+	@$(BIN)/pytest -m "not long and not benchmark"
+
+test-long: setup java prometheus ## Run the long suite (Kafka Connect, Kafka 3.9, long faults)
+	@$(BIN)/pytest -m "long"
+
+check: setup ## Lint, types, import contracts, generated files
+	@deploy/scripts/check
+
+fmt: setup ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix-only --quiet .
+
+bench: setup java ## Run the benchmarks and print their figures (docs/performance.md)
+	@deploy/scripts/bench
+
+setup: $(READY) ## Create the virtual environment and install the locked packages
+
+$(READY): pyproject.toml requirements-dev.lock
+	@deploy/scripts/setup $(PYTHON) $(VENV)
+	@touch $(READY)
+
+java: ## Find Java 17 or newer, or install Debian's openjdk-17-jre-headless
+	@deploy/scripts/java
+
+prometheus: ## Find prometheus and promtool, or install Debian's package
+	@deploy/scripts/prometheus
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

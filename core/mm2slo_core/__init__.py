@@ -1,0 +1,1 @@
+"""The vocabulary of mm2slo: frozen values and pure functions, no I/O."""

@@ -1,0 +1,273 @@
+"""Every metric the project publishes, declared once.
+
+A constant is the metric's name in capitals without the prefix `mm2_`, as in
+`from mm2slo_core.catalogue import REPLICATION_LAG_RECORDS`.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING
+
+from mm2slo_core.catalogue import (
+    canary,
+    connect,
+    drift,
+    exporter,
+    failover,
+    flow,
+    heartbeats,
+    lag,
+    positions,
+    process,
+    retention,
+    sli,
+)
+from mm2slo_core.catalogue.canary import (
+    CANARY_DUPLICATES_TOTAL,
+    CANARY_EXPIRED_TOTAL,
+    CANARY_LAST_ARRIVAL_TIMESTAMP_SECONDS,
+    CANARY_LATE_TOTAL,
+    CANARY_LATENCY_SECONDS,
+    CANARY_LOST_TOTAL,
+    CANARY_MOVED_TOTAL,
+    CANARY_PENDING,
+    CANARY_RECEIVED_TOTAL,
+    CANARY_REORDERED_TOTAL,
+    CANARY_SENT_TOTAL,
+    CANARY_UNKNOWN_TOTAL,
+)
+from mm2slo_core.catalogue.connect import (
+    CONNECTOR_STATE,
+    TASK_STATE,
+)
+from mm2slo_core.catalogue.drift import (
+    ASSIGNED_MISSING_PARTITIONS,
+    PARTITION_DRIFT,
+    SOURCE_TRUNCATIONS_TOTAL,
+    TOPIC_CONFIG_DRIFT,
+    TOPIC_MISSING,
+    TOPIC_RECREATIONS_TOTAL,
+    UNASSIGNED_PARTITIONS,
+)
+from mm2slo_core.catalogue.exporter import (
+    EXPORTER_BUILD_INFO,
+    EXPORTER_COLLECT_DURATION_SECONDS,
+    EXPORTER_COLLECT_ERRORS_TOTAL,
+    EXPORTER_CONFIG_RELOADS_TOTAL,
+    EXPORTER_CYCLE_DURATION_SECONDS,
+    EXPORTER_FLOW_READY,
+    EXPORTER_GRANULARITY,
+    EXPORTER_KAFKA_REQUESTS_TOTAL,
+    EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
+    EXPORTER_MALFORMED_RECORDS_TOTAL,
+    EXPORTER_RENDER_DURATION_SECONDS,
+    EXPORTER_SERIES,
+    EXPORTER_TIMELINE_BYTES_TOTAL,
+    EXPORTER_TIMELINE_RECORDS_TOTAL,
+    EXPORTER_TIMELINE_WRITER,
+)
+from mm2slo_core.catalogue.failover import (
+    CHECKPOINT_AGE_SECONDS,
+    CHECKPOINT_LAG_RECORDS,
+    CHECKPOINT_LAST_TIMESTAMP_SECONDS,
+    FAILOVER_BLOCKED,
+    FAILOVER_READY,
+    FAILOVER_REDELIVERY_RECORDS,
+    OFFSET_SYNC_AGE_SECONDS,
+    OFFSET_SYNC_GAP_RECORDS,
+    OFFSET_SYNC_LAST_TIMESTAMP_SECONDS,
+)
+from mm2slo_core.catalogue.flow import (
+    CATCHUP_ETA_SECONDS,
+    FLOW_INFO,
+    FLOW_LAG_RECORDS,
+    FLOW_LAG_SECONDS,
+    FLOW_STATE,
+    LAG_SECONDS_ORIGIN_PARTITIONS,
+    REPLICATED_PARTITIONS,
+    TOPIC_INFO,
+)
+from mm2slo_core.catalogue.heartbeats import (
+    HEARTBEAT_AGE_SECONDS,
+    HEARTBEAT_LAST_TIMESTAMP_SECONDS,
+    HEARTBEAT_LATENCY_SECONDS,
+    HEARTBEATS_MISSING_TOTAL,
+    HEARTBEATS_PRESENT,
+    HEARTBEATS_RECEIVED_TOTAL,
+)
+from mm2slo_core.catalogue.lag import (
+    OPEN_TRANSACTION_RECORDS,
+    PARTITION_STALLED,
+    REPLICATION_LAG_RECORDS,
+    REPLICATION_LAG_SECONDS,
+    REPLICATION_PROGRESS_TIMESTAMP_SECONDS,
+    STALLED_PARTITIONS,
+)
+from mm2slo_core.catalogue.model import (
+    FLOW_LABELS,
+    Component,
+    Granularity,
+    Metric,
+    MetricType,
+    Rollup,
+)
+from mm2slo_core.catalogue.positions import (
+    POSITION_QUALITY,
+    REPLICATED_RECORDS_TOTAL,
+    REPLICATED_SOURCE_OFFSET,
+    SOURCE_END_OFFSET,
+    SOURCE_RECORDS_TOTAL,
+    SOURCE_START_OFFSET,
+    TARGET_END_OFFSET,
+    TARGET_START_OFFSET,
+)
+from mm2slo_core.catalogue.process import (
+    PROCESS_CPU_SECONDS_TOTAL,
+    PROCESS_RESIDENT_MEMORY_BYTES,
+    PROCESS_START_TIME_SECONDS,
+)
+from mm2slo_core.catalogue.retention import (
+    RETENTION_HEADROOM_RECORDS,
+    RETENTION_HEADROOM_SECONDS,
+    RETENTION_LOST_RECORDS_TOTAL,
+)
+from mm2slo_core.catalogue.sli import (
+    SLI_EVENTS_TOTAL,
+    SLI_GOOD_EVENTS_TOTAL,
+    SLI_UNKNOWN_EVENTS_TOTAL,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "ALL",
+    "ASSIGNED_MISSING_PARTITIONS",
+    "BY_NAME",
+    "CANARY_DUPLICATES_TOTAL",
+    "CANARY_EXPIRED_TOTAL",
+    "CANARY_LAST_ARRIVAL_TIMESTAMP_SECONDS",
+    "CANARY_LATENCY_SECONDS",
+    "CANARY_LATE_TOTAL",
+    "CANARY_LOST_TOTAL",
+    "CANARY_MOVED_TOTAL",
+    "CANARY_PENDING",
+    "CANARY_RECEIVED_TOTAL",
+    "CANARY_REORDERED_TOTAL",
+    "CANARY_SENT_TOTAL",
+    "CANARY_UNKNOWN_TOTAL",
+    "CATCHUP_ETA_SECONDS",
+    "CHECKPOINT_AGE_SECONDS",
+    "CHECKPOINT_LAG_RECORDS",
+    "CHECKPOINT_LAST_TIMESTAMP_SECONDS",
+    "CONNECTOR_STATE",
+    "EXPORTER_BUILD_INFO",
+    "EXPORTER_COLLECT_DURATION_SECONDS",
+    "EXPORTER_COLLECT_ERRORS_TOTAL",
+    "EXPORTER_CONFIG_RELOADS_TOTAL",
+    "EXPORTER_CYCLE_DURATION_SECONDS",
+    "EXPORTER_FLOW_READY",
+    "EXPORTER_GRANULARITY",
+    "EXPORTER_KAFKA_REQUESTS_TOTAL",
+    "EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS",
+    "EXPORTER_MALFORMED_RECORDS_TOTAL",
+    "EXPORTER_RENDER_DURATION_SECONDS",
+    "EXPORTER_SERIES",
+    "EXPORTER_TIMELINE_BYTES_TOTAL",
+    "EXPORTER_TIMELINE_RECORDS_TOTAL",
+    "EXPORTER_TIMELINE_WRITER",
+    "FAILOVER_BLOCKED",
+    "FAILOVER_READY",
+    "FAILOVER_REDELIVERY_RECORDS",
+    "FLOW_INFO",
+    "FLOW_LABELS",
+    "FLOW_LAG_RECORDS",
+    "FLOW_LAG_SECONDS",
+    "FLOW_STATE",
+    "GROUPS",
+    "HEARTBEATS_MISSING_TOTAL",
+    "HEARTBEATS_PRESENT",
+    "HEARTBEATS_RECEIVED_TOTAL",
+    "HEARTBEAT_AGE_SECONDS",
+    "HEARTBEAT_LAST_TIMESTAMP_SECONDS",
+    "HEARTBEAT_LATENCY_SECONDS",
+    "LAG_SECONDS_ORIGIN_PARTITIONS",
+    "OFFSET_SYNC_AGE_SECONDS",
+    "OFFSET_SYNC_GAP_RECORDS",
+    "OFFSET_SYNC_LAST_TIMESTAMP_SECONDS",
+    "OPEN_TRANSACTION_RECORDS",
+    "PARTITION_DRIFT",
+    "PARTITION_STALLED",
+    "POSITION_QUALITY",
+    "PROCESS_CPU_SECONDS_TOTAL",
+    "PROCESS_RESIDENT_MEMORY_BYTES",
+    "PROCESS_START_TIME_SECONDS",
+    "REPLICATED_PARTITIONS",
+    "REPLICATED_RECORDS_TOTAL",
+    "REPLICATED_SOURCE_OFFSET",
+    "REPLICATION_LAG_RECORDS",
+    "REPLICATION_LAG_SECONDS",
+    "REPLICATION_PROGRESS_TIMESTAMP_SECONDS",
+    "RETENTION_HEADROOM_RECORDS",
+    "RETENTION_HEADROOM_SECONDS",
+    "RETENTION_LOST_RECORDS_TOTAL",
+    "SLI_EVENTS_TOTAL",
+    "SLI_GOOD_EVENTS_TOTAL",
+    "SLI_UNKNOWN_EVENTS_TOTAL",
+    "SOURCE_END_OFFSET",
+    "SOURCE_RECORDS_TOTAL",
+    "SOURCE_START_OFFSET",
+    "SOURCE_TRUNCATIONS_TOTAL",
+    "STALLED_PARTITIONS",
+    "TARGET_END_OFFSET",
+    "TARGET_START_OFFSET",
+    "TASK_STATE",
+    "TOPIC_CONFIG_DRIFT",
+    "TOPIC_INFO",
+    "TOPIC_MISSING",
+    "TOPIC_RECREATIONS_TOTAL",
+    "UNASSIGNED_PARTITIONS",
+    "Component",
+    "Granularity",
+    "Metric",
+    "MetricType",
+    "Rollup",
+    "metric_named",
+]
+
+
+def _declared_in(module: ModuleType) -> tuple[Metric, ...]:
+    return tuple(value for value in vars(module).values() if isinstance(value, Metric))
+
+
+GROUPS: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
+    {
+        "Flows": _declared_in(flow),
+        "Heartbeats": _declared_in(heartbeats),
+        "Canary": _declared_in(canary),
+        "Positions": _declared_in(positions),
+        "Lag": _declared_in(lag),
+        "Retention": _declared_in(retention),
+        "Drift": _declared_in(drift),
+        "Failover": _declared_in(failover),
+        "Connectors and tasks": _declared_in(connect),
+        "Service-level indicators": _declared_in(sli),
+        "Exporter": _declared_in(exporter),
+        "Process": _declared_in(process),
+    }
+)
+"""The metrics by subject, in the order of the documentation."""
+
+ALL: tuple[Metric, ...] = tuple(metric for group in GROUPS.values() for metric in group)
+"""Every metric, in the order of the exposition."""
+
+BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in ALL})
+
+
+def metric_named(name: str) -> Metric:
+    """The metric called *name*; KeyError that says so when the catalogue has none."""
+    try:
+        return BY_NAME[name]
+    except KeyError:
+        raise KeyError(f"{name!r} is not in the catalogue of metrics") from None

@@ -1,0 +1,46 @@
+"""Metrics of lag, progress and stall by topic and partition."""
+
+from mm2slo_core.catalogue._declare import PARTITION, TOPIC, gauge
+from mm2slo_core.catalogue.model import Granularity, Rollup
+
+REPLICATION_LAG_RECORDS = gauge(
+    "mm2_replication_lag_records",
+    "Source records not yet replicated; keeps growing when the flow stops.",
+    PARTITION,
+    unit="records",
+    coarsest=Granularity.TOPIC,
+)
+REPLICATION_LAG_SECONDS = gauge(
+    "mm2_replication_lag_seconds",
+    "Age of the oldest source record not yet replicated; 0 when none waits.",
+    PARTITION,
+    unit="seconds",
+    coarsest=Granularity.TOPIC,
+    rollup=Rollup.MAX,
+)
+REPLICATION_PROGRESS_TIMESTAMP_SECONDS = gauge(
+    "mm2_replication_progress_timestamp_seconds",
+    "Time at which the replicated position last advanced.",
+    PARTITION,
+    unit="seconds",
+    coarsest=Granularity.TOPIC,
+    rollup=Rollup.MAX,
+)
+OPEN_TRANSACTION_RECORDS = gauge(
+    "mm2_open_transaction_records",
+    "Source records between the last stable offset and the high watermark.",
+    PARTITION,
+    unit="records",
+    coarsest=Granularity.TOPIC,
+)
+STALLED_PARTITIONS = gauge(
+    "mm2_stalled_partitions",
+    "Partitions with records waiting whose replicated position does not advance.",
+    TOPIC,
+)
+PARTITION_STALLED = gauge(
+    "mm2_partition_stalled",
+    "1 when records wait in the partition and its replicated position does not advance, else 0.",
+    PARTITION,
+    coarsest=Granularity.PARTITION,
+)

@@ -1,0 +1,62 @@
+"""mm2slo.yaml: its shape, its checks, and one report of everything that is wrong with it.
+
+`load_config` turns the text into a frozen `Config` or raises `ConfigProblems`. This package
+opens no file and reads no environment: `Resolvers` are handed in.
+"""
+
+from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
+from mm2slo_core.config.cluster import ClusterConfig
+from mm2slo_core.config.exporter import (
+    ExporterConfig,
+    Granularity,
+    Listen,
+    LogConfig,
+    LogFormat,
+    LogLevel,
+    TimelineConfig,
+)
+from mm2slo_core.config.flow import (
+    ConnectConfig,
+    Engine,
+    FlowConfig,
+    FreshnessClass,
+    Isolation,
+    PolicyConfig,
+    PolicyKind,
+    ReadinessConfig,
+)
+from mm2slo_core.config.loading import load_config
+from mm2slo_core.config.model import Config
+from mm2slo_core.config.notices import notices, unavailable
+from mm2slo_core.config.problems import ConfigProblems, Problem
+from mm2slo_core.config.references import NO_RESOLVERS, Resolvers, UnresolvedError
+
+__all__ = [
+    "NO_RESOLVERS",
+    "CanaryCarrier",
+    "CanaryConfig",
+    "ClusterConfig",
+    "Config",
+    "ConfigProblems",
+    "ConnectConfig",
+    "Engine",
+    "ExporterConfig",
+    "FlowConfig",
+    "FreshnessClass",
+    "Granularity",
+    "Isolation",
+    "Listen",
+    "LogConfig",
+    "LogFormat",
+    "LogLevel",
+    "PolicyConfig",
+    "PolicyKind",
+    "Problem",
+    "ReadinessConfig",
+    "Resolvers",
+    "TimelineConfig",
+    "UnresolvedError",
+    "load_config",
+    "notices",
+    "unavailable",
+]

@@ -1,0 +1,66 @@
+"""Durations as people write them: `500ms`, `5s`, `10m`, `1h`, `35d`, or a number of seconds."""
+
+import math
+import re
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator
+
+from mm2slo_core.config.refusal import Refusal
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_PATTERN: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h|d)?", re.ASCII)
+_EXPECTED: Final = "a duration such as 500ms, 5s, 10m, 1h or 35d, or a number of seconds"
+
+
+def parse_duration(value: object) -> float:
+    """*value* in seconds. Raises Refusal (a ValueError) when it is not a duration."""
+    if isinstance(value, str) and (match := _PATTERN.fullmatch(value.strip())):
+        return round(float(match["number"]) * _UNITS[match["unit"] or "s"], 6)
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        if value < 0:
+            raise Refusal("is below zero", expected=_EXPECTED)
+        return float(value)
+    raise Refusal("is not a duration", expected=_EXPECTED, next_step="write for example 5s")
+
+
+def duration_label(seconds: float) -> str:
+    """*seconds* as it stands in labels, always in seconds: `60s`, `0.5s`."""
+    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+def format_duration(seconds: float) -> str:
+    """*seconds* in the largest unit that divides it: `60` is `1m`, `0.5` is `500ms`."""
+    for unit in ("d", "h", "m"):
+        count = seconds / _UNITS[unit]
+        if count >= 1 and count.is_integer():
+            return f"{int(count)}{unit}"
+    if 0 < seconds < 1 and (seconds * 1000).is_integer():
+        return f"{int(seconds * 1000)}ms"
+    return duration_label(seconds)
+
+
+class DurationBound:
+    """Validates a duration of at least *at_least* seconds; carries the bound for the docs."""
+
+    __slots__ = ("at_least",)
+
+    def __init__(self, at_least: float) -> None:
+        self.at_least = at_least
+
+    def __call__(self, value: object) -> float:
+        """Seconds, or Refusal."""
+        seconds = parse_duration(value)
+        if seconds < self.at_least:
+            raise Refusal(
+                "is too short",
+                expected=f"a duration of at least {format_duration(self.at_least)}",
+            )
+        return seconds
+
+
+# Positive: an interval of zero would be a busy loop, a deadline of zero would lose everything.
+Duration = Annotated[float, BeforeValidator(DurationBound(0.001))]
+# For work that is done again and again on a cluster.
+Interval = Annotated[float, BeforeValidator(DurationBound(0.1))]
+SlowInterval = Annotated[float, BeforeValidator(DurationBound(1.0))]

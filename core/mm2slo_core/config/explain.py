@@ -1,0 +1,106 @@
+"""Pydantic's errors as problems: our words, the path in the file, and no secret."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_core.config.problems import Path, Problem, render_path
+from mm2slo_core.config.refusal import Refusal
+from mm2slo_core.config.schema import is_secret, keys_at
+from mm2slo_core.config.tree import NOT_WRITTEN, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic_core import ErrorDetails
+
+    from mm2slo_core.config.document import Document
+
+_LONGEST_VALUE: Final = 80
+_EXPECTED: Final = {
+    "string_type": "text; quote it when it looks like something else",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "model_type": "a mapping with keys",
+    "model_attributes_type": "a mapping with keys",
+    "dict_type": "a mapping with keys",
+    "mapping_type": "a mapping with keys",
+    "tuple_type": "a list",
+    "string_too_short": "text that is not empty",
+}
+_LISTS: Final = "docs/configuration.md lists every key"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The one of *known* that *word* was most likely meant to be."""
+    candidates = list(known)
+    # Short aliases are too short for a ratio: `ue` and `EU` are `eu` by their letters.
+    for candidate in candidates:
+        if sorted(candidate.casefold()) == sorted(word.casefold()):
+            return candidate
+    return next(iter(difflib.get_close_matches(word, candidates, n=1)), None)
+
+
+def show(value: object) -> str:
+    """A value as it stands in a report: short, and without its content when it is a container."""
+    if value is None or value is NOT_WRITTEN:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."
+
+
+def explain(error: ErrorDetails, path: Path, document: Document) -> Problem:
+    """One of pydantic's errors, at *path* of the file *document*."""
+    kind = error["type"]
+    # A mapping's key that is refused has "[key]" as its last part, which is no path in the file.
+    path = path[:-1] if path[-1:] == ("[key]",) else path
+    next_step: str | None
+    if kind == "extra_forbidden":
+        what, expected, next_step = _unknown_key(path)
+    elif kind == "missing":
+        what, expected, next_step = "is missing", "a value for this key", _LISTS
+    else:
+        reason, expected, next_step = _reason(error)
+        what = f"{_subject(error, path, document)} {reason}"
+    return Problem(render_path(path), what, expected, next_step, document.line_of(path))
+
+
+def _subject(error: ErrorDetails, path: Path, document: Document) -> str:
+    if error["loc"][-1:] == ("[key]",):
+        return show(path[-1])
+    value = value_at(document.value, path)
+    # Text where a section belongs may be a password in the wrong place.
+    if is_secret(path) or (keys_at(path) and isinstance(value, str)):
+        return "the value" if isinstance(value, str) else "the secret"
+    return show(value)
+
+
+def _unknown_key(path: Path) -> tuple[str, str, str]:
+    known = keys_at(path[:-1])
+    close = nearest(str(path[-1]), known)
+    expected = f"one of {', '.join(known)}" if known else "no key here"
+    if close is not None:
+        return "unknown key", expected, f"did you mean {close!r}?"
+    return "unknown key", expected, f"remove it; {_LISTS}"
+
+
+def _reason(error: ErrorDetails) -> tuple[str, str, str | None]:
+    context: Mapping[str, Any] = error.get("ctx", {})
+    raised = context.get("error")
+    if isinstance(raised, Refusal):
+        return raised.what, raised.expected, raised.next_step
+    kind = error["type"]
+    if kind in {"enum", "literal_error"}:
+        return "is not one of the choices", str(context["expected"]), None
+    if kind == "greater_than_equal":
+        return "is too small", f"at least {context['ge']}", None
+    if kind == "too_short":
+        return "has no entry", "at least one", None
+    if kind == "string_pattern_mismatch":
+        return "has the wrong form", f"text like {context['pattern']}", None
+    return "is of the wrong type", _EXPECTED.get(kind, error["msg"]), None

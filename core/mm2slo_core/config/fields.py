@@ -1,0 +1,82 @@
+"""Field types that several sections share, and the strict base of every section."""
+
+import re
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict
+
+from mm2slo_core.config.refusal import Refusal
+from mm2slo_core.java_regex import compile_java
+
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
+_ALIAS: Final = re.compile(r"[^\s>,\"'\\]+")
+
+
+class Section(BaseModel):
+    """A section of the configuration: frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        validate_default=False,
+    )
+
+
+def _topic_name(value: str) -> str:
+    if not _TOPIC.fullmatch(value) or value in {".", ".."}:
+        raise Refusal(
+            "is not a topic name",
+            expected="1 to 249 letters, digits, dots, underscores and hyphens",
+        )
+    return value
+
+
+def _alias(value: str) -> str:
+    if not _ALIAS.fullmatch(value):
+        raise Refusal(
+            "is not a cluster alias",
+            expected="text without spaces, quotes, commas, backslashes and >",
+            next_step="use MirrorMaker 2's own alias of the cluster",
+        )
+    return value
+
+
+def _split(value: object) -> object:
+    # MirrorMaker 2's own property is one comma-separated text; both spellings are welcome.
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _pattern(value: str) -> str:
+    if "," in value:
+        raise Refusal(
+            "has a comma, where MirrorMaker 2 splits its lists",
+            expected="one regular expression per list entry",
+            next_step="write two entries, or the same expression without a comma",
+        )
+    try:
+        compile_java(value)
+    except ValueError as error:
+        reason = str(error).removeprefix(f"{value!r} ")
+        raise Refusal(
+            f"cannot select names: {reason}",
+            expected="a regular expression that matches whole names, such as orders.*",
+        ) from None
+    return value
+
+
+def _not_empty(value: str) -> str:
+    if not value.strip():
+        raise Refusal("is empty", expected="text")
+    return value
+
+
+Flag = Annotated[bool, Strict()]
+Whole = Annotated[int, Strict()]
+Text = Annotated[str, AfterValidator(_not_empty)]
+TopicName = Annotated[str, AfterValidator(_topic_name)]
+Alias = Annotated[str, AfterValidator(_alias)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]

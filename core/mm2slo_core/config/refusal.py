@@ -1,0 +1,17 @@
+"""Why one value is refused: the text that a validator hands to the report."""
+
+from __future__ import annotations
+
+
+class Refusal(ValueError):  # noqa: N818 - it is a message to the report, not an error by itself
+    """A value that cannot be accepted: what is wrong with it, what was expected, what to do.
+
+    *what* continues the value, as in `'soon'` + `is not a duration`. It never holds the value:
+    the report decides whether that may be shown.
+    """
+
+    def __init__(self, what: str, *, expected: str, next_step: str | None = None) -> None:
+        super().__init__(f"{what}; expected {expected}")
+        self.what = what
+        self.expected = expected
+        self.next_step = next_step

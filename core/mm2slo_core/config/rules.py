@@ -1,0 +1,183 @@
+"""Checks that need more than one field: pure functions from sections to problems."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
+from mm2slo_core.config.durations import format_duration
+from mm2slo_core.config.flow import Engine, FlowConfig, PolicyKind
+from mm2slo_core.security import Mechanism, Sasl, Security
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_core.config.cluster import ClusterConfig
+    from mm2slo_core.config.exporter import ExporterConfig
+    from mm2slo_core.config.problems import Path
+
+_MATCH_ALL: Final = frozenset({".*", ".+"})
+# The exclude list that MirrorMaker 2 has by default.
+_NEVER_COPIED: Final = re.compile(r"mm2.*\.internal")
+_OWNED: Final = frozenset(
+    {
+        "bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
+        "enable.auto.offset.store", "auto.offset.reset", "isolation.level", "transactional.id",
+    }
+)  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """A broken rule: where, relative to the section that was checked, and the report's words."""
+
+    path: Path
+    what: str
+    expected: str
+    next_step: str | None = None
+
+
+def check_security(security: Security) -> Iterator[Finding]:
+    """SASL and TLS stand where the protocol uses them, and are complete."""
+    protocol = security.protocol
+    if security.sasl is None and protocol.has_sasl:
+        yield Finding(
+            ("sasl",), f"is missing, and the protocol is {protocol}",
+            "mechanism and credentials", "add sasl, or set protocol to one without SASL",
+        )  # fmt: skip
+    if security.sasl is not None:
+        if not protocol.has_sasl:
+            yield Finding(
+                ("sasl",), f"has no effect with the protocol {protocol}",
+                "protocol SASL_PLAINTEXT or SASL_SSL", "set protocol, or remove sasl",
+            )  # fmt: skip
+        for finding in _check_sasl(security.sasl):
+            yield finding._replace(path=("sasl", *finding.path))
+    tls = security.tls
+    if tls is None:
+        return
+    if not protocol.has_tls:
+        yield Finding(
+            ("tls",), f"has no effect with the protocol {protocol}",
+            "protocol SSL or SASL_SSL", "set protocol, or remove tls",
+        )  # fmt: skip
+    if tls.certificate_file is None:
+        for name in ("key_file", "key_password"):
+            if getattr(tls, name) is not None:
+                yield Finding(
+                    ("tls", name), "stands without certificate_file",
+                    "certificate_file and key_file together, for mutual TLS",
+                    "add certificate_file",
+                )  # fmt: skip
+
+
+def _check_sasl(sasl: Sasl) -> Iterator[Finding]:
+    by_token = sasl.mechanism is Mechanism.OAUTHBEARER
+    needed = ("oauth",) if by_token else ("username", "password")
+    for name in ("username", "password", "oauth"):
+        given = getattr(sasl, name) is not None
+        if name in needed and not given:
+            yield Finding(
+                (name,), f"is missing, and the mechanism is {sasl.mechanism}",
+                f"{' and '.join(needed)} with {sasl.mechanism}", f"add {name}",
+            )  # fmt: skip
+        if given and name not in needed:
+            yield Finding(
+                (name,), f"has no effect with the mechanism {sasl.mechanism}",
+                f"{' and '.join(needed)} with {sasl.mechanism}", f"remove {name}",
+            )  # fmt: skip
+
+
+def check_cluster(cluster: ClusterConfig) -> Iterator[Finding]:
+    """The security is whole, and `client` does not set what others decide."""
+    for finding in check_security(cluster.security):
+        yield finding._replace(path=("security", *finding.path))
+    rendered = cluster.security.librdkafka_properties()
+    for name in cluster.client:
+        if name in rendered or name in _OWNED or name.startswith("sasl."):
+            owner = "security" if name in rendered or name.startswith("sasl.") else "mm2slo itself"
+            yield Finding(
+                ("client", name), f"is set by {owner}",
+                "librdkafka properties that nothing else sets", "remove it",
+            )  # fmt: skip
+
+
+def check_flow(flow: FlowConfig, exporter: ExporterConfig) -> Iterator[Finding]:
+    """One flow agrees with itself and with how often the exporter looks."""
+    for finding in _check_canary(flow.canary):
+        yield finding._replace(path=("canary", *finding.path))
+    if flow.engine is not Engine.MIRRORMAKER2 and flow.canary.carrier is CanaryCarrier.HEARTBEATS:
+        yield Finding(
+            ("canary", "carrier"), f"'heartbeats' is not copied by the engine {flow.engine}",
+            "topic or off", "set carrier to topic if that topic is copied, else to off",
+        )  # fmt: skip
+    yield from _check_freshness(flow)
+    yield from _check_policy(flow)
+    if flow.slice < exporter.poll_interval:
+        yield Finding(
+            ("slice",), f"{format_duration(flow.slice)} is shorter than exporter.poll_interval",
+            f"at least {format_duration(exporter.poll_interval)}, so that each slice has a sample",
+            "lengthen slice or shorten poll_interval",
+        )  # fmt: skip
+
+
+def _check_canary(canary: CanaryConfig) -> Iterator[Finding]:
+    tiers = canary.latency_tiers
+    if list(tiers) != sorted(set(tiers)):
+        yield Finding(
+            ("latency_tiers",), "are not ascending", "each threshold once, smallest first"
+        )
+    if max(tiers) > canary.deadline:
+        yield Finding(
+            ("latency_tiers",),
+            f"{format_duration(max(tiers))} is longer than the deadline",
+            f"thresholds up to {format_duration(canary.deadline)}: a canary is settled by then",
+            "remove the threshold or lengthen deadline",
+        )
+    if canary.interval > canary.deadline:
+        yield Finding(
+            ("interval",),
+            f"{format_duration(canary.interval)} is longer than the deadline",
+            f"up to {format_duration(canary.deadline)}",
+        )
+
+
+def _check_freshness(flow: FlowConfig) -> Iterator[Finding]:
+    if not _MATCH_ALL.intersection(flow.freshness[-1].topics):
+        yield Finding(
+            ("freshness",), "leaves topics without a class",
+            'a last class with topics: [".*"]',
+            'add {name: default, topics: [".*"], threshold: 60s} as the last one',
+        )  # fmt: skip
+    for name, count in Counter(level.name for level in flow.freshness).items():
+        if count > 1:
+            yield Finding(("freshness",), f"has {count} classes named {name!r}", "one name each")
+    for index, level in enumerate(flow.freshness[:-1]):
+        if _MATCH_ALL.intersection(level.topics):
+            yield Finding(
+                ("freshness", index), "matches every topic, so the classes after it never apply",
+                "the class that matches all as the last one",
+            )  # fmt: skip
+
+
+def _check_policy(flow: FlowConfig) -> Iterator[Finding]:
+    separator = flow.policy.separator
+    if flow.policy.kind is PolicyKind.DEFAULT and flow.engine is Engine.MIRRORMAKER2:
+        for alias in (flow.flow.source, flow.flow.target):
+            if separator in alias:
+                yield Finding(
+                    ("policy", "separator"), f"{separator!r} is part of the alias {alias!r}",
+                    "a separator that no alias contains: MirrorMaker 2 finds the source by it",
+                    "change the alias or the separator in MirrorMaker 2 and here",
+                )  # fmt: skip
+
+
+def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:
+    """The timeline stays where it is written."""
+    topic = exporter.timeline.topic
+    if not _NEVER_COPIED.fullmatch(topic):
+        yield Finding(
+            ("timeline", "topic"), f"{topic!r} would be copied by MirrorMaker 2",
+            "a name like mm2....internal, which its default exclude list holds back",
+        )  # fmt: skip

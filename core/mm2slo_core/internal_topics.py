@@ -1,0 +1,73 @@
+"""Which internal topics a flow of MirrorMaker 2 has, and on which cluster each one lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.naming import HEARTBEATS_TOPIC
+
+if TYPE_CHECKING:
+    from mm2slo_core.naming import ReplicationPolicy
+    from mm2slo_core.topology import Flow
+
+
+class OffsetSyncsLocation(StrEnum):
+    """`offset-syncs.topic.location` (KIP-716): the cluster that holds the offset syncs topic."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
+class PlacedTopic(NamedTuple):
+    """A topic and the alias of the cluster that holds it."""
+
+    cluster: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopics:
+    """Internal topics of one flow.
+
+    `heartbeats` is read on the source and copied by this flow to `remote_heartbeats`. The three
+    topics of the Connect worker are those of dedicated mode; on a Connect cluster their names
+    come from the worker's configuration, or from the connector's `offsets.storage.topic`.
+    """
+
+    offset_syncs: PlacedTopic
+    checkpoints: PlacedTopic
+    heartbeats: PlacedTopic
+    remote_heartbeats: PlacedTopic
+    connect_offsets: PlacedTopic
+    connect_status: PlacedTopic
+    connect_configs: PlacedTopic
+
+
+def internal_topics(
+    flow: Flow,
+    policy: ReplicationPolicy,
+    location: OffsetSyncsLocation = OffsetSyncsLocation.SOURCE,
+) -> InternalTopics:
+    """Name the internal topics of *flow* in dedicated mode."""
+    source, target = flow.source, flow.target
+    syncs = (
+        PlacedTopic(source, policy.offset_syncs_topic(target))
+        if location is OffsetSyncsLocation.SOURCE
+        else PlacedTopic(target, policy.offset_syncs_topic(source))
+    )
+    return InternalTopics(
+        offset_syncs=syncs,
+        checkpoints=PlacedTopic(target, policy.checkpoints_topic(source)),
+        heartbeats=PlacedTopic(source, HEARTBEATS_TOPIC),
+        remote_heartbeats=PlacedTopic(target, policy.remote_topic(source, HEARTBEATS_TOPIC)),
+        connect_offsets=PlacedTopic(target, connect_topic("offsets", source)),
+        connect_status=PlacedTopic(target, connect_topic("status", source)),
+        connect_configs=PlacedTopic(target, connect_topic("configs", source)),
+    )
+
+
+def connect_topic(kind: str, source_alias: str) -> str:
+    """`mm2-<kind>.<alias>.internal`: no separator setting ever changes these names."""
+    return f"mm2-{kind}.{source_alias}.internal"

@@ -1,0 +1,50 @@
+"""Records of MirrorMaker 2's internal topics: frozen values with `decode` and `encode`.
+
+Every decoder takes (key, value) as Kafka gives them and returns the value, or a Tombstone with
+the record's key when the value is null; it raises DecodeError with a reason from a closed list.
+"""
+
+from __future__ import annotations
+
+from mm2slo_core.records.checkpoint import Checkpoint, CheckpointKey
+from mm2slo_core.records.connect_config import (
+    SAFE_SETTINGS,
+    ConfigKey,
+    ConnectorConfig,
+    TaskAssignment,
+    decode_config,
+)
+from mm2slo_core.records.errors import DecodeError, DecodeReason, Tombstone
+from mm2slo_core.records.heartbeat import Heartbeat, HeartbeatKey
+from mm2slo_core.records.offset_sync import OffsetSync
+from mm2slo_core.records.source_offset import SourceOffset, SourceOffsetKey
+from mm2slo_core.records.status import (
+    ConnectorStatus,
+    ConnectState,
+    StatusKey,
+    TaskStatus,
+    decode_status,
+)
+
+__all__ = [
+    "SAFE_SETTINGS",
+    "Checkpoint",
+    "CheckpointKey",
+    "ConfigKey",
+    "ConnectState",
+    "ConnectorConfig",
+    "ConnectorStatus",
+    "DecodeError",
+    "DecodeReason",
+    "Heartbeat",
+    "HeartbeatKey",
+    "OffsetSync",
+    "SourceOffset",
+    "SourceOffsetKey",
+    "StatusKey",
+    "TaskAssignment",
+    "TaskStatus",
+    "Tombstone",
+    "decode_config",
+    "decode_status",
+]

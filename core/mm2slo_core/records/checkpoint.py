@@ -1,0 +1,98 @@
+"""Checkpoints: committed offsets of consumer groups, translated for the target.
+
+Format: Kafka's `org.apache.kafka.connect.mirror.Checkpoint`, version 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import NamedTuple
+
+from mm2slo_core.records.errors import DecodeError, DecodeReason, Tombstone
+from mm2slo_core.records.wire import (
+    INT32,
+    Reader,
+    check_version,
+    encode_string,
+    negative_offset,
+    present_key,
+)
+from mm2slo_core.topology import TopicPartition
+
+_KIND = "checkpoint"
+_HEAD = struct.Struct(">hqq")
+_unpack_head = _HEAD.unpack_from
+_EMPTY_METADATA = b"\0\0"
+
+
+class CheckpointKey(NamedTuple):
+    """What a checkpoint is about; *topic_partition* is the target's."""
+
+    group: str
+    topic_partition: TopicPartition
+
+
+class Checkpoint(NamedTuple):
+    """A *group* that committed *upstream_offset* may go on at *downstream_offset* on the target.
+
+    *topic_partition* is the target's (already renamed); *metadata* is what the consumer stored
+    with its commit, often empty.
+    """
+
+    group: str
+    topic_partition: TopicPartition
+    upstream_offset: int
+    downstream_offset: int
+    metadata: str = ""
+
+    @staticmethod
+    def decode(key: bytes | None, value: bytes | None) -> Checkpoint | Tombstone[CheckpointKey]:
+        """Read a record of the checkpoints topic. Raises DecodeError."""
+        what = _decode_key(present_key(_KIND, key))
+        if value is None:
+            return Tombstone(what)
+        try:
+            version, upstream, downstream = _unpack_head(value)
+        except struct.error:
+            raise _too_short(value) from None
+        check_version(_KIND, version)
+        if upstream < 0 or downstream < 0:
+            raise negative_offset(_KIND, upstream, downstream)
+        if value[_HEAD.size :] == _EMPTY_METADATA:
+            return Checkpoint(what.group, what.topic_partition, upstream, downstream)
+        reader = Reader(_KIND, value, at=_HEAD.size)
+        metadata = reader.string()
+        reader.end()
+        return Checkpoint(what.group, what.topic_partition, upstream, downstream, metadata)
+
+    @property
+    def key(self) -> CheckpointKey:
+        """What this checkpoint is about."""
+        return CheckpointKey(self.group, self.topic_partition)
+
+    def encode_key(self) -> bytes:
+        """Key of the record."""
+        topic, partition = self.topic_partition
+        return encode_string(self.group) + encode_string(topic) + INT32.pack(partition)
+
+    def encode_value(self) -> bytes:
+        """Value of the record."""
+        head = _HEAD.pack(0, self.upstream_offset, self.downstream_offset)
+        return head + encode_string(self.metadata)
+
+
+def _too_short(value: bytes) -> DecodeError:
+    if len(value) >= 2:  # noqa: PLR2004 - the INT16 of the version is there, whatever follows it
+        check_version(_KIND, int.from_bytes(value[:2], "big", signed=True))
+    return DecodeError(
+        _KIND, DecodeReason.TRUNCATED, f"a value of {len(value)} bytes, expected 20 or more"
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _decode_key(key: bytes) -> CheckpointKey:
+    reader = Reader(_KIND, key)
+    what = CheckpointKey(reader.string(), TopicPartition(reader.string(), reader.partition()))
+    reader.end()
+    return what

@@ -1,0 +1,69 @@
+"""Heartbeats of MirrorMaker 2.
+
+Format: Kafka's `org.apache.kafka.connect.mirror.Heartbeat`, version 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import NamedTuple
+
+from mm2slo_core.records.errors import Tombstone
+from mm2slo_core.records.wire import Reader, check_version, encode_string, present_key, wrong_size
+
+_KIND = "heartbeat"
+_VALUE = struct.Struct(">hq")
+_VERSION = struct.Struct(">h")
+
+
+class HeartbeatKey(NamedTuple):
+    """The flow of the herder that wrote a heartbeat, not the flow that copied it."""
+
+    source_alias: str
+    target_alias: str
+
+
+class Heartbeat(NamedTuple):
+    """A heartbeat that the herder *source_alias*->*target_alias* wrote on *target_alias*.
+
+    `B->A` writes what is copied by `A->B`. *timestamp_ms* is the epoch time on the worker.
+    """
+
+    source_alias: str
+    target_alias: str
+    timestamp_ms: int
+
+    @staticmethod
+    def decode(key: bytes | None, value: bytes | None) -> Heartbeat | Tombstone[HeartbeatKey]:
+        """Read a record of a heartbeats topic. Raises DecodeError."""
+        who = _decode_key(present_key(_KIND, key))
+        if value is None:
+            return Tombstone(who)
+        if len(value) >= _VERSION.size:
+            check_version(_KIND, _VERSION.unpack_from(value)[0])
+        if len(value) != _VALUE.size:
+            raise wrong_size(_KIND, value, _VALUE.size)
+        _, timestamp = _VALUE.unpack(value)
+        return Heartbeat(who.source_alias, who.target_alias, timestamp)
+
+    @property
+    def key(self) -> HeartbeatKey:
+        """The flow of the herder that wrote this heartbeat."""
+        return HeartbeatKey(self.source_alias, self.target_alias)
+
+    def encode_key(self) -> bytes:
+        """Key of the record."""
+        return encode_string(self.source_alias) + encode_string(self.target_alias)
+
+    def encode_value(self) -> bytes:
+        """Value of the record."""
+        return _VALUE.pack(0, self.timestamp_ms)
+
+
+@lru_cache(maxsize=1 << 10)
+def _decode_key(key: bytes) -> HeartbeatKey:
+    reader = Reader(_KIND, key)
+    who = HeartbeatKey(reader.string(), reader.string())
+    reader.end()
+    return who

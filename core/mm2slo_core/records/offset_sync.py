@@ -1,0 +1,68 @@
+"""Offset syncs: pairs of offsets of one record on both clusters.
+
+Format: Kafka's `org.apache.kafka.connect.mirror.OffsetSync`; the value has no version.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import NamedTuple
+
+from mm2slo_core.records.errors import Tombstone
+from mm2slo_core.records.wire import (
+    INT32,
+    Reader,
+    encode_string,
+    negative_offset,
+    present_key,
+    wrong_size,
+)
+from mm2slo_core.topology import TopicPartition
+
+_KIND = "offset sync"
+_VALUE = struct.Struct(">qq")
+_unpack = _VALUE.unpack
+
+
+class OffsetSync(NamedTuple):
+    """The source record at *upstream_offset* was written to the target at *downstream_offset*.
+
+    *topic_partition* is the source's; the record does not name the clusters.
+    """
+
+    topic_partition: TopicPartition
+    upstream_offset: int
+    downstream_offset: int
+
+    @staticmethod
+    def decode(key: bytes | None, value: bytes | None) -> OffsetSync | Tombstone[TopicPartition]:
+        """Read a record of the offset syncs topic. Raises DecodeError."""
+        partition = _decode_key(present_key(_KIND, key))
+        if value is None:
+            return Tombstone(partition)
+        try:
+            upstream, downstream = _unpack(value)
+        except struct.error:
+            raise wrong_size(_KIND, value, _VALUE.size) from None
+        if upstream < 0 or downstream < 0:
+            raise negative_offset(_KIND, upstream, downstream)
+        return OffsetSync(partition, upstream, downstream)
+
+    def encode_key(self) -> bytes:
+        """Key of the record."""
+        topic, partition = self.topic_partition
+        return encode_string(topic) + INT32.pack(partition)
+
+    def encode_value(self) -> bytes:
+        """Value of the record."""
+        return _VALUE.pack(self.upstream_offset, self.downstream_offset)
+
+
+# Few keys, many records: a hit costs a tenth of reading the key, and shares the topic's string.
+@lru_cache(maxsize=1 << 16)
+def _decode_key(key: bytes) -> TopicPartition:
+    reader = Reader(_KIND, key)
+    partition = TopicPartition(reader.string(), reader.partition())
+    reader.end()
+    return partition

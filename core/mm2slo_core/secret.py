@@ -1,0 +1,78 @@
+"""A text that never shows itself: not in a repr, a log line, an error or JSON."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import PydanticCustomError, core_schema
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+
+MASK: Final = "***"
+
+
+class Secret:
+    """A password, key or token. `reveal()` is the only way to its value."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself, for the client that logs in with it and for nothing else."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Secret({MASK!r})"
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(_octets(self._value), _octets(other._value))
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    @classmethod
+    def _validate(cls, value: object) -> Secret:
+        if isinstance(value, Secret):
+            return value
+        if isinstance(value, str):
+            return cls(value)
+        # The value stays out of the text: a password written as a number is still a password.
+        raise PydanticCustomError("string_type", "expected text")
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls,
+        source: Any,  # noqa: ANN401 - pydantic's own signature
+        handler: GetCoreSchemaHandler,
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"type": "string", "format": "password"}
+
+
+def _octets(value: str) -> bytes:
+    # An environment variable that is not UTF-8 arrives with lone surrogates.
+    return value.encode("utf-8", "surrogatepass")

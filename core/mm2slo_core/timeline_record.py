@@ -1,0 +1,259 @@
+"""The watermark timeline: what the end offsets of a topic were, and when. One record per poll.
+
+A record copied by MM2 keeps its source timestamp and carries no arrival time; the timeline gives
+it afterwards: a record arrived within [previous request, this answer] of the poll that first saw
+an end offset beyond it. `ArrivalHistory` and the audit both read it.
+
+Key: `<flow>/<side>/<topic>`, UTF-8; the flow by its slug, since several flows may share a topic.
+Value: JSON in UTF-8, no spaces, version 1:
+
+    v  int          version; any other is refused
+    f  string       flow, as in us->eu
+    s  string       side: source or target
+    t  string       topic, by its name on that side
+    i  string|null  topic id (KIP-516) as brokers print it
+    l  string       isolation of the end offsets: read_uncommitted (these are high watermarks) or
+                    read_committed (last stable offsets)
+    q  [int x4]     request time in epoch ms; from it, the answer this many ms later, the preceding
+                    successful poll's request so many ms earlier and its answer so many ms earlier
+                    (both null: no poll preceded)
+    p  [int]        partition numbers; absent: 0, 1, 2, ...
+    e  [int]        end offset per partition
+    b  [int|null]   records held: end - log start
+    c  [int|null]   end - committed source offset (MM2's mm2-offsets topic); source side only
+    u  [int|null]   end - upstream offset of the newest offset sync; source side only
+    d  [int|null]   downstream offset of that sync
+    x  [int|null]   records lost to retention so far
+    j  [int|null]   end - offset up to which losses are judged (SavedLoss)
+
+A column is absent when it is null for every partition. Distances may be negative after a
+truncation. Requests are rounded down and answers up to whole milliseconds, so that brackets only
+get wider (but for the microsecond that is the resolution of a time in floating point).
+Distances instead of offsets make the record a quarter smaller, and compressed batches smaller than
+fixed-width binary would be. Spark reads it with built-ins alone: from_json, arrays_zip, posexplode,
+and `e - u`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from mm2slo_core.records.errors import DecodeError, DecodeReason
+from mm2slo_core.records.json_text import decode_object, field, unexpected
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSION = 1
+_KIND = "timeline"
+_RESOLUTION_MS = 0.001
+_dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+
+Column = tuple[int | None, ...]
+"""One figure per partition, in the order of `partitions`; None = not known."""
+
+
+class Side(StrEnum):
+    """Which end of the flow a record is about."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
+@dataclass(frozen=True, slots=True)
+class PollTimes:
+    """When the poll was made, and the successful one before it; epoch seconds.
+
+    The latter two are both None when no poll preceded.
+    """
+
+    requested_at: float
+    answered_at: float
+    previous_requested_at: float | None = None
+    previous_answered_at: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.previous_requested_at is None) != (self.previous_answered_at is None):
+            raise ValueError(f"{self}: the preceding poll has both of its times or none")
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkRecord:
+    """One topic at one poll. Columns that are not known at all are empty."""
+
+    flow: Flow
+    side: Side
+    topic: str
+    topic_id: str | None
+    isolation: str
+    times: PollTimes
+    partitions: tuple[int, ...]
+    ends: tuple[int, ...]
+    log_starts: Column = ()
+    committed: Column = ()
+    """Offset of the last source record that the target acknowledged, as MM2 committed it."""
+    sync_upstreams: Column = ()
+    sync_downstreams: Column = ()
+    lost: Column = ()
+    judged_to: Column = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.partitions)
+        columns = (self.log_starts, self.committed, self.sync_upstreams, self.sync_downstreams)
+        for column in (*columns, self.lost, self.judged_to):
+            if column and len(column) != count:
+                raise ValueError(f"{self.topic}: {len(column)} figures for {count} partitions")
+        if len(self.ends) != count:
+            raise ValueError(f"{self.topic}: {len(self.ends)} ends for {count} partitions")
+
+    def encode_key(self) -> bytes:
+        """Key of the record: all records of a topic and side keep their order."""
+        return f"{self.flow.slug}/{self.side}/{self.topic}".encode()
+
+    def encode_value(self) -> bytes:
+        """Value of the record."""
+        fields: dict[str, object] = {
+            "v": VERSION,
+            "f": self.flow.label,
+            "s": self.side,
+            "t": self.topic,
+            "i": self.topic_id,
+            "l": self.isolation,
+            "q": _encode_times(self.times),
+        }
+        if self.partitions != tuple(range(len(self.partitions))):
+            fields["p"] = self.partitions
+        fields["e"] = self.ends
+        columns = {
+            "b": self._distances(self.log_starts),
+            "c": self._distances(self.committed),
+            "u": self._distances(self.sync_upstreams),
+            "d": self.sync_downstreams,
+            "x": self.lost,
+            "j": self._distances(self.judged_to),
+        }
+        for name, column in columns.items():
+            if any(figure is not None for figure in column):
+                fields |= {name: column}
+        return _dump(fields).encode()
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> WatermarkRecord:
+        """Read a record of the timeline topic.
+
+        Raises DecodeError when it is damaged, null, or of another version.
+        """
+        if value is None:
+            raise unexpected(_KIND, "a null value, expected a JSON object")
+        found = decode_object(_KIND, value)
+        if found.get("v") != VERSION:
+            raise DecodeError(
+                _KIND,
+                DecodeReason.UNKNOWN_VERSION,
+                f"version {found.get('v')!r}, expected {VERSION}: written by a newer mm2slo?",
+            )
+        topic_id = found.get("i")
+        if topic_id is not None and not isinstance(topic_id, str):
+            raise unexpected(_KIND, "'i' is neither a string nor null")
+        side = field(_KIND, found, "s", str)
+        if side not in tuple(Side):
+            raise unexpected(_KIND, "'s' is neither source nor target")
+        ends = _integers(found, "e")
+        count = len(ends)
+        return cls(
+            flow=_flow(field(_KIND, found, "f", str)),
+            side=Side(side),
+            topic=field(_KIND, found, "t", str),
+            topic_id=topic_id,
+            isolation=field(_KIND, found, "l", str),
+            times=_decode_times(found.get("q")),
+            partitions=_integers(found, "p", count) if "p" in found else tuple(range(count)),
+            ends=ends,
+            log_starts=_offsets(ends, _column(found, "b", count)),
+            committed=_offsets(ends, _column(found, "c", count)),
+            sync_upstreams=_offsets(ends, _column(found, "u", count)),
+            sync_downstreams=_column(found, "d", count),
+            lost=_column(found, "x", count),
+            judged_to=_offsets(ends, _column(found, "j", count)),
+        )
+
+    def _distances(self, offsets: Column) -> Column:
+        """Distances from the ends. The same function leads back: end - (end - x) = x."""
+        return _offsets(self.ends, offsets)
+
+
+def _flow(label: str) -> Flow:
+    try:
+        return Flow.parse(label)
+    except ValueError:
+        raise unexpected(_KIND, "'f' is not source->target") from None
+
+
+def _offsets(ends: Sequence[int], figures: Column) -> Column:
+    return tuple(
+        None if figure is None else end - figure
+        for end, figure in zip(ends, figures, strict=bool(figures))
+    )
+
+
+def _rounded_down(at: float) -> int:
+    """Epoch milliseconds; the addend keeps a time that is whole milliseconds as it is."""
+    return math.floor(at * 1000 + _RESOLUTION_MS)
+
+
+def _rounded_up(at: float) -> int:
+    return math.ceil(at * 1000 - _RESOLUTION_MS)
+
+
+def _encode_times(times: PollTimes) -> list[int | None]:
+    requested = _rounded_down(times.requested_at)
+    answered = _rounded_up(times.answered_at) - requested
+    if times.previous_requested_at is None or times.previous_answered_at is None:
+        return [requested, answered, None, None]
+    return [
+        requested,
+        answered,
+        requested - _rounded_down(times.previous_requested_at),
+        requested - _rounded_up(times.previous_answered_at),
+    ]
+
+
+def _decode_times(found: object) -> PollTimes:
+    match found:
+        case [int(requested), int(answered), None, None]:
+            return PollTimes(requested / 1000, (requested + answered) / 1000)
+        case [int(requested), int(answered), int(before), int(answered_before)]:
+            return PollTimes(
+                requested / 1000,
+                (requested + answered) / 1000,
+                (requested - before) / 1000,
+                (requested - answered_before) / 1000,
+            )
+    raise unexpected(_KIND, "'q' is not four numbers, the latter two null or not")
+
+
+def _column(found: dict[str, Any], name: str, count: int) -> Column:
+    column = found.get(name)
+    if column is None:
+        return ()
+    if (
+        not isinstance(column, list)
+        or len(column) != count
+        or not all(figure is None or type(figure) is int for figure in column)
+    ):
+        raise unexpected(_KIND, f"{name!r} is not a list of {count} numbers or nulls")
+    return tuple(column)
+
+
+def _integers(found: dict[str, Any], name: str, count: int | None = None) -> tuple[int, ...]:
+    numbers = field(_KIND, found, name, list)
+    if not all(type(number) is int for number in numbers):
+        raise unexpected(_KIND, f"{name!r} is not a list of numbers")
+    if count is not None and len(numbers) != count:
+        raise unexpected(_KIND, f"{name!r} is not a list of {count} numbers")
+    return tuple(numbers)

@@ -1,0 +1,112 @@
+"""Clusters, flows between them, and the shape the flows form together."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_SLUG_UNSAFE = re.compile(r"[^a-z0-9]+")
+_LABEL = re.compile(r"^\s*(?P<source>[^\s>]+)\s*->\s*(?P<target>[^\s>]+)\s*$")
+
+
+class TopicPartition(NamedTuple):
+    """One partition of a topic. A tuple: hashed and compared in C, tens of thousands a cycle."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Flow:
+    """A replication flow from one cluster to another, by MirrorMaker 2's cluster aliases."""
+
+    source: str
+    target: str
+
+    @classmethod
+    def parse(cls, text: str) -> Flow:
+        """Read `us->eu`.
+
+        Raises ValueError when *text* is not `source->target` or leads a cluster to itself.
+        """
+        match = _LABEL.match(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a flow: expected source->target, as in us->eu")
+        flow = cls(match["source"], match["target"])
+        if flow.source == flow.target:
+            raise ValueError(f"{text!r} leads a cluster to itself: name two different clusters")
+        return flow
+
+    @property
+    def label(self) -> str:
+        """The value of the `flow` label, as in `us->eu`."""
+        return f"{self.source}->{self.target}"
+
+    @property
+    def slug(self) -> str:
+        """The id in URLs, files and OpenSLO, as in `us-to-eu`."""
+        return f"{_slug(self.source)}-to-{_slug(self.target)}"
+
+    @property
+    def reverse(self) -> Flow:
+        """The flow of the other direction."""
+        return Flow(self.target, self.source)
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def _slug(alias: str) -> str:
+    return _SLUG_UNSAFE.sub("-", alias.lower()).strip("-")
+
+
+def slug_collisions(flows: Iterable[Flow]) -> Mapping[str, tuple[Flow, ...]]:
+    """Slugs that more than one flow would claim; a configuration must have none."""
+    claims: dict[str, set[Flow]] = defaultdict(set)
+    for flow in flows:
+        claims[flow.slug].add(flow)
+    return {slug: tuple(sorted(found)) for slug, found in claims.items() if len(found) > 1}
+
+
+@dataclass(frozen=True, slots=True)
+class FlowGraph:
+    """All flows of one installation, and what they form together."""
+
+    flows: frozenset[Flow]
+
+    @property
+    def clusters(self) -> frozenset[str]:
+        """Every alias that a flow names."""
+        return frozenset(alias for flow in self.flows for alias in (flow.source, flow.target))
+
+    @property
+    def active_active(self) -> frozenset[Flow]:
+        """Flows whose reverse is configured, too."""
+        return frozenset(flow for flow in self.flows if flow.reverse in self.flows)
+
+    def sources_into(self, target: str) -> tuple[str, ...]:
+        """Aliases that feed *target*, sorted; more than one is a fan-in."""
+        return tuple(sorted(flow.source for flow in self.flows if flow.target == target))
+
+    def hops(self, source: str, target: str) -> int | None:
+        """The fewest flows from *source* to *target*; None when there is no way."""
+        reached, frontier, distance = {source}, {source}, 0
+        while frontier:
+            if target in frontier:
+                return distance
+            frontier = {
+                flow.target
+                for flow in self.flows
+                if flow.source in frontier and flow.target not in reached
+            }
+            reached |= frontier
+            distance += 1
+        return None

@@ -1,0 +1,1 @@
+"""The Kafka edge: the only importer of confluent-kafka."""

@@ -1,0 +1,223 @@
+"""Topics and their data, changed on purpose: create, delete, grow, trim, reconfigure.
+
+For the lab and for tests; the exporter changes no topic but its own.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourcePatternType,
+    ResourceType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Future
+
+_TIMEOUT = 30.0
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # has no types
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # has no types
+# What a partition answers while its leader comes: after creation, or its broker's restart.
+_NO_LEADER_YET = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+    }
+)
+
+
+class DataAdmin:
+    """One cluster's topics; *properties* are librdkafka's.
+
+    Every method waits until the cluster shows the change. Raises confluent_kafka.KafkaException
+    when the cluster refuses, TimeoutError when the change does not show.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._client = AdminClient({"log_level": 2, **properties})
+
+    def broker_count(self, timeout: float = _TIMEOUT) -> int:
+        """How many brokers are registered and serve; 0 when none answers within *timeout*."""
+        try:
+            return len(self._client.list_topics(timeout=timeout).brokers)
+        except KafkaException:
+            return 0
+
+    def partition_count(self, topic: str) -> int:
+        """How many partitions *topic* has; 0 when it does not exist."""
+        found = self._client.list_topics(timeout=_TIMEOUT).topics.get(topic)
+        return 0 if found is None or found.error is not None else len(found.partitions)
+
+    def topics(self) -> frozenset[str]:
+        """The names of all topics, internal ones too."""
+        return frozenset(self._client.list_topics(timeout=_TIMEOUT).topics)
+
+    def create_topic(
+        self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        """Create *topic* with one replica."""
+        new = NewTopic(topic, partitions, 1, config=dict(configs or {}))
+        _wait_all(self._client.create_topics([new], operation_timeout=_TIMEOUT))
+        self._await_partitions(topic, partitions)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete *topic* with its data."""
+        _wait_all(self._client.delete_topics([topic], operation_timeout=_TIMEOUT))
+        self._await_partitions(topic, 0)
+
+    def recreate_topic(self, topic: str) -> None:
+        """Delete *topic* and create it empty, with as many partitions and a new topic id."""
+        partitions = self._demand(topic)
+        self.delete_topic(topic)
+        self.create_topic(topic, partitions)
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Let *topic* grow to *total* partitions."""
+        _wait_all(self._client.create_partitions([NewPartitions(topic, total)]))
+        self._await_partitions(topic, total)
+
+    def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
+        """Delete each partition's records below an offset; the new log start offsets.
+
+        The topic must exist.
+        """
+        self._demand(topic)
+        wanted = [TopicPartition(topic, partition, offset) for partition, offset in before.items()]
+        answers = self._client.delete_records(wanted)
+        return {
+            key.partition: future.result(_TIMEOUT).low_watermark for key, future in answers.items()
+        }
+
+    def set_topic_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
+        """Set configurations of *topic*; None takes one back to the broker's default."""
+        entries = [
+            ConfigEntry(
+                name,
+                value,
+                incremental_operation=(
+                    AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+                ),
+            )
+            for name, value in configs.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+        _wait_all(self._client.incremental_alter_configs([resource]))
+
+    def topic_config(self, topic: str, name: str) -> str | None:
+        """The value of one configuration in force on *topic*; None when it has none."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        (future,) = self._client.describe_configs([resource]).values()
+        entry = future.result(_TIMEOUT).get(name)
+        return None if entry is None else entry.value
+
+    def start_offsets(self, topic: str) -> dict[int, int]:
+        """The log start offset of each partition."""
+        return self._offsets(topic, _EARLIEST)
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """The high watermark of each partition (read uncommitted); empty without the topic."""
+        return self._offsets(topic, _LATEST)
+
+    def group_offsets(self, group: str) -> dict[tuple[str, int], int]:
+        """The committed offsets of *group*, by topic and partition."""
+        request = [ConsumerGroupTopicPartitions(group)]
+        (future,) = self._client.list_consumer_group_offsets(request).values()
+        return {
+            (found.topic, found.partition): found.offset
+            for found in future.result(_TIMEOUT).topic_partitions
+        }
+
+    def grant(self, user: str, resource: str, name: str, operation: str) -> None:
+        """Allow *user* an *operation* (as READ) on the *resource* (as TOPIC) of that name.
+
+        Both are spelled as in Kafka's ResourceType and AclOperation; the name `*` means all.
+        """
+        _wait_all(self._client.create_acls([_acl(user, resource, name, operation)]))
+
+    def revoke(self, user: str, resource: str, name: str, operation: str) -> int:
+        """Take back what `grant` gave; how many bindings that removed."""
+        answers = self._client.delete_acls([_filter(user, resource, name, operation)])
+        return sum(len(future.result(_TIMEOUT)) for future in answers.values())
+
+    def _demand(self, topic: str) -> int:
+        """The partitions of a topic that must exist: librdkafka would only say "no leaders"."""
+        count = self.partition_count(topic)
+        if not count:
+            raise KafkaException(
+                KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"there is no topic {topic!r}")
+            )
+        return count
+
+    def _offsets(self, topic: str, spec: OffsetSpec) -> dict[int, int]:
+        count = self.partition_count(topic)
+        if not count:
+            return {}
+        request = {TopicPartition(topic, partition): spec for partition in range(count)}
+        end = time.monotonic() + _TIMEOUT
+        while True:
+            answers = self._client.list_offsets(request)
+            try:
+                return {
+                    key.partition: future.result(_TIMEOUT).offset for key, future in answers.items()
+                }
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > end:
+                    raise
+            time.sleep(0.02)
+
+    def _await_partitions(self, topic: str, count: int) -> None:
+        end = time.monotonic() + _TIMEOUT
+        while self.partition_count(topic) != count:
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"{topic} does not show {count} partitions after {_TIMEOUT:.0f} s"
+                )
+            time.sleep(0.02)
+
+
+def _acl(user: str, resource: str, name: str, operation: str) -> AclBinding:
+    return AclBinding(
+        ResourceType[resource],
+        name,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        AclOperation[operation],
+        AclPermissionType.ALLOW,
+    )
+
+
+def _filter(user: str, resource: str, name: str, operation: str) -> AclBindingFilter:
+    return AclBindingFilter(
+        ResourceType[resource],
+        name,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        None,  # type: ignore[arg-type]  # any host; the stub misses it
+        AclOperation[operation],
+        AclPermissionType.ALLOW,
+    )
+
+
+def _wait_all(futures: Mapping[Any, Future[Any]]) -> None:
+    for future in futures.values():
+        future.result(_TIMEOUT)

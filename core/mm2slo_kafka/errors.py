@@ -1,0 +1,227 @@
+"""What can go wrong between us and a cluster, as one exception with a closed list of kinds.
+
+librdkafka tells failed logins and TLS handshakes only through its error callback; the call that
+suffers from them times out. `CauseMemory` keeps the newest such event, so that the timeout is
+reported with its cause.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class ErrorKind(StrEnum):
+    """Why a request, or one partition of it, failed."""
+
+    AUTHENTICATION = "authentication"
+    AUTHORIZATION = "authorization"
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "timeout"
+    UNKNOWN_TOPIC = "unknown_topic"
+    OFFSET_OUT_OF_RANGE = "offset_out_of_range"
+    TLS = "tls"
+    INVALID_CONFIG = "invalid_config"
+    OTHER = "other"
+
+
+_CODES: dict[ErrorKind, tuple[str, ...]] = {
+    ErrorKind.AUTHENTICATION: (
+        "_AUTHENTICATION",
+        "SASL_AUTHENTICATION_FAILED",
+        "UNSUPPORTED_SASL_MECHANISM",
+        "ILLEGAL_SASL_STATE",
+    ),
+    ErrorKind.AUTHORIZATION: (
+        "TOPIC_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+    ),
+    ErrorKind.UNREACHABLE: (
+        "_TRANSPORT",
+        "_ALL_BROKERS_DOWN",
+        "_RESOLVE",
+        "_UNKNOWN_BROKER",
+        "BROKER_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_FOR_PARTITION",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "NOT_COORDINATOR",
+        "NOT_CONTROLLER",
+        "NETWORK_EXCEPTION",
+    ),
+    ErrorKind.TIMEOUT: ("_TIMED_OUT", "_TIMED_OUT_QUEUE", "_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"),
+    ErrorKind.UNKNOWN_TOPIC: (
+        "UNKNOWN_TOPIC_OR_PART",
+        "UNKNOWN_TOPIC_ID",
+        "INCONSISTENT_TOPIC_ID",
+        "_UNKNOWN_TOPIC",
+        "_UNKNOWN_PARTITION",
+    ),
+    ErrorKind.OFFSET_OUT_OF_RANGE: ("OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "_LOG_TRUNCATION"),
+    ErrorKind.TLS: ("_SSL",),
+    ErrorKind.INVALID_CONFIG: (
+        "_INVALID_ARG",
+        "INVALID_CONFIG",
+        "INVALID_PARTITIONS",
+        "INVALID_REPLICATION_FACTOR",
+        "POLICY_VIOLATION",
+        "TOPIC_EXCEPTION",
+    ),
+}
+_KIND_OF_CODE: dict[int, ErrorKind] = {
+    getattr(KafkaError, name): kind for kind, names in _CODES.items() for name in names
+}
+
+_NEXT_STEP: dict[ErrorKind, str] = {
+    ErrorKind.AUTHENTICATION: "check the mechanism, user name and password of this cluster",
+    ErrorKind.AUTHORIZATION: "grant the user Describe and Read on it (docs/permissions.md)",
+    ErrorKind.UNREACHABLE: "check bootstrap_servers, the network, and that the brokers are up",
+    ErrorKind.TIMEOUT: "check the brokers' load and the network; it is tried again",
+    ErrorKind.UNKNOWN_TOPIC: "check the name; a topic that is created later is picked up",
+    ErrorKind.OFFSET_OUT_OF_RANGE: "the records are gone or the topic was created anew",
+    ErrorKind.TLS: "check ca_file, the certificate and its names, and the listener's protocol",
+    ErrorKind.INVALID_CONFIG: "correct the value in the configuration of this cluster",
+    ErrorKind.OTHER: "see Kafka's text",
+}
+
+
+class KafkaProblem(Exception):  # noqa: N818  "problem" is its name throughout the project
+    """A request to a cluster failed. The text is one sentence without secrets."""
+
+    def __init__(
+        self, kind: ErrorKind, *, cluster: str, operation: str, detail: str, code: str = ""
+    ) -> None:
+        super().__init__(
+            f"{operation} on cluster {cluster} failed ({kind}): {detail}; {_NEXT_STEP[kind]}"
+        )
+        self.kind = kind
+        self.cluster = cluster
+        self.operation = operation
+        self.detail = detail
+        self.code = code
+        """Kafka's or librdkafka's name of the error; empty when there was none."""
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it."""
+        return _NEXT_STEP[self.kind]
+
+
+_WRONG_LISTENER = (
+    "SSL handshake failed",
+    "incorrect security.protocol configuration",
+    # The peer hung up in the middle of it: which of the texts comes is a matter of timing.
+    "in state SSL_HANDSHAKE",
+)
+"""What librdkafka adds to a lost connection when the two sides speak different protocols."""
+
+
+def kind_of(error: KafkaError) -> ErrorKind:
+    """The kind of a librdkafka error."""
+    kind = _KIND_OF_CODE.get(error.code(), ErrorKind.OTHER)
+    if kind is ErrorKind.UNREACHABLE and any(sign in error.str() for sign in _WRONG_LISTENER):
+        return ErrorKind.TLS
+    return kind
+
+
+def translate(
+    error: KafkaError | BaseException,
+    cluster: str,
+    operation: str,
+    *,
+    causes: CauseMemory | None = None,
+    redact: Callable[[str], str] = str,
+) -> KafkaProblem:
+    """Turn what confluent-kafka raised or returned into a `KafkaProblem`."""
+    if isinstance(error, KafkaProblem):
+        return error
+    found = error.args[0] if isinstance(error, KafkaException) and error.args else error
+    if not isinstance(found, KafkaError):
+        # confluent-kafka raises TypeError, ValueError and RuntimeError for wrong arguments.
+        return KafkaProblem(
+            ErrorKind.TIMEOUT if isinstance(found, TimeoutError) else ErrorKind.OTHER,
+            cluster=cluster,
+            operation=operation,
+            detail=redact(f"{type(found).__name__}: {found}"),
+        )
+    kind, detail = kind_of(found), found.str()
+    if causes is not None and kind in {ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}:
+        cause = causes.newest
+        if cause is not None:
+            kind, detail = kind_of(cause), f"{detail}; cause: {cause.str()}"
+    return KafkaProblem(
+        kind, cluster=cluster, operation=operation, detail=redact(detail), code=found.name()
+    )
+
+
+@contextmanager
+def translated(
+    cluster: str,
+    operation: str,
+    *,
+    causes: CauseMemory | None = None,
+    redact: Callable[[str], str] = str,
+    answered: bool = False,
+) -> Iterator[None]:
+    """Raise what confluent-kafka raises inside as a `KafkaProblem`.
+
+    *answered* says that getting through means that the cluster answered, which ends the cause.
+    """
+    try:
+        yield
+    except KafkaProblem:
+        raise
+    except (KafkaException, RuntimeError, ValueError, TypeError, TimeoutError, OSError) as error:
+        problem = translate(error, cluster, operation, causes=causes, redact=redact)
+        raise problem from None
+    if answered and causes is not None:
+        causes.forget()
+
+
+_CAUSES = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.UNREACHABLE})
+
+
+class CauseMemory:
+    """The newest reason why a cluster cannot be talked to, until a request succeeds.
+
+    A refused login or handshake outranks a lost connection, which follows from it. Fed by
+    librdkafka's callbacks from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._newest: KafkaError | None = None
+
+    @property
+    def newest(self) -> KafkaError | None:
+        """The remembered event; None after a success."""
+        return self._newest
+
+    def remember(self, error: KafkaError) -> None:
+        """Take note of an error event."""
+        kind = kind_of(error)
+        if kind not in _CAUSES:
+            return
+        with self._lock:
+            held = self._newest
+            if held is None or kind is not ErrorKind.UNREACHABLE:
+                self._newest = error
+            elif kind_of(held) is kind and error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001  the client's only name for it
+                # "All brokers are down" tells less than why one of them is.
+                self._newest = error
+
+    def forget(self) -> None:
+        """A request succeeded: nothing stands in the way."""
+        if self._newest is not None:
+            with self._lock:
+                self._newest = None

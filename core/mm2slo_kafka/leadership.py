@@ -1,0 +1,99 @@
+"""One leader among replicas, elected by a consumer group of the cluster that is written to.
+
+The group subscribes to a topic; the member that holds its partition 0 leads. Nothing is
+committed, so the group has no offsets for MirrorMaker 2 to translate. When a leader dies,
+the broker hands the partition on after the session timeout.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from confluent_kafka import Consumer, TopicPartition
+
+    from mm2slo_kafka.handles import HandleFactory
+
+_POLL_SECONDS = 0.5
+_MUTE_FETCH = {
+    # The group exists for its assignment; what it would read is of no interest.
+    "auto.offset.reset": "latest",
+}
+
+
+class Leadership:
+    """Membership in an election; `leading` tells whether this process holds the lead."""
+
+    def __init__(
+        self,
+        handles: HandleFactory,
+        *,
+        group: str,
+        topic: str,
+        session_timeout_seconds: float = 10.0,
+        on_problem: Callable[[str], None] = lambda _message: None,
+    ) -> None:
+        self._handles = handles
+        self._settings = {
+            **_MUTE_FETCH,
+            "group.id": group,
+            "session.timeout.ms": str(int(session_timeout_seconds * 1000)),
+        }
+        self._topic = topic
+        self._on_problem = on_problem
+        self._leading = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"leadership-{group}", daemon=True)
+
+    @property
+    def leading(self) -> bool:
+        """Whether this process holds the lead now."""
+        return self._leading.is_set()
+
+    def start(self) -> None:
+        """Join the election; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the election, so that another replica leads without waiting for a timeout."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        consumer = self._handles.consumer(self._settings)
+        consumer.subscribe(
+            [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
+        )
+        try:
+            while not self._stopping.is_set():
+                self._serve(consumer)
+        finally:
+            self._leading.clear()
+            consumer.close()
+
+    def _serve(self, consumer: Consumer) -> None:
+        try:
+            message = consumer.poll(_POLL_SECONDS)
+        except KafkaException as error:
+            self._on_problem(str(error))
+            self._stopping.wait(_POLL_SECONDS)
+            return
+        if message is not None and (problem := message.error()) is not None:
+            if problem.code() == KafkaError._MAX_POLL_EXCEEDED:  # noqa: SLF001  the client's only name for it
+                self._leading.clear()
+            self._on_problem(problem.str())
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if any(found.partition == 0 for found in partitions):
+            self._leading.set()
+        consumer.assign(partitions)
+        consumer.pause(partitions)
+
+    def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
+        self._leading.clear()

@@ -1,0 +1,308 @@
+"""Traffic made on purpose: records, transactions, and groups that commit.
+
+For the lab, tests and demonstrations.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from confluent_kafka import Message
+
+_TIMEOUT = 60.0
+_QUEUE = 100_000
+_REPORT = 100
+_ANY_PARTITION = -1  # librdkafka's RD_KAFKA_PARTITION_UA: the partitioner decides
+_NOW = 0  # librdkafka: a timestamp of 0 is the time of the call
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What to produce: *count* records, the n-th with a key and a value that follow from n.
+
+    Without *keys* record n has the key `k<n>`; with them, keys repeat in turn. *partition* fixes
+    the partition, otherwise the key decides. *timestamp* (epoch seconds) is None for now; *rate*
+    (records per second) is None for as fast as the cluster takes them.
+    """
+
+    count: int
+    keys: tuple[str, ...] = ()
+    value_size: int = 100
+    partition: int | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp: float | None = None
+    first: int = 0
+    rate: float | None = None
+
+    def key(self, number: int) -> bytes:
+        """The key of record *number*."""
+        text = self.keys[number % len(self.keys)] if self.keys else f"k{number}"
+        return text.encode()
+
+    def value(self, number: int) -> bytes:
+        """The value of record *number*: its number, filled up to `value_size` bytes."""
+        return f"v{number}-".encode().ljust(self.value_size, b".")
+
+
+@dataclass(slots=True)
+class Delivered:
+    """Where the records of one call went: the end offset each partition was left with."""
+
+    count: int = 0
+    next_offsets: dict[int, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+    def note(self, error: KafkaError | None, message: Message) -> None:
+        """Take a delivery report."""
+        partition, offset = message.partition(), message.offset()
+        if error is not None or partition is None or offset is None:
+            self.errors.append(f"partition {partition}: {error}")
+            return
+        self.count += 1
+        self.next_offsets[partition] = max(self.next_offsets.get(partition, 0), offset + 1)
+
+
+def produce(
+    properties: Mapping[str, str],
+    topic: str,
+    load: Load,
+    progress: Callable[[int], None] | None = None,
+) -> Delivered:
+    """Produce *load* and wait until every record is acknowledged.
+
+    *progress* gets the number of records sent, now and then. Raises RuntimeError naming the
+    first failure when a record was not accepted.
+    """
+    producer = Producer({**_PRODUCER, **properties})
+    delivered = Delivered()
+    _send(producer, topic, load, delivered, progress)
+    _flush(producer, topic, delivered)
+    return delivered
+
+
+def produce_in_transaction(
+    properties: Mapping[str, str],
+    topic: str,
+    load: Load,
+    *,
+    transactional_id: str,
+    abort: bool = False,
+) -> Delivered:
+    """Produce *load* in one transaction, then commit or *abort* it.
+
+    The marker takes one offset more in each partition that was written.
+    """
+    with OpenTransaction(properties, topic, transactional_id=transactional_id) as transaction:
+        delivered = transaction.send(load)
+        if abort:
+            transaction.abort()
+        else:
+            transaction.commit()
+    return delivered
+
+
+class OpenTransaction:
+    """A transaction that stays open until told, so that the last stable offset stands still.
+
+    Leaving the context aborts what is still open.
+    """
+
+    def __init__(self, properties: Mapping[str, str], topic: str, *, transactional_id: str) -> None:
+        self._topic = topic
+        settings = {**_PRODUCER, **properties, "transactional.id": transactional_id}
+        self._producer = Producer(settings)
+        self._producer.init_transactions(_TIMEOUT)
+        self._producer.begin_transaction()
+        self._open = True
+
+    def send(self, load: Load) -> Delivered:
+        """Produce *load* inside the transaction and wait until it is on the broker."""
+        delivered = Delivered()
+        _send(self._producer, self._topic, load, delivered, None)
+        _flush(self._producer, self._topic, delivered)
+        return delivered
+
+    def commit(self) -> None:
+        """Commit the transaction."""
+        self._producer.commit_transaction(_TIMEOUT)
+        self._open = False
+
+    def abort(self) -> None:
+        """Abort the transaction."""
+        self._producer.abort_transaction(_TIMEOUT)
+        self._open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        if self._open:
+            self.abort()
+
+
+def consume(
+    properties: Mapping[str, str],
+    topics: Iterable[str],
+    count: int,
+    *,
+    timeout: float = _TIMEOUT,
+    isolation: str = "read_uncommitted",
+    until_end: bool = False,
+) -> list[Message]:
+    """Read *count* records of *topics* from their start, belonging to no group.
+
+    With *until_end* fewer are enough when every partition has been read to its end, as offsets
+    hold no record where compaction or a transaction marker took it. Raises TimeoutError when
+    fewer come within *timeout* seconds.
+    """
+    settings = {
+        **_CONSUMER,
+        **properties,
+        "group.id": "mm2slo-traffic",
+        "auto.offset.reset": "earliest",
+        "isolation.level": isolation,
+        "enable.partition.eof": until_end,
+    }
+    consumer = Consumer(settings)
+    try:
+        wanted = list(topics)
+        partitions = [
+            TopicPartition(topic, partition, 0)
+            for topic in wanted
+            for partition in consumer.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
+        ]
+        consumer.assign(partitions)
+        return _read(consumer, count, wanted, timeout, ends=len(partitions))
+    finally:
+        consumer.close()
+
+
+def consume_and_commit(
+    properties: Mapping[str, str], topic: str, group: str, count: int, *, timeout: float = _TIMEOUT
+) -> dict[int, int]:
+    """Read the next *count* records of *topic* as *group* and commit; the commits by partition.
+
+    Raises TimeoutError when fewer come within *timeout* seconds; then nothing is committed.
+    """
+    settings = {
+        **_CONSUMER,
+        **properties,
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+        "session.timeout.ms": "6000",
+    }
+    consumer = Consumer(settings)
+    try:
+        consumer.subscribe([topic])
+        offsets: dict[int, int] = {}
+        for message in _read(consumer, count, [topic], timeout):
+            partition, offset = message.partition(), message.offset()
+            if partition is not None and offset is not None:
+                offsets[partition] = offset + 1
+        consumer.commit(offsets=_positions(topic, offsets), asynchronous=False)
+        return offsets
+    finally:
+        consumer.close()
+
+
+def commit(
+    properties: Mapping[str, str], topic: str, group: str, offsets: Mapping[int, int]
+) -> None:
+    """Commit *offsets* for *group* without reading; the group must have no members."""
+    consumer = Consumer({**_CONSUMER, **properties, "group.id": group})
+    try:
+        consumer.commit(offsets=_positions(topic, offsets), asynchronous=False)
+    finally:
+        consumer.close()
+
+
+# A produced record must say when it was refused, and a retried one must not come twice.
+_PRODUCER = {
+    "log_level": 2,
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "queue.buffering.max.messages": _QUEUE,
+    "delivery.timeout.ms": 30_000,
+    "message.max.bytes": 10_000_000,
+}
+_CONSUMER = {"log_level": 2, "enable.auto.commit": False, "fetch.wait.max.ms": 50}
+
+
+def _positions(topic: str, offsets: Mapping[int, int]) -> list[TopicPartition]:
+    return [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+
+
+def _send(
+    producer: Producer,
+    topic: str,
+    load: Load,
+    delivered: Delivered,
+    progress: Callable[[int], None] | None,
+) -> None:
+    partition = _ANY_PARTITION if load.partition is None else load.partition
+    timestamp = _NOW if load.timestamp is None else int(load.timestamp * 1000)
+    headers: list[tuple[str, str | bytes | None]] = [*load.headers]
+    begin = time.monotonic()
+    for sent in range(load.count):
+        number = load.first + sent
+        if load.rate is not None:
+            # Sending happens in the background; what waits here are the delivery reports.
+            while (ahead := sent / load.rate - (time.monotonic() - begin)) > 0:
+                producer.poll(ahead)
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    value=load.value(number),
+                    key=load.key(number),
+                    headers=headers,
+                    on_delivery=delivered.note,
+                    partition=partition,
+                    timestamp=timestamp,
+                )
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if sent % _REPORT == 0:
+            producer.poll(0)
+            if progress is not None:
+                progress(sent)
+
+
+def _flush(producer: Producer, topic: str, delivered: Delivered) -> None:
+    left = producer.flush(_TIMEOUT)
+    if left or delivered.errors:
+        first = delivered.errors[0] if delivered.errors else "no answer"
+        raise RuntimeError(
+            f"{left + len(delivered.errors)} records for {topic} were not accepted: {first}"
+        )
+
+
+def _read(
+    consumer: Consumer, count: int, topics: list[str], timeout: float, *, ends: int = 1
+) -> list[Message]:
+    """The next *count* records, or those before *ends* partitions reported their end."""
+    found: list[Message] = []
+    end = time.monotonic() + timeout
+    while len(found) < count and ends > 0:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(
+                f"{len(found)} of {count} records of {', '.join(topics)} in {timeout:.0f} s"
+            )
+        for message in consumer.consume(count - len(found), timeout=min(left, 0.5)):
+            error = message.error()
+            if error is None:
+                found.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public constant
+                ends -= 1
+            else:
+                raise KafkaException(error)
+    return found

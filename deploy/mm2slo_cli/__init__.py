@@ -1,0 +1,1 @@
+"""The `mm2slo` command: composes the rooms, imports each lazily."""

@@ -1,0 +1,91 @@
+"""`mm2slo check`: whether a configuration is good, and which flows it describes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from mm2slo_cli.config_files import read_config
+from mm2slo_core.config import CanaryCarrier, Config, FlowConfig, notices, unavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LISTED = 3
+
+
+def run(path: Path, *, as_json: bool) -> None:
+    """Validate the file *path* and print its flows. Raises UserError with all problems."""
+    config = read_config(path)
+    if as_json:
+        Console(soft_wrap=True, highlight=False).print(
+            json.dumps(summary(config), indent=2), markup=False
+        )
+    else:
+        _print_table(Console(), path, config)
+
+
+def summary(config: Config) -> dict[str, object]:
+    """What `--json` prints: the flows, the effective configuration, and what it goes without."""
+    return {
+        "flows": [
+            {
+                "flow": flow.label,
+                "slug": flow.flow.slug,
+                "engine": flow.engine.value,
+                "policy": flow.policy.kind.value,
+                "canary": config.carrier(flow).value,
+                "unavailable": list(unavailable(flow)),
+            }
+            for flow in config.flows
+        ],
+        "notices": list(notices(config)),
+        "config": config.model_dump(mode="json"),
+    }
+
+
+def _print_table(console: Console, path: Path, config: Config) -> None:
+    flows, clusters = len(config.flows), len(config.clusters)
+    console.print(
+        f"{path}: good; {flows} {'flow' if flows == 1 else 'flows'}, "
+        f"{clusters} {'cluster' if clusters == 1 else 'clusters'}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("Flow", "Engine", "Policy", "Topics", "Groups", "Canary"):
+        table.add_column(heading, overflow="fold")
+    for flow in config.flows:
+        table.add_row(*_row(config, flow))
+    # A regular expression is not markup: rich would read [a-z] as a style.
+    console.print(table, markup=False, highlight=False)
+    for notice in notices(config):
+        console.print(f"note: {notice}", markup=False, highlight=False)
+
+
+def _row(config: Config, flow: FlowConfig) -> tuple[str, ...]:
+    carrier = config.carrier(flow)
+    canary = {
+        CanaryCarrier.OFF: "off",
+        CanaryCarrier.HEARTBEATS: "heartbeats",
+        CanaryCarrier.TOPIC: flow.canary.topic,
+    }[carrier]
+    return (
+        flow.label,
+        flow.engine.value,
+        flow.policy.kind.value,
+        _listed(flow.topics),
+        _listed(flow.groups),
+        canary,
+    )
+
+
+def _listed(patterns: tuple[str, ...]) -> str:
+    rest = len(patterns) - _LISTED
+    shown = ", ".join(patterns[:_LISTED]) or "none"
+    return f"{shown} and {rest} more" if rest > 0 else shown

@@ -1,0 +1,112 @@
+"""What `mm2slo demo` does from the first process to the last."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from mm2slo_cli.demo.ending import Told, told_by_signals
+from mm2slo_cli.demo.live import json_line, watch, write_json, write_lines
+from mm2slo_cli.demo.settle import DEADLINE, settle
+from mm2slo_cli.demo.stage import staged
+from mm2slo_cli.demo.view import address_line, screen
+from mm2slo_cli.lab_terminal import steps
+from mm2slo_core.errors import UserError
+from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_lab import Lab
+
+if TYPE_CHECKING:
+    from mm2slo_cli.demo.ending import Ending
+    from mm2slo_cli.demo.settle import Settled
+    from mm2slo_cli.demo.stage import Stage
+
+
+def run(seconds: float | None, *, once: bool, as_json: bool, keep: bool = False) -> None:
+    """Start everything, show it, and end everything.
+
+    Without *once* the figures are shown for *seconds* or until told to end: SIGTERM and SIGHUP
+    are a plain end (0), Ctrl-C is 130. With *once* they are printed when whole, for which
+    *seconds* is the deadline: exit code 0, or 1 when something is missing; *keep* then leaves
+    all running until a signal. Raises UserError for what cannot be started.
+    """
+    if keep and not once:
+        raise UserError("--keep goes with --once: without it the demo stays up anyway")
+    code = 0
+    with told_by_signals() as ending:
+        try:
+            code = _play(ending, seconds, once=once, as_json=as_json, keep=keep)
+        except Told as told:
+            ended_as_asked = not once and told.number != signal.SIGINT
+            code = 0 if ended_as_asked else told.exit_code
+        except BrokenPipeError:
+            # The reader is gone, as in `| head`; Python would complain at its last flush.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 1
+        except KafkaProblem as problem:
+            raise UserError(str(problem)) from None
+    if code:
+        raise typer.Exit(code)
+
+
+def _play(ending: Ending, seconds: float | None, *, once: bool, as_json: bool, keep: bool) -> int:
+    """Everything from the first process to the last; the exit code."""
+    # Progress goes to stderr: it never mixes with what was asked for.
+    progress = Console(stderr=True)
+    with ExitStack() as everything:
+        with steps(progress, "starting the demo") as tell:
+            lab = everything.enter_context(Lab.start(progress=tell))
+            stage = everything.enter_context(staged(lab, tell))
+            settled = settle(stage, seconds or DEADLINE, tell) if once else None
+        everything.callback(_leave, ending, progress)
+        if settled is None:
+            _show(stage, seconds, as_json=as_json)
+            return 0
+        _print(settled, as_json=as_json, keep=keep)
+        if keep:
+            _stay(progress)
+        return 1 if settled.missing else 0
+
+
+def _leave(ending: Ending, progress: Console) -> None:
+    ending.quietly()
+    if progress.is_terminal:
+        progress.print("ending everything ...", style="dim")
+
+
+def _show(stage: Stage, seconds: float | None, *, as_json: bool) -> None:
+    console = Console()
+    if as_json:
+        write_json(stage, seconds)
+    elif console.is_terminal:
+        watch(stage, console, seconds)
+    else:
+        write_lines(stage, console, seconds)
+
+
+def _print(settled: Settled, *, as_json: bool, keep: bool) -> None:
+    if as_json:
+        json_line(settled.figures)
+    else:
+        title = Text("mm2slo demo: all traffic was copied, at rest", style="bold")
+        if settled.missing:
+            title = Text("mm2slo demo: not whole", style="bold red")
+        # An address that is gone in a moment would only mislead.
+        footer = [address_line(settled.figures)] if keep else []
+        Console().print(screen(settled.figures, title, footer))
+    for what in settled.missing:
+        sys.stderr.write(f"missing: {what}\n")
+
+
+def _stay(progress: Console) -> None:
+    """Wait for the signal that ends everything."""
+    progress.print("all stays up; Ctrl-C ends everything")
+    with suppress(Told):
+        while True:
+            signal.pause()

@@ -1,0 +1,202 @@
+"""What the demo shows of a flow: figures taken from the exporter's reports (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mm2slo_cli.demo.meter import Recent
+from mm2slo_core.flow_state import FlowStateName
+from mm2slo_exporter.plan import TopicRole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mm2slo_cli.demo.latency import Latency
+    from mm2slo_cli.demo.meter import Throughput
+    from mm2slo_core.retention import Headroom
+    from mm2slo_core.topology import Flow
+    from mm2slo_exporter.state.model import FlowReport, GroupState, TopicState
+
+ALIVE = frozenset({FlowStateName.RUNNING, FlowStateName.IDLE})
+GROUPS_EXPECTED = 2
+NOTHING_YET = Recent()
+_UNREAD = "its first round"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFigures:
+    """Sums over a topic's partitions; None while one of them is not known.
+
+    `replicated` is the source offset up to which records were copied.
+    """
+
+    source_end: int | None
+    target_end: int | None
+    replicated: int | None
+    lag_records: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """A consumer group if it failed over now; `blocked` says why it is not ready."""
+
+    ready: bool
+    redelivery_lower: int | None
+    redelivery_upper: int | None
+    blocked: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFigures:
+    """One flow. None means that the figure is not known (yet). Times in seconds."""
+
+    flow: Flow
+    state: FlowStateName
+    reason: str
+    waiting_for: tuple[str, ...] = ()
+    lag_records: int | None = None
+    lag_seconds: float | None = None
+    recent: Recent = NOTHING_YET
+    canary_age: float | None = None
+    heartbeat_age: float | None = None
+    partitions: int = 0
+    stalled: tuple[str, ...] = ()
+    headroom: Headroom | None = None
+    topics: Mapping[str, TopicFigures] = field(default_factory=dict)
+    groups: Mapping[str, GroupFigures] = field(default_factory=dict)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the flow runs or has nothing to do."""
+        return self.state in ALIVE
+
+    @property
+    def groups_ready(self) -> int:
+        """How many groups would resume correctly."""
+        return sum(group.ready for group in self.groups.values())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What keeps the picture from being whole, in words; empty when nothing does."""
+        canary = self.recent.canary
+        judged = sum(group.redelivery_upper is not None for group in self.groups.values())
+        wanting = {
+            f"not alive: {self.state} ({_words(self.reason)})": not self.alive,
+            "no lag in records": self.lag_records is None,
+            "no lag in seconds": self.lag_seconds is None,
+            "no canary latency": canary is None or None in (canary.p50, canary.p99),
+            f"readiness of {judged} groups, expected {GROUPS_EXPECTED}": judged < GROUPS_EXPECTED,
+        }
+        return tuple(what for what, is_missing in wanting.items() if is_missing)
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures in JSON's own types."""
+        return {
+            "flow": self.flow.label,
+            "state": self.state.value,
+            "reason": self.reason,
+            "lag_records": self.lag_records,
+            "lag_seconds": self.lag_seconds,
+            "canary_latency_seconds": _plain(self.recent.canary),
+            "heartbeat_latency_seconds": _plain(self.recent.heartbeat),
+            "records_per_second": _plain(self.recent.throughput),
+            "stalled_partitions": list(self.stalled),
+            "retention_headroom": _plain(self.headroom),
+            "topics": {name: asdict(topic) for name, topic in self.topics.items()},
+            "groups": {name: asdict(group) for name, group in self.groups.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DemoFigures:
+    """Everything that is shown: the flows, and where to look further."""
+
+    flows: tuple[FlowFigures, ...]
+    urls: Mapping[str, str]
+    bootstrap_servers: Mapping[str, str]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is missing of each flow, in words; empty when nothing is."""
+        return tuple(f"{flow.flow.label}: {what}" for flow in self.flows for what in flow.missing)
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures in JSON's own types."""
+        return {
+            "flows": [flow.to_json() for flow in self.flows],
+            "urls": dict(self.urls),
+            "bootstrap_servers": dict(self.bootstrap_servers),
+        }
+
+
+def flow_figures(
+    flow: Flow, report: FlowReport | None, recent: Recent = NOTHING_YET
+) -> FlowFigures:
+    """The figures of *flow*; almost nothing before its first *report*."""
+    if report is None:
+        return FlowFigures(flow, FlowStateName.UNKNOWN, "not_ready", (_UNREAD,))
+    topics = [topic for topic in report.topics if topic.pair.role is TopicRole.DATA]
+    partitions = [partition for topic in topics for partition in topic.partitions]
+    return FlowFigures(
+        flow=flow,
+        state=report.state,
+        reason=str(report.state_reason),
+        waiting_for=report.waiting_for,
+        # Sums of nothing would be zero, and nothing was read yet.
+        lag_records=report.lag_records if partitions else None,
+        lag_seconds=report.lag_seconds if partitions else None,
+        recent=recent,
+        canary_age=(
+            None if report.canary_arrived_at is None else report.at - report.canary_arrived_at
+        ),
+        heartbeat_age=report.heartbeats.age_seconds,
+        partitions=len(partitions),
+        stalled=tuple(f"{place.topic}-{place.partition}" for place in report.stalled),
+        headroom=_least(partition.headroom for partition in partitions),
+        topics={topic.pair.source: _topic(topic) for topic in topics},
+        groups={group.group: _group(group) for group in report.groups},
+    )
+
+
+def _topic(topic: TopicState) -> TopicFigures:
+    return TopicFigures(
+        source_end=_sum(partition.source_end for partition in topic.partitions),
+        target_end=_sum(partition.target_end for partition in topic.partitions),
+        replicated=_sum(partition.next_offset for partition in topic.partitions),
+        lag_records=_sum(partition.lag_records for partition in topic.partitions),
+    )
+
+
+def _group(group: GroupState) -> GroupFigures:
+    readiness = group.readiness
+    return GroupFigures(
+        ready=readiness.ready,
+        redelivery_lower=readiness.redelivery_lower,
+        redelivery_upper=readiness.redelivery_upper,
+        blocked=tuple(blocked.reason.value for blocked in readiness.blocked),
+    )
+
+
+def _least(rooms: Iterable[Headroom | None]) -> Headroom | None:
+    """The smallest headroom; one without a number of seconds only where none has one."""
+    known = [room for room in rooms if room is not None]
+    timed = [(room.seconds, room) for room in known if room.seconds is not None]
+    if timed:
+        return min(timed, key=lambda entry: entry[0])[1]
+    return known[0] if known else None
+
+
+def _sum(figures: Iterable[int | None]) -> int | None:
+    """The sum; None when a figure is not known or there are none."""
+    found = list(figures)
+    known = [figure for figure in found if figure is not None]
+    return sum(known) if found and len(known) == len(found) else None
+
+
+def _plain(figure: Latency | Throughput | Headroom | None) -> dict[str, Any] | None:
+    return None if figure is None else asdict(figure)
+
+
+def _words(label: str) -> str:
+    return label.replace("_", " ")

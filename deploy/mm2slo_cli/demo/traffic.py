@@ -1,0 +1,161 @@
+"""Writes the demo's records and commits for its consumer groups, until told to rest."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING, Self
+
+from mm2slo_cli.demo.script import BEHIND_RECORDS, Pace, Reader, Stream
+from mm2slo_kafka.errors import KafkaProblem, translated
+from mm2slo_kafka.producer import RecordProducer
+from mm2slo_kafka.traffic import commit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_kafka.producer import DeliveryResult
+
+logger = logging.getLogger(__name__)
+
+_TICK = 0.1
+_COMMIT_EVERY = 1.0
+_FLUSH_SECONDS = 30.0
+_VALUE_SIZE = 200
+
+Ends = dict[tuple[str, str], dict[int, int]]
+"""Next offsets by partition, by (cluster, topic)."""
+
+
+class Traffic:
+    """Records and commits in two background threads; a context manager.
+
+    *clusters* holds librdkafka's properties of each cluster.
+    """
+
+    def __init__(
+        self,
+        clusters: Mapping[str, Mapping[str, str]],
+        streams: Sequence[Stream],
+        readers: Sequence[Reader],
+    ) -> None:
+        self._clusters = clusters
+        self._streams = streams
+        self._readers = readers
+        self._producers = {
+            alias: RecordProducer(alias, properties) for alias, properties in clusters.items()
+        }
+        self._ends: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+        self._committed: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        self._flowing = threading.Event()
+        self._flowing.set()
+        self._stopping = threading.Event()
+        self._producing = threading.Thread(target=self._produce, name="demo-produce")
+        self._committing = threading.Thread(target=self._commit, name="demo-commit")
+
+    def __enter__(self) -> Self:
+        self._producing.start()
+        self._committing.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._stop()
+        for producer in self._producers.values():
+            producer.close(timeout=0.0)
+
+    @property
+    def flowing(self) -> bool:
+        """Whether records are being written."""
+        return self._flowing.is_set()
+
+    def toggle(self) -> None:
+        """Pause the records, or let them flow again."""
+        if self.flowing:
+            self._flowing.clear()
+        else:
+            self._flowing.set()
+
+    def rest(self) -> Mapping[tuple[str, str], int]:
+        """End the traffic for good; the end offset of each (cluster, topic), all partitions summed.
+
+        Every record has been acknowledged and every commit made when it returns. Raises
+        KafkaProblem when a cluster does not answer.
+        """
+        self._stop()
+        for alias, producer in self._producers.items():
+            with translated(alias, "writing the last records"):
+                if left := producer.flush(_FLUSH_SECONDS):
+                    raise TimeoutError(f"{left} records are not acknowledged")
+        for reader in self._readers:
+            self._commit_for(reader)
+        return {place: sum(ends.values()) for place, ends in self._ends.items()}
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        for thread in (self._producing, self._committing):
+            if thread.is_alive():
+                thread.join()
+
+    # Records
+
+    def _produce(self) -> None:
+        due = [0.0] * len(self._streams)
+        numbers = [0] * len(self._streams)
+        before = time.monotonic()
+        while not self._stopping.wait(_TICK):
+            now = time.monotonic()
+            elapsed, before = now - before, now
+            for index, stream in enumerate(self._streams):
+                # What fell due in a pause is not made up for.
+                due[index] += stream.rate * elapsed if self.flowing else 0.0
+                while due[index] >= 1:
+                    due[index] -= 1
+                    self._send(stream, numbers[index])
+                    numbers[index] += 1
+            for producer in self._producers.values():
+                producer.poll()
+
+    def _send(self, stream: Stream, number: int) -> None:
+        place = (stream.cluster, stream.topic)
+
+        def note(result: DeliveryResult) -> None:
+            if isinstance(result, KafkaProblem):
+                logger.warning("%s", result)
+            else:
+                ends = self._ends[place]
+                ends[result.partition] = max(ends.get(result.partition, 0), result.offset + 1)
+
+        value = f'{{"{stream.topic}": {number}}}'.encode().ljust(_VALUE_SIZE)
+        key = f"{stream.topic}-{number}".encode()
+        self._producers[stream.cluster].send(stream.topic, key=key, value=value, on_delivery=note)
+
+    # Groups
+
+    def _commit(self) -> None:
+        while not self._stopping.wait(_COMMIT_EVERY):
+            for reader in self._readers:
+                try:
+                    self._commit_for(reader)
+                except KafkaProblem as problem:
+                    logger.warning("%s", problem)  # the next round tries again
+
+    def _commit_for(self, reader: Reader) -> None:
+        known = self._committed[reader.group]
+        wanted = next_commits(reader.pace, dict(self._ends[reader.cluster, reader.topic]), known)
+        if not wanted:
+            return
+        with translated(reader.cluster, f"committing for group {reader.group!r}"):
+            commit(self._clusters[reader.cluster], reader.topic, reader.group, wanted)
+        known.update(wanted)
+
+
+def next_commits(pace: Pace, ends: Mapping[int, int], known: Mapping[int, int]) -> dict[int, int]:
+    """The offsets to commit by partition: those that differ from the *known* ones, never less."""
+    behind = BEHIND_RECORDS if pace is Pace.BEHIND else 0
+    return {
+        partition: end - behind
+        for partition, end in ends.items()
+        if end - behind > known.get(partition, 0) and not (pace is Pace.IDLE and partition in known)
+    }

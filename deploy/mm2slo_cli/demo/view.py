@@ -1,0 +1,198 @@
+"""The demo's screen: a panel for each flow, 80 columns wide, 24 rows in all (pure)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from mm2slo_core.flow_state import FlowStateName
+from mm2slo_exporter.web.page import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from mm2slo_cli.demo.figures import DemoFigures, FlowFigures, GroupFigures
+    from mm2slo_cli.demo.latency import Latency
+    from mm2slo_core.retention import Headroom
+
+WIDTH = 80
+_COLOURS = {
+    FlowStateName.RUNNING: "green",
+    FlowStateName.IDLE: "cyan",
+    FlowStateName.STOPPED: "red",
+    FlowStateName.UNKNOWN: "yellow",
+}
+_SILENT = 5.0
+"""After so many seconds without a probe its silence is shown: five intervals in the lab."""
+_NOT_YET = Text("not known yet", style="dim")
+
+
+def screen(figures: DemoFigures, title: Text, footer: Iterable[Text]) -> RenderableType:
+    """The whole picture: *title* above, *footer* below."""
+    return Group(
+        title,
+        *(flow_panel(flow) for flow in figures.flows),
+        *footer,
+    )
+
+
+def flow_panel(flow: FlowFigures) -> Panel:
+    """One flow: its state in the frame, its figures inside."""
+    colour = _COLOURS[flow.state]
+    title = Text.assemble(
+        (f" {flow.flow.label} ", "bold"),
+        (f" {flow.state.value.upper()} ", f"bold reverse {colour}"),
+        (f" {_words(flow.reason)} ", colour),
+    )
+    return Panel(
+        Group(_grid(flow), _groups(flow)),
+        title=title,
+        title_align="left",
+        border_style=colour,
+        box=box.ROUNDED,
+        width=WIDTH,
+    )
+
+
+def plain_line(flow: FlowFigures) -> str:
+    """One flow in one line, for a log or a pipe."""
+    records = "?" if flow.lag_records is None else f"{flow.lag_records:,}"
+    seconds = "?" if flow.lag_seconds is None else duration(flow.lag_seconds)
+    canary = flow.recent.canary
+    p50 = "?" if canary is None else _latency(canary.p50)
+    return (
+        f"{flow.flow.label:<8} {flow.state.value:<8} lag {records} records, {seconds},"
+        f" canary {p50}, groups ready {flow.groups_ready}/{len(flow.groups)}"
+    )
+
+
+def address_line(figures: DemoFigures) -> Text:
+    """Where the exporter serves."""
+    return Text.assemble(("Page  ", "dim"), f"{figures.urls['page']}   /metrics  /readyz")
+
+
+def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
+    """What can be tried next in the live view."""
+    return Text.assemble(
+        ("Try   ", "dim"),
+        ("m", "bold"),
+        f" {'resume' if mm2_paused else 'pause'} MirrorMaker 2   ",
+        ("t", "bold"),
+        f" {'pause' if traffic else 'start'} traffic   ",
+        ("Ctrl-C", "bold"),
+        " or ",
+        ("q", "bold"),
+        " ends everything",
+    )
+
+
+def _grid(flow: FlowFigures) -> Table:
+    grid = _table(11, 26, 10, 26)
+    grid.add_row(_label("Lag"), _lag(flow), _label("Rate"), _throughput(flow))
+    canary = _arrivals(flow.recent.canary, flow.canary_age)
+    heartbeat = _arrivals(flow.recent.heartbeat, flow.heartbeat_age)
+    grid.add_row(_label("Canary"), canary, _label("Heartbeat"), heartbeat)
+    grid.add_row(_label("Stalled"), _stalled(flow), _label("Retention"), _headroom(flow.headroom))
+    return grid
+
+
+def _groups(flow: FlowFigures) -> Table:
+    total, ready = len(flow.groups), flow.groups_ready
+    if not flow.groups:
+        waiting = _table(11, 64)
+        waiting.add_row(_label("Failover"), _waiting(flow))
+        return waiting
+    table = _table(11, 20, 43)
+    count = Text(f"{ready}/{total} ready", style="green" if ready == total else "red")
+    heads = [_label("Failover"), count] + [Text()] * total
+    for head, (name, group) in zip(heads, flow.groups.items(), strict=False):
+        table.add_row(head, *_group(name, group))
+    return table
+
+
+def _table(*widths: int) -> Table:
+    """A table of fixed columns, so that nothing moves while figures change."""
+    table = Table.grid(padding=(0, 1))
+    for width in widths:
+        table.add_column(width=width, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _group(name: str, group: GroupFigures) -> tuple[Text, Text]:
+    mark = ("✔ ", "green") if group.ready else ("✘ ", "bold red")
+    said = Text(f"reads {_redelivery(group)} again")
+    if group.blocked:
+        said = Text(f"not ready: {', '.join(map(_words, group.blocked))}", style="red")
+    return Text.assemble(mark, name), said
+
+
+def _redelivery(group: GroupFigures) -> str:
+    lower, upper = group.redelivery_lower, group.redelivery_upper
+    if lower is None or upper is None:
+        return "an unknown number of records"
+    if lower == upper:
+        return "no record" if not upper else f"{upper:,} {'record' if upper == 1 else 'records'}"
+    return f"{lower:,} to {upper:,} records"
+
+
+def _lag(flow: FlowFigures) -> Text:
+    if flow.lag_records is None or flow.lag_seconds is None:
+        return _NOT_YET
+    style = "" if flow.alive else "bold red"
+    unit = "record" if flow.lag_records == 1 else "records"
+    return Text(f"{flow.lag_records:,} {unit}, {duration(flow.lag_seconds)}", style=style)
+
+
+def _throughput(flow: FlowFigures) -> Text:
+    rate = flow.recent.throughput
+    return _NOT_YET if rate is None else Text(f"{rate.source:,.0f}/s in, {rate.target:,.0f}/s out")
+
+
+def _arrivals(found: Latency | None, age: float | None) -> Text:
+    """Percentiles while probes arrive, else for how long none did."""
+    if age is not None and age >= _SILENT:
+        return Text(f"none for {duration(age)}", style="bold red")
+    if found is None:
+        return _NOT_YET
+    return Text(f"p50 {_latency(found.p50)}, p99 {_latency(found.p99)}")
+
+
+def _latency(seconds: float | None) -> str:
+    if seconds is None:
+        return "over 300 s"
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else duration(seconds)
+
+
+def _stalled(flow: FlowFigures) -> Text:
+    if not flow.partitions:
+        return _NOT_YET
+    text = f"{len(flow.stalled)} of {flow.partitions} partitions"
+    return Text(text, style="bold red" if flow.stalled else "")
+
+
+def _headroom(room: Headroom | None) -> Text:
+    if room is None:
+        return _NOT_YET
+    if room.seconds is None:
+        return Text(room.limit.value)
+    return Text(f"{duration(room.seconds)} left, by {room.limit.value}")
+
+
+def _waiting(flow: FlowFigures) -> Text:
+    waits = ", ".join(flow.waiting_for)
+    return Text(f"waiting for {waits}" if waits else "waiting for checkpoints", style="dim")
+
+
+def _label(text: str) -> Text:
+    return Text(text, style="dim")
+
+
+def _words(label: str) -> str:
+    return label.replace("_", " ")

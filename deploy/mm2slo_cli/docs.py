@@ -1,0 +1,41 @@
+"""Writes the generated pages, or says which are not current.
+
+`python -m mm2slo_cli.docs` writes them; with `--check` it writes nothing and exits with 1 when a
+page differs from what its source says. Runs in the project's folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_cli import config_page, docs_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "docs/configuration.md": config_page.render,
+    "docs/metrics.md": docs_metrics.render,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write or check every page; the exit code for the shell."""
+    stale = [name for name, render in PAGES.items() if not _is_current(Path(name), render())]
+    if "--check" not in arguments:
+        for name in stale:
+            Path(name).write_text(PAGES[name](), encoding="utf-8")
+        return 0
+    for name in stale:
+        sys.stderr.write(f"{name} is not current; run: python -m mm2slo_cli.docs\n")
+    return 1 if stale else 0
+
+
+def _is_current(page: Path, text: str) -> bool:
+    return page.exists() and page.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+"""docs/metrics.md from the catalogue.
+
+`python -m mm2slo_cli.docs_metrics` writes it, in the project's folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from mm2slo_core.catalogue import FLOW_LABELS, GROUPS, Granularity, Metric, Rollup
+
+PAGE: Final = "docs/metrics.md"
+_INTRO: Final = """\
+# Metrics
+
+Generated from the catalogue (`core/mm2slo_core/catalogue/`) by
+`python -m mm2slo_cli.docs_metrics`; do not edit.
+
+- Metrics of a flow carry the labels `flow` (as in `us->eu`), `source` and `target` (the clusters'
+  aliases) before the ones listed here.
+- `topic` is always the topic's name on the source; `mm2_topic_info` maps it to its name on the
+  target.
+- *Dropped* says what happens at a coarser `exporter.granularity`: values are combined over the
+  dropped label, or the metric is not published at that level. The default is `topic`.
+- A series whose value is not known is absent: no value is ever NaN or stands for "not known".
+- Times are in seconds, points in time in seconds since the epoch.
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    sections = [_INTRO]
+    for title, metrics in GROUPS.items():
+        rows = "\n".join(map(_row, metrics))
+        head = "| Name | Type | Labels | Dropped | Meaning |\n| --- | --- | --- | --- | --- |"
+        sections.append(f"## {title}\n\n{head}\n{rows}\n")
+    return "\n".join(sections)
+
+
+def _row(metric: Metric) -> str:
+    own = metric.labels[len(FLOW_LABELS) :] if metric.per_flow else metric.labels
+    labels = ", ".join(f"`{label}`" for label in own) or "none"
+    if not metric.per_flow:
+        labels += " (not of a flow)"
+    meaning = metric.help
+    if metric.buckets:
+        meaning += f" Buckets: {', '.join(f'{bound:g}' for bound in metric.buckets)}."
+    cells = (f"`{metric.name}`", metric.type.value, labels, _dropped(metric), meaning)
+    return f"| {' | '.join(cells)} |"
+
+
+def _dropped(metric: Metric) -> str:
+    parts = []
+    if metric.rollup is not None:
+        combined = {Rollup.SUM: "sum", Rollup.MAX: "largest", Rollup.MIN: "smallest"}
+        names = [label for label in ("partition", "topic") if _drops(metric, label)]
+        parts.append(f"{' and '.join(names)}: {combined[metric.rollup]}")
+    if metric.coarsest is not Granularity.FLOW:
+        parts.append(f"from {metric.coarsest.label} level on")
+    return "; ".join(parts)
+
+
+def _drops(metric: Metric, label: str) -> bool:
+    return label in metric.labels and label not in metric.labels_at(metric.coarsest)
+
+
+if __name__ == "__main__":
+    Path(PAGE).write_text(render(), encoding="utf-8")

@@ -1,0 +1,64 @@
+"""`mm2slo exporter`: runs the exporter until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mm2slo_cli.config_files import read_config
+from mm2slo_exporter import logs
+from mm2slo_exporter.service.exporter import Exporter
+from mm2slo_exporter.web import ExporterServer, WebConfigFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mm2slo_core.config import Config
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def serving(
+    load: Callable[[], Config], flows: Sequence[str] = ()
+) -> Iterator[tuple[Exporter, ExporterServer]]:
+    """Run an exporter and its web server; both are ended on the way out.
+
+    The port is bound before anything is read: a port in use is a UserError at once.
+    """
+    exporter = Exporter(load, flows=flows, version=version("mm2slo"))
+    settings = exporter.config.exporter
+    named = settings.web_config_file
+    web = None if named is None else WebConfigFile(Path(named))
+    server = ExporterServer(settings.listen, exporter, web)
+    try:
+        exporter.start()
+        server.start()
+        yield exporter, server
+    finally:
+        server.close()
+        exporter.stop()
+
+
+def run(config: Path, flows: list[str]) -> None:
+    """Serve until SIGINT or SIGTERM; SIGHUP reloads the configuration."""
+    logs.set_up(read_config(config).exporter.log)
+    stopping, reloading = threading.Event(), threading.Event()
+
+    def on_signal(number: int, _frame: object) -> None:
+        (reloading if number == signal.SIGHUP else stopping).set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, on_signal)
+    with serving(lambda: read_config(config), flows) as (exporter, server):
+        logger.info("serving %s/metrics", server.url)
+        while not stopping.wait(0.2):
+            if reloading.is_set():
+                reloading.clear()
+                exporter.reload()
+        logger.info("stopping")

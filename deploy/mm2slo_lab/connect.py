@@ -1,0 +1,118 @@
+"""Kafka Connect in distributed mode: one worker beside each target cluster."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+from mm2slo_lab.connect_properties import connectors, worker_properties
+from mm2slo_lab.errors import ProcessError
+from mm2slo_lab.ports import HOST, accepts
+from mm2slo_lab.process import ManagedProcess, ProcessHandle
+from mm2slo_lab.progress import MirroringProbe
+from mm2slo_lab.properties import render
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_lab.broker import Broker
+    from mm2slo_lab.runtime import Runtime
+    from mm2slo_lab.topology import LabTopology
+
+READY_TIMEOUT = 120.0
+_MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
+
+
+class ConnectWorker:
+    """The worker that hosts every mirror connector whose target is one cluster."""
+
+    def __init__(
+        self,
+        alias: str,
+        rest_port: int,
+        topology: LabTopology,
+        brokers: Mapping[str, Broker],
+        runtime: Runtime,
+        *,
+        outlives_parent: bool = False,
+        handle: ProcessHandle | None = None,
+    ) -> None:
+        self.alias = alias
+        self.rest_port = rest_port
+        self._topology = topology
+        self._brokers = brokers
+        self._file = runtime.root / f"connect-{alias}.properties"
+        name = f"connect-{alias}"
+        spec = runtime.spec(name, topology.mm2_heap, _MAIN, str(self._file))
+        self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start the worker; with *wait* until its REST answers and its connectors exist."""
+        properties = worker_properties(self._brokers[self.alias].java(), self.rest_port)
+        self._file.write_text(render(properties), encoding="ascii")
+        self.process.start()
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Wait for the REST, then create or update the connectors."""
+        self.process.wait_until(self._answers, "answering REST requests", READY_TIMEOUT)
+        clients = {alias: broker.java() for alias, broker in self._brokers.items()}
+        for pair in self._topology.pairs:
+            if pair.target == self.alias:
+                for name, config in connectors(self._topology, pair, clients).items():
+                    self.rest("PUT", f"/connectors/{_quoted(name)}/config", config)
+
+    def wait_mirroring(self) -> float:
+        """Wait until every flow of the lab has copied something from now on."""
+        probe = MirroringProbe(self._topology, self._brokers)
+        return self.process.wait_until(probe.copying, "copying on every flow", READY_TIMEOUT)
+
+    def states(self) -> dict[str, str]:
+        """The state by task, as `{"us->eu.MirrorSourceConnector-0": "RUNNING"}`."""
+        found = self.rest("GET", "/connectors?expand=status")
+        return {
+            f"{name}-{task['id']}": task["state"]
+            for name, entry in found.items()
+            for task in entry["status"]["tasks"]
+        }
+
+    def restart_connector(self, name: str) -> None:
+        """Restart a connector with its tasks."""
+        self.rest("POST", f"/connectors/{_quoted(name)}/restart?includeTasks=true")
+
+    def rest(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - whatever JSON the endpoint answers
+        """Ask the worker's REST; None when it answers without a body.
+
+        Raises ProcessError with the worker's own words when it refuses.
+        """
+        request = urllib.request.Request(
+            f"http://{HOST}:{self.rest_port}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - as above
+                text = answer.read()
+        except urllib.error.HTTPError as error:
+            said = error.read().decode(errors="replace")
+            raise ProcessError(f"{method} {path}: HTTP {error.code}: {said}") from error
+        return json.loads(text) if text else None
+
+    def _answers(self) -> bool:
+        if not accepts(self.rest_port):
+            return False
+        try:
+            self.rest("GET", "/connectors")
+        except (ProcessError, OSError):
+            # The port opens before the worker has joined its group.
+            return False
+        return True
+
+
+def _quoted(name: str) -> str:
+    return urllib.parse.quote(name, safe="")

@@ -1,0 +1,88 @@
+"""Kafka Connect with the three mirror connectors, as Strimzi lays them out (pure)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_lab.mirror_properties import CONNECTOR_SETTINGS, STORAGE_SETTINGS, WORKER_SETTINGS
+from mm2slo_lab.ports import HOST
+from mm2slo_lab.versions import release_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.topology import Flow
+    from mm2slo_lab.topology import LabTopology
+
+OFFSETS_TOPIC = "connect-offsets"
+STATUS_TOPIC = "connect-status"
+CONFIGS_TOPIC = "connect-configs"
+SOURCE = "MirrorSourceConnector"
+CHECKPOINT = "MirrorCheckpointConnector"
+HEARTBEAT = "MirrorHeartbeatConnector"
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_CONVERTERS = {f"{part}.converter": _BYTES for part in ("key", "value", "header")}
+
+
+def worker_properties(client: Mapping[str, str], rest_port: int) -> dict[str, str]:
+    """The file of a distributed worker whose cluster is the target of its connectors."""
+    roles = ("", "producer.", "consumer.", "admin.")
+    security = {key: value for key, value in client.items() if key != "bootstrap.servers"}
+    return {
+        "bootstrap.servers": client["bootstrap.servers"],
+        **{f"{role}{key}": value for role in roles for key, value in security.items()},
+        "group.id": "mirror-connect",
+        "offset.storage.topic": OFFSETS_TOPIC,
+        "status.storage.topic": STATUS_TOPIC,
+        "config.storage.topic": CONFIGS_TOPIC,
+        "listeners": f"http://{HOST}:{rest_port}",
+        **_CONVERTERS,
+        **STORAGE_SETTINGS,
+        **WORKER_SETTINGS,
+    }
+
+
+def topics_excluded(topology: LabTopology) -> str:
+    """MirrorMaker 2's default with Connect's own topics.
+
+    They do not look internal to it: copied, each commit of an offset would be one more record
+    to copy.
+    """
+    return f"{release_line(topology.kafka_version).topics_excluded}, connect-.*"
+
+
+def connector_name(flow: Flow, connector: str) -> str:
+    """The name that Strimzi gives a connector of *flow*, as in `us->eu.MirrorSourceConnector`."""
+    return f"{flow.label}.{connector}"
+
+
+def connectors(
+    topology: LabTopology, pair: Flow, clients: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """The connectors of *pair* by name.
+
+    A flow has all three; where only the reverse flow is wanted, the heartbeat connector stays,
+    for it writes those heartbeats on the reverse flow's source that this then copies.
+    """
+    if pair in topology.flows:
+        kinds: tuple[str, ...] = (SOURCE, CHECKPOINT, HEARTBEAT)
+    else:
+        kinds = (HEARTBEAT,) if pair.reverse in topology.flows else ()
+    given = {key: value for key, value in topology.mm2_properties.items() if "->" not in key}
+    common = {
+        "source.cluster.alias": pair.source,
+        "target.cluster.alias": pair.target,
+        **{f"source.cluster.{key}": value for key, value in clients[pair.source].items()},
+        **{f"target.cluster.{key}": value for key, value in clients[pair.target].items()},
+        **_CONVERTERS,
+        **CONNECTOR_SETTINGS,
+        "topics.exclude": topics_excluded(topology),
+        **given,
+    }
+    return {
+        connector_name(pair, kind): {
+            **common,
+            "connector.class": f"org.apache.kafka.connect.mirror.{kind}",
+        }
+        for kind in kinds
+    }

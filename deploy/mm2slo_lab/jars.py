@@ -1,0 +1,159 @@
+"""Kafka's jars: downloaded once per user, then found on disk.
+
+A folder `kafka-<version>` in the cache is complete by construction: it is filled under another
+name and renamed at the end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mm2slo_core.errors import MissingExtra
+from mm2slo_lab import ivy
+from mm2slo_lab.errors import JarsUnavailableError
+from mm2slo_lab.java import find_java
+from mm2slo_lab.versions import artifacts, release_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Progress = Callable[[str], None]
+
+_CLIENTS = re.compile(r"^kafka-clients-(?P<version>\d+(?:\.\d+)+)\.jar$")
+_DOWNLOADING = re.compile(r"^downloading .*/(?P<file>[^/]+\.(?:jar|pom)) ")
+_REASONS = ("UNRESOLVED", "Exception", "ERROR", "not found", "unknown host", "refused")
+
+
+def cache_directory() -> Path:
+    """Where this user's jars live: `$XDG_CACHE_HOME/mm2slo`, by default `~/.cache/mm2slo`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "mm2slo"
+
+
+def jar_paths(version: str, progress: Progress | None = None) -> tuple[Path, ...]:
+    """The jars of a Kafka *version* (`4.1.x` or exact), downloaded when they are not here yet.
+
+    *progress* gets a line for each step of a download, which takes a minute or two.
+    Raises JavaMissingError, or JarsUnavailableError when the download fails.
+    """
+    tell = progress or (lambda _line: None)
+    line = release_line(version)
+    folder = _cached(version)
+    if folder is None:
+        java = find_java(line.java)
+        with _exclusive(cache_directory(), tell):
+            # Another process may have filled the cache while this one waited for the lock.
+            folder = _cached(version) or _download(java, version, tell)
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def classpath(version: str, progress: Progress | None = None) -> str:
+    """The jars of *version* as a Java class path."""
+    return os.pathsep.join(str(path) for path in jar_paths(version, progress))
+
+
+def resolved_version(version: str, progress: Progress | None = None) -> str:
+    """The exact version that *version* stands for on this machine, as in `4.1.2`."""
+    return _version_of(jar_paths(version, progress))
+
+
+def _cached(version: str) -> Path | None:
+    exact = version.removesuffix(".x")
+    pattern = f"kafka-{exact}.*" if exact != version else f"kafka-{version}"
+    found = [path for path in cache_directory().glob(pattern) if path.is_dir()]
+    return max(found, key=_patch, default=None)
+
+
+def _patch(folder: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", folder.name))
+
+
+def _version_of(jars: tuple[Path, ...]) -> str:
+    for path in jars:
+        match = _CLIENTS.match(path.name)
+        if match is not None:
+            return match["version"]
+    raise JarsUnavailableError(f"no kafka-clients among {len(jars)} downloaded jars: try again")
+
+
+@contextmanager
+def _exclusive(directory: Path, tell: Progress) -> Iterator[None]:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "download.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another process that downloads Kafka")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _download(java: str, version: str, tell: Progress) -> Path:
+    cache = cache_directory()
+    # Kept after a failure, so that the next attempt goes on where this one ended.
+    ivy_cache = cache / "ivy"
+    with tempfile.TemporaryDirectory(prefix="kafka-incomplete-", dir=cache) as staging:
+        module = Path(staging, "ivy.xml")
+        module.write_text(ivy.render_module(artifacts(version)), encoding="utf-8")
+        target = Path(staging, "jars")
+        settings = os.environ.get("MM2SLO_IVY_SETTINGS")
+        command = ivy.command(
+            java=java,
+            ivy_jar=_ivy_jar(),
+            module=module,
+            cache=ivy_cache,
+            target=target,
+            settings=Path(settings) if settings else None,
+        )
+        _run_ivy(command, version, tell)
+        folder = cache / f"kafka-{_version_of(tuple(target.glob('*.jar')))}"
+        if not folder.exists():
+            target.rename(folder)
+    shutil.rmtree(ivy_cache, ignore_errors=True)
+    tell(f"Kafka's jars are in {folder}")
+    return folder
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        # Kafka is downloaded with the Ivy inside PySpark.
+        raise MissingExtra(module="pyspark", install="pip install 'mm2slo[lab]'")
+    found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
+    if not found:
+        raise JarsUnavailableError(
+            f"no jars/ivy-*.jar beside {spec.origin}: reinstall pyspark (pip install 'mm2slo[lab]')"
+        )
+    return found[-1]
+
+
+def _run_ivy(command: tuple[str, ...], version: str, tell: Progress) -> None:
+    tell(f"downloading Kafka {version} and MirrorMaker 2 (60 MB, once per user)")
+    reasons: list[str] = []
+    with subprocess.Popen(  # noqa: S603 - java with arguments of our own, without a shell
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        if process.stdout is None:  # pragma: no cover - stdout=PIPE always gives one
+            raise JarsUnavailableError("Ivy's output could not be read")
+        for count, line in enumerate(process.stdout):
+            match = _DOWNLOADING.match(line)
+            if match is not None:
+                tell(f"downloading {match['file']}")
+            elif count and any(reason in line for reason in _REASONS):
+                reasons.append(line.strip())
+    if process.returncode != 0:
+        last = "; ".join(reasons[-3:]) or "it gave no reason"
+        raise JarsUnavailableError(
+            f"Ivy could not download Kafka {version} (exit status {process.returncode}): {last}."
+            " Check the network, then run the same command again; MM2SLO_IVY_SETTINGS names"
+            " an Ivy settings file for a mirror"
+        )

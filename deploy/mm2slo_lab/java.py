@@ -1,0 +1,40 @@
+"""The Java runtime on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from mm2slo_lab.errors import JavaMissingError
+
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_INSTALL = "install Java 17 or newer (Debian and Ubuntu: apt-get install openjdk-17-jre-headless)"
+
+
+def find_java(minimum: int) -> str:
+    """The `java` of JAVA_HOME, or the one on the PATH.
+
+    Raises JavaMissingError when there is none or it is older than *minimum*.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None or not Path(java).is_file():
+        where = f"JAVA_HOME ({home})" if home else "the PATH"
+        raise JavaMissingError(f"no java in {where}: {_INSTALL}")
+    answer = subprocess.run(  # noqa: S603 - the user's own java, without a shell
+        [java, "-version"], capture_output=True, text=True, timeout=30, check=False
+    )
+    major = java_major(answer.stderr)
+    if major is None or major < minimum:
+        found = "an unknown version" if major is None else f"version {major}"
+        raise JavaMissingError(f"{java} is {found}, this Kafka needs {minimum}: {_INSTALL}")
+    return java
+
+
+def java_major(version_text: str) -> int | None:
+    """The major version in the answer of `java -version`; None when it holds none."""
+    match = _VERSION.search(version_text)
+    return None if match is None else int(match[1])

@@ -1,0 +1,233 @@
+"""One operating-system process of the lab: started, signalled, waited for.
+
+The same object serves a process that this program started and one that an earlier `mm2slo lab up`
+left running.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mm2slo_lab import guard
+from mm2slo_lab.errors import ProcessError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_POLL = 0.05
+_TAIL = 12
+_SIGNAL_TIMEOUT = 10.0
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+# The guard's signal is bound to the thread that starts the process: this one never ends early.
+_SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab-spawner")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """What to run and where its output goes."""
+
+    name: str
+    command: tuple[str, ...]
+    log_file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessHandle:
+    """A process that is told apart from a later one with the same pid.
+
+    `started` is field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); None where
+    there is no /proc.
+    """
+
+    pid: int
+    started: int | None
+
+
+class ManagedProcess:
+    """Start, stop, kill, pause and resume one process.
+
+    With *outlives_parent* the process goes on when this program ends; otherwise it ends with it.
+    """
+
+    def __init__(
+        self,
+        spec: ProcessSpec,
+        *,
+        outlives_parent: bool = False,
+        handle: ProcessHandle | None = None,
+    ) -> None:
+        self.spec = spec
+        self._outlives_parent = outlives_parent
+        self._handle = handle
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def handle(self) -> ProcessHandle | None:
+        """The process now running; None when there is none."""
+        return self._handle if self.running else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process exists; a paused one does."""
+        if self._handle is None:
+            return False
+        if self._child is not None:
+            return self._child.poll() is None
+        status = _status(self._handle.pid)
+        return (
+            status is not None
+            and status[0] != "Z"  # ended, and not yet collected by init
+            and self._handle.started in (None, status[1])
+        )
+
+    @property
+    def paused(self) -> bool:
+        """Whether the process is stopped by SIGSTOP."""
+        status = None if self._handle is None or not self.running else _status(self._handle.pid)
+        return status is not None and status[0] in "Tt"
+
+    @property
+    def rss(self) -> int | None:
+        """Resident memory in bytes; None when it does not run or there is no /proc."""
+        if self._handle is None or not self.running:
+            return None
+        try:
+            statm = Path(f"/proc/{self._handle.pid}/statm").read_text(encoding="ascii")
+        except OSError:
+            return None
+        return int(statm.split()[1]) * _PAGE
+
+    def start(self) -> None:
+        """Start the process in a process group of its own.
+
+        Raises ProcessError when it runs already or cannot be started.
+        """
+        if self.running:
+            raise ProcessError(f"{self.spec.name} runs already")
+        self.spec.log_file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if self._outlives_parent:
+                self._child, pid = None, self._spawn_detached()
+            else:
+                self._child = _SPAWNER.submit(self._spawn_guarded).result()
+                pid = self._child.pid
+        except OSError as error:
+            raise ProcessError(f"{self.spec.name} could not be started: {error}") from error
+        status = _status(pid)
+        self._handle = ProcessHandle(pid, None if status is None else status[1])
+
+    def _spawn_guarded(self) -> subprocess.Popen[bytes]:
+        guarded = (sys.executable, "-I", "-S", guard.__file__, str(os.getpid()))
+        with self.spec.log_file.open("ab") as log:
+            return subprocess.Popen(  # noqa: S603 - a command of the lab's own, without a shell
+                (*guarded, *self.spec.command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _spawn_detached(self) -> int:
+        # Not a Popen: that belongs to its parent, and says so when it is dropped.
+        with self.spec.log_file.open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            return os.posix_spawnp(
+                self.spec.command[0],
+                self.spec.command,
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, nothing.fileno(), 0),
+                    (os.POSIX_SPAWN_DUP2, log.fileno(), 1),
+                    (os.POSIX_SPAWN_DUP2, log.fileno(), 2),
+                ],
+                setsid=True,
+            )
+
+    def stop(self, timeout: float = 30.0) -> None:
+        """End it with SIGTERM, and with SIGKILL when it has not ended after *timeout* seconds."""
+        if not self.running:
+            return
+        self._signal(signal.SIGTERM)
+        self._signal(signal.SIGCONT)
+        if not self._ended(timeout):
+            self.kill()
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        if self.running:
+            self._signal(signal.SIGKILL)
+            if not self._ended(_SIGNAL_TIMEOUT):
+                raise ProcessError(
+                    f"{self.spec.name} did not end {_SIGNAL_TIMEOUT:.0f} s after SIGKILL"
+                )
+
+    def pause(self) -> None:
+        """Freeze it with SIGSTOP; it stands still when this returns."""
+        self._demand_running()
+        self._signal(signal.SIGSTOP)
+        self.wait_until(lambda: self.paused, "standing still", _SIGNAL_TIMEOUT)
+
+    def resume(self) -> None:
+        """Let it go on with SIGCONT."""
+        self._demand_running()
+        self._signal(signal.SIGCONT)
+        self.wait_until(lambda: not self.paused, "going on", _SIGNAL_TIMEOUT)
+
+    def wait_until(self, ready: Callable[[], bool], what: str, timeout: float) -> float:
+        """Wait until *ready* says so; the seconds it took.
+
+        Raises ProcessError, with the last lines of its log, when the process ends before or the
+        *timeout* passes.
+        """
+        begin = time.monotonic()
+        while not ready():
+            if not self.running:
+                raise ProcessError(f"{self.spec.name} ended before {what}.\n{self.tail()}")
+            if time.monotonic() - begin > timeout:
+                raise ProcessError(
+                    f"{self.spec.name}: {what} did not come within {timeout:.0f} s.\n{self.tail()}"
+                )
+            time.sleep(_POLL)
+        return time.monotonic() - begin
+
+    def tail(self, lines: int = _TAIL) -> str:
+        """The last lines of its log."""
+        try:
+            text = self.spec.log_file.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            return f"(no log: {error})"
+        return f"Last lines of {self.spec.log_file}:\n" + "\n".join(text.splitlines()[-lines:])
+
+    def _demand_running(self) -> None:
+        if not self.running:
+            raise ProcessError(f"{self.spec.name} does not run: start it first")
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._handle is not None and self.running:
+            os.kill(self._handle.pid, number)
+
+    def _ended(self, timeout: float) -> bool:
+        end = time.monotonic() + timeout
+        while self.running:
+            if time.monotonic() > end:
+                return False
+            time.sleep(_POLL)
+        return True
+
+
+def _status(pid: int) -> tuple[str, int] | None:
+    """The state letter and start time of *pid*; None when there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may hold blanks: fields are counted from its end.
+    fields = text.rpartition(")")[2].split()
+    return fields[0], int(fields[19])

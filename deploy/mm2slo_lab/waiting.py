@@ -1,0 +1,23 @@
+"""Waiting for a condition."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from mm2slo_lab.errors import LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def wait_for(
+    condition: Callable[[], bool], what: str, timeout: float = 30.0, poll: float = 0.1
+) -> float:
+    """Wait until *condition* holds; the seconds it took. Raises LabError after *timeout*."""
+    begin = time.monotonic()
+    while not condition():
+        if time.monotonic() - begin > timeout:
+            raise LabError(f"{what} did not come within {timeout:.0f} s")
+        time.sleep(poll)
+    return time.monotonic() - begin

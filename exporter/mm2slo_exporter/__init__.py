@@ -1,0 +1,1 @@
+"""The live exporter: samples clusters in the background, serves a finished snapshot."""

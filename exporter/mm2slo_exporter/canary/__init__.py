@@ -1,0 +1,1 @@
+"""The canary process: sends on the source, stamps arrivals on the target."""

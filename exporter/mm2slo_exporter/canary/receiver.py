@@ -1,0 +1,218 @@
+"""Reads a flow's carrier topics on the target and stamps what arrives."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
+from mm2slo_core.records import DecodeError, Heartbeat, Tombstone
+from mm2slo_exporter.canary.events import (
+    Arrived,
+    HeartbeatSeen,
+    Malformed,
+    ReadThrough,
+    Resent,
+    Restored,
+    Trouble,
+    Working,
+)
+from mm2slo_exporter.health import Stage
+from mm2slo_kafka.tail import TailState, TopicTail
+
+if TYPE_CHECKING:
+    from mm2slo_exporter.canary.outbox import Outbox
+    from mm2slo_exporter.canary.spec import CanarySpec
+    from mm2slo_kafka.client import ClusterClient
+    from mm2slo_kafka.tail import TailRecord
+
+_RESTORE_PATIENCE_SECONDS = 15.0
+_POLL_SECONDS = 0.2
+_REPORT_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One topic being followed, and what is taken from it."""
+
+    tail: TopicTail
+    heartbeats: bool
+    canaries: bool
+
+
+class Receiver:
+    """One flow's arrivals. Sets *restored* once what an earlier process left has been told."""
+
+    def __init__(
+        self,
+        spec: CanarySpec,
+        source: ClusterClient,
+        target: ClusterClient,
+        outbox: Outbox,
+        restored: threading.Event,
+    ) -> None:
+        self._spec = spec
+        self._source = source
+        self._target = target
+        self._outbox = outbox
+        self._restored = restored
+        self._reported: dict[Stage, float] = {}
+
+    def run(self, stopping: threading.Event) -> None:
+        """Receive until *stopping* is set."""
+        since = time.time() - self._spec.restore_seconds
+        streams = self._streams(since)
+        try:
+            if self._spec.carrier != "off":
+                self._tell_resent(since, stopping)
+            self._replay(streams, stopping)
+            self._restored.set()
+            self._outbox.put(Restored(self._spec.flow, time.time()))
+            # One thread a stream: no stamp waits for another topic's poll.
+            others = [
+                threading.Thread(target=self._follow, args=(stream, stopping), daemon=True)
+                for stream in streams[1:]
+            ]
+            for thread in others:
+                thread.start()
+            self._follow(streams[0], stopping)
+            for thread in others:
+                thread.join()
+        finally:
+            for stream in streams:
+                stream.tail.close()
+
+    def _follow(self, stream: _Stream, stopping: threading.Event) -> None:
+        while not stopping.is_set():
+            # One record a poll: a batch would be held until it is full or time is up.
+            self._receive(stream, max_records=1, timeout=_POLL_SECONDS)
+
+    def _streams(self, since: float) -> list[_Stream]:
+        spec = self._spec
+        shared = spec.carrier == "heartbeats"
+        streams = [
+            _Stream(
+                self._tail_of_target(spec.heartbeats_topic_on_target, since),
+                heartbeats=True,
+                canaries=shared,
+            )
+        ]
+        if spec.carrier == "topic":
+            own = self._tail_of_target(spec.target_topic, since)
+            # The canary topic first: its stamps matter most.
+            streams.insert(0, _Stream(own, heartbeats=False, canaries=True))
+        return streams
+
+    def _tail_of_target(self, topic: str, since: float) -> TopicTail:
+        return TopicTail(
+            self._target,
+            topic,
+            start=since,
+            isolation=self._spec.target_isolation,
+            headers=True,
+        )
+
+    def _replay(self, streams: list[_Stream], stopping: threading.Event) -> None:
+        """Read what is there already; an unreachable target is not waited for without end."""
+        deadline = time.monotonic() + _RESTORE_PATIENCE_SECONDS
+        for stream in streams:
+            while not stopping.is_set() and time.monotonic() < deadline:
+                self._receive(stream, max_records=1000, timeout=_POLL_SECONDS)
+                if stream.tail.caught_up or stream.tail.state is TailState.ABSENT:
+                    break
+
+    def _tell_resent(self, since: float, stopping: threading.Event) -> None:
+        """Find this instance's canaries of an earlier process on the source."""
+        tail = TopicTail(self._source, self._spec.source_topic, start=since, headers=True)
+        deadline = time.monotonic() + _RESTORE_PATIENCE_SECONDS
+        try:
+            while not stopping.is_set() and time.monotonic() < deadline:
+                batch = tail.poll(max_records=1000, timeout=_POLL_SECONDS)
+                for record in batch.records:
+                    canary = self._canary(record)
+                    if canary is not None:
+                        self._outbox.put(_resent(self._spec.flow, record, canary))
+                if tail.caught_up or tail.state is TailState.ABSENT:
+                    return
+        finally:
+            tail.close()
+
+    def _receive(self, stream: _Stream, *, max_records: int, timeout: float) -> None:
+        batch = stream.tail.poll(max_records=max_records, timeout=timeout)
+        at = time.time()
+        for record in batch.records:
+            canary = self._canary(record) if stream.canaries else None
+            if canary is not None:
+                self._outbox.put(Arrived(self._spec.flow, canary.sequence, record.partition, at))
+            elif stream.heartbeats:
+                self._see_heartbeat(record, at)
+        self._report(stream, at)
+
+    def _canary(self, record: TailRecord) -> CanaryRecord | None:
+        """This instance's canary of this flow in a record, if it is one."""
+        try:
+            canary = CanaryRecord.from_headers(record.headers)
+        except DecodeError as error:
+            self._malformed("canary", error.reason)
+            return None
+        own = (self._spec.instance, self._spec.flow)
+        return canary if canary is not None and (canary.instance, canary.flow) == own else None
+
+    def _see_heartbeat(self, record: TailRecord, at: float) -> None:
+        try:
+            beat = Heartbeat.decode(record.key, record.value)
+        except DecodeError as error:
+            self._malformed("heartbeat", error.reason)
+            return
+        if isinstance(beat, Tombstone) or is_canary_heartbeat(beat):
+            return
+        self._outbox.put(
+            HeartbeatSeen(
+                flow=self._spec.flow,
+                emitter=beat.source_alias,
+                emitted_at=beat.timestamp_ms / 1000,
+                at=at,
+                replayed=not self._restored.is_set(),
+            )
+        )
+
+    def _report(self, stream: _Stream, at: float) -> None:
+        """Say from time to time how far was read, or what is in the way."""
+        stage = Stage.CANARY_RECEIVE if stream.canaries else Stage.HEARTBEATS
+        if at - self._reported.get(stage, 0.0) < _REPORT_SECONDS:
+            return
+        self._reported[stage] = at
+        if stream.tail.problem is not None:
+            self._trouble(stage, stream.tail.problem.kind, str(stream.tail.problem))
+            return
+        if stream.tail.state is TailState.STARTING:
+            return
+        self._outbox.put(Working(self._spec.flow, self._spec.target_alias, stage.value, at))
+        if stream.canaries:
+            for partition, offset in stream.tail.position.items():
+                if offset is not None:
+                    self._outbox.put(ReadThrough(self._spec.flow, partition, offset, at))
+
+    def _malformed(self, kind: str, reason: str) -> None:
+        spec = self._spec
+        self._outbox.put(Malformed(spec.flow, spec.target_alias, kind, str(reason)))
+
+    def _trouble(self, stage: Stage, kind: str, message: str) -> None:
+        spec = self._spec
+        self._outbox.put(
+            Trouble(spec.flow, spec.target_alias, stage.value, str(kind), message, time.time())
+        )
+
+
+def _resent(flow: str, record: TailRecord, canary: CanaryRecord) -> Resent:
+    return Resent(
+        flow=flow,
+        sequence=canary.sequence,
+        partition=record.partition,
+        offset=record.offset,
+        sent_at=canary.sent_at,
+        floor=canary.floor,
+        newest_arrived=canary.newest_arrived,
+    )

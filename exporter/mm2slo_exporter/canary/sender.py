@@ -1,0 +1,232 @@
+"""Sends one flow's canaries on the source, each when it is due."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from mm2slo_core.canary_record import CanaryRecord
+from mm2slo_exporter.canary.events import Produced, ProduceFailed, Scheduled, Trouble, Working
+from mm2slo_exporter.canary.hints import Hint, Hints
+from mm2slo_exporter.health import Stage
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.producer import Delivered, RecordProducer
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mm2slo_exporter.canary.outbox import Outbox
+    from mm2slo_exporter.canary.spec import CanarySpec
+    from mm2slo_kafka.metadata import TopicIdentity
+    from mm2slo_kafka.producer import DeliveryResult
+
+_OWN_TOPIC_PARTITIONS = 4
+_RESTORE_PATIENCE_SECONDS = 30.0
+_TOPIC_RETRY_SECONDS = 5.0
+_REPORT_SECONDS = 1.0
+_DELIVERY_TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.2
+
+
+class CarrierTopics(Protocol):
+    """The part of a cluster client that provides the carrier topic."""
+
+    def create_topic(
+        self, topic: str, *, partitions: int, config: Mapping[str, str] = ...
+    ) -> object:
+        """Create a topic unless it exists. Raises KafkaProblem."""
+
+    def identify(
+        self, topics: Sequence[str]
+    ) -> tuple[Mapping[str, TopicIdentity], Mapping[str, ErrorKind]]:
+        """Partition counts of those topics that exist, and the errors. Raises KafkaProblem."""
+
+
+class CanaryProducer(Protocol):
+    """The part of a producer that sends canaries and tells what became of them."""
+
+    def send(
+        self,
+        topic: str,
+        *,
+        partition: int | None,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes]],
+        timestamp_ms: int | None,
+        on_delivery: Callable[[DeliveryResult], None],
+    ) -> None:
+        """Hand over one record; its result follows."""
+
+    def poll(self, timeout: float) -> None:
+        """Tell results, waiting up to *timeout* seconds for the first."""
+
+    def close(self) -> None:
+        """Wait a little for results, then give up."""
+
+
+class Sender:
+    """One flow's canaries.
+
+    Sequences begin at the milliseconds of the start: they ascend over restarts without a
+    memory, as long as fewer than a thousand canaries are sent per second.
+    """
+
+    def __init__(
+        self,
+        spec: CanarySpec,
+        source: CarrierTopics,
+        outbox: Outbox,
+        hints: Hints,
+        *,
+        producer: Callable[[], CanaryProducer] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._spec = spec
+        self._source = source
+        self._outbox = outbox
+        self._hints = hints
+        self._make_producer = producer or self._kafka_producer
+        self._clock = clock
+        self._sequence = int(clock() * 1000)
+        self._reported_at = 0.0
+
+    def run(self, restored: threading.Event, stopping: threading.Event) -> None:
+        """Send until *stopping* is set; begins when what an earlier process left is known."""
+        if self._spec.carrier == "off":
+            return
+        restored.wait(_RESTORE_PATIENCE_SECONDS)
+        partitions = self._make_topic(stopping)
+        if not partitions:
+            return
+        producer = self._make_producer()
+        due = self._clock()
+        try:
+            while not stopping.is_set():
+                self._send(producer, self._sequence % partitions, due)
+                self._sequence += 1
+                due += self._spec.interval_seconds
+                # After a pause of the whole machine, what fell due meanwhile is not caught up.
+                due = max(due, self._clock() - self._spec.interval_seconds)
+                while not stopping.is_set() and (left := due - self._clock()) > 0:
+                    producer.poll(min(left, _POLL_SECONDS))
+            self._say_farewell(producer, self._sequence % partitions)
+        finally:
+            producer.close()
+
+    def _kafka_producer(self) -> CanaryProducer:
+        return RecordProducer(
+            self._spec.source_alias,
+            self._spec.source_client,
+            delivery_timeout_seconds=_DELIVERY_TIMEOUT_SECONDS,
+        )
+
+    def _make_topic(self, stopping: threading.Event) -> int:
+        """Create the carrier topic if need be; its partition count, or 0 when stopped."""
+        own = self._spec.carrier == "topic"
+        topic = self._spec.source_topic
+        while not stopping.is_set():
+            try:
+                # One that exists needs no permission to create it.
+                found, errors = self._source.identify([topic])
+                if topic not in found:
+                    self._source.create_topic(
+                        topic,
+                        partitions=_OWN_TOPIC_PARTITIONS if own else 1,
+                        config={"retention.ms": "86400000"}
+                        if own
+                        else {"cleanup.policy": "compact"},
+                    )
+                    found, errors = self._source.identify([topic])
+                if topic in found:
+                    return found[topic].partitions
+                kind = str(errors.get(topic, ErrorKind.UNKNOWN_TOPIC))
+                self._trouble(kind, f"topic {topic} cannot be described ({kind})")
+            except KafkaProblem as problem:
+                self._trouble(str(problem.kind), str(problem))
+            self._miss_until(self._clock() + _TOPIC_RETRY_SECONDS, stopping)
+        return 0
+
+    def _miss_until(self, moment: float, stopping: threading.Event) -> None:
+        """Canaries that fall due while there is nowhere to send them: due, and failed."""
+        while not stopping.is_set() and (now := self._clock()) < moment:
+            self._outbox.put(Scheduled(self._spec.flow, self._sequence, 0, now))
+            self._outbox.put(ProduceFailed(self._spec.flow, self._sequence, "no_topic", now))
+            self._sequence += 1
+            stopping.wait(self._spec.interval_seconds)
+
+    def _send(self, producer: CanaryProducer, partition: int, due: float) -> None:
+        sequence, sent_at = self._sequence, self._clock()
+        self._outbox.put(Scheduled(self._spec.flow, sequence, partition, max(due, sent_at)))
+
+        def delivered(result: DeliveryResult) -> None:
+            self._delivered(sequence, partition, result)
+
+        self._hand_over(producer, partition, sent_at, delivered)
+
+    def _say_farewell(self, producer: CanaryProducer, partition: int) -> None:
+        """Send a canary that this process does not count.
+
+        No canary after the last arrival has told yet that it was counted: without this one the
+        next process would count it again.
+        """
+        self._hand_over(producer, partition, self._clock(), lambda _result: None)
+
+    def _hand_over(
+        self,
+        producer: CanaryProducer,
+        partition: int,
+        sent_at: float,
+        on_delivery: Callable[[DeliveryResult], None],
+    ) -> None:
+        spec, hint = self._spec, self._hints.get(self._spec.flow, Hint())
+        canary = CanaryRecord(
+            instance=spec.instance,
+            flow=spec.flow,
+            sequence=self._sequence,
+            sent_ms=int(sent_at * 1000),
+            partition=partition,
+            floor=hint.floor,
+            newest_arrived=hint.newest_arrived,
+        )
+        key, value = (
+            canary.own() if spec.carrier == "topic" else canary.heartbeat(spec.source_alias)
+        )
+        producer.send(
+            spec.source_topic,
+            partition=partition,
+            key=key,
+            value=value,
+            headers=canary.headers(),
+            timestamp_ms=canary.sent_ms,
+            on_delivery=on_delivery,
+        )
+
+    def _delivered(self, sequence: int, partition: int, result: DeliveryResult) -> None:
+        if not isinstance(result, Delivered):
+            self._failed(sequence, result)
+            return
+        now, flow = self._clock(), self._spec.flow
+        self._outbox.put(Produced(flow, sequence, partition, result.offset, now))
+        if now - self._reported_at >= _REPORT_SECONDS:
+            self._reported_at = now
+            self._outbox.put(Working(flow, self._spec.source_alias, Stage.CANARY_SEND.value, now))
+
+    def _failed(self, sequence: int, problem: KafkaProblem) -> None:
+        kind = str(problem.kind)
+        self._outbox.put(ProduceFailed(self._spec.flow, sequence, kind, self._clock()))
+        self._trouble(kind, str(problem))
+
+    def _trouble(self, kind: str, message: str) -> None:
+        spec = self._spec
+        self._outbox.put(
+            Trouble(
+                spec.flow,
+                spec.source_alias,
+                Stage.CANARY_SEND.value,
+                kind,
+                message,
+                self._clock(),
+            )
+        )

@@ -1,0 +1,108 @@
+"""Which topics of a flow are watched, and where their copies live on the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from mm2slo_core.topology import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mm2slo_core.filters import TopicFilter
+    from mm2slo_core.naming import ReplicationPolicy
+
+
+class TopicRole(StrEnum):
+    """What a replicated topic is for; only `data` counts in flow totals and data freshness."""
+
+    DATA = "data"
+    HEARTBEATS = "heartbeats"
+    CANARY = "canary"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPair:
+    """One replicated topic: its name on the source, its name on the target, and its role."""
+
+    source: str
+    target: str
+    role: TopicRole
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """The topics that MirrorMaker 2 should copy for one flow, by its own selection rules."""
+
+    pairs: tuple[TopicPair, ...] = ()
+
+    def source_partitions(self, counts: Mapping[str, int]) -> tuple[TopicPartition, ...]:
+        """Every partition of the source topics; *counts* are the source's partition counts."""
+        return _partitions((pair.source for pair in self.pairs), counts)
+
+    def target_partitions(self, counts: Mapping[str, int]) -> tuple[TopicPartition, ...]:
+        """Every partition of the copies that exist; *counts* are the target's."""
+        return _partitions((pair.target for pair in self.pairs), counts)
+
+
+class KeptPartitions:
+    """One side's partitions, made again only when plan or counts were replaced by others.
+
+    The same tuples from round to round: thousands of keys are then compared by identity alone.
+    """
+
+    def __init__(
+        self, of: Callable[[FlowPlan, Mapping[str, int]], tuple[TopicPartition, ...]]
+    ) -> None:
+        self._of = of
+        self._made_for: tuple[FlowPlan, Mapping[str, int]] | None = None
+        self._partitions: tuple[TopicPartition, ...] = ()
+
+    def of(self, plan: FlowPlan, counts: Mapping[str, int]) -> tuple[TopicPartition, ...]:
+        """The partitions of *plan* by *counts*, which are both never changed in place."""
+        held = self._made_for
+        if held is None or held[0] is not plan or held[1] is not counts:
+            self._partitions = self._of(plan, counts)
+            self._made_for = (plan, counts)
+        return self._partitions
+
+
+def _partitions(topics: Iterable[str], counts: Mapping[str, int]) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic, partition)
+        for topic in topics
+        for partition in range(counts.get(topic, 0))
+    )
+
+
+def plan_flow(
+    source_topics: Iterable[str],
+    *,
+    policy: ReplicationPolicy,
+    topic_filter: TopicFilter,
+    source_alias: str,
+    target_alias: str,
+    canary_topic: str | None,
+) -> FlowPlan:
+    """Select the topics of a flow as Kafka's `MirrorSourceConnector.shouldReplicateTopic` does.
+
+    Heartbeats topics are copied whatever the filter says; internal topics and topics that
+    came from the target never are.
+    """
+    pairs = []
+    for topic in sorted(source_topics):
+        heartbeats = policy.is_heartbeats_topic(topic)
+        if not (heartbeats or topic_filter.matches(topic)):
+            continue
+        if policy.is_internal_topic(topic) or policy.is_cycle(topic, target_alias):
+            continue
+        if heartbeats:
+            role = TopicRole.HEARTBEATS
+        elif topic == canary_topic:
+            role = TopicRole.CANARY
+        else:
+            role = TopicRole.DATA
+        pairs.append(TopicPair(topic, policy.remote_topic(source_alias, topic), role))
+    return FlowPlan(tuple(pairs))

@@ -1,0 +1,1 @@
+"""Background readers: each reads one thing from one cluster and publishes frozen values."""

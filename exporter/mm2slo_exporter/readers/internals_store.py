@@ -1,0 +1,226 @@
+"""What MirrorMaker 2's internal topics say of one flow, built record by record.
+
+One thread applies records; others take views. Nothing here reads from Kafka.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mm2slo_core.offsets import SyncRuns
+from mm2slo_core.records import (
+    Checkpoint,
+    ConnectorConfig,
+    DecodeError,
+    OffsetSync,
+    SourceOffset,
+    TaskAssignment,
+    TaskStatus,
+    Tombstone,
+    decode_config,
+    decode_status,
+)
+from mm2slo_exporter.observation import Commit, InternalsView, Sync
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mm2slo_core.offsets import Bounds, Head
+    from mm2slo_core.readiness import OffsetMap
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_kafka.tail import TailRecord
+
+
+class InternalTopic(StrEnum):
+    """The internal topics of a flow; also the `kind` of a malformed record."""
+
+    OFFSET_SYNCS = "offset_syncs"
+    COMMITTED_OFFSETS = "committed_offsets"
+    CHECKPOINTS = "checkpoints"
+    STATUS = "status"
+    CONNECTOR_CONFIGS = "connector_configs"
+
+
+class InternalsStore:
+    """The newest state of each key of the internal topics of one flow."""
+
+    def __init__(
+        self,
+        *,
+        source_alias: str,
+        source_connector: str,
+        connectors: frozenset[str],
+        malformed: Callable[[InternalTopic, str], None],
+        dense: bool = True,
+    ) -> None:
+        self._source_alias = source_alias
+        self._source_connector = source_connector
+        self._connectors = connectors
+        self._malformed = malformed
+        self._lock = threading.Lock()
+        self._syncs: dict[TopicPartition, Sync] = {}
+        self._runs: defaultdict[TopicPartition, SyncRuns] = defaultdict(
+            partial(SyncRuns, dense=dense)
+        )
+        self._committed: dict[TopicPartition, int] = {}
+        self._checkpoints: defaultdict[str, dict[TopicPartition, Commit]] = defaultdict(dict)
+        self._states: dict[tuple[str, int | None], str] = {}
+        self._assignments: dict[int, tuple[TopicPartition, ...]] = {}
+        self._settings: dict[str, ConnectorConfig] = {}
+        self._appliers = {
+            InternalTopic.OFFSET_SYNCS: self._apply_sync,
+            InternalTopic.COMMITTED_OFFSETS: self._apply_committed,
+            InternalTopic.CHECKPOINTS: self._apply_checkpoint,
+            InternalTopic.STATUS: self._apply_status,
+            InternalTopic.CONNECTOR_CONFIGS: self._apply_config,
+        }
+
+    def apply(self, topic: InternalTopic, records: Iterable[TailRecord]) -> None:
+        """Take records in log order; what cannot be decoded is counted and skipped."""
+        apply = self._appliers[topic]
+        with self._lock:
+            for record in records:
+                try:
+                    apply(record)
+                except DecodeError as error:
+                    self._malformed(topic, error.reason)
+
+    def clear(self, topic: InternalTopic) -> None:
+        """Forget a topic that was created anew and is read again from its beginning."""
+        held = {
+            InternalTopic.OFFSET_SYNCS: (self._syncs, self._runs),
+            InternalTopic.COMMITTED_OFFSETS: (self._committed,),
+            InternalTopic.CHECKPOINTS: (self._checkpoints,),
+            InternalTopic.STATUS: (self._states,),
+            InternalTopic.CONNECTOR_CONFIGS: (self._assignments, self._settings),
+        }[topic]
+        with self._lock:
+            for container in held:
+                container.clear()
+
+    def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
+        """Copy the present state."""
+        with self._lock:
+            checkpoint_connectors = (
+                config.settings.get("sync.group.offsets.enabled") == "true"
+                for config in self._settings.values()
+            )
+            return InternalsView(
+                syncs=dict(self._syncs),
+                offset_map=self.offset_map,
+                committed=dict(self._committed),
+                checkpoints={group: dict(found) for group, found in self._checkpoints.items()},
+                states=dict(self._states),
+                assigned=self._assigned(),
+                sync_group_offsets=any(checkpoint_connectors),
+                waiting_for=waiting_for,
+            )
+
+    def offset_map(self, partition: TopicPartition) -> OffsetMap | None:
+        """Where source offsets lie on the target, by the offset syncs; None without any."""
+        with self._lock:
+            runs = self._runs.get(partition)
+        return None if runs is None else _Guarded(runs, self._lock)
+
+    def _assigned(self) -> frozenset[TopicPartition] | None:
+        """Partitions of every task that exists; None while no assignment is known.
+
+        Configurations of tasks that a rebalance took away stay in the topic: the status topic
+        says which tasks there are.
+        """
+        if not self._assignments:
+            return None
+        living = {task for name, task in self._states if name == self._source_connector}
+        return frozenset(
+            partition
+            for task, partitions in self._assignments.items()
+            if task in living or not living
+            for partition in partitions
+        )
+
+    def _apply_sync(self, record: TailRecord) -> None:
+        found = OffsetSync.decode(record.key, record.value)
+        if isinstance(found, Tombstone):
+            self._syncs.pop(found.key, None)
+            return
+        partition, upstream, downstream = found
+        self._syncs[partition] = Sync(upstream, downstream, _seconds(record))
+        self._runs[partition].add(upstream, downstream)
+
+    def _apply_committed(self, record: TailRecord) -> None:
+        found = SourceOffset.decode(record.key, record.value)
+        if found is None:
+            return
+        key = found.key
+        if key.connector != self._source_connector or key.cluster != self._source_alias:
+            return
+        if isinstance(found, Tombstone):
+            self._committed.pop(key.topic_partition, None)
+        else:
+            self._committed[key.topic_partition] = found.offset
+
+    def _apply_checkpoint(self, record: TailRecord) -> None:
+        found = Checkpoint.decode(record.key, record.value)
+        if isinstance(found, Tombstone):
+            self._checkpoints[found.key.group].pop(found.key.topic_partition, None)
+            return
+        self._checkpoints[found.group][found.topic_partition] = Commit(
+            found.upstream_offset, found.downstream_offset, _seconds(record)
+        )
+
+    def _apply_status(self, record: TailRecord) -> None:
+        found = decode_status(record.key, record.value)
+        if found is None:
+            return
+        if isinstance(found, Tombstone):
+            self._states.pop((found.key.connector, found.key.task), None)
+        elif found.connector in self._connectors:
+            task = found.task if isinstance(found, TaskStatus) else None
+            self._states[found.connector, task] = found.state
+
+    def _apply_config(self, record: TailRecord) -> None:
+        found = decode_config(record.key, record.value)
+        if isinstance(found, ConnectorConfig):
+            if found.connector in self._connectors:
+                self._settings[found.connector] = found
+        elif isinstance(found, TaskAssignment):
+            if found.connector == self._source_connector:
+                self._assignments[found.task] = found.partitions
+        elif isinstance(found, Tombstone):
+            if found.key.task is None:
+                self._settings.pop(found.key.connector, None)
+            elif found.key.connector == self._source_connector:
+                self._assignments.pop(found.key.task, None)
+
+
+class _Guarded:
+    """An offset map that is read while the tail goes on adding to it."""
+
+    __slots__ = ("_lock", "_runs")
+
+    def __init__(self, runs: SyncRuns, lock: threading.Lock) -> None:
+        self._runs = runs
+        self._lock = lock
+
+    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
+        with self._lock:
+            return self._runs.target_bounds(upstream_offset, head)
+
+    def redelivery_bounds(
+        self, upstream_offset: int, downstream_offset: int, head: Head | None = None
+    ) -> Bounds | None:
+        with self._lock:
+            return self._runs.redelivery_bounds(upstream_offset, downstream_offset, head)
+
+    def reaches(self, upstream_offset: int) -> bool:
+        with self._lock:
+            return self._runs.reaches(upstream_offset)
+
+
+def _seconds(record: TailRecord) -> float:
+    """When a record was written; MirrorMaker 2's own clients always stamp theirs."""
+    return (record.timestamp_ms or 0) / 1000

@@ -1,0 +1,64 @@
+"""From a flow's configuration to the core's policies and filters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.config.flow import PolicyKind
+from mm2slo_core.filters import GroupFilter, TopicFilter
+from mm2slo_core.internal_topics import internal_topics
+from mm2slo_core.naming import DefaultPolicy, IdentityPolicy, ReplicationPolicy
+from mm2slo_exporter.plan import FlowPlan, plan_flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.config.flow import FlowConfig
+    from mm2slo_core.internal_topics import InternalTopics
+
+
+def replication_policy(flow: FlowConfig) -> ReplicationPolicy:
+    """How the flow names topics."""
+    settings = flow.policy
+    if settings.kind is PolicyKind.IDENTITY:
+        return IdentityPolicy(flow.flow.source, settings.separator, settings.internal_separator)
+    return DefaultPolicy(settings.separator, settings.internal_separator)
+
+
+class FlowRulebook:
+    """What of a flow's topics and groups is watched, and where its internal topics are."""
+
+    def __init__(self, flow: FlowConfig, carrier: CanaryCarrier) -> None:
+        self.flow = flow
+        self._policy = replication_policy(flow)
+        self._topics = TopicFilter(flow.topics, flow.topics_exclude)
+        self._groups = GroupFilter(flow.groups, flow.groups_exclude)
+        self._canary_topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else None
+        self._planned: tuple[object, FlowPlan] = (None, FlowPlan())
+        self.internal: InternalTopics = internal_topics(
+            flow.flow, self._policy, flow.offset_syncs_location
+        )
+
+    def remote(self, topic: str) -> str:
+        """The name of a source topic's copy."""
+        return self._policy.remote_topic(self.flow.flow.source, topic)
+
+    def plan(self, source_topics: Iterable[str]) -> FlowPlan:
+        """The topics that are copied; computed again only when the topics were read again."""
+        held_for, plan = self._planned
+        if held_for is not source_topics:
+            plan = plan_flow(
+                source_topics,
+                policy=self._policy,
+                topic_filter=self._topics,
+                source_alias=self.flow.flow.source,
+                target_alias=self.flow.flow.target,
+                canary_topic=self._canary_topic,
+            )
+            self._planned = (source_topics, plan)
+        return plan
+
+    def wants_group(self, group: str) -> bool:
+        """Whether MirrorMaker 2 translates the offsets of *group*."""
+        return self._groups.matches(group)

@@ -1,0 +1,1 @@
+"""Observation in, flow state out: deterministic, no I/O, all times passed in."""

@@ -1,0 +1,1 @@
+"""The watermark timeline: who writes it, writing it, and reading it back."""

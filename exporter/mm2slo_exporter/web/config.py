@@ -1,0 +1,152 @@
+"""Prometheus's web configuration file: TLS, authentication, response headers.
+
+Format: https://prometheus.io/docs/prometheus/latest/configuration/https/ with one extension,
+`bearer_tokens_sha256`. Keys that this server cannot honour are refused, never passed over.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
+
+from mm2slo_core.config.fields import Flag, Section, Text
+from mm2slo_core.config.refusal import Refusal
+
+_BCRYPT: Final = re.compile(r"\$2[abxy]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
+_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING: Final = frozenset(
+    {
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "date",
+        "transfer-encoding",
+    }
+)
+
+
+class Hidden:
+    """Text that a repr, a log line or an error must not show, such as a password's hash."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "Hidden('***')"
+
+
+class ClientAuthType(StrEnum):
+    """Whether a client must show a certificate; the names are those of Go's crypto/tls."""
+
+    NONE = "NoClientCert"
+    IF_GIVEN = "VerifyClientCertIfGiven"
+    REQUIRED = "RequireAndVerifyClientCert"
+
+
+class TlsVersion(StrEnum):
+    """Versions that may be asked for; older ones are broken and refused."""
+
+    TLS12 = "TLS12"
+    TLS13 = "TLS13"
+
+
+def _bcrypt_hash(value: object) -> Hidden:
+    if not isinstance(value, str) or not _BCRYPT.fullmatch(value):
+        raise Refusal(
+            "is not a bcrypt hash",
+            expected="a hash such as $2b$12$... of 60 characters",
+            next_step="make one with: htpasswd -nBC 12 USER",
+        )
+    return Hidden(value)
+
+
+def _sha256_digest(value: object) -> Hidden:
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise Refusal(
+            "is not a SHA-256 digest",
+            expected="the 64 hexadecimal digits of the token's SHA-256",
+            next_step="make one with: printf %s TOKEN | sha256sum",
+        )
+    return Hidden(value.lower())
+
+
+def _user(value: str) -> str:
+    if not value or ":" in value:
+        raise Refusal("is not a user name", expected="text without a colon")
+    return value
+
+
+def _header_name(value: str) -> str:
+    if not _TOKEN.fullmatch(value) or value.lower() in _FRAMING:
+        raise Refusal(
+            "is not a header that can be set",
+            expected=f"an HTTP header name other than {', '.join(sorted(_FRAMING))}",
+        )
+    return value
+
+
+def _header_value(value: str) -> str:
+    if not value.isascii() or not value.isprintable():
+        raise Refusal("is not a header value", expected="printable ASCII on one line")
+    return value
+
+
+def _texts(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class TlsServerConfig(Section):
+    """How the server shows itself, and which clients it lets in. Paths as written."""
+
+    cert_file: Text
+    key_file: Text
+    client_ca_file: Text | None = None
+    client_auth_type: ClientAuthType = ClientAuthType.NONE
+    client_allowed_sans: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
+    min_version: TlsVersion = TlsVersion.TLS12
+    max_version: TlsVersion = TlsVersion.TLS13
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> "TlsServerConfig":
+        verifies = self.client_auth_type is not ClientAuthType.NONE
+        if verifies != (self.client_ca_file is not None):
+            raise Refusal(
+                "has one of client_ca_file and client_auth_type alone",
+                expected="both, or neither",
+            )
+        if self.client_allowed_sans and self.client_auth_type is not ClientAuthType.REQUIRED:
+            raise Refusal(
+                "has client_allowed_sans for clients that need no certificate",
+                expected=f"client_auth_type: {ClientAuthType.REQUIRED}",
+            )
+        if self.min_version > self.max_version:
+            raise Refusal("has a min_version above its max_version", expected="TLS12 up to TLS13")
+        return self
+
+
+class HttpServerConfig(Section):
+    """`http2` is accepted for the format's sake; clients that offer it get HTTP/1.1."""
+
+    http2: Flag = True
+    headers: Mapping[
+        Annotated[str, AfterValidator(_header_name)], Annotated[str, AfterValidator(_header_value)]
+    ] = Field(default_factory=dict)
+
+
+class WebConfig(Section):
+    """The whole file. Without users and tokens everyone may read."""
+
+    tls_server_config: TlsServerConfig | None = None
+    http_server_config: HttpServerConfig = Field(default_factory=HttpServerConfig)
+    basic_auth_users: Mapping[
+        Annotated[str, AfterValidator(_user)], Annotated[Hidden, PlainValidator(_bcrypt_hash)]
+    ] = Field(default_factory=dict)
+    bearer_tokens_sha256: Annotated[
+        tuple[Annotated[Hidden, PlainValidator(_sha256_digest)], ...], BeforeValidator(_texts)
+    ] = ()

@@ -1,0 +1,105 @@
+"""The page at `/`: the flows at a glance, in one self-contained document without scripts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mm2slo_exporter.web.site import FlowOverview
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --good: #15803d; --bad: #b91c1c; --dim: #666 }
+@media (prefers-color-scheme: dark) { :root { --good: #4ade80; --bad: #f87171; --dim: #aaa } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; padding: .4rem .8rem; border-bottom: 1px solid var(--line) }
+.number { text-align: right; font-variant-numeric: tabular-nums }
+.running, .idle { color: var(--good) } .stopped { color: var(--bad) }
+.unknown, .dim { color: var(--dim) }
+"""
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_STATES = frozenset({"running", "idle", "stopped", "unknown"})
+_UNKNOWN = '<span class="dim">not known</span>'
+
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+SECURITY_HEADERS = (
+    ("Content-Security-Policy", _POLICY),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+)
+
+
+def render_page(flows: tuple[FlowOverview, ...]) -> str:
+    """The page. Names come from configuration and clusters, so all of them are escaped."""
+    rows = "\n".join(map(_row, flows)) or '<tr><td colspan="6">No flow is served here.</td></tr>'
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>mm2slo</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>mm2slo</h1>
+<p>Replication of Apache Kafka MirrorMaker 2, as seen from the clusters.</p>
+<div class="wide">
+<table>
+<thead><tr><th scope="col">Flow</th><th scope="col">State</th>
+<th scope="col" class="number">Lag (records)</th><th scope="col" class="number">Lag (time)</th>
+<th scope="col" class="number">Stalled partitions</th>
+<th scope="col" class="number">Groups ready</th></tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+</div>
+<p><a href="/metrics">Metrics</a> · <a href="/readyz">Readiness</a> ·
+<a href="/healthz">Health</a></p>
+</body>
+</html>
+"""
+
+
+def _row(overview: FlowOverview) -> str:
+    state = overview.state if overview.state in _STATES else "unknown"
+    reason = overview.reason if overview.ready else f"{overview.reason} (still reading)".lstrip()
+    cells = (
+        _count(overview.lag_records),
+        _UNKNOWN if overview.lag_seconds is None else duration(overview.lag_seconds),
+        _count(overview.stalled_partitions),
+        _groups(overview),
+    )
+    numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+    return (
+        f'<tr><th scope="row">{escape(overview.flow.label)}</th>'
+        f'<td><strong class="{state}">{escape(overview.state)}</strong> '
+        f'<span class="dim">{escape(reason)}</span></td>{numbers}</tr>'
+    )
+
+
+def _count(value: int | None) -> str:
+    return _UNKNOWN if value is None else f"{value:,}"
+
+
+def _groups(overview: FlowOverview) -> str:
+    if overview.groups is None or overview.groups_ready is None:
+        return _UNKNOWN
+    return f"{overview.groups_ready:,} of {overview.groups:,}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: `0.4 s`, `75 s`, `12 min`, `5.0 h`, `3.2 d`."""
+    for limit, size, unit, digits in ((10, 1, "s", 1), (120, 1, "s", 0), (7200, 60, "min", 0)):
+        if seconds < limit:
+            return f"{seconds / size:.{digits}f} {unit}"
+    size, unit = (3600, "h") if seconds < 2 * 86_400 else (86_400, "d")
+    return f"{seconds / size:.1f} {unit}"

@@ -1,0 +1,112 @@
+"""Latency of canaries by the exporter and by a consumer of its own, on the same records.
+
+Both stamp the arrival of each sequence number on the target; latency is from the send time in the
+record's header. First with a flow of one topic at rest, then while the exporter cycles over 10,000
+partitions that all move. What copies the records is a plain consumer and producer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from large_flow import ExporterProcess, LargeFlow, Mover, Shape
+from large_flow.stamping import PeerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REACH_MS = 5.0
+INTERVAL = "100ms"
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Nearest rank."""
+    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
+
+
+def line(name: str, milliseconds: Sequence[float]) -> None:
+    ordered = sorted(milliseconds)
+    found = "  ".join(
+        f"{what} {figure:8.2f}"
+        for what, figure in (
+            ("p50", percentile(ordered, 0.5)),
+            ("p90", percentile(ordered, 0.9)),
+            ("p99", percentile(ordered, 0.99)),
+            ("max", ordered[-1]),
+        )
+    )
+    print(f"  {name:<44}{found} ms")
+
+
+def compare(flow: LargeFlow, seconds: float, mover: Mover | None) -> None:
+    with (
+        PeerProcess("copy", flow),
+        PeerProcess("consume", flow) as consumer,
+        ExporterProcess(
+            flow.lab,
+            flow={"canary": {"interval": INTERVAL}},
+            granularity="partition" if mover else "flow",
+        ) as exporter,
+    ):
+        exporter.next("arrived")
+        while not exporter.next("cycle")["ready"]:
+            pass
+        if mover is not None:
+            for _ in range(2):
+                mover.move()
+                exporter.next("cycle")
+        begin = time.time()
+        end = begin + seconds
+        ours: dict[int, float] = {}
+        cycles = 0
+        moving = threading.Event()
+        while time.time() < end:
+            if mover is not None:
+                mover.move()
+            moving.wait(4.0 if mover else 1.0)
+            for found in exporter.taken("arrived", "cycle"):
+                if found["kind"] == "cycle":
+                    cycles += 1
+                elif found["at"] >= begin:
+                    ours.setdefault(found["sequence"], found["at"])
+        theirs = consumer.arrivals()
+        print(f"  {cycles} cycles in {seconds:.0f} s")
+        print(f"  canary process {exporter.resident().get('canary', 0) / 1e6:.1f} MB resident")
+    both = sorted(ours.keys() & theirs.keys())
+    by_us = [(ours[n] - theirs[n][1]) * 1000 for n in both]
+    by_them = [(theirs[n][0] - theirs[n][1]) * 1000 for n in both]
+    differences = [(ours[n] - theirs[n][0]) * 1000 for n in both]
+    print(f"  {len(both)} canaries seen by both, {len(ours)} by the exporter")
+    line("latency by the exporter's canary", by_us)
+    line("latency by the independent consumer", by_them)
+    line("difference, without its sign", [abs(each) for each in differences])
+    apart = abs(percentile(sorted(by_us), 0.99) - percentile(sorted(by_them), 0.99))
+    middle = statistics.median(differences)
+    print(
+        f"  median difference {middle:+.2f} ms, p99 apart by {apart:.2f} ms (reach: {REACH_MS} ms)"
+    )
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--topics", type=int, default=2000, help="of five partitions each")
+    arguments.add_argument("--seconds", type=float, default=40.0)
+    chosen = arguments.parse_args()
+    print("at rest, one topic")
+    with LargeFlow.start(Shape(topics=1), broker_heap=384) as flow:
+        compare(flow, chosen.seconds, None)
+    print(f"while the exporter cycles over {chosen.topics * 5:,} partitions that all move")
+    with LargeFlow.start(Shape(topics=chosen.topics)) as flow:
+        compare(flow, chosen.seconds, Mover(flow))
+
+
+if __name__ == "__main__":
+    main()

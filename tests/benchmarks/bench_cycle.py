@@ -1,0 +1,305 @@
+"""One cycle of the exporter over 10,000 partitions on each of two clusters, part by part.
+
+All partitions move between two cycles. The exporter runs as a process of its own; ratios are to
+the bare library in the same run. CPU of a part is that of its thread; where librdkafka's threads
+work for it, that of the whole process meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import threading
+import time
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from confluent_kafka import Consumer, TopicPartition
+from large_flow import ExporterProcess, LargeFlow, Mover, Shape
+from measuring import bare_sender, fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WARM_UP = 3
+POLL_SECONDS = 5.0
+END, START = -1, -2
+STARTS_EVERY = 6
+"""Cycles of 5 s between two readings of the starts, by the default of 30 s."""
+KMINION_SECONDS = 0.5
+"""The faster of KMinion's scrapes of 28,000 series, one broker of 10,000 partitions."""
+
+
+def say(what: str, figure: str, ratio: str = "") -> None:
+    print(f"  {what:<58}{figure:>14}{ratio:>26}")
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+@dataclass(frozen=True)
+class Bare:
+    """CPU of one library call per cluster, both together, in seconds."""
+
+    thread: float
+    process: float
+
+
+def bare_library(flow: LargeFlow) -> dict[int, Bare]:
+    """Reading ends and starts of both clusters with nothing around it."""
+    spent = {}
+    for moment in (END, START):
+        thread = process = 0.0
+        for properties, prefix in ((flow.source, ""), (flow.target, "us.")):
+            consumer = Consumer({**properties, "group.id": "bench", "log_level": 2})
+            asked = [
+                TopicPartition(prefix + here.topic, here.partition, moment)
+                for here in flow.shape.source_partitions
+            ]
+            found = [_cost(consumer, asked) for _ in range(7)][1:]  # the first looks up leaders
+            thread += statistics.median(cost[0] for cost in found)
+            process += statistics.median(cost[1] for cost in found)
+            consumer.close()
+        spent[moment] = Bare(thread, process)
+    return spent
+
+
+def _cost(consumer: Consumer, asked: list[TopicPartition]) -> tuple[float, float]:
+    thread, process = time.thread_time(), time.process_time()
+    consumer.offsets_for_times(asked, timeout=60)
+    return time.thread_time() - thread, time.process_time() - process
+
+
+class Scrapes:
+    """Scrapes again and again in the background; the seconds each one took."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.seconds: list[float] = []
+
+    def __enter__(self) -> list[float]:
+        self._thread.start()
+        return self.seconds
+
+    def __exit__(self, *_exception: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(0.25):
+            started = time.perf_counter()
+            fetch(self._port, request("gzip"))
+            self.seconds.append(time.perf_counter() - started)
+
+
+def request(encoding: str) -> bytes:
+    return (
+        f"GET /metrics HTTP/1.1\r\nHost: bench\r\nAccept: application/openmetrics-text\r\n"
+        f"Accept-Encoding: {encoding}\r\nConnection: close\r\n\r\n"
+    ).encode()
+
+
+def next_cycle(exporter: ExporterProcess) -> dict[str, Any]:
+    exporter.taken("cycle")
+    return exporter.next("cycle")
+
+
+def warm_up(exporter: ExporterProcess, mover: Mover) -> None:
+    while not next_cycle(exporter)["ready"]:
+        pass
+    for _ in range(WARM_UP):
+        mover.move()
+        next_cycle(exporter)
+
+
+def moving_cycles(
+    exporter: ExporterProcess, mover: Mover, cycles: int
+) -> tuple[list[dict[str, Any]], list[float]]:
+    exporter.taken("cycle")
+    found = []
+    with Scrapes(exporter.port) as scrapes:
+        for _ in range(cycles):
+            found.append(exporter.next("cycle"))
+            mover.move()
+    return found, scrapes
+
+
+class Spent:
+    """What parts cost over some cycles."""
+
+    def __init__(self, cycles: Sequence[Mapping[str, Any]]) -> None:
+        self._cycles = cycles
+        self.names = sorted({name for cycle in cycles for name in cycle["parts"]})
+
+    def calls(self, part: str) -> float:
+        return sum(self._of(part, "calls")) / len(self._cycles)
+
+    def per_cycle(self, part: str, clock: str) -> float:
+        """The median over the cycles in which the part was done."""
+        return statistics.median(self._of(part, clock) or [0.0])
+
+    def per_call(self, part: str, clock: str) -> float:
+        each = [
+            cycle["parts"][part][clock] / cycle["parts"][part]["calls"]
+            for cycle in self._cycles
+            if part in cycle["parts"]
+        ]
+        return float(statistics.median(each or [0.0]))
+
+    def _of(self, part: str, clock: str) -> list[float]:
+        return [cycle["parts"][part][clock] for cycle in self._cycles if part in cycle["parts"]]
+
+
+def print_parts(spent: Spent, cycles: Sequence[Mapping[str, Any]]) -> None:
+    print(
+        f"parts; {len(cycles)} cycles, all partitions moving: calls per cycle, CPU, wall per call"
+    )
+    for name in spent.names:
+        clock = "process" if name.startswith(("collect", "topic", "groups")) else "thread"
+        cpu, wall = spent.per_call(name, clock), spent.per_call(name, "wall")
+        say(name, milliseconds(cpu), f"x{spent.calls(name):.2f}, wall {milliseconds(wall)}")
+    whole = statistics.median(cycle["process"] for cycle in cycles)
+    say(
+        "the whole process, per cycle of 5 s",
+        milliseconds(whole),
+        f"{whole / POLL_SECONDS:.1%} of a core",
+    )
+
+
+def print_collection(spent: Spent, bare: Mapping[int, Bare]) -> None:
+    """Ours is the bare call plus what our thread spends beyond the bare call's own thread.
+
+    librdkafka's threads do the same work either way; taken from the process they would count
+    whatever else the exporter does at that moment.
+    """
+    beyond_ends = spent.per_cycle("collect", "thread") - bare[END].thread
+    beyond_starts = 2 * spent.per_call("collect: starts", "thread") - bare[START].thread
+    needed = bare[END].process + bare[START].process / STARTS_EVERY
+    ours = needed + beyond_ends + beyond_starts / STARTS_EVERY
+    print("collection, CPU; ratio to Consumer.offsets_for_times alone")
+    say("bare: ends of both clusters", milliseconds(bare[END].process))
+    say("bare: starts of both clusters", milliseconds(bare[START].process))
+    say("our thread beyond the bare call: ends and all else", milliseconds(beyond_ends))
+    say("our thread beyond the bare call: starts", milliseconds(beyond_starts))
+    say("collection per cycle", milliseconds(ours), f"{ours / needed:.2f}x (reach: 1.3x)")
+
+
+def print_requests(cycles: Sequence[Mapping[str, Any]]) -> None:
+    first, last = Counter(cycles[0]["requests"]), Counter(cycles[-1]["requests"])
+    seconds = cycles[-1]["at"] - cycles[0]["at"]
+    print(f"requests per cycle of {POLL_SECONDS:.0f} s, by the exporter's own counters")
+    for name, count in sorted((last - first).items()):
+        say(name, f"{count / seconds * POLL_SECONDS:.2f}")
+
+
+def print_timeline(cycles: Sequence[Mapping[str, Any]]) -> None:
+    seconds = cycles[-1]["at"] - cycles[0]["at"]
+    written = {
+        name: cycles[-1][f"timeline_{name}"] - cycles[0][f"timeline_{name}"]
+        for name in ("records", "bytes")
+    }
+    print("timeline, all partitions moving, before compression")
+    say("records per second", f"{written['records'] / seconds:.0f}")
+    say("bytes per second", f"{written['bytes'] / seconds:,.0f}")
+
+
+def print_memory(exporter: ExporterProcess) -> None:
+    print("resident memory")
+    for name, size in exporter.resident().items():
+        say(name, f"{size / 1e6:.1f} MB", "(reach: 250 MB)" if name == "exporter" else "")
+
+
+def print_rendering(exporter: ExporterProcess, spent: Spent) -> None:
+    compared = exporter.ask("render", "render")
+    theirs, ours = compared["prometheus_client"], spent.per_call("publish: render", "thread")
+    print(f"rendering {compared['series']:,} lines, both formats, with and without gzip; CPU")
+    say("prometheus_client.generate_latest, classic text", milliseconds(theirs))
+    say("render, every value new", milliseconds(ours), f"{ours / theirs:.3f}x (reach: 0.25x)")
+    say(
+        "render, nothing kept from before",
+        milliseconds(compared["first"]),
+        f"{compared['first'] / theirs:.3f}x",
+    )
+
+
+def print_scrapes(exporter: ExporterProcess, while_cycling: Sequence[float]) -> None:
+    print("a scrape, wall; ratio to a bare loopback send of the same bytes")
+    for encoding in ("identity", "gzip"):
+        whole = urllib.request.Request(
+            f"http://127.0.0.1:{exporter.port}/metrics", headers={"Accept-Encoding": encoding}
+        )
+        with urllib.request.urlopen(whole) as answer:  # noqa: S310 - our own server
+            content = answer.read()
+        with bare_sender(content) as port:
+            pairs = [
+                (timed_fetch(port, encoding), timed_fetch(exporter.port, encoding))
+                for _ in range(41)
+            ]
+        bare, ours = (statistics.median(side) for side in zip(*pairs, strict=True))
+        say(f"{encoding}: {len(content):,} bytes, bare send", milliseconds(bare))
+        say(f"{encoding}: scrape", milliseconds(ours), f"{ours / bare:.2f}x (reach: 3x)")
+        say(
+            f"{encoding}: faster than KMinion's 0.5 s by",
+            f"{KMINION_SECONDS / ours:.0f}x",
+            "(reach: 25x)",
+        )
+    ordered = sorted(while_cycling)
+    say("gzip, throughout the cycles: median", milliseconds(statistics.median(ordered)))
+    say("gzip, throughout the cycles: slowest of " + str(len(ordered)), milliseconds(ordered[-1]))
+
+
+def timed_fetch(port: int, encoding: str) -> float:
+    started = time.perf_counter()
+    fetch(port, request(encoding))
+    return time.perf_counter() - started
+
+
+def check_lag(flow: LargeFlow, exporter: ExporterProcess, mover: Mover) -> None:
+    """Every lag is 0 when all is copied, and as many as were appended when nothing is."""
+    partitions = len(flow.shape.source_partitions)
+    print("lag of the flow at rest, records")
+    mover.settle()
+    for expected, step in ((0, mover.move), (partitions, mover.settle)):
+        next_cycle(exporter)  # may have begun before the records were there
+        found = next_cycle(exporter)["lag"]
+        say(f"expected {expected:,}", f"{found:,}", "exact" if found == expected else "WRONG")
+        step()
+
+
+def measure(flow: LargeFlow, mover: Mover, cycles: int) -> None:
+    bare = bare_library(flow)
+    with ExporterProcess(flow.lab) as exporter:
+        warm_up(exporter, mover)
+        found, scrapes = moving_cycles(exporter, mover, cycles)
+        spent = Spent(found)
+        print(f"{found[-1]['series']:,} series of {len(flow.shape.source_partitions):,} partitions")
+        print_parts(spent, found)
+        print_memory(exporter)
+        print_collection(spent, bare)
+        print_requests(found)
+        print_timeline(found)
+        print_scrapes(exporter, scrapes)
+        check_lag(flow, exporter, mover)
+        print_rendering(exporter, spent)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--topics", type=int, default=2000, help="of five partitions each")
+    arguments.add_argument("--cycles", type=int, default=14)
+    chosen = arguments.parse_args()
+    with LargeFlow.start(Shape(topics=chosen.topics)) as flow:
+        measure(flow, Mover(flow), chosen.cycles)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""What an exposition costs, beside prometheus_client and beside bare sockets on this machine.
+
+Every ratio is of two measurements of the same run. Figures are medians.
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+import statistics
+import threading
+import time
+import tracemalloc
+import zlib
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+
+from mm2slo_core.catalogue import BY_NAME
+from mm2slo_core.config import Listen
+from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
+from mm2slo_exporter.exposition.deflate import LEVEL
+from mm2slo_exporter.web import ExporterServer, FlowOverview, Readiness, ReloadResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROUNDS = 7
+# One metric per kind of value: offsets that grow, ages that are floats, figures that rest.
+METRICS = (
+    "mm2_source_end_offset",
+    "mm2_source_start_offset",
+    "mm2_target_end_offset",
+    "mm2_replicated_source_offset",
+    "mm2_replication_lag_records",
+    "mm2_replication_lag_seconds",
+    "mm2_replication_progress_timestamp_seconds",
+    "mm2_offset_sync_age_seconds",
+    "mm2_offset_sync_gap_records",
+    "mm2_retention_headroom_records",
+)
+PARTITIONS = 12
+
+
+def families(series: int, tick: int) -> list[Family]:
+    """*series* series in all; every value differs from tick to tick."""
+    each = series // len(METRICS)
+    found = []
+    for name in METRICS:
+        metric = BY_NAME[name]
+        rows: list[tuple[tuple[str, ...], float]] = []
+        for n in range(each):
+            topic, partition = divmod(n, PARTITIONS)
+            offset = 1_000_003 * (n % 977) + tick * 17 + n
+            value = offset / 7 if metric.unit == "seconds" else offset
+            rows.append((("us->eu", "us", "eu", f"orders.events-{topic}", str(partition)), value))
+        found.append(Family(metric, rows))
+    return found
+
+
+def registry_of(rows: list[Family]) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    for family in rows:
+        metric = family.metric
+        gauge = Gauge(metric.name, metric.help, metric.labels, registry=registry)
+        for labels, value in family.series:
+            gauge.labels(*labels).set(value)  # type: ignore[arg-type]  # no histogram among them
+    return registry
+
+
+def seconds(work: Callable[[], object]) -> float:
+    gc.collect()
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def median(measure: Callable[[], float], rounds: int = ROUNDS) -> float:
+    return statistics.median(measure() for _ in range(rounds))
+
+
+def say(what: str, took: float, base: float | None = None) -> None:
+    ratio = "" if base is None else f"{took / base:8.3f}x"
+    print(f"  {what:<62}{took * 1000:9.1f} ms{ratio}")
+
+
+def prometheus_client(rows: list[Family]) -> float:
+    registry = registry_of(rows)
+    classic = median(lambda: seconds(lambda: generate_latest(registry)), 3)
+    say("prometheus_client, classic text", classic)
+    openmetrics: Callable[[], object] = partial(generate_openmetrics, registry)
+    say("prometheus_client, OpenMetrics", median(lambda: seconds(openmetrics), 3), classic)
+    return classic
+
+
+def ours(rows: list[Family], level: int, words: str, theirs: float) -> Renderer:
+    renderer = Renderer(gzip_level=level)
+    series = sum(len(family.series) for family in rows)
+    ticks = count(1)
+
+    def changed() -> float:
+        fresh = families(series, next(ticks))
+        return seconds(lambda: renderer.render(fresh))
+
+    say(f"first render, both formats, {words}", seconds(lambda: renderer.render(rows)), theirs)
+    say(f"render, every value new, both formats, {words}", median(changed), theirs)
+    return renderer
+
+
+def rendering(series: int) -> Snapshot:
+    print(f"rendering {series:,} series; ratio to prometheus_client's classic text")
+    rows = families(series, 0)
+    theirs = prometheus_client(rows)
+    ours(rows, 0, "stored, not compressed", theirs)
+    renderer = ours(rows, LEVEL, f"gzip level {LEVEL}", theirs)
+    snapshot = renderer.render(rows)
+    say("render, no value new", median(lambda: seconds(lambda: renderer.render(rows))), theirs)
+    return snapshot
+
+
+def compression(snapshot: Snapshot) -> None:
+    plain = b"".join(snapshot.body(Format.CLASSIC, Encoding.IDENTITY).chunks)
+    packed = snapshot.body(Format.CLASSIC, Encoding.GZIP).length
+    print(f"gzip of {len(plain) / 1e6:.1f} MB; put together from families: {packed:,} bytes")
+    for level in (1, 3, 6, 9):
+        took = median(partial(seconds, partial(zlib.compress, plain, level)), 3)
+        size = len(zlib.compress(plain, level))
+        print(f"  level {level}: {took * 1000:7.1f} ms {size:>12,} bytes")
+
+
+def memory(series: int) -> None:
+    rows = families(series, 0)
+    tracemalloc.start()
+    renderer = Renderer()
+    snapshot = renderer.render(rows)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    chunks = {id(c): len(c) for body in snapshot.bodies.values() for c in body.chunks}
+    alone = sum(body.length for body in snapshot.bodies.values())
+    print(f"memory at {series:,} series")
+    print(f"  chunks of the four bodies: {sum(chunks.values()) / 1e6:.1f} MB "
+          f"(unshared they would be {alone / 1e6:.1f} MB)")  # fmt: skip
+    print(f"  snapshot and what the renderer keeps: {held / 1e6:.1f} MB, peak {peak / 1e6:.1f} MB")
+
+
+class OneSnapshot:
+    """A site with a snapshot and nothing else."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def readiness(self) -> Readiness:
+        raise NotImplementedError
+
+    def overview(self) -> tuple[FlowOverview, ...]:
+        raise NotImplementedError
+
+    def reload(self) -> ReloadResult:
+        raise NotImplementedError
+
+
+@contextmanager
+def bare_sender(content: bytes) -> Iterator[int]:
+    """Reads a request's bytes, sends *content*, closes: the least a server can do."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    if not connection.recv(65536):
+                        return
+                    connection.sendall(content)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port: int = listening.getsockname()[1]
+        yield port
+        socket.create_connection(("127.0.0.1", port)).close()  # the empty request that ends it
+        thread.join()
+
+
+def fetch(port: int, request: bytes) -> int:
+    received = 0
+    buffer = bytearray(1 << 20)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(request)
+        while size := connection.recv_into(buffer):
+            received += size
+    return received
+
+
+def scrape(server: ExporterServer, snapshot: Snapshot, encoding: Encoding) -> None:
+    request = (
+        f"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {Format.OPENMETRICS}\r\n"
+        f"Accept-Encoding: {encoding}\r\nConnection: close\r\n\r\n"
+    ).encode()
+    content = b"".join(snapshot.body(Format.OPENMETRICS, encoding).chunks)
+    with bare_sender(content) as bare_port:
+        pairs = [
+            (
+                seconds(lambda: fetch(bare_port, request)),
+                seconds(lambda: fetch(server.address.port, request)),
+            )
+            for _ in range(31)
+        ]
+    bare, scraped = (statistics.median(side) for side in zip(*pairs, strict=True))
+    say(f"{encoding.value}, bare send of {len(content):,} bytes", bare)
+    say(f"{encoding.value}, scrape", scraped, bare)
+
+
+def scraping(snapshot: Snapshot) -> None:
+    print(f"one scrape of {snapshot.series:,} series; ratio to a bare send of the same bytes")
+    with ExporterServer(Listen("127.0.0.1", 0), OneSnapshot(snapshot)) as server:
+        for encoding in Encoding:
+            scrape(server, snapshot, encoding)
+
+
+def main() -> None:
+    snapshot = rendering(100_000)
+    compression(snapshot)
+    memory(100_000)
+    scraping(snapshot)
+    scraping(Renderer().render(families(28_000, 0)))
+
+
+if __name__ == "__main__":
+    main()

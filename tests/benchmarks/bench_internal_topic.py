@@ -1,0 +1,102 @@
+"""A million offset syncs in an internal topic, read until the flow's reader is ready.
+
+The reader runs in a process of its own, so that its memory is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from large_flow import rss
+from large_flow.sending import Sending
+
+from mm2slo_core.records import OffsetSync
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.health import Health
+from mm2slo_exporter.readers.internals import InternalsReader, TopicPlace
+from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.topology import Engine
+
+TOPIC = "mm2-offset-syncs.eu.internal"
+TOPICS, PARTITIONS = 2000, 5
+REACH_SECONDS = 15.0
+
+
+def produce(properties: dict[str, str], records: int) -> None:
+    """Syncs of 10,000 partitions in turn; distances jump, so that none is a mere continuation."""
+    partitions = [
+        TopicPartition(f"orders.events-{topic:04d}", number)
+        for topic in range(TOPICS)
+        for number in range(PARTITIONS)
+    ]
+    with Sending(properties) as sending:
+        for n in range(records):
+            round_, index = divmod(n, len(partitions))
+            sync = OffsetSync(partitions[index], round_ * 200, round_ * 200 - round_ % 7)
+            sending.send(TOPIC, sync.encode_value(), 0, key=sync.encode_key())
+
+
+def read(properties: dict[str, str], records: int) -> None:
+    """Read with the exporter's own reader; prints seconds, CPU and memory."""
+    problems: list[str] = []
+    store = InternalsStore(
+        source_alias="us",
+        source_connector="MirrorSourceConnector",
+        connectors=frozenset(),
+        malformed=lambda kind, reason: problems.append(f"{kind} {reason}"),
+    )
+    before = rss()
+    with ClusterClient("us", properties) as client:
+        place = TopicPlace(InternalTopic.OFFSET_SYNCS, client, TOPIC)
+        reader = InternalsReader("us->eu", [place], store, Health())
+        wall, cpu = time.perf_counter(), time.process_time()
+        reader.start()
+        pause = threading.Event()
+        while reader.view().waiting_for:
+            pause.wait(0.05)
+        took, spent = time.perf_counter() - wall, time.process_time() - cpu
+        syncs = len(reader.view().syncs)
+        resident = rss()
+        reader.stop()
+    assert not problems, problems[:3]
+    print(f"  {records:,} offset syncs of {syncs:,} partitions, read to ready")
+    print(f"  wall        {took:8.1f} s    (reach: {REACH_SECONDS:.0f} s)")
+    print(f"  CPU         {spent:8.1f} s    {records / spent:,.0f} records per second of CPU")
+    print(f"  resident    {resident / 1e6:8.1f} MB   {before / 1e6:.1f} MB before")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--records", type=int, default=1_000_000)
+    arguments.add_argument("--read", help=argparse.SUPPRESS)
+    chosen = arguments.parse_args()
+    if chosen.read:
+        read(json.loads(chosen.read), chosen.records)
+        return
+    topology = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE)
+    with Lab.start(topology) as lab:
+        lab.cluster("us").admin.create_topic(TOPIC, 1, {"cleanup.policy": "compact"})
+        properties = lab.cluster("us").librdkafka()
+        produce(properties, chosen.records)
+        for _ in range(2):
+            subprocess.run(
+                [
+                    *(sys.executable, __file__, "--records", str(chosen.records)),
+                    *("--read", json.dumps(properties)),
+                ],
+                check=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""`mm2slo demo` as a user runs it: its figures against an independent client's, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from confluent_kafka import Consumer, TopicPartition
+
+from mm2slo_cli.demo import command
+from mm2slo_lab import Lab
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.lab
+
+PROGRAM = Path(sys.executable).parent / "mm2slo"
+FLOWS = ["us->eu", "eu->us"]
+TOPICS = {"us->eu": {"orders", "payments"}, "eu->us": {"orders", "clicks"}}
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """An ordinary terminal's, with temporary files where they can be counted."""
+    return {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm", "TMPDIR": str(folder)}
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Every process below *pid*, with its start time, which tells it from a later one."""
+    found: dict[int, str] = {}
+    stats = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                stats[int(entry.name)] = (int(fields[1]), fields[19])
+    wanted = {pid}
+    while wanted:
+        wanted = {child for child, (parent, _) in stats.items() if parent in wanted}
+        found |= {child: stats[child][1] for child in wanted}
+    return found
+
+
+def alive(processes: dict[int, str]) -> list[int]:
+    left = []
+    for pid, started in processes.items():
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
+            if fields.split()[19] == started and fields.split()[0] != "Z":
+                left.append(pid)
+    return left
+
+
+def none_is_left(processes: dict[int, str]) -> bool:
+    end = time.monotonic() + 10
+    while alive(processes):
+        if time.monotonic() > end:
+            return False
+        select.select([], [], [], 0.05)
+    return True
+
+
+@dataclass
+class Demo:
+    """A demo that printed its figures and stays up, and what its end looked like."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+    figures: dict[str, Any]
+
+    def flow(self, label: str) -> dict[str, Any]:
+        (found,) = [flow for flow in self.figures["flows"] if flow["flow"] == label]
+        return dict(found)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    folder = tmp_path_factory.mktemp("demo")
+    with subprocess.Popen(
+        [PROGRAM, "demo", "--once", "--json", "--keep"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(folder),
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, process.communicate()[1]
+            yield Demo(process, folder, json.loads(line))
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def read_whole(servers: str, topic: str) -> dict[int, list[tuple[int, bytes, bytes]]]:
+    """Offset, key and value of every record, by partition."""
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": "independent", "enable.auto.commit": False}
+    )
+    found: dict[int, list[tuple[int, bytes, bytes]]] = defaultdict(list)
+    try:
+        left = {}
+        for partition in consumer.list_topics(topic, timeout=30).topics[topic].partitions:
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+            if high > low:
+                left[partition] = high
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
+        while left:
+            message = consumer.poll(30)
+            assert message is not None, f"{topic}: no record in 30 s, {left} left"
+            assert message.error() is None, message.error()
+            offset, partition = message.offset(), message.partition()
+            key, value = message.key(), message.value()
+            assert offset is not None
+            assert partition is not None
+            found[partition].append((offset, key or b"", value or b""))
+            if offset + 1 >= left[partition]:
+                del left[partition]
+    finally:
+        consumer.close()
+    return found
+
+
+def committed(servers: str, group: str, topic: str, partitions: int) -> dict[int, int]:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    try:
+        asked = [TopicPartition(topic, partition) for partition in range(partitions)]
+        answers = consumer.committed(asked, timeout=30)
+        return {each.partition: each.offset for each in answers if each.offset >= 0}
+    finally:
+        consumer.close()
+
+
+def checkpoints(servers: str, topic: str) -> dict[tuple[str, str, int], int]:
+    """Newest downstream offset by group, topic and partition (connect-mirror's Checkpoint)."""
+    newest = {}
+    for records in read_whole(servers, topic).values():
+        for _, key, value in records:
+            names, rest = [], key
+            for _ in range(2):
+                (length,) = struct.unpack(">h", rest[:2])
+                names.append(rest[2 : 2 + length].decode())
+                rest = rest[2 + length :]
+            (partition,) = struct.unpack(">i", rest)
+            _, _, downstream = struct.unpack(">hqq", value[:18])
+            newest[names[0], names[1], partition] = downstream
+    return newest
+
+
+@pytest.mark.parametrize("label", FLOWS)
+def test_offsets_are_those_of_an_independent_client(kept: Demo, label: str) -> None:
+    source, _, target = label.partition("->")
+    servers, flow = kept.figures["bootstrap_servers"], kept.flow(label)
+    assert set(flow["topics"]) == TOPICS[label]
+    for topic, figures in flow["topics"].items():
+        original = read_whole(servers[source], topic)
+        copy = read_whole(servers[target], f"{source}.{topic}")
+        assert copy == original
+        written = sum(map(len, original.values()))
+        assert written > 0
+        assert figures == {
+            "source_end": written,
+            "target_end": written,
+            "replicated": written,
+            "lag_records": 0,
+        }
+    assert (flow["lag_records"], flow["lag_seconds"]) == (0, 0.0)
+    assert flow["stalled_partitions"] == []
+
+
+@pytest.mark.parametrize("label", FLOWS)
+def test_redelivery_bounds_hold_what_a_failover_would_read_again(kept: Demo, label: str) -> None:
+    source, _, target = label.partition("->")
+    servers, flow = kept.figures["bootstrap_servers"], kept.flow(label)
+    marks = checkpoints(servers[target], f"{source}.checkpoints.internal")
+    assert len(flow["groups"]) == 3
+    for group, figures in flow["groups"].items():
+        again = 0
+        for topic in flow["topics"]:
+            for partition, commit in committed(servers[source], group, topic, 4).items():
+                # Copies have the offsets of their originals here: the test above compares them.
+                mark = marks[group, f"{source}.{topic}", partition]
+                again += max(commit - mark, 0)
+        assert figures["redelivery_lower"] <= again <= figures["redelivery_upper"], group
+        assert (figures["ready"], figures["blocked"]) == (True, [])
+
+
+@pytest.mark.parametrize("label", FLOWS)
+def test_each_flow_is_alive_and_its_latency_plausible(kept: Demo, label: str) -> None:
+    flow = kept.flow(label)
+    assert flow["state"] in {"running", "idle"}
+    for probe in ("canary_latency_seconds", "heartbeat_latency_seconds"):
+        assert 0 < flow[probe]["p50"] <= flow[probe]["p99"] < 30
+
+
+def test_the_addresses_answer(kept: Demo) -> None:
+    urls = kept.figures["urls"]
+    pages = {}
+    for name, url in urls.items():
+        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  our own server
+            pages[name] = answer.read().decode()
+    assert 'mm2_flow_state{flow="us->eu"' in pages["metrics"]
+    assert "eu-&gt;us" in pages["page"]
+
+
+def test_an_end_leaves_nothing_and_keeps_the_verdict(kept: Demo) -> None:
+    below = descendants(kept.process.pid)
+    assert len(below) >= 4  # two brokers, MirrorMaker 2, the canary
+    kept.process.send_signal(signal.SIGINT)
+    out, err = kept.process.communicate(timeout=60)
+    assert kept.process.returncode == 0
+    assert out == ""  # the one line was all
+    assert "Traceback" not in err
+    assert none_is_left(below)
+    assert list(kept.folder.iterdir()) == []
+
+
+def test_a_stopped_mirrormaker_fails_the_demo(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Stopped:
+        @staticmethod
+        def start(progress: Callable[[str], None]) -> Lab:
+            lab = Lab.start(progress=progress)
+            lab.mm2.stop()
+            return lab
+
+    monkeypatch.setattr(command, "Lab", Stopped)
+    with pytest.raises(typer.Exit) as ended:
+        command.run(25.0, once=True, as_json=True)
+    assert ended.value.exit_code == 1
+    out, err = capsys.readouterr()
+    figures = json.loads(out)
+    for flow in figures["flows"]:
+        assert flow["state"] == "stopped"
+        assert f"missing: {flow['flow']}: not alive: stopped (" in err
+
+
+def test_the_live_view_fits_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:  # pragma: no cover - the child becomes the demo
+        os.execve(PROGRAM, [str(PROGRAM), "demo"], environment(tmp_path))  # noqa: S606
+    shown = bytearray()
+    _read(terminal, shown, lambda text: text.count("RUNNING") >= 2 and "3/3 ready" in text)
+    below = descendants(pid)
+    os.write(terminal, b"\x03")
+    _read(terminal, shown, lambda _text: False)
+    seen = ESCAPES.sub("", shown.decode())
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert none_is_left(below)
+    assert list(tmp_path.iterdir()) == []
+    lines = [line.rsplit("\r", 1)[-1] for line in seen.split("\r\n")]
+    assert max(map(len, lines)) == 80
+    for words in ("starting MirrorMaker 2", "us->eu", "eu->us", "/metrics", "Ctrl-C or q ends"):
+        assert words in seen
+    assert "Traceback" not in seen
+
+
+def _read(terminal: int, shown: bytearray, enough: Callable[[str], bool]) -> None:
+    """Add what a terminal shows to *shown* until that is *enough* or the program ends."""
+    end = time.monotonic() + 180
+    while not enough(shown.decode(errors="replace")):
+        ready, _, _ = select.select([terminal], [], [], max(end - time.monotonic(), 0))
+        assert ready, f"not within 180 s:\n{shown[-3000:].decode(errors='replace')}"
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # Linux: the other side is closed
+            return
+        if not piece:
+            return
+        shown += piece

@@ -1,0 +1,59 @@
+"""The lab that integration tests share, and labs of their own for tests that need one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_lab import Lab, LabTopology
+
+if TYPE_CHECKING:
+    from mm2slo_lab.jars import Progress
+
+LabFactory = Callable[..., Lab]
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def lab_progress(request: pytest.FixtureRequest) -> Progress:
+    """Says on the terminal what a start waits for; the first one downloads Kafka."""
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        if reporter is not None and not line.startswith("downloading kafka-"):
+            reporter.write_line(f"lab: {line}")
+
+    return tell
+
+
+@pytest.fixture(scope="session")
+def lab(lab_progress: Progress) -> Iterator[Lab]:
+    """The default topology (us and eu, both ways), once for the whole run.
+
+    Each test uses topics of its own (`fresh_topic`) and undoes its faults.
+    """
+    with Lab.start(progress=lab_progress) as shared:
+        yield shared
+
+
+@pytest.fixture
+def lab_factory(lab_progress: Progress) -> Iterator[LabFactory]:
+    """Starts labs with topologies of their own; each ends with the test."""
+    with ExitStack() as labs:
+
+        def start(topology: LabTopology | None = None) -> Lab:
+            return labs.enter_context(Lab.start(topology, progress=lab_progress))
+
+        yield start
+
+
+@pytest.fixture
+def fresh_topic(request: pytest.FixtureRequest) -> str:
+    """A topic name that no other test of this run uses."""
+    name = request.node.name.split("[")[0].removeprefix("test_")[:40]
+    return f"{name}-{os.getpid()}-{next(_NUMBERS)}"

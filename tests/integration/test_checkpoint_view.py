@@ -1,0 +1,198 @@
+"""The exporter reads MirrorMaker 2's internal topics as Kafka's own client does, byte for byte."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka_jvm import running_jvm
+from reading import copied, read_whole
+from watching import watch
+
+from mm2slo_core.records import (
+    Checkpoint,
+    ConnectorConfig,
+    ConnectorStatus,
+    Heartbeat,
+    OffsetSync,
+    SourceOffset,
+    TaskAssignment,
+    TaskStatus,
+    Tombstone,
+    decode_config,
+    decode_status,
+)
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from watching import Watch
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+TOPIC = "checkpoint-view"
+COMMITS = {
+    "view-head": {0: 3000, 1: 500},
+    "view-behind": {0: 1234, 1: 77},
+    "view-one-partition": {1: 499},
+    "view-at-start": {0: 1, 1: 1},
+}
+View = dict[TopicPartition, int]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Any]:
+    """Kafka's own classes."""
+    with running_jvm() as view:
+        yield view
+
+
+@pytest.fixture(scope="module")
+def groups(lab: Lab) -> Lab:
+    """A lab with groups at several distances, each with its checkpoints."""
+    us = lab.cluster("us")
+    us.admin.create_topic(TOPIC, 2)
+    produce(us.librdkafka(), TOPIC, Load(3000, partition=0))
+    produce(us.librdkafka(), TOPIC, Load(500, partition=1))
+    wait_for(lambda: copied(lab, TOPIC) == 3500, "the copies")
+    for group, offsets in COMMITS.items():
+        commit(us.librdkafka(), TOPIC, group, offsets)
+    return lab
+
+
+def theirs(kafka: Any, lab: Lab, group: str) -> View:
+    """What a consumer that fails over with Kafka's client would get."""
+    properties = kafka.java.util.HashMap()
+    for name, value in lab.cluster("eu").java().items():
+        properties[name] = value
+    found = kafka.org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets(
+        properties, "us", group, kafka.java.time.Duration.ofSeconds(30)
+    )
+    return {TopicPartition(key.topic(), key.partition()): found[key].offset() for key in found}
+
+
+def ours(seen: Watch, group: str) -> View:
+    """What the exporter knows of the group's checkpoints."""
+    (runner,) = seen.exporter._flows.running()
+    held = runner.internals().checkpoints.get(group, {})
+    return {partition: mark.downstream for partition, mark in held.items()}
+
+
+def agree(kafka: Any, seen: Watch, lab: Lab) -> dict[str, View]:
+    """Wait until every group has its checkpoints, and compare each with Kafka's answer."""
+
+    def complete() -> bool:
+        return all(
+            {key.partition for key in ours(seen, group)} == set(offsets)
+            for group, offsets in COMMITS.items()
+        )
+
+    wait_for(complete, "a checkpoint of every group and partition", 60)
+    mine = {group: ours(seen, group) for group in COMMITS}
+    assert mine == {group: theirs(kafka, lab, group) for group in COMMITS}
+    return mine
+
+
+def test_checkpoints_are_those_that_kafka_s_client_translates_with(kafka: Any, groups: Lab) -> None:
+    with watch(groups, ["us->eu"]) as seen:
+        seen.until_ready()
+        before = agree(kafka, seen, groups)
+        assert before["view-head"] == {
+            TopicPartition(f"us.{TOPIC}", 0): 3000,
+            TopicPartition(f"us.{TOPIC}", 1): 500,
+        }
+        groups.mm2.restart()
+        # Groups move on, so that checkpoints of the new task are compared as well.
+        us = groups.cluster("us")
+        produce(us.librdkafka(), TOPIC, Load(1000, partition=0, first=3000))
+        wait_for(lambda: copied(groups, TOPIC) == 4500, "the copies")
+        commit(us.librdkafka(), TOPIC, "view-head", {0: 4000, 1: 500})
+        moved = TopicPartition(f"us.{TOPIC}", 0)
+        wait_for(lambda: ours(seen, "view-head")[moved] == 4000, "the group's new checkpoint", 60)
+        after = agree(kafka, seen, groups)
+        assert {group: after[group] for group in after if group != "view-head"} == {
+            group: before[group] for group in before if group != "view-head"
+        }
+
+
+def again_as_it_was(decode: Callable[[bytes | None, bytes | None], Any]) -> Callable[..., bool]:
+    """A check that a decoded record encodes to the same bytes."""
+
+    def check(key: bytes | None, value: bytes | None) -> bool:
+        found = decode(key, value)
+        if isinstance(found, Tombstone):
+            return value is None
+        return (found.encode_key(), found.encode_value()) == (key, value)
+
+    return check
+
+
+def understood(
+    decode: Callable[[bytes | None, bytes | None], Any], *kinds: type
+) -> Callable[..., bool]:
+    """A check that a record is one of *kinds*, or one that the decoder leaves to others."""
+
+    def check(key: bytes | None, value: bytes | None) -> bool:
+        found = decode(key, value)
+        return found is None or isinstance(found, (*kinds, Tombstone))
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("cluster", "topic", "check"),
+    [
+        ("us", "mm2-offset-syncs.eu.internal", again_as_it_was(OffsetSync.decode)),
+        ("eu", "mm2-offset-syncs.us.internal", again_as_it_was(OffsetSync.decode)),
+        ("eu", "us.checkpoints.internal", again_as_it_was(Checkpoint.decode)),
+        ("us", "heartbeats", again_as_it_was(Heartbeat.decode)),
+        ("eu", "us.heartbeats", again_as_it_was(Heartbeat.decode)),
+        ("eu", "mm2-offsets.us.internal", understood(SourceOffset.decode, SourceOffset)),
+        (
+            "eu",
+            "mm2-status.us.internal",
+            understood(decode_status, ConnectorStatus, TaskStatus),
+        ),
+        (
+            "eu",
+            "mm2-configs.us.internal",
+            understood(decode_config, ConnectorConfig, TaskAssignment),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_record_that_mm2_wrote_decodes(
+    groups: Lab, cluster: str, topic: str, check: Callable[..., bool]
+) -> None:
+    records = read_whole(groups.cluster(cluster).librdkafka(), topic)
+    checked = Counter(check(record.key(), record.value()) for record in records)
+    assert checked == {True: len(records)}
+    assert records
+
+
+def test_what_the_decoders_leave_to_others_is_a_closed_list(groups: Lab) -> None:
+    """Records that say nothing of a flow's state, by the beginning of their keys."""
+    closed = ("status-topic-", "commit-", "session-key", "target-state-", "tasks-fencing-")
+    eu = groups.cluster("eu").librdkafka()
+    skipped = [
+        (record.key() or b"").decode()
+        for topic, decode in (
+            ("mm2-status.us.internal", decode_status),
+            ("mm2-configs.us.internal", decode_config),
+        )
+        for record in read_whole(eu, topic)
+        if decode(record.key(), record.value()) is None
+    ]
+    assert [key for key in skipped if not key.startswith(closed)] == []
+
+
+def test_the_exporter_counts_no_malformed_record(groups: Lab) -> None:
+    with watch(groups) as seen:
+        ready = seen.until_ready()
+        assert set(ready.values("mm2_exporter_malformed_records_total").values()) == {0}

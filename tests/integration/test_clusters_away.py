@@ -1,0 +1,247 @@
+"""Clusters that are away, at the start or later: what is served, said and made up for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from steady import SteadyLoad
+from watching import watch
+
+from mm2slo_exporter.web import handler
+from mm2slo_exporter.web.routes import respond
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.handles import HandleFactory
+from mm2slo_kafka.producer import RecordProducer
+from mm2slo_kafka.tail import TopicTail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from watching import Watch
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+FLOW = "us->eu"
+PAGES = ("/metrics", "/", "/readyz", "/healthz")
+SETTINGS = {
+    "stall_after": "3s",
+    "slice": "1s",
+    "canary": {"deadline": "3s", "latency_tiers": ["2s", "3s"]},
+}
+
+
+def get(url: str) -> tuple[int, str, float]:
+    """Status, body and seconds of a request."""
+    started = time.monotonic()
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  our own server
+        body = answer.read().decode()
+    return answer.status, body, time.monotonic() - started
+
+
+@pytest.fixture
+def kafka_calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
+    """Every call into the Kafka edge from now on: the calls by the name of their thread."""
+    calls: defaultdict[str, set[str]] = defaultdict(set)
+
+    def watched(name: str, original: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **named: object) -> object:
+            calls[threading.current_thread().name].add(name)
+            return original(*arguments, **named)
+
+        return call
+
+    for kind in (ClusterClient, HandleFactory, RecordProducer, TopicTail):
+        for name, member in list(vars(kind).items()):
+            # Figures at hand: of what was counted, without a question to the cluster.
+            if callable(member) and not name.startswith("_") and name != "request_totals":
+                monkeypatch.setattr(kind, name, watched(f"{kind.__name__}.{name}", member))
+    return calls
+
+
+@pytest.fixture
+def web_threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of all threads that answer a request from now on."""
+    names: set[str] = set()
+
+    def answer(*arguments: Any) -> object:
+        names.add(threading.current_thread().name)
+        return respond(*arguments)
+
+    monkeypatch.setattr(handler, "respond", answer)
+    return names
+
+
+@pytest.fixture
+def topic(lab: Lab, fresh_topic: str) -> str:
+    lab.cluster("us").admin.create_topic(fresh_topic, 2)
+    return fresh_topic
+
+
+@pytest.fixture
+def both_back(lab: Lab) -> Iterator[None]:
+    """After the test both clusters run and MirrorMaker 2 copies, whatever became of it."""
+    yield
+    for alias in ("us", "eu"):
+        if not lab.cluster(alias).running:
+            lab.cluster(alias).start()
+    lab.mm2.wait_mirroring()
+
+
+def served(seen: Watch) -> None:
+    """Each page answers at once, again and again."""
+    for _ in range(10):
+        for page in PAGES:
+            status, body, seconds = get(seen.url + page)
+            assert (status, bool(body)) == (200, True), page
+            # On a busy machine; a call to a cluster that is away takes seconds.
+            assert seconds < 1, page
+
+
+@pytest.mark.usefixtures("both_back")
+def test_a_scrape_makes_no_kafka_call_and_needs_no_cluster(
+    lab: Lab, topic: str, kafka_calls: dict[str, set[str]], web_threads: set[str]
+) -> None:
+    us, eu = lab.cluster("us"), lab.cluster("eu")
+    with (
+        SteadyLoad(us.librdkafka(), topic, (0, 1)),
+        watch(lab, [FLOW], flow={**SETTINGS, "topics": [topic]}) as seen,
+    ):
+        seen.until_ready()
+        served(seen)
+        before = {name: set(calls) for name, calls in kafka_calls.items()}
+        assert {"ClusterClient.end_offsets", "ClusterClient.start_offsets"} <= before[
+            f"flow-{FLOW}"
+        ]
+        eu.stop()
+        seen.until(lambda s: s.state(FLOW) == "unknown", "the target to be missed")
+        served(seen)
+        us.stop()
+        down = seen.until(
+            lambda s: (
+                not s.values("mm2_source_end_offset", flow=FLOW)
+                and not s.values("mm2_target_end_offset", flow=FLOW)
+            ),
+            "both clusters to be missed",
+        )
+        served(seen)
+        assert down.state(FLOW) == "unknown"
+        for alias in ("us", "eu"):
+            failed = down.values(
+                "mm2_exporter_collect_errors_total", cluster=alias, stage="end_offsets"
+            )
+            assert sum(failed.values()) > 0
+        us.start()
+        # The source's figures are back while the target is still away.
+        seen.until(
+            lambda s: s.values("mm2_source_end_offset", flow=FLOW, topic=topic), "the source"
+        )
+        eu.start()
+        seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to be back", 90)
+    assert len(web_threads) >= 3 * 10 * len(PAGES)
+    assert web_threads & kafka_calls.keys() == set()
+
+
+class Process:
+    """`mm2slo exporter` as it is run: its own process, its own log."""
+
+    def __init__(self, config: Path, log: Path) -> None:
+        self._log = log
+        with log.open("wb") as out, log.with_suffix(".err").open("wb") as err:
+            program = Path(sys.executable).parent / "mm2slo"
+            command = [str(program), "exporter", "--config", str(config)]
+            self._process = subprocess.Popen(command, stdout=out, stderr=err)
+        self.url = ""
+
+    def lines(self) -> list[dict[str, str]]:
+        """The log so far; each line is JSON or this fails."""
+        text = self._log.read_text()
+        return [json.loads(line) for line in text.splitlines() if text.endswith("\n") or line]
+
+    def until_serving(self) -> None:
+        self.wait(lambda: any("serving" in line["message"] for line in self.lines()), "serving")
+        [line] = [line["message"] for line in self.lines() if "serving" in line["message"]]
+        self.url = line.removeprefix("serving ").removesuffix("/metrics")
+
+    def wait(self, condition: Callable[[], object], what: str, timeout: float = 60.0) -> None:
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert self._process.poll() is None, f"the exporter ended: {self.errors()}"
+            assert time.monotonic() < deadline, f"waited for {what}: {self.lines()[-5:]}"
+            time.sleep(0.2)
+
+    def errors(self) -> str:
+        return self._log.with_suffix(".err").read_text()
+
+    def ready(self) -> tuple[bool, list[dict[str, Any]]]:
+        try:
+            body = json.loads(get(f"{self.url}/readyz")[1])
+        except urllib.error.HTTPError as refused:
+            body = json.loads(refused.read())
+        return body["ready"], body["flows"]
+
+    def series(self, name: str, *labels: str) -> list[float]:
+        """The values of a metric's series that have each of *labels*."""
+        return [
+            float(line.rsplit(" ", 1)[1])
+            for line in get(f"{self.url}/metrics")[1].splitlines()
+            if line.startswith(f"{name}{{") and all(label in line for label in labels)
+        ]
+
+    def end(self) -> int:
+        self._process.terminate()
+        return self._process.wait(30)
+
+
+@pytest.mark.usefixtures("both_back")
+def test_a_cluster_that_is_away_at_the_start_is_declared_and_picked_up(
+    lab: Lab, topic: str, tmp_path: Path
+) -> None:
+    away = "eu"  # source of one flow, target of the other
+    config = tmp_path / "mm2slo.yaml"
+    settings = {"listen": "127.0.0.1:0", "poll_interval": "1s", "metadata_interval": "1s"}
+    config.write_text(lab.config_yaml(flow={**SETTINGS, "topics": [topic]}, exporter=settings))
+    lab.cluster(away).stop()
+    exporter = Process(config, tmp_path / "exporter.log")
+    try:
+        exporter.until_serving()
+        exporter.wait(lambda: exporter.ready()[0], "readiness with a cluster declared away")
+        flows = exporter.ready()[1]
+        assert [flow["flow"] for flow in flows] == ["us->eu", "eu->us"]
+        for flow in flows:
+            assert f"cluster {away}: unreachable" in flow["waiting_for"]
+        topics = (f'cluster="{away}"', 'stage="topics"', 'reason="unreachable"')
+        exporter.wait(
+            lambda: exporter.series("mm2_exporter_collect_errors_total", *topics) > [0],
+            "the failure to be counted",
+        )
+        for label in ('flow="us->eu"', 'flow="eu->us"'):
+            assert exporter.series("mm2_exporter_flow_ready", label) == [0]
+            assert exporter.series("mm2_flow_state", label, 'state="unknown"') == [1]
+        told = [line for line in exporter.lines() if line.get("cluster") == away]
+        assert {(line["level"], line["reason"]) for line in told} == {("warning", "unreachable")}
+        assert "topics" in {line["stage"] for line in told}
+        lab.cluster(away).start()
+        exporter.wait(lambda: not any(flow["waiting_for"] for flow in exporter.ready()[1]), "all")
+        exporter.wait(
+            lambda: exporter.series("mm2_exporter_flow_ready") == [1, 1],
+            "both flows to be read",
+        )
+        exporter.wait(
+            lambda: any("works again" in line["message"] for line in exporter.lines()), "the news"
+        )
+    finally:
+        code = exporter.end()
+    assert code == 0
+    assert exporter.errors() == ""

@@ -1,0 +1,216 @@
+"""MirrorMaker 2 on Kafka Connect, as Strimzi runs it: names of its own, no reverse heartbeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from exact import (
+    by_partition,
+    canaries,
+    commit_at_the_head,
+    ends,
+    qualities,
+    records,
+    send,
+    until_canaries,
+    until_copied,
+    until_lag,
+    until_ready_to_fail_over,
+)
+from watching import counters_never_decreased, watch
+
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.connect import ConnectWorker
+from mm2slo_lab.ports import free_ports
+from mm2slo_lab.topology import Engine
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watching import Scrape, Watch
+
+    from mm2slo_lab.jars import Progress
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+US_EU = Flow("us", "eu")
+FLOW = US_EU.label
+TOPIC, COPY = "orders", "us.orders"
+SOURCE = "us->eu.MirrorSourceConnector"
+CHECKPOINT = "us->eu.MirrorCheckpointConnector"
+HEARTBEAT = "us->eu.MirrorHeartbeatConnector"
+SETTINGS = {
+    "topics_exclude": [r"mm2.*\.internal", r".*\.replica", "__.*", "connect-.*"],
+    "offset_flush_interval": "1s",
+    "checkpoint_interval": "1s",
+    "stall_after": "5s",
+    "canary": {"deadline": "10s", "latency_tiers": ["5s", "10s"]},
+    "connect": {
+        "offsets_topic": "connect-offsets",
+        "status_topic": "connect-status",
+        "configs_topic": "connect-configs",
+        "source_connector": SOURCE,
+        "checkpoint_connector": CHECKPOINT,
+        "heartbeat_connector": HEARTBEAT,
+    },
+}
+
+
+@dataclass(frozen=True)
+class OnConnect:
+    """Two clusters, and one Connect worker beside the target."""
+
+    lab: Lab
+    worker: ConnectWorker
+
+
+@pytest.fixture(scope="module")
+def connect(lab_progress: Progress) -> Iterator[OnConnect]:
+    with Lab.start(LabTopology(flows=(US_EU,), engine=Engine.NONE), progress=lab_progress) as lab:
+        us = lab.cluster("us")
+        us.admin.create_topic(TOPIC, 3)
+        produce(us.librdkafka(), TOPIC, Load(1_000, value_size=20))
+        (port,) = free_ports(1)
+        topology = replace(lab.topology, engine=Engine.CONNECT)
+        brokers = {alias: lab.cluster(alias) for alias in topology.clusters}
+        worker = ConnectWorker("eu", port, topology, brokers, lab.runtime)
+        try:
+            worker.start()
+            yield OnConnect(lab, worker)
+        finally:
+            worker.process.kill()
+
+
+@pytest.fixture(scope="module")
+def seen(connect: OnConnect) -> Iterator[Watch]:
+    # Nobody writes heartbeats on the source: the exporter creates the topic for its canaries.
+    assert "heartbeats" not in connect.lab.cluster("us").admin.topics()
+    with watch(connect.lab, [US_EU], flow=SETTINGS, exporter={"instance": "connect"}) as watching:
+        watching.until_ready()
+        yield watching
+
+
+def state_of(scrape: Scrape, connector: str, task: int | None = None) -> set[str]:
+    name = "mm2_connector_state" if task is None else "mm2_task_state"
+    labels = {"flow": FLOW, "connector": connector} | ({} if task is None else {"task": str(task)})
+    return {dict(found)["state"] for found, on in scrape.values(name, **labels).items() if on}
+
+
+def tasks(scrape: Scrape, connector: str) -> set[str]:
+    found = scrape.values("mm2_task_state", flow=FLOW, connector=connector)
+    return {dict(labels)["task"] for labels in found}
+
+
+def test_lag_is_exact_at_rest(connect: OnConnect, seen: Watch) -> None:
+    at_rest = until_copied(connect.lab, seen, US_EU, TOPIC, copy=COPY)
+    assert qualities(at_rest, US_EU, TOPIC) == {"live"}
+    assert records(connect.lab, US_EU, COPY) == list(range(1_000))
+    assert at_rest.value("mm2_flow_lag_records", flow=FLOW) == 0
+
+
+def test_states_are_those_of_connect_s_own_rest(connect: OnConnect, seen: Watch) -> None:
+    # The new heartbeats topic is one more partition: tasks are dealt out again for it.
+    wait_for(lambda: set(connect.worker.states().values()) == {"RUNNING"}, "running tasks", 60)
+    by_rest = connect.worker.states()
+    told = seen.until(
+        lambda s: all(
+            state_of(s, task.rpartition("-")[0], int(task.rpartition("-")[2])) == {"running"}
+            for task in by_rest
+        ),
+        "running tasks to be told",
+    )
+    for connector in (SOURCE, CHECKPOINT, HEARTBEAT):
+        assert state_of(told, connector) == {"running"}
+        assert tasks(told, connector) == {
+            task.rpartition("-")[2] for task in by_rest if task.rpartition("-")[0] == connector
+        }
+        assert all(state_of(told, connector, int(n)) == {"running"} for n in tasks(told, connector))
+    assert tasks(told, SOURCE) == {"0", "1"}
+
+
+def test_every_partition_is_assigned(seen: Watch) -> None:
+    settled = seen.until(
+        lambda s: (
+            set(s.values("mm2_unassigned_partitions", flow=FLOW).values()) == {0}
+            and set(s.values("mm2_topic_missing", flow=FLOW).values()) == {0}
+        ),
+        "each topic to be copied and each partition assigned",
+    )
+    watched = settled.values("mm2_topic_info", flow=FLOW)
+    assert {dict(labels)["topic"] for labels in watched} == {TOPIC, "heartbeats"}
+
+
+def test_a_group_at_the_head_is_ready(connect: OnConnect, seen: Watch) -> None:
+    commits = commit_at_the_head(connect.lab, US_EU, TOPIC, "readers")
+    ready = until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
+    # At most the stretch between two offset syncs (offset.lag.max) in each partition.
+    upper = ready.value("mm2_failover_redelivery_records", group="readers", bound="upper")
+    assert upper is not None
+    assert 0 <= upper <= 100 * len(commits)
+    age = ready.value("mm2_checkpoint_age_seconds", flow=FLOW, group="readers")
+    assert age is not None
+    assert 0 <= age < 60
+
+
+def test_canaries_arrive_where_nobody_writes_heartbeats(connect: OnConnect, seen: Watch) -> None:
+    scrape = until_canaries(seen, US_EU, 10)
+    assert scrape.value("mm2_heartbeats_present", flow=FLOW) == 0
+    assert scrape.values("mm2_heartbeat_age_seconds", flow=FLOW) == {}
+    assert connect.lab.cluster("us").admin.topic_config("heartbeats", "cleanup.policy") == "compact"
+    # Those of the first seconds waited for MirrorMaker 2 to find the new topic.
+    good, total, unknown = scrape.sli(FLOW, "availability")
+    assert unknown == 0
+    assert good >= 10
+    assert total - good == canaries(scrape, US_EU, "late_total") <= 10
+
+
+def test_a_paused_connector_is_a_stopped_flow(connect: OnConnect, seen: Watch) -> None:
+    lab, path = connect.lab, f"/connectors/{SOURCE.replace('>', '%3E')}"
+    begin = by_partition(seen.scrapes[-1], "mm2_replicated_source_offset", US_EU, TOPIC)
+    connect.worker.rest("PUT", f"{path}/pause")
+    seen.until(lambda s: state_of(s, SOURCE) == {"paused"}, "the pause")
+    send(lab, US_EU, TOPIC, 500, first=1_000)
+    paused = until_lag(lab, seen, US_EU, TOPIC, copied=begin)
+    assert paused.value("mm2_flow_lag_records", flow=FLOW) == 500
+    assert state_of(paused, SOURCE, 0) == {"paused"}
+    seen.until(lambda s: s.state(FLOW) == "stopped", "the stop")
+    connect.worker.rest("PUT", f"{path}/resume")
+    until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert records(lab, US_EU, COPY) == list(range(1_500))
+    seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to go on")
+
+
+def test_a_failed_task_is_told_with_its_partitions(connect: OnConnect, seen: Watch) -> None:
+    lab, eu = connect.lab, connect.lab.cluster("eu")
+    eu.admin.set_topic_configs(COPY, {"max.message.bytes": "20000"})
+    too_large = Load(1, first=1_500, value_size=100_000, partition=0)
+    before = ends(lab.cluster("us").librdkafka(), TOPIC)
+    produce(lab.cluster("us").librdkafka(), TOPIC, too_large)
+    failed = seen.until(
+        lambda s: [n for n in tasks(s, SOURCE) if state_of(s, SOURCE, int(n)) == {"failed"}],
+        "a failed task",
+    )
+    by_rest = {task for task, state in connect.worker.states().items() if state == "FAILED"}
+    assert {
+        f"{SOURCE}-{n}" for n in ("0", "1") if state_of(failed, SOURCE, int(n)) == {"failed"}
+    } == by_rest
+    assert len(by_rest) == 1
+    assert state_of(failed, SOURCE) == {"running"}
+    stalled = seen.until(
+        lambda s: s.value("mm2_partition_stalled", flow=FLOW, topic=TOPIC, partition="0") == 1,
+        "the stall",
+    )
+    lags = by_partition(stalled, "mm2_replication_lag_records", US_EU, TOPIC)
+    assert lags == {**dict.fromkeys(before, 0), "0": 1}
+
+    eu.admin.set_topic_configs(COPY, {"max.message.bytes": None})
+    connect.worker.restart_connector(SOURCE)
+    until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert set(records(lab, US_EU, COPY)) == set(range(1_501))
+    seen.until(lambda s: state_of(s, SOURCE, 0) == state_of(s, SOURCE, 1) == {"running"}, "tasks")
+    assert counters_never_decreased(seen.scrapes) == []

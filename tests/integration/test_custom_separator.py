@@ -1,0 +1,79 @@
+"""A separator of one's own shapes remote names and two internal topics, not the other four."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from exact import (
+    commit_at_the_head,
+    qualities,
+    records,
+    send,
+    until_canaries,
+    until_copied,
+    until_ready_to_fail_over,
+)
+from watching import watch
+
+from mm2slo_core.topology import Flow
+from mm2slo_lab import Lab, LabTopology
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watching import Watch
+
+    from mm2slo_lab.jars import Progress
+
+pytestmark = pytest.mark.lab
+
+US_EU = Flow("us", "eu")
+# A dot in the topic: with the default separator it would seem to come from a cluster "orders".
+TOPIC, COPY = "orders.v1", "us_orders.v1"
+
+
+@pytest.fixture(scope="module")
+def lab(lab_progress: Progress) -> Iterator[Lab]:
+    topology = LabTopology(flows=(US_EU,), mm2_properties={"replication.policy.separator": "_"})
+    with Lab.start(topology, progress=lab_progress) as own:
+        own.cluster("us").admin.create_topic(TOPIC, 2)
+        send(own, US_EU, TOPIC, 400)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def seen(lab: Lab) -> Iterator[Watch]:
+    with watch(lab, [US_EU], exporter={"instance": "separator"}) as watching:
+        watching.until_ready()
+        yield watching
+
+
+def test_lag_is_exact_at_rest(lab: Lab, seen: Watch) -> None:
+    at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    # Live: the offset syncs were found under their name.
+    assert qualities(at_rest, US_EU, TOPIC) == {"live"}
+    assert records(lab, US_EU, COPY) == list(range(400))
+    told = at_rest.values("mm2_topic_info", flow="us->eu", topic=TOPIC)
+    assert {dict(labels)["target_topic"] for labels in told} == {COPY}
+
+
+def test_checkpoints_are_found_under_their_name(lab: Lab, seen: Watch) -> None:
+    commit_at_the_head(lab, US_EU, TOPIC, "readers")
+    until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
+
+
+def test_canaries_arrive_under_the_other_name(seen: Watch) -> None:
+    scrape = until_canaries(seen, US_EU, 5)
+    assert scrape.value("mm2_heartbeats_present", flow="us->eu") == 1
+
+
+def test_the_names_are_those_that_mirrormaker_chose(lab: Lab, seen: Watch) -> None:
+    us, eu = (lab.cluster(alias).admin.topics() for alias in ("us", "eu"))
+    assert "mm2-offset-syncs_eu_internal" in us
+    connect = {f"mm2-{kind}.us.internal" for kind in ("offsets", "status", "configs")}
+    assert {"us_checkpoints_internal", "us_heartbeats", *connect} <= eu
+    # None of them, nor the timeline, is taken for a topic that should be copied.
+    watched = seen.scrapes[-1].values("mm2_topic_info", flow="us->eu")
+    assert {dict(labels)["topic"] for labels in watched} == {TOPIC, "heartbeats"}
+    assert set(seen.scrapes[-1].values("mm2_topic_missing", flow="us->eu").values()) == {0}

@@ -1,0 +1,213 @@
+"""MirrorMaker 2 killed between two flushes copies a block again: canaries count it exactly."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from reading import read_whole
+from watching import counters_never_decreased, watch
+
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watching import Scrape, Watch
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+_PER_SECOND = 5
+_BLOCK = 15  # canaries after a flush, at least, that the kill leaves without a commit
+_ON_THEIR_WAY = 3
+_TARGETS = {"heartbeats": "us.heartbeats", "topic": "us.mm2slo.canary"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the exporter said of one carrier, and what a reader of the carrier topic found."""
+
+    before: Scrape
+    after: Scrape
+    settled: Scrape
+    copies: Counter[int]
+    fallen: list[str]
+
+    @property
+    def duplicates(self) -> int:
+        """Records of each sequence beyond its first."""
+        return sum(self.copies.values()) - len(self.copies)
+
+
+def instance(carrier: str) -> str:
+    return f"duplicates-{carrier}"
+
+
+def copies(lab: Lab, carrier: str) -> Counter[int]:
+    """How often each canary of ours is on the target."""
+    found: Counter[int] = Counter()
+    for message in read_whole(lab.cluster("eu").librdkafka(), _TARGETS[carrier]):
+        headers = dict(message.headers() or [])
+        sequence = headers.get("mm2slo-sequence")
+        if headers.get("mm2slo-instance") == instance(carrier).encode() and sequence is not None:
+            found[int(sequence)] += 1
+    return found
+
+
+def commits(lab: Lab) -> dict[str, int]:
+    """MM2's newest committed offset of each partition, by its key."""
+    records = read_whole(lab.cluster("eu").librdkafka(), "mm2-offsets.us.internal")
+    return {
+        (m.key() or b"").decode(): json.loads(m.value() or b"{}").get("offset") for m in records
+    }
+
+
+def carrier_commits(lab: Lab) -> dict[str, int]:
+    return {k: v for k, v in commits(lab).items() if '"heartbeats"' in k or "mm2slo.canary" in k}
+
+
+def received(scrape: Scrape, carrier: str) -> float:
+    return scrape.value("mm2_canary_received_total", carrier=carrier) or 0
+
+
+@pytest.fixture(scope="module")
+def slow_flush(lab: Lab) -> Iterator[Lab]:
+    """MM2 commits its source offsets every ten seconds."""
+    lab.mm2.configure({"eu.offset.flush.interval.ms": "10000"})
+    lab.mm2.restart()
+    yield lab
+    lab.mm2.configure({})
+    lab.mm2.restart()
+
+
+@pytest.fixture(scope="module")
+def outcomes(slow_flush: Lab) -> dict[str, Outcome]:
+    """Both carriers through one kill."""
+    lab = slow_flush
+    with ExitStack() as watches:
+        watching = {
+            carrier: watches.enter_context(
+                watch(
+                    lab,
+                    ["us->eu"],
+                    flow={
+                        "canary": {"carrier": carrier, "interval": f"{1000 // _PER_SECOND}ms"},
+                        "offset_flush_interval": "10s",
+                    },
+                    exporter={"instance": instance(carrier)},
+                )
+            )
+            for carrier in _TARGETS
+        }
+        for carrier, seen in watching.items():
+            wait_received(seen, carrier, 1, timeout=90)
+        flushed = carrier_commits(lab)
+        wait_for(
+            lambda: all(carrier_commits(lab).get(key) != at for key, at in flushed.items()),
+            "a flush",
+            40,
+        )
+        before = {}
+        for carrier, seen in watching.items():
+            begin = received(seen.scrape(), carrier)
+            before[carrier] = wait_received(seen, carrier, begin + _BLOCK)
+        lab.mm2.kill()
+        lab.mm2.start()
+        found = {}
+        after, settled = {}, {}
+        for carrier, seen in watching.items():
+            after[carrier] = wait_caught_up(seen, carrier)
+            found[carrier] = copies(lab, carrier)
+            settled[carrier] = wait_received(seen, carrier, received(after[carrier], carrier) + 20)
+        return {
+            carrier: Outcome(
+                before[carrier],
+                after[carrier],
+                settled[carrier],
+                found[carrier],
+                counters_never_decreased(seen.scrapes),
+            )
+            for carrier, seen in watching.items()
+        }
+
+
+def wait_caught_up(seen: Watch, carrier: str) -> Scrape:
+    """Until no more than the newest canaries are on their way, after others arrived.
+
+    A partition gets its block again before anything new, so no further duplicate can come then.
+    """
+    begin = received(seen.scrapes[-1], carrier)
+    return seen.until(
+        lambda s: (
+            received(s, carrier) > begin
+            and (s.value("mm2_canary_pending", carrier=carrier) or 0) <= _ON_THEIR_WAY
+        ),
+        f"the canaries by {carrier} to catch up",
+        120,
+    )
+
+
+def wait_received(seen: Watch, carrier: str, count: float, timeout: float = 60) -> Scrape:
+    return seen.until(
+        lambda s: received(s, carrier) >= count, f"{count} canaries by {carrier}", timeout
+    )
+
+
+@pytest.mark.parametrize("carrier", _TARGETS)
+def test_duplicates_equal_those_a_reader_of_the_target_counts(
+    outcomes: dict[str, Outcome], carrier: str
+) -> None:
+    outcome = outcomes[carrier]
+    assert outcome.before.value("mm2_canary_duplicates_total", carrier=carrier) == 0
+    assert outcome.duplicates >= _BLOCK
+    counted = outcome.settled.value("mm2_canary_duplicates_total", carrier=carrier)
+    assert counted == outcome.duplicates
+
+
+@pytest.mark.parametrize("carrier", _TARGETS)
+def test_a_replayed_block_is_neither_lost_nor_late_nor_received_twice(
+    outcomes: dict[str, Outcome], carrier: str
+) -> None:
+    outcome = outcomes[carrier]
+    for fate in ("lost", "late", "expired", "reordered", "moved", "unknown"):
+        assert outcome.settled.value(f"mm2_canary_{fate}_total", carrier=carrier) == 0, fate
+    sent = outcome.settled.value("mm2_canary_sent_total", carrier=carrier)
+    pending = outcome.settled.value("mm2_canary_pending", carrier=carrier)
+    assert sent is not None
+    assert pending is not None
+    # A canary is pending from its schedule on, a moment before it is acknowledged as sent.
+    assert sent <= received(outcome.settled, carrier) + pending <= sent + 2
+    assert outcome.fallen == []
+
+
+def test_uniqueness_of_the_own_topic_counts_each_arrival(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["topic"]
+    good, total, unknown = outcome.settled.sli("us->eu", "uniqueness")
+    assert (good, total, unknown) == (
+        received(outcome.settled, "topic"),
+        received(outcome.settled, "topic") + outcome.duplicates,
+        0,
+    )
+
+
+@pytest.mark.parametrize("sli", ["order", "affinity"])
+def test_a_block_that_comes_again_breaks_neither_order_nor_affinity(
+    outcomes: dict[str, Outcome], sli: str
+) -> None:
+    outcome = outcomes["topic"]
+    arrived = received(outcome.settled, "topic")
+    assert outcome.settled.sli("us->eu", sli) == (arrived, arrived, 0)
+
+
+@pytest.mark.parametrize("sli", ["uniqueness", "order", "affinity"])
+def test_the_heartbeat_carrier_publishes_nothing_of_its_one_partition(
+    outcomes: dict[str, Outcome], sli: str
+) -> None:
+    published = outcomes["heartbeats"].settled.values("mm2_sli_events_total", sli=sli)
+    assert published == {}

@@ -1,0 +1,207 @@
+"""MirrorMaker 2 with exactly-once support: markers are no lag, what it takes back never arrived."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from exact import (
+    by_partition,
+    canaries,
+    ends,
+    qualities,
+    records,
+    send,
+    until_canaries,
+    until_copied,
+)
+from reading import read_whole
+from watching import counters_never_decreased, watch
+
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.traffic import Load, OpenTransaction, produce_in_transaction
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from confluent_kafka import Message
+    from watching import Watch
+
+    from mm2slo_lab.jars import Progress
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+US_EU = Flow("us", "eu")
+TOPIC, COPY = "exact", "us.exact"
+CARRIER = "us.heartbeats"
+INSTANCE = "exactly-once"
+SETTINGS = {
+    "eu.exactly.once.source.support": "enabled",
+    "us.exactly.once.source.support": "enabled",
+    "us.consumer.isolation.level": "read_committed",
+    "eu.consumer.isolation.level": "read_committed",
+    "dedicated.mode.enable.internal.rest": "true",
+    "listeners": "http://127.0.0.1:0",
+}
+
+
+@pytest.fixture(scope="module")
+def lab(lab_progress: Progress) -> Iterator[Lab]:
+    topology = LabTopology(flows=(US_EU,), mm2_properties=SETTINGS)
+    with Lab.start(topology, progress=lab_progress) as own:
+        own.cluster("us").admin.create_topic(TOPIC, 2)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def seen(lab: Lab) -> Iterator[Watch]:
+    assert "exactly_once: true" in lab.config_yaml()
+    assert "isolation: read_committed" in lab.config_yaml()
+    with watch(lab, [US_EU], exporter={"instance": INSTANCE}) as watching:
+        watching.until_ready()
+        yield watching
+
+
+def committed(lab: Lab) -> list[int]:
+    return records(lab, US_EU, COPY, "read_committed")
+
+
+def test_markers_on_the_target_are_no_lag(lab: Lab, seen: Watch) -> None:
+    send(lab, US_EU, TOPIC, 1_000)
+    at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert qualities(at_rest, US_EU, TOPIC) == {"exactly_once"}
+    assert committed(lab) == list(range(1_000))
+    # What interpolation would have taken for records that nobody sent.
+    assert copied(lab) > 1_000
+    assert at_rest.value("mm2_flow_lag_records", flow="us->eu") == 0
+
+
+def test_markers_and_aborted_records_on_the_source_are_no_lag(lab: Lab, seen: Watch) -> None:
+    us = lab.cluster("us").librdkafka()
+    for number, abort in enumerate((False, True)):
+        produce_in_transaction(
+            us,
+            TOPIC,
+            Load(50, first=1_000 + 50 * number, value_size=20),
+            transactional_id="orders",
+            abort=abort,
+        )
+    at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert committed(lab) == list(range(1_050))
+    assert at_rest.value("mm2_flow_lag_records", flow="us->eu") == 0
+    for lost in at_rest.values("mm2_retention_lost_records_total", topic=TOPIC).values():
+        assert lost == 0
+
+
+def test_an_open_transaction_holds_records_back_and_is_no_lag(lab: Lab, seen: Watch) -> None:
+    with OpenTransaction(
+        lab.cluster("us").librdkafka(), TOPIC, transactional_id="held"
+    ) as transaction:
+        transaction.send(Load(30, first=1_050, partition=0, value_size=20))
+        held = seen.until(
+            lambda s: (
+                s.value("mm2_open_transaction_records", topic=TOPIC, partition="0") == 30
+                and s.value("mm2_flow_lag_records", flow="us->eu") == 0
+            ),
+            "thirty records to be held back",
+        )
+        assert held.value("mm2_replication_lag_records", topic=TOPIC, partition="0") == 0
+        transaction.commit()
+    until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert committed(lab) == list(range(1_080))
+
+
+def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch) -> None:
+    """One partition ends in a marker since long, the other gets new ones: neither lags again."""
+    until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    for number in range(3):
+        produce_in_transaction(
+            lab.cluster("us").librdkafka(),
+            TOPIC,
+            Load(1, partition=0),
+            transactional_id="none",
+            abort=True,
+        )
+        until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+        begin = len(seen.scrapes)
+        seen.after_rounds(6)
+        lags = [
+            by_partition(scrape, "mm2_replication_lag_records", US_EU, TOPIC)
+            for scrape in seen.scrapes[begin:]
+        ]
+        assert lags == [{"0": 0, "1": 0}] * len(lags), number
+
+
+def test_a_kill_between_commits_gives_readers_no_duplicate(lab: Lab, seen: Watch) -> None:
+    before, more = len(committed(lab)), 60_000
+    begin = copied(lab)
+    send(lab, US_EU, TOPIC, more, first=before)
+    wait_for(lambda: copied(lab) > begin + 5_000, "a part of the copies", 60)
+    wait_for(lambda: paused_inside_a_transaction(lab), "a pause inside a transaction", 60)
+    lab.mm2.kill()
+    assert len(committed(lab)) < before + more
+    lab.mm2.start()
+    until_copied(lab, seen, US_EU, TOPIC, copy=COPY, timeout=120)
+    assert committed(lab) == list(range(before + more))
+    # What the kill left open was aborted, and copied again.
+    assert len(records(lab, US_EU, COPY)) > before + more
+    after = until_canaries(seen, US_EU, 10)
+    assert qualities(after, US_EU, TOPIC) == {"exactly_once"}
+    assert counters_never_decreased(seen.scrapes) == []
+
+
+def paused_inside_a_transaction(lab: Lab) -> bool:
+    """Freeze MirrorMaker 2; let it go on unless the copy has records that are not committed."""
+    eu = lab.cluster("eu").librdkafka()
+    lab.mm2.pause()
+    # A second look: a commit that was under way has been answered by then.
+    for _ in range(2):
+        if ends(eu, COPY, "read_committed") == ends(eu, COPY):
+            lab.mm2.resume()
+            return False
+    return True
+
+
+def copied(lab: Lab) -> int:
+    return sum(ends(lab.cluster("eu").librdkafka(), COPY).values())
+
+
+def our_canaries(lab: Lab, isolation: str) -> list[Message]:
+    found = read_whole(lab.cluster("eu").librdkafka(), CARRIER, isolation=isolation)
+    return [m for m in found if dict(m.headers() or []).get("mm2slo-instance") == INSTANCE.encode()]
+
+
+def occurrences(lab: Lab, canary: Message, isolation: str) -> int:
+    return sum(headers(found) == headers(canary) for found in our_canaries(lab, isolation))
+
+
+def headers(message: Message) -> tuple[tuple[str, bytes], ...]:
+    """The headers; what a consumer reads is a list, whatever producers may pass."""
+    return tuple(cast("list[tuple[str, bytes]]", message.headers()))
+
+
+def test_a_canary_that_was_taken_back_has_not_arrived_twice(lab: Lab, seen: Watch) -> None:
+    """A crash inside a transaction, made on purpose: the copy is aborted, then written again."""
+    eu = lab.cluster("eu").librdkafka()
+    newest = our_canaries(lab, "read_committed")[-1]
+    again = Load(1, keys=("again",), partition=0, headers=headers(newest))
+    produce_in_transaction(eu, CARRIER, again, transactional_id="aborted", abort=True)
+    assert occurrences(lab, newest, "read_uncommitted") == 2
+    assert occurrences(lab, newest, "read_committed") == 1
+    until_canaries(seen, US_EU, 5)
+    # The same record, committed, is a duplicate: the receiver does look.
+    produce_in_transaction(eu, CARRIER, again, transactional_id="aborted")
+    found = seen.until(lambda s: canaries(s, US_EU, "duplicates_total") > 0, "the duplicate")
+    assert canaries(found, US_EU, "duplicates_total") == 1
+
+
+def test_every_canary_is_accounted_for(seen: Watch) -> None:
+    """Losses are told from markers, too: each settled canary was good."""
+    scrape = seen.until(
+        lambda s: s.sli("us->eu", "completeness")[1] >= 20, "canaries that are settled"
+    )
+    good, total, _unknown = scrape.sli("us->eu", "completeness")
+    assert good == total
+    assert canaries(scrape, US_EU, "lost_total") == 0

@@ -1,0 +1,112 @@
+"""Two flows into one cluster, and two out of one: no figure of one is in the other's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+from exact import by_partition, canaries, ends, qualities, send, until_copied, until_lag
+from reading import read_whole
+from watching import counters_never_decreased, watch
+
+from mm2slo_core.timeline_record import Side, WatermarkRecord
+from mm2slo_core.topology import Flow
+from mm2slo_lab import Lab, LabTopology
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watching import Scrape, Watch
+
+    from mm2slo_lab.jars import Progress
+
+pytestmark = pytest.mark.lab
+
+US_HUB, EU_HUB, US_EU = Flow("us", "hub"), Flow("eu", "hub"), Flow("us", "eu")
+FLOWS = (US_HUB, EU_HUB, US_EU)
+TOPIC = "orders"
+COPIES = {US_HUB: "us.orders", EU_HUB: "eu.orders", US_EU: "us.orders"}
+TIMELINE = "mm2slo.watermarks.internal"
+COUNTS = {"us": 300, "eu": 500}
+
+
+@pytest.fixture(scope="module")
+def lab(lab_progress: Progress) -> Iterator[Lab]:
+    topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS)
+    with Lab.start(topology, progress=lab_progress) as own:
+        own.cluster("us").admin.create_topic(TOPIC, 2)
+        own.cluster("eu").admin.create_topic(TOPIC, 3)
+        send(own, US_HUB, TOPIC, COUNTS["us"])
+        send(own, EU_HUB, TOPIC, COUNTS["eu"])
+        yield own
+
+
+@pytest.fixture(scope="module")
+def seen(lab: Lab) -> Iterator[Watch]:
+    flow = {"topics": [TOPIC], "canary": {"interval": "100ms"}}
+    with watch(lab, FLOWS, flow=flow, exporter={"instance": "fan-in"}) as watching:
+        watching.until_ready()
+        yield watching
+
+
+def settled(scrape: Scrape, flow: Flow) -> tuple[float, float]:
+    """Sent canaries that need no longer be waited for, and those that arrived."""
+    pending = canaries(scrape, flow, "pending")
+    return canaries(scrape, flow, "sent_total") - pending, canaries(scrape, flow, "received_total")
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=str)
+def test_each_flow_has_its_own_figures_at_rest(lab: Lab, seen: Watch, flow: Flow) -> None:
+    at_rest = until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
+    assert qualities(at_rest, flow, TOPIC) == {"live"}
+    copied = by_partition(at_rest, "mm2_target_end_offset", flow, TOPIC)
+    assert sum(copied.values()) == COUNTS[flow.source]
+    assert len(copied) == {"us": 2, "eu": 3}[flow.source]
+
+
+def test_each_flow_has_its_own_lag(lab: Lab, seen: Watch) -> None:
+    before = {alias: ends(lab.cluster(alias).librdkafka(), TOPIC) for alias in ("us", "eu")}
+    lab.mm2.stop()
+    send(lab, US_HUB, TOPIC, 40)
+    send(lab, EU_HUB, TOPIC, 70)
+    for flow, lag in {US_HUB: 40, EU_HUB: 70, US_EU: 40}.items():
+        behind = until_lag(lab, seen, flow, TOPIC, copied=before[flow.source])
+        assert behind.value("mm2_flow_lag_records", flow=flow.label) == lag
+    lab.mm2.start()
+    for flow in FLOWS:
+        until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
+
+
+def test_canaries_of_two_flows_from_one_source_are_told_apart(seen: Watch) -> None:
+    """Both are written into one topic, which both flows copy whole."""
+    enough = seen.until(
+        lambda s: all(canaries(s, flow, "received_total") >= 150 for flow in FLOWS),
+        "150 canaries of each flow",
+        90,
+    )
+    for flow in FLOWS:
+        for fate in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
+            assert canaries(enough, flow, f"{fate}_total") == 0, (flow, fate)
+        sent, received = settled(enough, flow)
+        assert abs(received - sent) <= 1, flow
+    assert counters_never_decreased(seen.scrapes) == []
+
+
+def test_the_timeline_keeps_flows_apart(lab: Lab, seen: Watch) -> None:
+    """One topic on the hub takes both flows' records, under keys that never meet."""
+    seen.after_rounds(2)
+    flows_of = defaultdict(set)
+    newest: dict[tuple[Flow, Side], WatermarkRecord] = {}
+    for message in read_whole(lab.cluster("hub").librdkafka(), TIMELINE):
+        record = WatermarkRecord.decode(message.value())
+        flows_of[message.key()].add(record.flow)
+        if record.topic.endswith(TOPIC):
+            newest[record.flow, record.side] = record
+    assert all(len(found) == 1 for found in flows_of.values())
+    assert set(newest) == {(f, side) for f in (US_HUB, EU_HUB) for side in Side}
+    for (flow, side), record in newest.items():
+        at, topic = (flow.source, TOPIC) if side is Side.SOURCE else (flow.target, COPIES[flow])
+        assert record.topic == topic
+        found = dict(zip(map(str, record.partitions), record.ends, strict=True))
+        assert found == ends(lab.cluster(at).librdkafka(), topic)

@@ -1,0 +1,234 @@
+"""Offsets, first records, groups and configurations, against a real broker."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.first_record import FirstRecord, TimestampType, Unfinished
+from mm2slo_kafka.groups import Committed
+from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
+from mm2slo_kafka.traffic import Load, OpenTransaction, commit, produce, produce_in_transaction
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+KEEP_ALL = {"retention.ms": "-1"}  # records of long ago would be deleted within a second
+
+
+@pytest.fixture
+def us(lab: Lab) -> Iterator[ClusterClient]:
+    with ClusterClient("us", lab.cluster("us").librdkafka()) as client:
+        yield client
+
+
+def test_offsets_at_rest_are_the_number_of_records(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 3)
+    first, second, third = (TopicPartition(fresh_topic, number) for number in range(3))
+    produce(broker.librdkafka(), fresh_topic, Load(40, partition=0))
+    produce(broker.librdkafka(), fresh_topic, Load(7, partition=2))
+    broker.admin.delete_records(fresh_topic, {0: 15})
+    expected = {first: 40, second: 0, third: 7}
+    assert us.end_offsets([first, second, third]).offsets == expected
+    assert us.end_offsets([first, second, third], "read_committed").offsets == expected
+    assert us.start_offsets([first, second, third]).offsets == {first: 15, second: 0, third: 0}
+
+
+def test_what_is_missing_is_told_per_partition(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    lab.cluster("us").admin.create_topic(fresh_topic, 1)
+    there, beyond = TopicPartition(fresh_topic, 0), TopicPartition(fresh_topic, 5)
+    nowhere = TopicPartition(f"{fresh_topic}-missing", 0)
+    unknown = ErrorKind.UNKNOWN_TOPIC
+    reading = us.end_offsets([nowhere, there, beyond])
+    assert reading.offsets == {there: 0}
+    assert reading.errors == {nowhere: unknown, beyond: unknown}
+    assert us.start_offsets([nowhere, beyond]).errors == {nowhere: unknown, beyond: unknown}
+    assert nowhere.topic not in us.topics().partition_counts
+
+
+def test_an_open_transaction_holds_back_the_committed_end_only(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 1)
+    orders = TopicPartition(fresh_topic, 0)
+    produce(broker.librdkafka(), fresh_topic, Load(5))
+    with OpenTransaction(
+        broker.librdkafka(), fresh_topic, transactional_id=fresh_topic
+    ) as transaction:
+        transaction.send(Load(3))
+        assert us.end_offsets([orders], "read_uncommitted").offsets == {orders: 8}
+        assert us.end_offsets([orders], "read_committed").offsets == {orders: 5}
+        answer = us.first_records({orders: (5, 8)}, "read_committed")
+        assert answer.unfinished == {orders: Unfinished.NOT_VISIBLE}
+        found = us.first_record_at_or_after(orders, 5, 8, "read_uncommitted")
+        assert found is not None
+        assert found.offset == 5
+        transaction.commit()
+    # The coordinator writes the marker after it answered.
+    wait_for(
+        lambda: us.end_offsets([orders], "read_committed").offsets == {orders: 9}, "the marker"
+    )
+
+
+def test_an_aborted_batch_is_a_record_to_some_and_nothing_to_others(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 1)
+    orders = TopicPartition(fresh_topic, 0)
+    produce_in_transaction(
+        broker.librdkafka(), fresh_topic, Load(4), transactional_id=fresh_topic, abort=True
+    )
+    wait_for(
+        lambda: us.end_offsets([orders], "read_committed").offsets == {orders: 5}, "the marker"
+    )
+    assert us.first_record_at_or_after(orders, 0, 5, "read_committed") is None
+    uncommitted = us.first_record_at_or_after(orders, 2, 5, "read_uncommitted")
+    assert uncommitted is not None
+    assert uncommitted.offset == 2
+    assert us.first_record_at_or_after(orders, 4, 5, "read_uncommitted") is None
+
+
+def test_a_gap_of_compaction_is_passed_over(lab: Lab, us: ClusterClient, fresh_topic: str) -> None:
+    broker = lab.cluster("us")
+    settings = {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.01",
+        "max.compaction.lag.ms": "1",
+        "segment.ms": "50",
+    }
+    broker.admin.create_topic(fresh_topic, 1, settings)
+    orders = TopicPartition(fresh_topic, 0)
+    for _ in range(3):
+        produce(broker.librdkafka(), fresh_topic, Load(20, keys=("same",)))
+        time.sleep(0.1)  # segment.ms: the next record rolls the segment
+
+    def first() -> FirstRecord | None:
+        return us.first_record_at_or_after(orders, 0, 60)
+
+    wait_for(lambda: (found := first()) is not None and found.offset > 0, "compaction", timeout=60)
+    found = first()
+    assert found is not None
+    assert us.start_offsets([orders]).offsets == {orders: 0}
+    assert us.first_record_at_or_after(orders, 0, found.offset) is None
+
+
+def test_below_the_log_start_the_first_record_left_is_the_answer(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 1, KEEP_ALL)
+    produce(broker.librdkafka(), fresh_topic, Load(10, timestamp=1_700_000_000.5))
+    broker.admin.delete_records(fresh_topic, {0: 6})
+    found = us.first_record_at_or_after(TopicPartition(fresh_topic, 0), 2, 10)
+    assert found == FirstRecord(6, 1_700_000_000_500, TimestampType.CREATE_TIME)
+
+
+def test_offsets_by_time_fall_back_to_the_end(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 2, KEEP_ALL)
+    for second in range(5):
+        load = Load(1, partition=0, timestamp=1_700_000_000.0 + second)
+        produce(broker.librdkafka(), fresh_topic, load)
+    both = [TopicPartition(fresh_topic, 0), TopicPartition(fresh_topic, 1)]
+    assert us.offsets_at(both, 1_700_000_002.5).offsets == {both[0]: 3, both[1]: 0}
+    assert us.offsets_at(both, 1_700_000_009.0).offsets == {both[0]: 5, both[1]: 0}
+
+
+def test_groups_and_their_commits(lab: Lab, us: ClusterClient, fresh_topic: str) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 2)
+    produce(broker.librdkafka(), fresh_topic, Load(10, partition=0))
+    names = [f"{fresh_topic}-{number}" for number in range(25)]
+    for number, name in enumerate(names):
+        commit(broker.librdkafka(), fresh_topic, name, {0: number % 10})
+    listed = {found.group: found for found in us.groups().groups}
+    assert {listed[name].state for name in names} == {"empty"}
+    answers = us.group_offsets_many([*names, "never-seen"], max_in_flight=4)
+    assert answers["never-seen"] == {}
+    assert [answers[name] for name in names] == [
+        {TopicPartition(fresh_topic, 0): Committed(number % 10, "")} for number in range(25)
+    ]
+    assert us.group_offsets(names[3]) == answers[names[3]]
+
+
+def test_topic_configurations_tell_what_the_topic_itself_sets(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    lab.cluster("us").admin.create_topic(fresh_topic, 1, {"retention.ms": "60000"})
+    missing = f"{fresh_topic}-missing"
+    reading = us.topic_configs([fresh_topic, missing])
+    own = {name: e.value for name, e in reading.configs[fresh_topic].items() if not e.is_default}
+    assert own == {"retention.ms": "60000"}
+    assert reading.configs[fresh_topic]["retention.ms"].source == "DYNAMIC_TOPIC_CONFIG"
+    assert reading.errors == {missing: ErrorKind.UNKNOWN_TOPIC}
+
+
+def test_creating_a_topic_twice_is_no_failure_and_a_new_one_has_a_new_id(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    assert not us.topic_exists(fresh_topic)
+    assert us.create_topic(fresh_topic, partitions=2, config={"cleanup.policy": "compact"})
+    assert not us.create_topic(fresh_topic, partitions=2)
+    assert us.topic_exists(fresh_topic)
+    before = us.topic_ids([fresh_topic])
+    lab.cluster("us").admin.recreate_topic(fresh_topic)
+    after = us.topic_ids([fresh_topic])
+    assert before.keys() == after.keys() == {fresh_topic}
+    assert before != after
+
+
+def test_a_topic_that_the_broker_refuses_is_an_invalid_configuration(us: ClusterClient) -> None:
+    with pytest.raises(KafkaProblem, match="replication") as caught:
+        us.create_topic("needs-nine-brokers", partitions=1, replication_factor=9)
+    assert caught.value.kind is ErrorKind.INVALID_CONFIG
+
+
+def test_a_sent_record_keeps_the_time_it_was_given(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    us.create_topic(fresh_topic, partitions=2, config=KEEP_ALL)
+    results: list[DeliveryResult] = []
+    with RecordProducer("us", lab.cluster("us").librdkafka()) as producer:
+        producer.send(
+            fresh_topic,
+            partition=1,
+            value=b"v",
+            timestamp_ms=1_700_000_000_999,
+            on_delivery=results.append,
+        )
+    assert results == [Delivered(fresh_topic, 1, 0, 1_700_000_000_999)]
+    found = us.first_record_at_or_after(TopicPartition(fresh_topic, 1), 0, 1)
+    assert found == FirstRecord(0, 1_700_000_000_999, TimestampType.CREATE_TIME)
+
+
+def test_a_record_for_a_missing_topic_is_told_and_creates_none(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    results: list[DeliveryResult] = []
+    properties = lab.cluster("us").librdkafka()
+    with RecordProducer("us", properties, delivery_timeout_seconds=3.0) as producer:
+        producer.send(fresh_topic, value=b"v", on_delivery=results.append)
+        assert producer.flush(10) == 0
+    assert len(results) == 1
+    problem = results[0]
+    assert isinstance(problem, KafkaProblem)
+    assert problem.kind in {ErrorKind.UNKNOWN_TOPIC, ErrorKind.TIMEOUT}
+    assert not us.topic_exists(fresh_topic)

@@ -1,0 +1,124 @@
+"""Refused logins, certificates and permissions, against a real broker."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
+from mm2slo_kafka.tail import TopicTail
+from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import APP, Engine, LabTopology, Security
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import LabFactory
+
+pytestmark = pytest.mark.lab
+WRONG = "wrong-horse-battery"
+
+
+def topology(security: Security) -> LabTopology:
+    return LabTopology(clusters=("us",), flows=(), engine=Engine.NONE, security=security)
+
+
+def refusal(properties: dict[str, str]) -> KafkaProblem:
+    with ClusterClient("us", properties) as client, pytest.raises(KafkaProblem) as caught:
+        client.topics(timeout=5.0)
+    return caught.value
+
+
+def test_a_wrong_password_a_wrong_ca_and_a_wrong_protocol_are_told_apart(
+    lab_factory: LabFactory,
+) -> None:
+    broker = lab_factory(topology(Security.SASL_SSL)).cluster("us")
+    right = broker.librdkafka()
+    with ClusterClient("us", right) as client:
+        assert client.topics().broker_count == 1
+
+    problem = refusal({**right, "sasl.password": WRONG})
+    assert problem.kind is ErrorKind.AUTHENTICATION
+    assert WRONG not in str(problem)
+
+    stranger = "/etc/ssl/certs/ca-certificates.crt"
+    assert refusal({**right, "ssl.ca.location": stranger}).kind is ErrorKind.TLS
+
+    plain = {**right, "security.protocol": "SASL_PLAINTEXT"}
+    assert refusal(plain).kind in {ErrorKind.TLS, ErrorKind.UNREACHABLE}
+
+
+def test_what_is_denied_is_told_where_it_is_denied(lab_factory: LabFactory) -> None:
+    broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
+    for name in ("open", "closed"):
+        broker.admin.create_topic(name, 1)
+        produce(broker.librdkafka(), name, Load(4))
+    for operation in ("DESCRIBE", "READ"):
+        broker.admin.grant(APP.name, "TOPIC", "open", operation)
+    opened, closed = TopicPartition("open", 0), TopicPartition("closed", 0)
+    denied = {closed: ErrorKind.AUTHORIZATION}
+    with ClusterClient("us", broker.librdkafka(APP)) as client:
+        reading = client.end_offsets([opened, closed])
+        assert reading.offsets == {opened: 4}
+        assert reading.errors == denied
+        assert client.end_offsets([closed]).errors == denied
+        assert client.identify(["closed"]) == ({}, {"closed": ErrorKind.AUTHORIZATION})
+        assert client.topic_configs(["closed"]).errors == {"closed": ErrorKind.AUTHORIZATION}
+        assert client.topics().partition_counts == {"open": 1}
+        with pytest.raises(KafkaProblem) as caught:
+            client.group_offsets("readers")
+        assert caught.value.kind is ErrorKind.AUTHORIZATION
+        with pytest.raises(KafkaProblem) as caught:
+            client.create_topic("mine", partitions=1)
+        assert caught.value.kind is ErrorKind.AUTHORIZATION
+
+        # Without any permission on groups, topics are read all the same.
+        tail = TopicTail(client, "open", refresh_seconds=0.2)
+        deadline, records = time.monotonic() + 20, 0
+        while records < 4:
+            assert time.monotonic() < deadline, tail.problem
+            records += len(tail.poll(10, 0.2).records)
+        assert tail.problem is None
+        tail.close()
+        found = client.first_record_at_or_after(opened, 1, 4)
+        assert found is not None
+        assert found.offset == 1
+
+        tail = TopicTail(client, "closed", refresh_seconds=0.2)
+        while tail.problem is None:
+            assert time.monotonic() < deadline
+            tail.poll(10, 0.2)
+        assert tail.problem.kind is ErrorKind.AUTHORIZATION
+        tail.close()
+
+
+def test_a_producer_that_a_refusal_ended_works_once_it_is_permitted(
+    lab_factory: LabFactory,
+) -> None:
+    broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
+    broker.admin.create_topic("canary", 1)
+    broker.admin.grant(APP.name, "TOPIC", "canary", "DESCRIBE")
+    results: list[DeliveryResult] = []
+    properties = broker.librdkafka(APP)
+    with RecordProducer("us", properties, delivery_timeout_seconds=5.0) as producer:
+        # Kafka gives no producer id to who may write nowhere: fatal for this producer.
+        producer.send("canary", value=b"v", on_delivery=results.append)
+        producer.flush(10)
+        assert len(results) == 1
+        problem = results.pop()
+        assert isinstance(problem, KafkaProblem)
+        assert problem.kind is ErrorKind.AUTHORIZATION
+
+        broker.admin.grant(APP.name, "TOPIC", "canary", "WRITE")
+        deadline = time.monotonic() + 20
+        while not any(isinstance(result, Delivered) for result in results):
+            assert time.monotonic() < deadline, results
+            producer.send("canary", value=b"v", on_delivery=results.append)
+            producer.flush(1.0)
+        producer.flush(10)
+    assert Delivered("canary", 0, 0, 0)[:3] in [
+        result[:3] for result in results if isinstance(result, Delivered)
+    ]

@@ -1,0 +1,203 @@
+"""Tails, against a real broker: what becomes of the topic, and of the broker."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.tail import Batch, RestartReason, TailState, TopicTail
+from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
+from mm2slo_lab import Engine, LabTopology
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.integration.conftest import LabFactory
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+KEEP_ALL = {"retention.ms": "-1"}  # records of long ago would be deleted within a second
+ALONE = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE)
+
+
+@pytest.fixture
+def us(lab: Lab) -> Iterator[ClusterClient]:
+    with ClusterClient("us", lab.cluster("us").librdkafka()) as client:
+        yield client
+
+
+@pytest.fixture
+def tail(us: ClusterClient, fresh_topic: str) -> Iterator[TopicTail]:
+    found = TopicTail(us, fresh_topic, refresh_seconds=0.2)
+    yield found
+    found.close()
+
+
+def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 30.0) -> list[Batch]:
+    batches: list[Batch] = []
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, f"not reached; {tail.state}, {tail.problem}"
+        batches.append(tail.poll(1000, 0.1))
+    return batches
+
+
+def places(batches: list[Batch]) -> list[tuple[int, int]]:
+    return sorted((record.partition, record.offset) for b in batches for record in b.records)
+
+
+def test_it_reads_what_is_there_follows_and_takes_on_new_partitions(
+    lab: Lab, tail: TopicTail
+) -> None:
+    broker = lab.cluster("us")
+    poll_until(tail, lambda: tail.state is TailState.ABSENT)
+    broker.admin.create_topic(tail.topic, 2)
+    produce(broker.librdkafka(), tail.topic, Load(3, partition=0))
+    batches = poll_until(tail, lambda: tail.position.get(0) == 3)
+    poll_until(tail, lambda: tail.caught_up)
+    assert places(batches) == [(0, 0), (0, 1), (0, 2)]
+    broker.admin.add_partitions(tail.topic, 3)
+    produce(broker.librdkafka(), tail.topic, Load(2, partition=2))
+    produce(broker.librdkafka(), tail.topic, Load(1, partition=0))
+    batches = poll_until(tail, lambda: tail.position.get(2) == 2 and tail.position[0] == 4)
+    assert places(batches) == [(0, 3), (2, 0), (2, 1)]
+    assert all(batch.restarted is None for batch in batches)
+
+
+def test_a_topic_created_anew_is_read_from_its_beginning_after_a_restart(
+    lab: Lab, tail: TopicTail
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(tail.topic, 1)
+    produce(broker.librdkafka(), tail.topic, Load(5))
+    poll_until(tail, lambda: tail.position.get(0) == 5)
+    old = tail.topic_id
+    broker.admin.recreate_topic(tail.topic)
+    # More records than before: the old position would be a valid one.
+    produce(broker.librdkafka(), tail.topic, Load(9))
+    batches = poll_until(tail, lambda: tail.topic_id != old and tail.position.get(0) == 9)
+    restarts = [number for number, batch in enumerate(batches) if batch.restarted]
+    assert restarts
+    assert places(batches[restarts[-1] :]) == [(0, offset) for offset in range(9)]
+    assert tail.caught_up
+
+
+def test_records_deleted_ahead_of_it_make_it_begin_again(lab: Lab, us: ClusterClient) -> None:
+    broker, topic = lab.cluster("us"), "tail-overrun"
+    broker.admin.create_topic(topic, 1)
+    produce(broker.librdkafka(), topic, Load(10))
+    tail = TopicTail(us, topic, refresh_seconds=0.2)
+    tail.poll(1, 5.0)
+    tail._positions = {0: 2}  # where it would stand after having been away
+    tail._assign()
+    broker.admin.delete_records(topic, {0: 6})
+    tail._assign()
+    batches = poll_until(tail, lambda: tail.caught_up and tail.position.get(0) == 10)
+    tail.close()
+    restart = next(n for n, batch in enumerate(batches) if batch.restarted)
+    restarted = batches[restart].restarted
+    assert restarted is not None
+    assert restarted.reason is RestartReason.OFFSET_OUT_OF_RANGE
+    assert places(batches[restart:]) == [(0, offset) for offset in range(6, 10)]
+
+
+def test_with_read_committed_open_and_aborted_records_are_not_seen(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 1)
+    produce(broker.librdkafka(), fresh_topic, Load(2))
+    produce_in_transaction(
+        broker.librdkafka(), fresh_topic, Load(3), transactional_id=fresh_topic, abort=True
+    )
+    orders = TopicPartition(fresh_topic, 0)
+    wait_for(
+        lambda: us.end_offsets([orders], "read_committed").offsets == {orders: 6}, "the marker"
+    )
+    tail = TopicTail(us, fresh_topic, isolation="read_committed")
+    with OpenTransaction(
+        broker.librdkafka(), fresh_topic, transactional_id=f"{fresh_topic}-2"
+    ) as transaction:
+        transaction.send(Load(1))
+        batches = poll_until(tail, lambda: tail.caught_up)
+        assert places(batches) == [(0, 0), (0, 1)]
+        assert tail.position == {0: 6}
+        transaction.commit()
+    batches = poll_until(tail, lambda: (tail.position.get(0) or 0) >= 7)
+    tail.close()
+    assert places(batches) == [(0, 6)]
+
+
+def test_from_a_time_it_begins_with_the_first_record_since(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, 2, KEEP_ALL)
+    for second in range(5):
+        load = Load(1, partition=0, timestamp=1_700_000_000.0 + second)
+        produce(broker.librdkafka(), fresh_topic, load)
+    tail = TopicTail(us, fresh_topic, start=1_700_000_003.0)
+    batches = poll_until(tail, lambda: tail.caught_up)
+    tail.close()
+    assert places(batches) == [(0, 3), (0, 4)]
+
+
+def test_it_survives_a_broker_that_stops_and_returns(lab_factory: LabFactory) -> None:
+    broker = lab_factory(ALONE).cluster("us")
+    broker.admin.create_topic("orders", 1)
+    produce(broker.librdkafka(), "orders", Load(3))
+    orders = TopicPartition("orders", 0)
+    with ClusterClient("us", broker.librdkafka()) as client:
+        tail = TopicTail(client, "orders", refresh_seconds=0.2)
+        batches = poll_until(tail, lambda: tail.caught_up)
+        assert client.end_offsets([orders]).offsets == {orders: 3}
+        broker.stop()
+        started = time.monotonic()
+        with pytest.raises(KafkaProblem) as caught:
+            client.end_offsets([orders], timeout=2.0)
+        assert caught.value.kind is ErrorKind.UNREACHABLE
+        assert time.monotonic() - started < 3.0
+        batches += poll_until(tail, lambda: tail.problem is not None)
+        assert tail.problem is not None
+        assert tail.problem.kind is ErrorKind.UNREACHABLE
+        broker.start()
+        produce(broker.librdkafka(), "orders", Load(2))
+        batches += poll_until(tail, lambda: tail.position.get(0) == 5)
+        batches += poll_until(tail, lambda: tail.problem is None)
+        tail.close()
+        assert client.end_offsets([orders], timeout=10).offsets == {orders: 5}
+    assert places(batches) == [(0, offset) for offset in range(5)]
+    assert all(batch.restarted is None for batch in batches)
+
+
+def test_a_broker_that_hangs_is_told_in_time(lab_factory: LabFactory) -> None:
+    broker = lab_factory(ALONE).cluster("us")
+    broker.admin.create_topic("orders", 1)
+    orders = TopicPartition("orders", 0)
+    away = {ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}
+    with ClusterClient("us", broker.librdkafka()) as client:
+        assert client.end_offsets([orders]).offsets == {orders: 0}
+        broker.pause()
+        try:
+            started = time.monotonic()
+            with pytest.raises(KafkaProblem) as caught:
+                client.topics(timeout=1.0)
+            assert caught.value.kind in away
+            # A leader that is known and silent is told for its partitions.
+            try:
+                kinds = set(client.end_offsets([orders], timeout=1.0).errors.values())
+            except KafkaProblem as problem:
+                kinds = {problem.kind}
+            assert kinds
+            assert kinds <= away
+            assert time.monotonic() - started < 4.0
+        finally:
+            broker.resume()
+        assert client.end_offsets([orders], timeout=30).offsets == {orders: 0}

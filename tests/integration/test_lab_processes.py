@@ -1,0 +1,132 @@
+"""No process of a lab is left behind, and a persisted one is found again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from mm2slo_cli.lab import lab_app
+from mm2slo_core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.lab
+RUN = CliRunner()
+PARENT = """
+import sys, time
+from mm2slo_lab import Lab
+with Lab.start() as lab:
+    print(*(process.handle.pid for process in lab.processes.values()), lab.runtime.root, flush=True)
+    if sys.argv[1] == "wait":
+        time.sleep(600)
+"""
+
+
+def processes_of(root: str) -> list[int]:
+    """The pids whose command line names *root*."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and root.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def start_parent(mode: str) -> tuple[subprocess.Popen[str], set[int], str]:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, mode], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    *pids, root = parent.stdout.readline().split()
+    return parent, {int(pid) for pid in pids}, root
+
+
+def test_after_a_clean_end_no_process_is_left() -> None:
+    parent, pids, root = start_parent("end")
+    with parent:
+        assert len(pids) == 3
+        assert parent.wait(timeout=60) == 0
+
+    assert processes_of(root) == []
+    assert not Path(root).exists()
+
+
+def test_after_the_parent_is_killed_no_process_is_left() -> None:
+    parent, pids, root = start_parent("wait")
+    with parent:
+        assert set(processes_of(root)) == pids
+        assert len(pids) == 3
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
+
+    end = time.monotonic() + 10
+    while processes_of(root) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert processes_of(root) == []
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    # Eighty columns, whatever the terminal that runs the tests has.
+    monkeypatch.setenv("COLUMNS", "80")
+    yield tmp_path
+    RUN.invoke(lab_app, ["down"])
+
+
+def lab(*arguments: str) -> str:
+    result = RUN.invoke(lab_app, arguments)
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def test_a_persisted_lab_is_found_changed_and_ended(state: Path) -> None:
+    text = lab("up")
+    assert "the lab is up" in text
+    assert (state / "mm2slo" / "lab" / "data" / "mm2slo.yaml").is_file()
+
+    with pytest.raises(UserError, match=r"a lab is up \(us, eu, mm2\)"):
+        lab("up")
+
+    arguments = ("--cluster", "us", "--topic", "orders", "--count", "500", "--partitions", "4")
+    assert "500 records are in orders on us" in lab("produce", *arguments)
+
+    lab("fault", "pause-mm2")
+    assert found()["mm2"] == "paused"
+    lab("fault", "resume-mm2")
+    lab("fault", "kill-mm2")
+    lab("fault", "stop-cluster", "eu")
+    assert found() == {"us": "running", "eu": "stopped", "mm2": "stopped"}
+    with pytest.raises(UserError, match=r"eu does not run: `mm2slo lab fault start-cluster eu`"):
+        lab("fault", "delete-records", "--cluster", "eu", "--topic", "t", "--before", "1")
+    with pytest.raises(UserError, match=r"there is no topic 'nothing'"):
+        lab("fault", "delete-records", "--cluster", "us", "--topic", "nothing", "--before", "1")
+    lab("fault", "start-cluster", "eu")
+    lab("fault", "start-mm2")
+    assert found() == {"us": "running", "eu": "running", "mm2": "running"}
+
+    lines = lab("status").splitlines()
+    assert all(len(line) <= 80 for line in lines if "/" not in line)
+
+    assert lab("down") == "ended us, eu, mm2\n"
+    assert processes_of(str(state)) == []
+    with pytest.raises(UserError, match="no lab is up"):
+        lab("status")
+
+
+def found() -> dict[str, str]:
+    summary = json.loads(lab("status", "--json"))
+    return {name: process["state"] for name, process in summary["processes"].items()}

@@ -1,0 +1,235 @@
+"""Running the exporter: read-only, replicas, reload, damaged records, a port in use."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from watching import Scrape, counters_never_decreased, watch
+
+from mm2slo_core.records import Checkpoint
+from mm2slo_core.timeline_record import Side, WatermarkRecord
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.tail import TopicTail
+from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+TIMELINE = "mm2slo.watermarks.internal"
+
+
+def writers(scrape: Scrape) -> float | None:
+    return scrape.value("mm2_exporter_timeline_writer", flow="us->eu")
+
+
+def test_read_only_writes_nothing_and_lives_on_heartbeats(lab: Lab, fresh_topic: str) -> None:
+    us, eu = lab.cluster("us"), lab.cluster("eu")
+    us.admin.create_topic(fresh_topic, 1, {})
+    timeline = f"mm2slo.{fresh_topic}.internal"
+    settings = {"read_only": True, "timeline": {"topic": timeline}, "instance": fresh_topic}
+    with watch(lab, ["us->eu"], flow={"slice": "2s"}, exporter=settings) as seen:
+        seen.until_ready()
+        later = seen.until(lambda s: s.sli("us->eu", "availability")[1] >= 5, "five slices")
+        good, total, unknown = later.sli("us->eu", "availability")
+        # A slice that a busy machine let pass unseen is unknown, never bad.
+        assert good == total > unknown
+        assert 0 < (later.value("mm2_heartbeat_age_seconds", flow="us->eu") or 0) < 5
+        assert not later.values("mm2_canary_sent_total")
+        assert not later.values("mm2_sli_events_total", sli="completeness")
+        assert not later.values("mm2_exporter_timeline_writer")
+    assert eu.admin.end_offsets(timeline) == {}
+    with ClusterClient("us", us.librdkafka()) as client:
+        tail = TopicTail(client, "heartbeats", headers=True)
+        instances: set[bytes | None] = set()
+        while not tail.caught_up:
+            headers = (dict(record.headers or []) for record in tail.poll().records)
+            instances.update(found.get("mm2slo-instance") for found in headers)
+        tail.close()
+    assert fresh_topic.encode() not in instances
+
+
+def test_of_two_replicas_one_writes_and_the_other_takes_over(lab: Lab, fresh_topic: str) -> None:
+    us, eu = lab.cluster("us"), lab.cluster("eu")
+    us.admin.create_topic(fresh_topic, 1, {})
+    second_settings = {"instance": "second"}
+    with watch(lab, ["us->eu"], exporter=second_settings) as second:
+        with watch(lab, ["us->eu"], exporter={"instance": "first"}) as first:
+            first.until_ready()
+            second.until_ready()
+            second.until(
+                lambda s: sorted([writers(s) or 0, writers(first.scrape()) or 0]) == [0, 1],
+                "exactly one writer",
+            )
+            # Each replica follows its own canaries only: nothing looks like a duplicate.
+            both = [first, second]
+            for each in both:
+                later = each.until(
+                    lambda s: (s.value("mm2_canary_received_total", flow="us->eu") or 0) >= 5,
+                    "five canaries",
+                )
+                assert later.value("mm2_canary_duplicates_total", flow="us->eu") == 0
+        second.until(lambda s: writers(s) == 1, "the survivor to write", timeout=30)
+        before = len(records_of(eu.librdkafka(), fresh_topic))
+        produce(us.librdkafka(), fresh_topic, Load(10))
+        second.until(
+            lambda _s: len(records_of(eu.librdkafka(), fresh_topic)) > before, "its record"
+        )
+    newest = records_of(eu.librdkafka(), fresh_topic)[-1]
+    assert (newest.side, newest.ends) == (Side.SOURCE, (10,))
+    assert newest.times.previous_requested_at is not None
+    assert newest.times.previous_requested_at <= newest.times.requested_at <= time.time()
+
+
+def records_of(properties: dict[str, str], topic: str) -> list[WatermarkRecord]:
+    """Source records of *topic* in the timeline."""
+    found = []
+    with ClusterClient("eu", properties) as client:
+        tail = TopicTail(client, TIMELINE)
+        while not tail.caught_up:
+            decoded = (WatermarkRecord.decode(raw.value) for raw in tail.poll().records)
+            found += [r for r in decoded if r.topic == topic and r.side is Side.SOURCE]
+        tail.close()
+    return found
+
+
+def test_damaged_records_are_counted_and_the_rest_goes_on(
+    lab_factory: Callable[[], Lab], fresh_topic: str
+) -> None:
+    lab = lab_factory()  # of its own: MirrorMaker 2 reads these records, too, when it starts
+    us, eu = lab.cluster("us"), lab.cluster("eu")
+    us.admin.create_topic(fresh_topic, 1, {})
+    produce(us.librdkafka(), fresh_topic, Load(100))
+    group = f"{fresh_topic}-group"
+    with watch(lab, ["us->eu"]) as seen:
+        seen.until_ready()
+        assert counted(seen.scrape(), "checkpoints", "unknown_version") == 0
+        good = Checkpoint("damaged", TopicPartition(f"us.{fresh_topic}", 0), 1, 1)
+        producer = Producer(eu.librdkafka())
+        future_version = struct.pack(">h", 7) + good.encode_value()[2:]
+        producer.produce("us.checkpoints.internal", future_version, good.encode_key(), partition=0)
+        producer.produce("us.checkpoints.internal", b"\x00", good.encode_key(), partition=0)
+        producer.produce("us.checkpoints.internal", good.encode_value(), b"\x00", partition=0)
+        producer.flush(10)
+        later = seen.until(
+            lambda s: counted(s, "checkpoints", "truncated") == 2, "two damaged ones"
+        )
+        assert counted(later, "checkpoints", "unknown_version") == 1
+        consume_and_commit(us.librdkafka(), fresh_topic, group, 100)
+        seen.until(
+            lambda s: s.value("mm2_failover_ready", flow="us->eu", group=group) == 1,
+            "a group that committed afterwards",
+        )
+
+
+def counted(scrape: Scrape, kind: str, reason: str) -> float | None:
+    return scrape.value(
+        "mm2_exporter_malformed_records_total", cluster="eu", kind=kind, reason=reason
+    )
+
+
+def test_reload_keeps_what_did_not_change(lab: Lab, tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = tmp_path / "mm2slo.yaml"
+    text = lab.config_yaml(
+        exporter={
+            "listen": f"127.0.0.1:{port}",
+            "poll_interval": "500ms",
+            "metadata_interval": "1s",
+        }
+    )
+    config.write_text(text, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mm2slo_cli", "exporter", "--config", str(config)],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        seen = Remote(f"http://127.0.0.1:{port}")
+        seen.until(lambda s: received(s, "us->eu") >= 3 and received(s, "eu->us") >= 3)
+        [canary] = children_of(process.pid)
+        config.write_text("flows: [{flow: us->us}]", encoding="utf-8")
+        process.send_signal(signal.SIGHUP)
+        seen.until(lambda s: s.value("mm2_exporter_config_reloads_total", result="failure") == 1)
+        changed = text.replace("- flow: eu->us", "- flow: eu->us\n  stall_after: 7s")
+        config.write_text(changed, encoding="utf-8")
+        request = urllib.request.Request(f"{seen.url}/-/reload", method="POST")  # noqa: S310
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            assert answer.status == 200
+            assert "1 flow(s) started anew" in answer.read().decode()
+        seen.until(lambda s: s.value("mm2_exporter_config_reloads_total", result="success") == 1)
+        before = received(seen.scrapes[-1], "us->eu")
+        seen.until(lambda s: received(s, "us->eu") > before)
+        kept = [drop_flow(scrape, "eu->us") for scrape in seen.scrapes]
+        assert counters_never_decreased(kept) == []
+        port_in_use = subprocess.run(
+            [sys.executable, "-m", "mm2slo_cli", "exporter", "--config", str(config)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert port_in_use.returncode == 2
+        assert len(port_in_use.stderr.splitlines()) == 1
+        assert f"127.0.0.1:{port}" in port_in_use.stderr
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert not Path(f"/proc/{canary}").exists()
+
+
+class Remote:
+    """Scrapes an exporter in another process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.scrapes: list[Scrape] = []
+
+    def until(self, condition: Callable[[Scrape], object], timeout: float = 60.0) -> Scrape:
+        deadline, pause = time.monotonic() + timeout, threading.Event()
+        while True:
+            try:
+                found = Scrape.fetch(self.url)
+            except OSError:
+                found = Scrape({})
+            else:
+                self.scrapes.append(found)
+            if condition(found):
+                return found
+            assert time.monotonic() < deadline
+            pause.wait(0.25)
+
+
+def received(scrape: Scrape, flow: str) -> float:
+    return scrape.value("mm2_canary_received_total", flow=flow) or 0.0
+
+
+def drop_flow(scrape: Scrape, flow: str) -> Scrape:
+    return Scrape({k: v for k, v in scrape.samples.items() if ("flow", flow) not in k[1]})
+
+
+def children_of(parent: int) -> list[int]:
+    """Processes that *parent* started, but for Python's resource tracker."""
+    found = []
+    for task in Path(f"/proc/{parent}/task").iterdir():
+        for pid in (task / "children").read_text(encoding="ascii").split():
+            command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+            if "resource_tracker" not in command:
+                found.append(int(pid))
+    return found

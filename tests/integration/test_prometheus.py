@@ -1,0 +1,110 @@
+"""A real Prometheus scrapes the exporter and answers PromQL for each metric of the catalogue."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from watching import watch
+
+from mm2slo_core import catalogue
+from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from watching import Watch
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+
+@contextmanager
+def prometheus(folder: Path, target: str) -> Iterator[str]:
+    """Run Prometheus with one target; gives its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (folder / "prometheus.yml").write_text(
+        "global: {scrape_interval: 1s}\n"
+        "scrape_configs: [{job_name: mm2slo, static_configs: [{targets: ['"
+        f"{target}']}}]}}]\n",
+        encoding="utf-8",
+    )
+    command = [
+        "prometheus",
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=warn",
+    ]
+    process = subprocess.Popen(command)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def answer(address: str, query: str) -> list[dict[str, Any]]:
+    """The instant vector for *query*; empty while Prometheus is not up yet."""
+    url = f"{address}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+    try:
+        with urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310  our own process
+            found: list[dict[str, Any]] = json.load(reply)["data"]["result"]
+            return found
+    except OSError:
+        return []
+
+
+def answered(address: str, query: str, timeout: float = 30.0) -> list[dict[str, Any]]:
+    """The same, once there is an answer; empty after *timeout* seconds."""
+    deadline, pause = time.monotonic() + timeout, threading.Event()
+    while not (found := answer(address, query)) and time.monotonic() < deadline:
+        pause.wait(0.25)
+    return found
+
+
+@pytest.fixture
+def seen(lab: Lab, fresh_topic: str) -> Iterator[Watch]:
+    """An exporter for which every metric of the catalogue has something to say."""
+    us, eu = lab.cluster("us"), lab.cluster("eu")
+    us.admin.create_topic(fresh_topic, 2, {"retention.ms": "3600000"})
+    produce(us.librdkafka(), fresh_topic, Load(500))
+    consume_and_commit(us.librdkafka(), fresh_topic, f"{fresh_topic}-group", 500)
+    lab.mm2.wait_mirroring()
+    with watch(lab, ["us->eu"], flow={"isolation": "read_committed"}) as found:
+        found.until_ready()
+        eu.admin.set_topic_configs(f"us.{fresh_topic}", {"max.message.bytes": "1000000"})
+        found.until(lambda s: s.values("mm2_topic_config_drift"), "a drift of settings")
+        found.until(lambda s: s.values("mm2_checkpoint_age_seconds"), "a checkpoint")
+        produce(us.librdkafka(), fresh_topic, Load(500))
+        yield found
+
+
+def test_each_metric_of_the_catalogue_answers(seen: Watch, tmp_path: Path) -> None:
+    with prometheus(tmp_path, seen.url.removeprefix("http://")) as address:
+        assert answered(address, 'up{job="mm2slo"} == 1')
+        missing = [
+            metric.name
+            for metric in catalogue.ALL
+            if not answered(address, metric.sample_names[-1], timeout=5)
+        ]
+        assert missing == []
+        [up_to_date] = answered(address, 'sum(mm2_replicated_source_offset{topic!="heartbeats"})')
+        [published] = answered(address, 'sum(mm2_source_end_offset{topic!="heartbeats"})')
+        assert float(up_to_date["value"][1]) <= float(published["value"][1])
+        [states] = answered(address, 'sum(mm2_flow_state{flow="us->eu"})')
+        assert states["value"][1] == "1"
+        one_second = answered(address, "rate(mm2_canary_received_total[10s]) > 0.5", timeout=30)
+        assert one_second, "about one canary a second"

@@ -1,0 +1,240 @@
+"""What a failover would read again, against a consumer that really resumes on the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from reading import copied, read_whole
+from watching import watch
+
+from mm2slo_core.records import Checkpoint
+from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watching import Scrape, Watch
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+TOPIC = "readiness"
+COPY = f"us.{TOPIC}"
+COUNTS = {0: 110_000, 1: 4_000}
+"""Records by partition; the n-th record of a partition carries n, its offset on the source."""
+HEAD, THOUSAND, HUNDRED_THOUSAND, IDLE = "r-head", "r-1000", "r-100000", "r-idle"
+COMMITS = {
+    HEAD: {0: 110_000, 1: 4_000},
+    THOUSAND: {0: 109_000, 1: 3_000},
+    HUNDRED_THOUSAND: {0: 10_000, 1: 4_000},
+    IDLE: {0: 500, 1: 123},
+}
+REDELIVERY = "mm2_failover_redelivery_records"
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A failover of one group, done by hand."""
+
+    checkpoints: dict[int, Checkpoint]
+    reread: int
+    """Records read from the checkpoints on that the group had read on the source."""
+    skipped: int
+    """Records that the group had not read and that lie before the checkpoints alone."""
+
+
+def checkpoints(lab: Lab, group: str) -> dict[int, Checkpoint]:
+    """The newest checkpoint of each partition, as RemoteClusterUtils.translateOffsets finds it."""
+    found: dict[int, Checkpoint] = {}
+    for record in read_whole(lab.cluster("eu").librdkafka(), "us.checkpoints.internal"):
+        mark = Checkpoint.decode(record.key(), record.value())
+        assert isinstance(mark, Checkpoint)
+        if mark.group == group and mark.topic_partition.topic == COPY:
+            found[mark.topic_partition.partition] = mark
+    return found
+
+
+def resume(lab: Lab, group: str, commits: dict[int, int]) -> Resumed:
+    """Read the target from the group's checkpoints to the end, and tell what it had read before."""
+    marks = checkpoints(lab, group)
+    begin = {partition: mark.downstream_offset for partition, mark in marks.items()}
+    reread = 0
+    ends = lab.cluster("us").admin.end_offsets(TOPIC)
+    unread = {p: set(range(commits[p], ends[p])) for p in marks}
+    for record in read_whole(lab.cluster("eu").librdkafka(), COPY, begin):
+        partition = record.partition()
+        assert partition is not None
+        number = int((record.value() or b"")[1:].split(b"-")[0])
+        reread += number < commits[partition]
+        unread[partition].discard(number)
+    return Resumed(marks, reread, sum(len(left) for left in unread.values()))
+
+
+def _copied(lab: Lab, count: int) -> bool:
+    return copied(lab, TOPIC) >= count
+
+
+@pytest.fixture(scope="module")
+def groups(lab: Lab) -> Iterator[Lab]:
+    """Groups at four distances, with checkpoints, over a copy that has a block twice."""
+    us = lab.cluster("us")
+    us.admin.create_topic(TOPIC, 2)
+    send = us.librdkafka()
+    produce(send, TOPIC, Load(2_000, partition=0, value_size=10))
+    produce(send, TOPIC, Load(500, partition=1, value_size=10))
+    wait_for(lambda: copied(lab, TOPIC) == 2_500, "the first copies", 60)
+    commit(send, TOPIC, IDLE, COMMITS[IDLE])
+    wait_for(lambda: len(checkpoints(lab, IDLE)) == 2, "checkpoints of the idle group", 60)
+    produce(send, TOPIC, Load(3_500, partition=1, first=500, value_size=10))
+    produce(send, TOPIC, Load(106_000, partition=0, first=2_000, value_size=10))
+    # MirrorMaker 2 has ten offset syncs under way at most, so a flood leaves wide gaps between
+    # them. The end comes in steps, with the syncs of a flow that keeps up.
+    for first in range(108_000, 110_000, 100):
+        wait_for(partial(_copied, lab, first + COUNTS[1]), "copies", 120)
+        produce(send, TOPIC, Load(100, partition=0, first=first, value_size=10))
+    wait_for(lambda: copied(lab, TOPIC) >= sum(COUNTS.values()), "all copies", 120)
+    for group in (HEAD, THOUSAND, HUNDRED_THOUSAND):
+        commit(send, TOPIC, group, COMMITS[group])
+    for group in (HEAD, THOUSAND, HUNDRED_THOUSAND):
+        wait_for(lambda: len(checkpoints(lab, group)) == 2, f"checkpoints of {group}", 60)  # noqa: B023  called at once
+    yield lab
+    if not lab.mm2.running:
+        lab.mm2.start()
+
+
+@pytest.fixture(scope="module")
+def seen(groups: Lab) -> Iterator[Watch]:
+    budget = {"max_redelivery_records": 5_000, "max_checkpoint_lag_records": 5_000}
+    with watch(groups, ["us->eu"], flow={"readiness": budget}) as watching:
+        watching.until_ready()
+        yield watching
+
+
+def judged(seen: Watch, group: str) -> Scrape:
+    return seen.until(
+        lambda s: s.value("mm2_failover_ready", group=group) is not None, f"a verdict on {group}"
+    )
+
+
+def blocked(scrape: Scrape, group: str) -> set[str]:
+    found = scrape.values("mm2_failover_blocked", group=group)
+    return {dict(labels)["reason"] for labels, value in found.items() if value == 1}
+
+
+def bounds(scrape: Scrape, group: str) -> tuple[float, float]:
+    lower = scrape.value(REDELIVERY, group=group, bound="lower")
+    upper = scrape.value(REDELIVERY, group=group, bound="upper")
+    assert lower is not None
+    assert upper is not None
+    return lower, upper
+
+
+@pytest.mark.parametrize("group", COMMITS)
+def test_redelivery_is_what_a_consumer_that_resumes_reads_again(
+    groups: Lab, seen: Watch, group: str
+) -> None:
+    resumed = resume(groups, group, COMMITS[group])
+    lower, upper = bounds(judged(seen, group), group)
+    assert lower <= resumed.reread <= upper
+    assert resumed.skipped == 0
+    # One run of consecutive offsets since the topic began: nothing to bound.
+    assert lower == upper == resumed.reread
+
+
+def test_distances_are_those_of_kafka_s_translation(seen: Watch) -> None:
+    """At the head nothing is read again; far behind about half the distance, at most all of it."""
+    found = {group: bounds(judged(seen, group), group)[1] for group in COMMITS}
+    assert found[HEAD] <= 100
+    assert found[THOUSAND] <= 1_600 * 2
+    assert 0 < found[HUNDRED_THOUSAND] <= 10_000
+    assert found[IDLE] <= COMMITS[IDLE][0] + COMMITS[IDLE][1]
+
+
+@pytest.mark.parametrize("group", COMMITS)
+def test_verdicts_follow_the_budgets(groups: Lab, seen: Watch, group: str) -> None:
+    scrape = judged(seen, group)
+    lag = sum(
+        at - mark.upstream_offset
+        for partition, mark in checkpoints(groups, group).items()
+        for at in [COMMITS[group][partition]]
+    )
+    assert scrape.value("mm2_checkpoint_lag_records", group=group, topic=TOPIC) == lag
+    _, upper = bounds(scrape, group)
+    expected = {"redelivery_over_budget"} if upper > 5_000 else set()
+    assert blocked(scrape, group) == expected
+    assert scrape.value("mm2_failover_ready", group=group) == (not expected)
+
+
+def test_a_block_copied_twice_is_counted_twice(groups: Lab, seen: Watch) -> None:
+    """MM2 is killed while it copies; a group's redelivery then holds both copies."""
+    lab, us = groups, groups.cluster("us")
+    before = copied(lab, TOPIC)
+    produce(
+        us.librdkafka(), TOPIC, Load(4_000, partition=1, first=4_000, value_size=10, rate=4_000.0)
+    )
+    wait_for(lambda: copied(lab, TOPIC) >= before + 2_000, "half of the copies", 60)
+    lab.mm2.kill()
+    lab.mm2.start()
+    wait_for(lambda: copied(lab, TOPIC) >= before + 4_000, "all copies", 60)
+    after = seen.until(
+        lambda s: s.value("mm2_replicated_source_offset", topic=TOPIC, partition="1") == 8_000,
+        "the position at the end",
+    )
+    twice = copied(lab, TOPIC) - before - 4_000
+    assert twice > 0
+    for group, commits in COMMITS.items():
+        found = resume(lab, group, commits)
+        lower, upper = bounds(after, group)
+        assert lower <= found.reread <= upper, group
+        assert found.skipped == 0, group
+    late = {0: 110_000, 1: 8_000}
+    commit(us.librdkafka(), TOPIC, HEAD, late)
+    wait_for(
+        lambda: checkpoints(lab, HEAD)[1].upstream_offset == 8_000, "the checkpoint to follow", 60
+    )
+    moved = seen.after_rounds(5)
+    assert moved.value("mm2_checkpoint_lag_records", group=HEAD, topic=TOPIC) == 0
+    found = resume(lab, HEAD, late)
+    lower, upper = bounds(moved, HEAD)
+    assert lower <= found.reread <= upper
+
+
+def test_a_group_that_commits_while_mm2_is_stopped_has_no_checkpoint(
+    groups: Lab, seen: Watch
+) -> None:
+    lab, us = groups, groups.cluster("us")
+    ends = us.admin.end_offsets(TOPIC)
+    lab.mm2.stop()
+    commit(us.librdkafka(), TOPIC, "r-new", ends)
+    # MM2 will translate an offset far behind the newest sync as well, once it runs again.
+    commit(us.librdkafka(), TOPIC, "r-new-behind", {0: 50_000})
+    us.admin.add_partitions(TOPIC, 3)
+    produce(us.librdkafka(), TOPIC, Load(10, partition=2))
+    commit(us.librdkafka(), TOPIC, "r-grown", {**ends, 2: 5})
+    new = seen.until(lambda s: "no_checkpoint" in blocked(s, "r-new"), "no checkpoint")
+    assert new.value("mm2_failover_ready", group="r-new") == 0
+    assert new.values(REDELIVERY, group="r-new") == {}
+    assert new.values("mm2_checkpoint_lag_records", group="r-new") == {}
+    behind = seen.until(lambda s: blocked(s, "r-new-behind"), "a verdict")
+    assert "no_checkpoint" in blocked(behind, "r-new-behind")
+    assert "behind_oldest_sync" not in blocked(behind, "r-new-behind")
+    grown = seen.until(
+        lambda s: "target_partitions_missing" in blocked(s, "r-grown"), "missing partitions"
+    )
+    assert "no_checkpoint" in blocked(grown, "r-grown")
+    assert "target_partitions_missing" not in blocked(grown, "r-new")
+    # A partition that is added while we watch is read at once, on either side.
+    new_end = {"topic": TOPIC, "partition": "2"}
+    seen.until(lambda s: s.value("mm2_source_end_offset", **new_end) == 10, "the new partition")
+    lab.mm2.start()
+    healed = seen.until(
+        lambda s: s.value("mm2_failover_ready", group="r-grown") == 1, "a group that is ready", 120
+    )
+    assert blocked(healed, "r-grown") == set()
+    assert healed.value("mm2_target_end_offset", **new_end) == 10
+    wait_for(lambda: bool(checkpoints(lab, "r-new-behind")), "the checkpoint of the one behind", 60)

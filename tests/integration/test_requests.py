@@ -1,0 +1,123 @@
+"""How often Kafka is asked: by rounds, never by partitions, and never by a scrape."""
+
+from __future__ import annotations
+
+import threading
+import time
+import urllib.request
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from large_flow import LargeFlow, Shape
+
+from mm2slo_cli.exporter import serving
+from mm2slo_core.config import load_config
+from mm2slo_kafka.client import ClusterClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.lab
+
+SHAPE = Shape(topics=60, partitions=5, groups=10)
+PARTITIONS = 300
+ASKING = (
+    "topics",
+    "identify",
+    "begin_identify",
+    "end_offsets",
+    "start_offsets",
+    "offsets_at",
+    "topic_configs",
+    "groups",
+    "group_offsets_many",
+    "first_records",
+)
+READERS = ("cluster-", "flow-", "internals-", "probes-", "timeline-")
+SETTINGS = {
+    "listen": "127.0.0.1:0",
+    "granularity": "partition",
+    "poll_interval": "500ms",
+    "start_offsets_interval": "3s",
+    "metadata_interval": "5s",
+    "groups_interval": "5s",
+    "topic_configs_interval": "300s",
+}
+
+
+@pytest.fixture(scope="module")
+def flow() -> Iterator[LargeFlow]:
+    with LargeFlow.start(SHAPE, broker_heap=384) as flow:
+        yield flow
+
+
+class Calls:
+    """Which methods of cluster clients were called, and in which threads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.threads: set[str] = set()
+        for name in ASKING:
+            monkeypatch.setattr(ClusterClient, name, self._counted(name))
+
+    def _counted(self, name: str) -> Any:
+        plain = getattr(ClusterClient, name)
+
+        def counted(client: ClusterClient, *arguments: Any, **named: Any) -> Any:
+            thread = threading.current_thread().name
+            self.threads.add(thread)
+            if thread.startswith(("flow-", "cluster-")):
+                self.counts[client.alias, name] += 1
+            return plain(client, *arguments, **named)
+
+        return counted
+
+
+def scrape(url: str) -> str:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:  # noqa: S310  our own server
+        return str(answer.read().decode())
+
+
+def ready_within(url: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while 'mm2_exporter_flow_ready{flow="us->eu",source="us",target="eu"} 1' not in scrape(url):
+        assert time.monotonic() < deadline, "the flow was not ready in time"
+        pause.wait(0.2)
+
+
+def test_kafka_is_asked_by_rounds_and_never_by_partitions_or_scrapes(
+    flow: LargeFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(monkeypatch)
+    config = load_config(flow.lab.config_yaml(flow={"topics": [".*"]}, exporter=SETTINGS))
+    with serving(lambda: config) as (exporter, server):
+        ready_within(server.url, 60)
+        calls.counts.clear()
+        before = Counter(exporter._flows.request_totals())
+        pause = threading.Event()
+        scrapes = 0
+        # Long enough for two statistics of librdkafka, which count its requests every ten seconds.
+        until = time.monotonic() + 21
+        while time.monotonic() < until:
+            text = scrape(server.url)
+            scrapes += 1
+            pause.wait(0.05)
+        rounds = calls.counts["us", "end_offsets"]
+        sent = Counter(exporter._flows.request_totals())
+        sent.subtract(before)
+    assert text.count("\nmm2_replication_lag_records{") == PARTITIONS + 1  # and heartbeats
+    assert scrapes > 2 * rounds
+    for alias in ("us", "eu"):
+        counts = {name: calls.counts[alias, name] for name in ASKING}
+        assert 10 <= counts["end_offsets"] <= 46, counts
+        assert 1 <= counts["start_offsets"] <= 8, counts
+        assert counts["start_offsets"] < counts["end_offsets"], counts
+        assert counts["topic_configs"] <= 1, counts
+        assert counts["topics"] <= 5, counts
+        # One broker, hence one request a reading; metadata go along with topics that are read.
+        asked = counts["end_offsets"] + counts["start_offsets"]
+        assert sent[alias, "ListOffsets"] <= 1.5 * asked + 20 < PARTITIONS, sent
+    strangers = {name for name in calls.threads if not name.startswith(READERS)}
+    assert not strangers, "only the readers' threads may ask Kafka; a scrape never does"

@@ -1,0 +1,272 @@
+"""Offsets without a record behind them are no lag; foreign records and new topics are told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from reading import copied, read_whole
+from watching import watch
+
+from mm2slo_core.config.flow import DEFAULT_TOPICS_EXCLUDE
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
+from mm2slo_lab import faults
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from watching import Scrape, Watch
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+US_EU = Flow("us", "eu")
+LAG = "mm2_replication_lag_records"
+AGE = "mm2_replication_lag_seconds"
+POSITION = "mm2_replicated_source_offset"
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "100",
+}
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A lab whose MM2 reads at *isolation*, watched; *compacted* has gaps that MM2 read over."""
+
+    lab: Lab
+    isolation: str
+    seen: Watch
+    compacted: str
+    survivors: int
+
+
+@pytest.fixture(scope="module", params=["read_uncommitted", "read_committed"])
+def mirror(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Mirror]:
+    isolation: str = request.param
+    topic = f"compacted-{isolation}"
+    left = lab.cluster("us").admin.topics()
+    lab.mm2.stop()
+    survivors = compact(lab, topic)
+    lab.mm2.configure({"us.consumer.isolation.level": isolation})
+    lab.mm2.start()
+    # What earlier tests left on the lab must not decide the flow's state.
+    others = [re.escape(each) for each in left if each not in {topic, "heartbeats"}]
+    settings = {
+        "isolation": isolation,
+        "stall_after": "8s",
+        "topics_exclude": [*DEFAULT_TOPICS_EXCLUDE, *others],
+    }
+    with watch(lab, ["us->eu"], flow=settings) as seen:
+        seen.until_ready()
+        yield Mirror(lab, isolation, seen, topic, survivors)
+    lab.mm2.configure({})
+    if isolation != "read_uncommitted":
+        lab.mm2.restart()
+
+
+def compact(lab: Lab, topic: str) -> int:
+    """Fill a topic of 1,000 offsets and wait until the cleaner left 10 keys; the records left."""
+    us = lab.cluster("us")
+    us.admin.create_topic(topic, 1, COMPACTED)
+    keys = tuple(f"key-{number}" for number in range(10))
+    produce(us.librdkafka(), topic, Load(980, keys=keys))
+
+    def cleaned() -> bool:
+        # A segment is rolled by the next record only, and the active one is never cleaned.
+        if us.admin.end_offsets(topic)[0] < 1_000:
+            produce(us.librdkafka(), topic, Load(1, keys=keys))
+        return len(read_whole(us.librdkafka(), topic)) < 200
+
+    wait_for(cleaned, "the cleaner", 60, poll=0.5)
+    end = us.admin.end_offsets(topic)[0]
+    if end < 1_000:
+        produce(us.librdkafka(), topic, Load(1_000 - end, keys=keys))
+    return len(read_whole(us.librdkafka(), topic))
+
+
+def at_rest(seen: Watch, topic: str, end: int) -> Scrape:
+    """Wait until *end* is the position, and see that nothing seems to wait."""
+    found = seen.until(lambda s: s.value(POSITION, topic=topic) == end, f"position {end}")
+    assert found.value("mm2_source_end_offset", topic=topic) == end
+    assert found.value(LAG, topic=topic) == 0
+    assert found.value(AGE, topic=topic) == 0
+    return found
+
+
+def unharmed(seen: Watch, topic: str) -> None:
+    """No scrape so far called the partition stalled or the flow stopped."""
+    for scrape in seen.scrapes:
+        assert 1 not in scrape.values("mm2_partition_stalled", topic=topic).values()
+        assert scrape.state("us->eu") != "stopped"
+
+
+def created(lab: Lab, topic: str, partitions: int = 1) -> str:
+    lab.cluster("us").admin.create_topic(topic, partitions)
+    wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{topic}") > 0, "the copy")
+    return topic
+
+
+def test_a_commit_marker_at_the_end_is_no_lag(mirror: Mirror, fresh_topic: str) -> None:
+    us = mirror.lab.cluster("us")
+    topic = created(mirror.lab, fresh_topic)
+    produce_in_transaction(us.librdkafka(), topic, Load(10), transactional_id=topic)
+    wait_for(lambda: copied(mirror.lab, topic) == 10, "the copies")
+    at_rest(mirror.seen, topic, 11)
+    mirror.seen.after_rounds()
+    at_rest(mirror.seen, topic, 11)
+    unharmed(mirror.seen, topic)
+
+
+def test_an_aborted_batch_at_the_end_is_no_lag(mirror: Mirror, fresh_topic: str) -> None:
+    us = mirror.lab.cluster("us")
+    topic = created(mirror.lab, fresh_topic)
+    produce(us.librdkafka(), topic, Load(10))
+    produce_in_transaction(us.librdkafka(), topic, Load(5), transactional_id=topic, abort=True)
+    expected = 15 if mirror.isolation == "read_uncommitted" else 10
+    wait_for(lambda: copied(mirror.lab, topic) == expected, "the copies")
+    at_rest(mirror.seen, topic, 16)
+    mirror.seen.after_rounds()
+    at_rest(mirror.seen, topic, 16)
+    unharmed(mirror.seen, topic)
+    # Data after the batch is found behind it.
+    produce(us.librdkafka(), topic, Load(3))
+    at_rest(mirror.seen, topic, 19)
+    assert copied(mirror.lab, topic) == expected + 3
+
+
+def test_an_open_transaction_is_told_apart_from_lag(mirror: Mirror, fresh_topic: str) -> None:
+    us = mirror.lab.cluster("us")
+    topic = created(mirror.lab, fresh_topic)
+    produce(us.librdkafka(), topic, Load(10))
+    with OpenTransaction(us.librdkafka(), topic, transactional_id=topic) as transaction:
+        transaction.send(Load(5))
+        if mirror.isolation == "read_committed":
+            held = mirror.seen.until(
+                lambda s: s.value("mm2_open_transaction_records", topic=topic) == 5, "5 held back"
+            )
+            position = 10
+        else:
+            wait_for(lambda: copied(mirror.lab, topic) == 15, "the copies")
+            held = mirror.seen.until(lambda s: s.value(POSITION, topic=topic) == 15, "position 15")
+            position = 15
+        held = mirror.seen.until(
+            lambda s: s.value(POSITION, topic=topic) == position, f"position {position}"
+        )
+        assert held.value("mm2_source_end_offset", topic=topic) == 15
+        assert held.value(LAG, topic=topic) == 0
+        assert held.value(AGE, topic=topic) == 0
+        transaction.commit()
+    at_rest(mirror.seen, topic, 16)
+    assert copied(mirror.lab, topic) == 15
+    unharmed(mirror.seen, topic)
+
+
+def test_gaps_of_a_compacted_topic_are_no_lag(mirror: Mirror) -> None:
+    topic = mirror.compacted
+    at_rest(mirror.seen, topic, 1_000)
+    # The cleaner may have gone on between the count before MM2 started and its reading.
+    left = len(read_whole(mirror.lab.cluster("us").librdkafka(), topic))
+    assert left <= copied(mirror.lab, topic) <= mirror.survivors < 300
+    unharmed(mirror.seen, topic)
+
+
+def test_an_idle_topic_waits_for_nothing(mirror: Mirror, fresh_topic: str) -> None:
+    topic = created(mirror.lab, fresh_topic, partitions=2)
+    seen = mirror.seen.until(
+        lambda s: len(s.values(LAG, topic=topic)) == 2, "both partitions of the topic"
+    )
+    for metric in (LAG, AGE, "mm2_partition_stalled", POSITION):
+        assert set(seen.values(metric, topic=topic).values()) == {0}, metric
+    qualities = {dict(k)["quality"] for k in seen.values("mm2_position_quality", topic=topic)}
+    assert qualities == {"not_started"}
+    unharmed(mirror.seen, topic)
+
+
+def quality(scrape: Scrape, topic: str) -> str | None:
+    for labels, value in scrape.values("mm2_position_quality", topic=topic).items():
+        if value == 1:
+            return dict(labels)["quality"]
+    return None
+
+
+@pytest.fixture(scope="module")
+def seen(lab: Lab) -> Iterator[Watch]:
+    with watch(lab, ["us->eu"]) as watching:
+        watching.until_ready()
+        yield watching
+
+
+def replicated(lab: Lab, topic: str, count: int) -> str:
+    created(lab, topic)
+    produce(lab.cluster("us").librdkafka(), topic, Load(count))
+    wait_for(lambda: copied(lab, topic) == count, "the copies")
+    return topic
+
+
+def test_a_foreign_record_is_told_and_lag_stays_right(
+    lab: Lab, seen: Watch, fresh_topic: str
+) -> None:
+    topic = replicated(lab, fresh_topic, 20)
+    at_rest(seen, topic, 20)
+    faults.foreign_records(lab, US_EU, topic)
+    foreign = seen.until(lambda s: quality(s, topic) == "foreign_writer", "a foreign writer")
+    assert foreign.value("mm2_target_end_offset", topic=topic) == 21
+    at_rest(seen, topic, 20)
+    # The next sync tells where the copies go on.
+    produce(lab.cluster("us").librdkafka(), topic, Load(5, first=20))
+    seen.until(lambda s: quality(s, topic) == "live", "a live position")
+    at_rest(seen, topic, 25)
+
+
+def recreations(scrape: Scrape, topic: str) -> dict[str, float | None]:
+    return {
+        side: scrape.value("mm2_topic_recreations_total", topic=topic, side=side)
+        for side in ("source", "target")
+    }
+
+
+def test_a_source_topic_created_anew_is_counted_and_no_loss(
+    lab: Lab, seen: Watch, fresh_topic: str
+) -> None:
+    topic = replicated(lab, fresh_topic, 100)
+    assert recreations(at_rest(seen, topic, 100), topic) == {"source": 0, "target": 0}
+    us = lab.cluster("us")
+    us.admin.delete_topic(topic)
+    # Not only its offsets: the exporter's list of topics must have been without it once.
+    seen.until(lambda s: not s.values("mm2_topic_info", topic=topic), "the topic to go")
+    us.admin.create_topic(topic, 1)
+    produce(us.librdkafka(), topic, Load(30))
+    anew = seen.until(lambda s: recreations(s, topic)["source"] == 1, "a re-creation")
+    assert recreations(anew, topic) == {"source": 1, "target": 0}
+    wait_for(lambda: copied(lab, topic) == 130, "the copies of the new topic", 60)
+    done = at_rest(seen, topic, 30)
+    assert recreations(done, topic) == {"source": 1, "target": 0}
+    assert quality(done, topic) == "live"
+    lost = {s.value("mm2_retention_lost_records_total", topic=topic) for s in seen.scrapes}
+    assert lost <= {0, None}
+
+
+def test_a_target_topic_created_anew_is_counted(lab: Lab, seen: Watch, fresh_topic: str) -> None:
+    topic = replicated(lab, fresh_topic, 40)
+    at_rest(seen, topic, 40)
+    lab.cluster("eu").admin.recreate_topic(f"us.{topic}")
+    anew = seen.until(lambda s: recreations(s, topic)["target"] == 1, "a re-creation")
+    assert recreations(anew, topic) == {"source": 0, "target": 1}
+    emptied = seen.until(lambda s: quality(s, topic) == "target_reset", "a reset")
+    assert emptied.value("mm2_target_end_offset", topic=topic) == 0
+    at_rest(seen, topic, 40)
+    produce(lab.cluster("us").librdkafka(), topic, Load(5, first=40))
+    wait_for(lambda: copied(lab, topic) == 5, "the new copies", 60)
+    seen.until(lambda s: quality(s, topic) == "live", "a live position")
+    done = at_rest(seen, topic, 45)
+    assert recreations(done, topic) == {"source": 0, "target": 1}
+    lost = {s.value("mm2_retention_lost_records_total", topic=topic) for s in seen.scrapes}
+    assert lost <= {0, None}

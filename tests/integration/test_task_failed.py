@@ -1,0 +1,168 @@
+"""One of two tasks fails: its partitions suffer, whatever the canaries in the other say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from steady import SteadyLoad
+from watching import watch
+
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from watching import Scrape, Watch
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+US_EU = Flow("us", "eu")
+FLOW = US_EU.label
+SOURCE = "MirrorSourceConnector"
+TOPIC = "task-failed"
+PARTITIONS = range(4)
+SLICES = 4
+HEARTBEATS = TopicPartition("heartbeats", 0)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Which task failed, what it had, and the figures around a stretch of its failure."""
+
+    task: int
+    lost_partitions: frozenset[int]
+    begin: Scrape
+    end: Scrape
+
+    def counted(self, sli: str, tier: str = "all") -> tuple[float, float, float]:
+        """Good, total and unknown events of the stretch."""
+        before, after = self.begin.sli(FLOW, sli, tier), self.end.sli(FLOW, sli, tier)
+        good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
+        return good, total, unknown
+
+
+def assignments(seen: Watch) -> Mapping[int, tuple[TopicPartition, ...]]:
+    """The partitions of each task, as the exporter has read them from MirrorMaker 2's configs."""
+    return dict(seen.exporter._flows._runners[FLOW]._internals._store._assignments)
+
+
+def task_of(seen: Watch, partition: TopicPartition) -> int:
+    return next(task for task, held in assignments(seen).items() if partition in held)
+
+
+def partitions_of(seen: Watch, task: int) -> frozenset[int]:
+    return frozenset(number for topic, number in assignments(seen)[task] if topic == TOPIC)
+
+
+def stalled(scrape: Scrape) -> frozenset[int]:
+    found = scrape.values("mm2_partition_stalled", flow=FLOW, topic=TOPIC)
+    return frozenset(int(dict(labels)["partition"]) for labels, on in found.items() if on)
+
+
+def fail(lab: Lab, seen: Watch, task: int) -> Failure:
+    """Fail *task* and watch some slices of it, with all its partitions stalled."""
+    held = partitions_of(seen, task)
+    failed = faults.fail_task(lab, US_EU, TOPIC, partition=min(held))
+    assert failed == (f"{SOURCE}-{task}",)
+    begin = seen.until(lambda s: stalled(s) == held and old(s, held), "the stalls to be told")
+    slices = begin.sli(FLOW, "data_freshness", "orders")[1] + SLICES * len(PARTITIONS)
+    end = seen.until(
+        lambda s: s.sli(FLOW, "data_freshness", "orders")[1] >= slices, f"{SLICES} slices"
+    )
+    return Failure(task, held, begin, end)
+
+
+def old(scrape: Scrape, partitions: frozenset[int]) -> bool:
+    """Whether all that waits is beyond its threshold, and canaries of before are settled."""
+    found = scrape.values("mm2_replication_lag_seconds", flow=FLOW, topic=TOPIC)
+    waits = [lag for labels, lag in found.items() if int(dict(labels)["partition"]) in partitions]
+    return min(waits) > 6
+
+
+@pytest.fixture(scope="module")
+def seen(lab: Lab) -> Iterator[Watch]:
+    us = lab.cluster("us")
+    us.admin.create_topic(TOPIC, len(PARTITIONS))
+    produce(us.librdkafka(), TOPIC, Load(40))
+    flow = {
+        "topics": [TOPIC],
+        "stall_after": "3s",
+        "slice": "2s",
+        "freshness": [{"name": "orders", "topics": [".*"], "threshold": "2s"}],
+        "canary": {"deadline": "3s", "latency_tiers": ["2s", "3s"]},
+    }
+    with (
+        SteadyLoad(us.librdkafka(), TOPIC, PARTITIONS),
+        watch(lab, [FLOW], flow=flow, exporter={"instance": TOPIC}) as watching,
+    ):
+        watching.until_ready()
+        watching.until(lambda _: len(assignments(watching)) == 2, "two tasks")
+        watching.until(lambda s: s.sli(FLOW, "availability")[0] >= 2, "canaries")
+        yield watching
+
+
+def test_a_task_without_the_canaries_burns_freshness_alone(lab: Lab, seen: Watch) -> None:
+    task = 1 - task_of(seen, HEARTBEATS)
+    try:
+        failure = fail(lab, seen, task)
+    finally:
+        faults.repair_task(lab, US_EU, TOPIC)
+    good, total, unknown = failure.counted("data_freshness", "orders")
+    held = len(failure.lost_partitions)
+    assert 0 < held < len(PARTITIONS)
+    assert total >= SLICES * len(PARTITIONS)
+    assert good * len(PARTITIONS) == total * (len(PARTITIONS) - held)
+    assert unknown == 0
+    sent_good, sent, sent_unknown = failure.counted("availability")
+    assert sent_good == sent >= SLICES
+    assert sent_unknown == 0
+    assert_told(failure, seen)
+
+
+def test_a_task_with_the_canaries_burns_availability_too(lab: Lab, seen: Watch) -> None:
+    seen.until(lambda s: stalled(s) == frozenset(), "the former failure to be over")
+    task = task_of(seen, HEARTBEATS)
+    try:
+        failure = fail(lab, seen, task)
+    finally:
+        faults.repair_task(lab, US_EU, TOPIC)
+    good, total, unknown = failure.counted("data_freshness", "orders")
+    held = len(failure.lost_partitions)
+    assert good * len(PARTITIONS) == total * (len(PARTITIONS) - held) > 0
+    assert unknown == 0
+    sent_good, sent, sent_unknown = failure.counted("availability")
+    assert (sent_good, sent_unknown) == (0, 0)
+    assert sent >= SLICES
+    assert failure.counted("completeness") == (0, 0, 0)
+    assert_told(failure, seen)
+    end = seen.until(
+        lambda s: (
+            stalled(s) == frozenset()
+            and s.value("mm2_flow_lag_records", flow=FLOW) in range(20)
+            and s.sli(FLOW, "completeness")[1] == s.value("mm2_canary_sent_total", flow=FLOW)
+        ),
+        "everything to be copied after the repair",
+    )
+    # Those of the failure came late; none was lost.
+    sent_total = end.value("mm2_canary_sent_total", flow=FLOW)
+    assert end.sli(FLOW, "completeness") == (sent_total, sent_total, 0)
+
+
+def assert_told(failure: Failure, seen: Watch) -> None:
+    """The task is named, its partitions are, and the flow that moves is said to run."""
+    end = failure.end
+    for task in (0, 1):
+        states = end.values("mm2_task_state", flow=FLOW, connector=SOURCE, task=str(task))
+        on = {dict(labels)["state"] for labels, value in states.items() if value}
+        assert on == {"failed" if task == failure.task else "running"}
+    assert stalled(end) == failure.lost_partitions
+    count = end.value("mm2_stalled_partitions", flow=FLOW, topic=TOPIC)
+    assert count == len(failure.lost_partitions)
+    since = seen.scrapes[seen.scrapes.index(failure.begin) : seen.scrapes.index(end) + 1]
+    assert {scrape.state(FLOW) for scrape in since} == {"running"}

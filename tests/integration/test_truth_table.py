@@ -1,0 +1,309 @@
+"""Rows of docs/truth-table.md on real clusters: state and indicators, and the figures beside."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from steady import SteadyLoad
+from truth_table import CLASS, FLOW, FLOW_SETTINGS, Stretch, documented, total, words
+from watching import counters_never_decreased, watch
+
+from mm2slo_core.canary_record import CanaryRecord
+from mm2slo_core.sli import Sli
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.traffic import Load, OpenTransaction, consume, produce
+from mm2slo_lab import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from watching import Scrape, Watch
+
+    from mm2slo_exporter.service.runner import FlowRunner
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+ENOUGH = 3
+US_EU = Flow("us", "eu")
+
+
+@contextmanager
+def watched(
+    lab: Lab, topic: str, *, canary: Mapping[str, str] | None = None, producing: bool = True
+) -> Iterator[Watch]:
+    """An exporter that has seen *topic* copied and canaries arrive; two partitions, 10/s each."""
+    us = lab.cluster("us")
+    if not us.admin.partition_count(topic):
+        us.admin.create_topic(topic, 2)
+        produce(us.librdkafka(), topic, Load(20))
+    flow = {**FLOW_SETTINGS, "topics": [topic]}
+    flow["canary"] = {**FLOW_SETTINGS["canary"], **(canary or {})}
+    if flow["canary"].get("carrier") == "topic":
+        flow["topics"].append(r"mm2slo\.canary")
+    load = SteadyLoad(us.librdkafka(), topic, (0, 1) if producing else ())
+    with load, watch(lab, [FLOW], flow=flow, exporter={"instance": topic}) as seen:
+        seen.until_ready()
+        seen.until(
+            lambda s: (
+                s.sli(FLOW, "availability")[0] >= 2
+                and total(s, "mm2_replicated_source_offset", topic=topic) >= 20
+                and s.sli(FLOW, "data_freshness", CLASS)[0] >= 2
+            ),
+            "a flow that works",
+        )
+        yield seen
+        assert counters_never_decreased(seen.scrapes) == []
+
+
+@contextmanager
+def watched_again(lab: Lab, topic: str, canary: Mapping[str, str]) -> Iterator[Watch]:
+    """The exporter of `watched` in a new process, as far as its canaries can tell."""
+    flow = {**FLOW_SETTINGS, "topics": [topic]}
+    flow["canary"] = {**FLOW_SETTINGS["canary"], **canary}
+    with watch(lab, [FLOW], flow=flow, exporter={"instance": topic}) as seen:
+        seen.until_ready()
+        yield seen
+
+
+@pytest.mark.parametrize(
+    ("fault", "producing"), [("none", True), ("idle source", False)], ids=["busy", "idle"]
+)
+def test_nothing_is_wrong(lab: Lab, fresh_topic: str, fault: str, *, producing: bool) -> None:
+    with watched(lab, fresh_topic, producing=producing) as seen:
+        stretch = Stretch(seen, fault)
+    assert stretch.cells == documented(fault)
+    assert stretch.counted("availability")[0] == pytest.approx(10, abs=4)
+    assert (stretch.grown("mm2_source_end_offset", topic=fresh_topic) > 0) is producing
+
+
+def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
+    with watched(lab, fresh_topic) as seen:
+        lab.mm2.pause()
+        try:
+            stretch = Stretch(seen, "MM2 paused")
+        finally:
+            lab.mm2.resume()
+        seen.until(settled, "all canaries to be settled after the pause")
+    assert stretch.cells == documented("MM2 paused")
+    grown = stretch.grown("mm2_replication_lag_records", topic=fresh_topic)
+    # Nothing is copied, so all that is produced waits.
+    assert grown == stretch.grown("mm2_source_end_offset", topic=fresh_topic) > 40
+    # Frozen it says nothing: its status topic still calls every task running.
+    tasks = stretch.end.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
+    assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
+
+
+def test_mirrormaker_stopped_with_an_idle_source(lab: Lab, fresh_topic: str) -> None:
+    fault = "MM2 stopped, idle source"
+    with watched(lab, fresh_topic, producing=False) as seen:
+        lab.mm2.stop()
+        try:
+            stretch = Stretch(seen, fault)
+        finally:
+            lab.mm2.start()
+    assert stretch.cells == documented(fault)
+    # No data waits: the canaries alone tell, and they are what is stalled.
+    assert total(stretch.end, "mm2_flow_lag_records", flow=FLOW) == 0
+    assert total(stretch.end, "mm2_stalled_partitions", flow=FLOW, topic=fresh_topic) == 0
+    assert total(stretch.end, "mm2_stalled_partitions", flow=FLOW, topic="heartbeats") == 1
+
+
+def test_mirrormaker_killed_and_back(lab: Lab, fresh_topic: str) -> None:
+    """Canaries on the own topic: a killed MirrorMaker 2 copies some of them again."""
+    with watched(lab, fresh_topic, canary={"carrier": "topic", "interval": "200ms"}) as seen:
+        before = seen.scrape()
+        lab.mm2.kill()
+        try:
+            lost = seen.until(
+                lambda s: (
+                    s.sli(FLOW, "availability")[1] >= before.sli(FLOW, "availability")[1] + 20
+                ),
+                "canaries past their deadline",
+            )
+            assert lost.sli(FLOW, "completeness")[1] < lost.sli(FLOW, "availability")[1]
+        finally:
+            lab.mm2.start()
+        sent = seen.scrape().value("mm2_canary_sent_total", flow=FLOW)
+        assert sent is not None
+        after = seen.until(
+            lambda s: s.sli(FLOW, "completeness")[1] >= sent and s.state(FLOW) == "running",
+            "everything to be copied",
+        )
+    fault = "MM2 killed, back after 150 s"
+    assert words(before, after) | {"State": "running (position_advances)"} == documented(fault)
+    good, judged, unknown = after.sli(FLOW, "uniqueness")
+    copies = canaries_on(lab, "eu", "us.mm2slo.canary", fresh_topic)
+    # Each copy of a canary was judged: the first is unique, what comes after it is not.
+    duplicates = len(copies) - len(set(copies))
+    assert (judged - good, unknown) == (duplicates, 0)
+    assert after.value("mm2_canary_duplicates_total", flow=FLOW) == duplicates
+    assert good == after.sli(FLOW, "completeness")[1]
+    assert after.value("mm2_canary_lost_total", flow=FLOW) == 0
+
+
+def settled(scrape: Scrape) -> bool:
+    """Whether each canary that was sent has arrived."""
+    sent = scrape.value("mm2_canary_sent_total", flow=FLOW)
+    return scrape.sli(FLOW, "completeness") == (sent, sent, 0)
+
+
+def canaries_on(lab: Lab, cluster: str, topic: str, instance: str) -> list[int]:
+    """The sequences of an instance's canaries in *topic*, in the order of the log."""
+    broker = lab.cluster(cluster)
+    records = sum(broker.admin.end_offsets(topic).values())
+    found = []
+    for message in consume(broker.librdkafka(), [topic], records, until_end=True):
+        headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
+        canary = CanaryRecord.from_headers(headers)
+        if canary is not None and canary.instance == instance:
+            found.append(canary.sequence)
+    return found
+
+
+def test_source_down(lab: Lab, fresh_topic: str) -> None:
+    us = lab.cluster("us")
+    with watched(lab, fresh_topic) as seen:
+        up = seen.scrape()
+        us.stop()
+        try:
+            # MirrorMaker 2's heartbeats prove for 30 s that it ran.
+            stretch = Stretch(seen, "source down")
+            # The target's figures move on: this record is of another writer.
+            faults_end = total(stretch.end, "mm2_target_end_offset", topic=fresh_topic)
+            faults.foreign_records(lab, US_EU, fresh_topic, 7, partition=0)
+            seen.until(
+                lambda s: total(s, "mm2_target_end_offset", topic=fresh_topic) == faults_end + 7,
+                "the target's end to move",
+            )
+        finally:
+            us.start()
+            lab.mm2.wait_mirroring()
+        seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to be back")
+    assert stretch.cells == documented("source down")
+    assert stretch.counted("availability")[:2] == (0, 0)
+    assert stretch.counted("data_freshness", CLASS)[:2] == (0, 0)
+    assert stretch.counted("availability")[2] == pytest.approx(10, abs=4)
+    for name in ("mm2_replication_lag_records", "mm2_flow_lag_records", "mm2_source_end_offset"):
+        assert up.values(name, flow=FLOW)
+        assert not stretch.end.values(name, flow=FLOW)
+    errors = stretch.grown("mm2_exporter_collect_errors_total", cluster="us", stage="end_offsets")
+    assert errors > 0
+    assert stretch.grown("mm2_exporter_collect_errors_total", cluster="eu") == 0
+
+
+def test_target_down(lab: Lab, fresh_topic: str) -> None:
+    eu = lab.cluster("eu")
+    with watched(lab, fresh_topic) as seen:
+        eu.stop()
+        try:
+            stretch = Stretch(seen, "target down")
+        finally:
+            eu.start()
+            lab.mm2.wait_mirroring()
+        end = seen.until(settled_but_unknown, "canaries of the failure to arrive")
+    assert stretch.cells == documented("target down")
+    # The source's figures move on.
+    assert stretch.grown("mm2_source_end_offset", topic=fresh_topic) > 40
+    assert stretch.counted("availability")[:2] == (0, 0)
+    # Two partitions, a slice each two seconds.
+    assert stretch.counted("data_freshness", CLASS)[2] in {4, 6, 8}
+    assert not stretch.end.values("mm2_target_end_offset", flow=FLOW)
+    assert stretch.grown("mm2_exporter_collect_errors_total", cluster="us") == 0
+    # Complete, though nobody knows how late they were: no lateness is held against the flow.
+    good, judged, unknown = end.sli(FLOW, "availability")
+    assert good == judged
+    assert unknown >= stretch.counted("availability")[2]
+
+
+def settled_but_unknown(scrape: Scrape) -> bool:
+    sent = scrape.value("mm2_canary_sent_total", flow=FLOW)
+    good, judged, _unknown = scrape.sli(FLOW, "completeness")
+    return good == judged == sent
+
+
+def test_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
+    """Each canary is settled in one of three runs, and in one only: in flight or arrived."""
+    slow = {"interval": "1500ms"}
+    with watched(lab, fresh_topic, canary=slow) as seen:
+        # It ends right after an arrival was counted, before a next canary could tell of it.
+        seen.until(lambda s: s.sli(FLOW, "completeness")[1] >= ENOUGH, "canaries")
+        runner = seen.runner(FLOW)
+    first = settled_by(runner)
+    lab.mm2.pause()
+    try:
+        with watched_again(lab, fresh_topic, slow) as seen:
+            seen.until(lambda s: (s.value("mm2_canary_pending", flow=FLOW) or 0) >= 4, "four")
+            runner = seen.runner(FLOW)
+        second = settled_by(runner)
+    finally:
+        lab.mm2.resume()
+    with watched_again(lab, fresh_topic, slow) as seen:
+        end = seen.until(
+            lambda s: (
+                (s.value("mm2_canary_sent_total", flow=FLOW) or 0) >= ENOUGH
+                and s.value("mm2_canary_pending", flow=FLOW) == 0
+            ),
+            "nothing in flight",
+        )
+    good, third, unknown = end.sli(FLOW, "completeness")
+    assert (good, unknown) == (third, 0)
+    runs = blocks(canaries_on(lab, "us", "heartbeats", fresh_topic))
+    assert len(runs) == 3
+    sent_before = len(runs[0]) + len(runs[1])
+    own = end.value("mm2_canary_sent_total", flow=FLOW)
+    assert own is not None
+    # What the paused MirrorMaker 2 held was left to the third run.
+    assert third - own >= 4
+    assert first + second + third == sent_before + own
+    assert end.value("mm2_canary_duplicates_total", flow=FLOW) == 0
+
+
+def settled_by(runner: FlowRunner) -> int:
+    """Canaries whose completeness a run that is over has settled: all of them good."""
+    report = runner.report
+    assert report is not None
+    [count] = [count for key, count in report.slis.items() if key.sli is Sli.COMPLETENESS]
+    assert (count.good, count.unknown) == (count.total, 0)
+    return count.total
+
+
+def blocks(sequences: list[int]) -> list[list[int]]:
+    """Consecutive sequences: those of one process each, as each begins at its start's time."""
+    found: list[list[int]] = []
+    for sequence in sequences:
+        if not found or sequence != found[-1][-1] + 1:
+            found.append([])
+        found[-1].append(sequence)
+    return found
+
+
+def test_topic_recreated(lab: Lab, fresh_topic: str) -> None:
+    fault = "topic re-created on the source"
+    us = lab.cluster("us")
+    with watched(lab, fresh_topic) as seen:
+        us.admin.recreate_topic(fresh_topic)
+        seen.until(
+            lambda s: total(s, "mm2_flow_lag_records", flow=FLOW) < 10, "the new topic's copies"
+        )
+        stretch = Stretch(seen, fault)
+    assert stretch.cells == documented(fault)
+    recreations = stretch.end.values("mm2_topic_recreations_total", topic=fresh_topic)
+    assert {dict(k)["side"]: v for k, v in recreations.items()} == {"source": 1, "target": 0}
+    assert total(stretch.end, "mm2_retention_lost_records_total", topic=fresh_topic) == 0
+
+
+def test_open_transaction_read_uncommitted(lab: Lab, fresh_topic: str) -> None:
+    """MirrorMaker 2 that reads uncommitted copies at once what a transaction has written."""
+    us = lab.cluster("us")
+    with (
+        watched(lab, fresh_topic) as seen,
+        OpenTransaction(us.librdkafka(), fresh_topic, transactional_id=fresh_topic) as pending,
+    ):
+        pending.send(Load(50, partition=0))
+        stretch = Stretch(seen, "none")
+        moved = stretch.grown("mm2_replicated_source_offset", topic=fresh_topic)
+    assert stretch.cells == documented("none")
+    assert moved > 40

@@ -1,0 +1,219 @@
+"""Rows of docs/truth-table.md that need permissions, or a MirrorMaker 2 that reads committed."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from steady import SteadyLoad
+from truth_table import CLASS, FLOW, FLOW_SETTINGS, Stretch, documented, total
+from watching import watch
+
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.traffic import Load, OpenTransaction
+from mm2slo_lab import APP, Lab, LabTopology, Security
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from watching import Scrape, Watch
+
+    from mm2slo_lab.jars import Progress
+
+pytestmark = pytest.mark.lab
+
+TOPIC = "orders"
+# docs/permissions.md, as ACLs: (cluster, resource, name, operation). Read implies Describe.
+LEAST = (
+    ("us", "TOPIC", TOPIC, "READ"),
+    ("us", "TOPIC", TOPIC, "DESCRIBE_CONFIGS"),
+    ("us", "TOPIC", "heartbeats", "READ"),
+    ("us", "TOPIC", "heartbeats", "WRITE"),
+    ("us", "TOPIC", "heartbeats", "DESCRIBE_CONFIGS"),
+    ("us", "TOPIC", "mm2-offset-syncs.eu.internal", "READ"),
+    ("us", "GROUP", "*", "DESCRIBE"),
+    ("eu", "TOPIC", f"us.{TOPIC}", "DESCRIBE"),
+    ("eu", "TOPIC", f"us.{TOPIC}", "DESCRIBE_CONFIGS"),
+    ("eu", "TOPIC", "us.heartbeats", "READ"),
+    ("eu", "TOPIC", "us.heartbeats", "DESCRIBE_CONFIGS"),
+    ("eu", "TOPIC", "us.checkpoints.internal", "READ"),
+    *(("eu", "TOPIC", f"mm2-{kind}.us.internal", "READ") for kind in ("offsets", "status")),
+    ("eu", "TOPIC", "mm2-configs.us.internal", "READ"),
+    *(("eu", "TOPIC", "mm2slo.watermarks.internal", what) for what in ("READ", "WRITE", "CREATE")),
+    ("eu", "GROUP", "mm2slo.timeline.us-to-eu", "READ"),
+    ("eu", "GROUP", "*", "DESCRIBE"),
+)
+
+
+@pytest.fixture(scope="module")
+def secured(lab_progress: Progress) -> Iterator[Lab]:
+    topology = LabTopology(
+        flows=(Flow("us", "eu"),),
+        security=Security.SASL_PLAINTEXT,
+        mm2_properties={"us.consumer.isolation.level": "read_committed"},
+    )
+    with Lab.start(topology, progress=lab_progress) as lab:
+        lab.cluster("us").admin.create_topic(TOPIC, 2)
+        for cluster, resource, name, operation in LEAST:
+            lab.cluster(cluster).admin.grant(APP.name, resource, name, operation)
+        yield lab
+
+
+@contextmanager
+def watched(lab: Lab) -> Iterator[Watch]:
+    """An exporter with the least permissions, beside a flow that works."""
+    flow = {**FLOW_SETTINGS, "topics": [TOPIC]}
+    load = SteadyLoad(lab.cluster("us").librdkafka(), TOPIC, (0, 1))
+    with load, watch(lab, [FLOW], flow=flow, exporter={"instance": "denied"}, user=APP) as seen:
+        seen.until_ready()
+        seen.until(
+            lambda s: (
+                s.sli(FLOW, "availability")[0] >= 2
+                and total(s, "mm2_replicated_source_offset", topic=TOPIC) > 0
+                and s.sli(FLOW, "data_freshness", CLASS)[0] >= 2
+            ),
+            "a flow that works",
+        )
+        yield seen
+
+
+@contextmanager
+def denied(lab: Lab, *permissions: tuple[str, str, str, str]) -> Iterator[None]:
+    """Take permissions away for a while."""
+    for cluster, resource, name, operation in permissions:
+        assert lab.cluster(cluster).admin.revoke(APP.name, resource, name, operation) == 1
+    try:
+        yield
+    finally:
+        for cluster, resource, name, operation in permissions:
+            lab.cluster(cluster).admin.grant(APP.name, resource, name, operation)
+
+
+def refused(stretch: Stretch) -> set[tuple[str, str, str]]:
+    """Cluster, stage and reason of everything that failed during the stretch."""
+    name = "mm2_exporter_collect_errors_total"
+    before, after = stretch.begin.values(name), stretch.end.values(name)
+    return {
+        (found["cluster"], found["stage"], found["reason"])
+        for labels, count in after.items()
+        if count > before.get(labels, 0)
+        for found in (dict(labels),)
+    }
+
+
+def fresh(stretch: Stretch, stages: Sequence[tuple[str, str]]) -> bool:
+    """Whether each of these stages went on: its last success is later at the end."""
+    name = "mm2_exporter_last_success_timestamp_seconds"
+
+    def at(scrape: Scrape, cluster: str, stage: str) -> float:
+        return scrape.value(name, cluster=cluster, stage=stage) or 0.0
+
+    return all(at(stretch.end, *stage) > at(stretch.begin, *stage) for stage in stages)
+
+
+def test_the_documented_permissions_suffice(secured: Lab) -> None:
+    with watched(secured) as seen:
+        stretch = Stretch(seen, "none")
+    assert stretch.cells == documented("none")
+    assert refused(stretch) == set()
+
+
+def test_produce_denied_on_the_source(secured: Lab) -> None:
+    fault = "produce denied on the source"
+    with watched(secured) as seen, denied(secured, ("us", "TOPIC", "heartbeats", "WRITE")):
+        stretch = Stretch(seen, fault)
+    assert stretch.cells == documented(fault)
+    assert refused(stretch) == {("us", "canary_send", "authorization")}
+    assert stretch.counted("availability")[2] == pytest.approx(10, abs=4)
+    assert fresh(stretch, [("us", "end_offsets"), ("eu", "end_offsets"), ("eu", "canary_receive")])
+
+
+def test_read_denied_on_the_source(secured: Lab) -> None:
+    fault = "read denied on the source"
+    with (
+        watched(secured) as seen,
+        denied(
+            secured,
+            ("us", "TOPIC", TOPIC, "READ"),
+            ("us", "TOPIC", TOPIC, "DESCRIBE_CONFIGS"),
+        ),
+    ):
+        stretch = Stretch(seen, fault)
+    assert stretch.cells == documented(fault)
+    found = refused(stretch)
+    assert ("us", "topics", "authorization") in found
+    # librdkafka calls a partition unknown that it may not see.
+    assert {cluster for cluster, _, _ in found} == {"us"}
+    assert {reason for _, _, reason in found} == {"authorization", "unknown_topic"}
+    assert fresh(stretch, [("eu", "end_offsets"), ("eu", "canary_receive"), ("us", "canary_send")])
+    # The topic is not taken for deleted, nor its copy for missing.
+    assert total(stretch.end, "mm2_topic_missing", topic=TOPIC) == 0
+    assert not stretch.end.values("mm2_replication_lag_records", topic=TOPIC)
+
+
+def test_read_denied_on_the_target(secured: Lab) -> None:
+    fault = "read denied on the target"
+    copies = (f"us.{TOPIC}", "us.heartbeats")
+    lost = [permission for permission in LEAST if permission[0] == "eu" and permission[2] in copies]
+    assert len(lost) == 4
+    with watched(secured) as seen, denied(secured, *lost):
+        stretch = Stretch(seen, fault)
+    assert stretch.cells == documented(fault)
+    found = refused(stretch)
+    for stage in ("topics", "canary_receive"):
+        assert ("eu", stage, "authorization") in found
+    assert {cluster for cluster, _, _ in found} == {"eu"}
+    assert {reason for _, _, reason in found} <= {"authorization", "unknown_topic"}
+    assert fresh(stretch, [("us", "end_offsets"), ("us", "canary_send")])
+    assert total(stretch.end, "mm2_topic_missing", topic=TOPIC) == 0
+    assert stretch.grown("mm2_source_end_offset", topic=TOPIC) > 40
+
+
+def test_an_open_transaction_holds_back_what_mirrormaker_reads_committed(secured: Lab) -> None:
+    fault = "open transaction, MM2 reads committed"
+    us = secured.cluster("us")
+    with watched(secured) as seen:
+        with OpenTransaction(us.librdkafka(), TOPIC, transactional_id="held") as pending:
+            pending.send(Load(1, partition=0))
+            pending.send(Load(1, partition=1))
+            stretch = Stretch(seen, fault)
+            pending.commit()
+        end = seen.until(
+            lambda s: (
+                total(s, "mm2_open_transaction_records", topic=TOPIC) == 0
+                and (total(s, "mm2_flow_lag_records", flow=FLOW)) < 20
+            ),
+            "the backlog to be copied",
+        )
+    assert stretch.cells == documented(fault)
+    # All that is produced is held back, and none of it is lag.
+    held = stretch.grown("mm2_open_transaction_records", topic=TOPIC)
+    assert held == stretch.grown("mm2_source_end_offset", topic=TOPIC) > 40
+    assert total(stretch.end, "mm2_replication_lag_records", topic=TOPIC) == 0
+    assert stretch.grown("mm2_replicated_source_offset", topic=TOPIC) == 0
+    assert total(end, "mm2_replicated_source_offset", topic=TOPIC) > total(
+        stretch.end, "mm2_source_end_offset", topic=TOPIC
+    )
+
+
+def test_partition_added_on_the_source(secured: Lab) -> None:
+    """MirrorMaker 2 looks for new partitions every ten minutes by default; here once a day."""
+    fault = "partition added on the source"
+    secured.mm2.configure({"refresh.topics.interval.seconds": "86400"})
+    secured.mm2.restart()
+    us = secured.cluster("us")
+    with watched(secured) as seen:
+        us.admin.add_partitions(TOPIC, 3)
+        with SteadyLoad(us.librdkafka(), TOPIC, (2,)):
+            stretch = Stretch(seen, fault)
+    assert stretch.cells == documented(fault)
+    end = stretch.end
+    assert total(end, "mm2_partition_drift", topic=TOPIC) == 1
+    assert total(end, "mm2_unassigned_partitions", topic=TOPIC) == 1
+    stalled = end.values("mm2_partition_stalled", topic=TOPIC)
+    assert {dict(k)["partition"]: v for k, v in stalled.items()} == {"0": 0, "1": 0, "2": 1}
+    lag = end.value("mm2_replication_lag_records", topic=TOPIC, partition="2")
+    assert lag == end.value("mm2_source_end_offset", topic=TOPIC, partition="2")
+    good, judged, unknown = stretch.counted("data_freshness", CLASS)
+    assert (good * 3, unknown) == (judged * 2, 0)

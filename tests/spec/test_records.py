@@ -1,0 +1,66 @@
+"""Encodings are byte for byte those of Kafka's own serialisers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mm2slo_core.records import Checkpoint, Heartbeat, OffsetSync, SourceOffset
+from mm2slo_core.topology import TopicPartition
+
+names = st.text(max_size=30)
+longs = st.integers(0, 2**63 - 1)
+partitions = st.builds(TopicPartition, names, st.integers(0, 2**31 - 1))
+
+# The probe is one for the session and holds no state: examples cannot disturb each other.
+against_kafka = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def encoded(record: OffsetSync | Checkpoint | Heartbeat) -> list[bytes]:
+    return [record.encode_key(), record.encode_value()]
+
+
+@against_kafka
+@given(partition=partitions, upstream=longs, downstream=longs)
+def test_offset_syncs(
+    probe: Any, partition: TopicPartition, upstream: int, downstream: int
+) -> None:
+    theirs = list(probe("offsetSync", *partition, upstream, downstream))
+    assert encoded(OffsetSync(partition, upstream, downstream)) == theirs
+
+
+@against_kafka
+@given(group=names, partition=partitions, upstream=longs, downstream=longs, metadata=names)
+def test_checkpoints(
+    probe: Any,
+    *,
+    group: str,
+    partition: TopicPartition,
+    upstream: int,
+    downstream: int,
+    metadata: str,
+) -> None:
+    theirs = list(probe("checkpoint", group, *partition, upstream, downstream, metadata))
+    assert encoded(Checkpoint(group, partition, upstream, downstream, metadata)) == theirs
+
+
+@against_kafka
+@given(source=names, target=names, timestamp=st.integers(-(2**63), 2**63 - 1))
+def test_heartbeats(probe: Any, source: str, target: str, timestamp: int) -> None:
+    theirs = list(probe("heartbeat", source, target, timestamp))
+    assert encoded(Heartbeat(source, target, timestamp)) == theirs
+
+
+@against_kafka
+@given(connector=names, cluster=names, partition=partitions, offset=longs)
+def test_source_offsets_as_connect_s_json_converter_writes_them(
+    probe: Any, connector: str, cluster: str, partition: TopicPartition, offset: int
+) -> None:
+    key, value = probe("sourceOffset", connector, cluster, *partition, offset)
+    expected = SourceOffset(connector, cluster, partition, offset)
+    assert SourceOffset.decode(key, value) == expected
+    assert expected.encode_value() == value

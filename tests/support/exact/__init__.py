@@ -1,0 +1,146 @@
+"""A flow's figures, compared with what an independent client finds on both clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Consumer, TopicPartition
+from reading import read_whole
+
+from mm2slo_kafka.traffic import Load, commit, produce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from watching import Scrape, Watch
+
+    from mm2slo_core.topology import Flow
+    from mm2slo_lab import Lab
+
+_TIMEOUT = 30.0
+
+
+def ends(
+    properties: Mapping[str, str], topic: str, isolation: str = "read_uncommitted"
+) -> dict[str, int]:
+    """End offsets by partition, asked by a consumer; {} while the topic does not exist.
+
+    High watermarks; last stable offsets when reading committed.
+    """
+    settings = {"log_level": 2, "group.id": "independent", "isolation.level": isolation}
+    consumer = Consumer({**properties, **settings})
+    try:
+        known = consumer.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
+        found = {}
+        for partition in known:
+            _low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), _TIMEOUT)
+            found[str(partition)] = high
+        return found
+    finally:
+        consumer.close()
+
+
+def by_partition(scrape: Scrape, name: str, flow: Flow, topic: str) -> dict[str, float]:
+    """The figure of each partition of a source topic."""
+    found = scrape.values(name, flow=flow.label, topic=topic)
+    return {dict(labels)["partition"]: value for labels, value in found.items()}
+
+
+def qualities(scrape: Scrape, flow: Flow, topic: str) -> set[str]:
+    """How the positions of a topic's partitions are known."""
+    found = scrape.values("mm2_position_quality", flow=flow.label, topic=topic)
+    return {dict(labels)["quality"] for labels in found}
+
+
+def until_copied(
+    lab: Lab, seen: Watch, flow: Flow, topic: str, *, copy: str, timeout: float = 90
+) -> Scrape:
+    """Wait until the position is the source's end, and compare each offset and lag with it.
+
+    *copy* is the name on the target, written out by the test.
+    """
+    source, target = (lab.cluster(alias).librdkafka() for alias in (flow.source, flow.target))
+    at_source = ends(source, topic)
+    at_rest = seen.until(
+        lambda s: by_partition(s, "mm2_replicated_source_offset", flow, topic) == at_source,
+        f"{topic} to be copied to {at_source} on {flow}",
+        timeout,
+    )
+    zeros = dict.fromkeys(at_source, 0)
+    assert by_partition(at_rest, "mm2_replication_lag_records", flow, topic) == zeros
+    assert by_partition(at_rest, "mm2_replication_lag_seconds", flow, topic) == zeros
+    assert by_partition(at_rest, "mm2_source_end_offset", flow, topic) == at_source
+    assert by_partition(at_rest, "mm2_target_end_offset", flow, topic) == ends(target, copy)
+    return at_rest
+
+
+def until_lag(
+    lab: Lab,
+    seen: Watch,
+    flow: Flow,
+    topic: str,
+    *,
+    copied: Mapping[str, float],
+    timeout: float = 60,
+) -> Scrape:
+    """Wait until the lag of each partition is the source's end less what *copied* says."""
+    at_source = ends(lab.cluster(flow.source).librdkafka(), topic)
+    expected = {partition: end - copied[partition] for partition, end in at_source.items()}
+    return seen.until(
+        lambda s: by_partition(s, "mm2_replication_lag_records", flow, topic) == expected,
+        f"a lag of {expected} on {topic} of {flow}",
+        timeout,
+    )
+
+
+def records(lab: Lab, flow: Flow, copy: str, isolation: str = "read_uncommitted") -> list[int]:
+    """The number that each record of a copy carries, as `mm2slo_kafka.traffic` wrote it."""
+    found = read_whole(lab.cluster(flow.target).librdkafka(), copy, isolation=isolation)
+    return sorted(int((message.value() or b"")[1:].split(b"-")[0]) for message in found)
+
+
+def commit_at_the_head(lab: Lab, flow: Flow, topic: str, group: str) -> dict[int, int]:
+    """Let *group* have read all of a source topic; its commits."""
+    source = lab.cluster(flow.source).librdkafka()
+    offsets = {int(partition): end for partition, end in ends(source, topic).items()}
+    commit(source, topic, group, offsets)
+    return offsets
+
+
+def until_ready_to_fail_over(
+    seen: Watch, flow: Flow, group: str, topic: str, timeout: float = 90
+) -> Scrape:
+    """Wait until a group at the head is ready: nothing behind, at most a sync's stretch twice."""
+    ready = seen.until(
+        lambda s: s.value("mm2_failover_ready", flow=flow.label, group=group) == 1,
+        f"{group} to be ready on {flow}",
+        timeout,
+    )
+    lag = ready.value("mm2_checkpoint_lag_records", flow=flow.label, group=group, topic=topic)
+    assert lag == 0
+    return ready
+
+
+def canaries(scrape: Scrape, flow: Flow, what: str) -> float:
+    """A canary figure by the rest of its name, as in `received_total`."""
+    value = scrape.value(f"mm2_canary_{what}", flow=flow.label)
+    assert value is not None, what
+    return value
+
+
+def until_canaries(seen: Watch, flow: Flow, count: int, timeout: float = 90) -> Scrape:
+    """Wait for *count* more arrivals; none of the canaries so far had any other fate."""
+    begin = seen.scrape().value("mm2_canary_received_total", flow=flow.label) or 0
+    scrape = seen.until(
+        lambda s: (s.value("mm2_canary_received_total", flow=flow.label) or 0) >= begin + count,
+        f"{count} canaries of {flow}",
+        timeout,
+    )
+    for fate in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
+        assert canaries(scrape, flow, f"{fate}_total") == 0, fate
+    return scrape
+
+
+def send(lab: Lab, flow: Flow, topic: str, count: int, first: int = 0) -> None:
+    """Produce numbered records on the source."""
+    produce(lab.cluster(flow.source).librdkafka(), topic, Load(count, first=first, value_size=20))

@@ -1,0 +1,38 @@
+"""A Java process that has Kafka's own classes, called through py4j."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import py4j.java_gateway as java  # type: ignore[import-untyped]  # py4j ships no types
+import pyspark
+
+from mm2slo_lab.jars import classpath
+from mm2slo_lab.versions import DEFAULT_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def running_jvm() -> Iterator[Any]:
+    """The view of a process with Kafka and Connect's mirror on its class path; it ends after."""
+    (py4j_jar,) = Path(pyspark.__file__).parent.glob("jars/py4j-*.jar")
+    port, token, process = java.launch_gateway(
+        jarpath=str(py4j_jar),
+        classpath=classpath(DEFAULT_VERSION),
+        javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+        die_on_exit=True,
+        enable_auth=True,
+        return_proc=True,
+    )
+    parameters = java.GatewayParameters(port=port, auth_token=token, auto_convert=True)
+    gateway = java.JavaGateway(gateway_parameters=parameters)
+    try:
+        yield gateway.jvm
+    finally:
+        gateway.shutdown()
+        process.stdin.close()
+        process.wait(timeout=20)

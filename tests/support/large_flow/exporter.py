@@ -1,0 +1,126 @@
+"""The exporter as a process of its own, told apart from what measures it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from mm2slo_lab import Lab
+
+_SUPPORT = Path(__file__).parents[1]
+
+
+class ExporterProcess:
+    """Runs `large_flow.measured` and reads its lines: one JSON object per cycle or answer."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        poll_interval: str = "5s",
+        flow: dict[str, object] | None = None,
+        **exporter: object,
+    ) -> None:
+        self._file = tempfile.NamedTemporaryFile("w", suffix=".yaml")  # noqa: SIM115 - lives as long as this object
+        settings = {
+            "listen": "127.0.0.1:0",
+            "granularity": "partition",
+            "poll_interval": poll_interval,
+            "instance": "bench",
+            "series_limit": 1_000_000,  # partition level, come what may
+            **exporter,
+        }
+        self._file.write(
+            lab.config_yaml(flow={"topics": [".*"], **(flow or {})}, exporter=settings)
+        )
+        self._file.flush()
+        self._lines: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "large_flow.measured", self._file.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(_SUPPORT)},
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.port: int = self.next("started")["port"]
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def next(self, kind: str, timeout: float = 120.0) -> dict[str, Any]:
+        """The next line of that kind; others before it are passed over."""
+        while True:
+            try:
+                line = self._lines.get(timeout=timeout)
+            except Empty:
+                if self._process.poll() is not None:
+                    raise RuntimeError(f"the exporter ended: {self._process.returncode}") from None
+                raise TimeoutError(f"no line {kind!r} of the exporter in {timeout:.0f} s") from None
+            if line["kind"] == kind:
+                return line
+
+    def taken(self, *kinds: str) -> list[dict[str, Any]]:
+        """Lines of those kinds that are there already; all others are dropped."""
+        found = []
+        while not self._lines.empty():
+            line = self._lines.get()
+            if line["kind"] in kinds:
+                found.append(line)
+        return found
+
+    def ask(self, command: str, kind: str, timeout: float = 300.0) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{command}\n")
+        self._process.stdin.flush()
+        return self.next(kind, timeout)
+
+    def resident(self) -> dict[str, int]:
+        """VmRSS in bytes of the exporter and of its canary process."""
+        children = [
+            child
+            for task in Path(f"/proc/{self.pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
+        found = {"exporter": rss(self.pid), "peak": rss(self.pid, "VmHWM")}
+        for child in children:
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found["canary"] = rss(int(child))
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._file.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(json.loads(line))
+
+
+def rss(pid: int | None = None, field: str = "VmRSS") -> int:
+    """Resident bytes of a process, by default of this one."""
+    pid = os.getpid() if pid is None else pid
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    raise ValueError(f"/proc/{pid}/status has no {field}")

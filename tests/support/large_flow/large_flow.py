@@ -1,0 +1,182 @@
+"""Starts the two brokers and fills them with topics, groups and MirrorMaker 2's own records."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported without saying so
+
+from large_flow.appending import append
+from large_flow.sending import Sending
+from mm2slo_core.internal_topics import internal_topics
+from mm2slo_core.naming import DefaultPolicy
+from mm2slo_core.records import Checkpoint, OffsetSync, SourceOffset
+from mm2slo_core.topology import Flow
+from mm2slo_core.topology import TopicPartition as Partition
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.topology import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FLOW = Flow("us", "eu")
+SOURCE_CONNECTOR = "MirrorSourceConnector"
+INTERNAL = internal_topics(FLOW, DefaultPolicy())
+_CHUNK = 200
+_CREATION_SECONDS = 300.0
+_TASKS = 4
+_COMPACTED = {"cleanup.policy": "compact"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large the flow is."""
+
+    topics: int = 2000
+    partitions: int = 5
+    groups: int = 200
+
+    @property
+    def source_topics(self) -> list[str]:
+        return [f"orders.events-{number:04d}" for number in range(self.topics)]
+
+    @property
+    def source_partitions(self) -> list[Partition]:
+        return [
+            Partition(topic, number)
+            for topic in self.source_topics
+            for number in range(self.partitions)
+        ]
+
+    def topics_of_group(self, group: int) -> list[str]:
+        """Each topic is read by one group."""
+        return self.source_topics[group :: self.groups]
+
+
+class LargeFlow:
+    """Two brokers with the topics of one flow."""
+
+    def __init__(self, lab: Lab, shape: Shape) -> None:
+        self.lab = lab
+        self.shape = shape
+        self.source = lab.cluster("us").librdkafka()
+        self.target = lab.cluster("eu").librdkafka()
+
+    @classmethod
+    @contextmanager
+    def start(cls, shape: Shape, broker_heap: int = 1024) -> Iterator[LargeFlow]:
+        topology = LabTopology(
+            flows=(FLOW,),
+            engine=Engine.NONE,
+            broker_heap=broker_heap,
+            broker_properties={
+                # Every second, as the lab has it, is too often for this many partitions.
+                "log.retention.check.interval.ms": "300000",
+                "log.index.size.max.bytes": "65536",
+            },
+        )
+        with Lab.start(topology) as lab:
+            flow = cls(lab, shape)
+            flow.create_topics()
+            flow.seed()
+            yield flow
+
+    def create_topics(self) -> None:
+        names = self.shape.source_topics
+        internal_source = {INTERNAL.offset_syncs.topic, INTERNAL.heartbeats.topic}
+        internal_target = {
+            INTERNAL.checkpoints.topic,
+            INTERNAL.remote_heartbeats.topic,
+            INTERNAL.connect_offsets.topic,
+            INTERNAL.connect_status.topic,
+            INTERNAL.connect_configs.topic,
+        }
+        for properties, data, internal in (
+            (self.source, names, internal_source),
+            (self.target, [f"us.{name}" for name in names], internal_target),
+        ):
+            admin = AdminClient({"log_level": 2, **properties})
+            new = [NewTopic(name, 1, 1, config=_COMPACTED) for name in sorted(internal)]
+            new += [NewTopic(name, self.shape.partitions, 1) for name in data]
+            for begin in range(0, len(new), _CHUNK):
+                chunk = new[begin : begin + _CHUNK]
+                for future in admin.create_topics(chunk, operation_timeout=60).values():
+                    future.result(120)
+            _await_leaders(properties, data, self.shape.partitions)
+
+    def seed(self) -> None:
+        """One record, its copy, its offset sync and its commit per partition; the groups."""
+        shape = self.shape
+        append(self.source, shape.source_partitions)
+        append(self.target, ((f"us.{topic}", number) for topic, number in shape.source_partitions))
+        with Sending(self.source) as source, Sending(self.target) as target:
+            for here in shape.source_partitions:
+                sync = OffsetSync(here, 0, 0)
+                source.send(INTERNAL.offset_syncs.topic, sync.encode_value(), key=sync.encode_key())
+                commit = SourceOffset(SOURCE_CONNECTOR, FLOW.source, here, 0)
+                target.send(
+                    INTERNAL.connect_offsets.topic, commit.encode_value(), key=commit.encode_key()
+                )
+            for group in range(shape.groups):
+                for topic in shape.topics_of_group(group):
+                    for number in range(shape.partitions):
+                        copied = Partition(f"us.{topic}", number)
+                        checkpoint = Checkpoint(f"group-{group:03d}", copied, 1, 1)
+                        target.send(
+                            INTERNAL.checkpoints.topic,
+                            checkpoint.encode_value(),
+                            key=checkpoint.encode_key(),
+                        )
+            self._seed_connect(target)
+        self._seed_groups()
+
+    def _seed_connect(self, target: Sending) -> None:
+        """Running tasks and their assignments, as Connect stores them."""
+        running = json.dumps(
+            {"state": "RUNNING", "trace": None, "worker_id": "w:1", "generation": 1}
+        ).encode()
+        names = [f"{here.topic}-{here.partition}" for here in self.shape.source_partitions]
+        status, configs = INTERNAL.connect_status.topic, INTERNAL.connect_configs.topic
+        target.send(status, running, key=f"status-connector-{SOURCE_CONNECTOR}".encode())
+        for task in range(_TASKS):
+            key = f"status-task-{SOURCE_CONNECTOR}-{task}".encode()
+            target.send(status, running, key=key)
+            assigned = {"properties": {"task.assigned.partitions": ",".join(names[task::_TASKS])}}
+            key = f"task-{SOURCE_CONNECTOR}-{task}".encode()
+            target.send(configs, json.dumps(assigned).encode(), key=key)
+
+    def _seed_groups(self) -> None:
+        admin = AdminClient({"log_level": 2, **self.source})
+        for group in range(min(self.shape.groups, self.shape.topics)):
+            committed = [
+                TopicPartition(topic, number, 1)
+                for topic in self.shape.topics_of_group(group)
+                for number in range(self.shape.partitions)
+            ]
+            request = ConsumerGroupTopicPartitions(f"group-{group:03d}", committed)
+            for future in admin.alter_consumer_group_offsets([request]).values():
+                future.result(30)
+
+
+def _await_leaders(properties: Mapping[str, str], topics: list[str], partitions: int) -> None:
+    """Wait until each partition answers: a topic shows a while before its replicas are there."""
+    wanted = [Partition(topic, number) for topic in topics for number in range(partitions)]
+    deadline = time.monotonic() + _CREATION_SECONDS
+    while True:
+        with ClusterClient("new", properties) as client:
+            try:
+                missing = len(client.start_offsets(wanted, 60).errors)
+            except KafkaProblem:
+                missing = len(wanted)
+        if not missing:
+            return
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{missing} partitions have no leader yet")
+        time.sleep(1)

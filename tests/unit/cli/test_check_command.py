@@ -1,0 +1,339 @@
+"""The command line as its users meet it: exit codes, words, and nothing loaded in vain."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from mm2slo_cli import main as root
+from mm2slo_core.errors import UserError
+
+PROGRAM = Path(sys.executable).parent / "mm2slo"
+GOOD = """\
+clusters:
+  us: {bootstrap_servers: "us:9092"}
+  eu:
+    bootstrap_servers: "eu:9092"
+    security:
+      protocol: SASL_SSL
+      sasl: {mechanism: PLAIN, username: app, password: "${env:MM2SLO_TEST_PASSWORD}"}
+flows:
+  - {flow: us->eu, topics: ["orders.[a-z]+", "payments", "users", "clicks"]}
+  - {flow: eu->us, canary: {carrier: topic}}
+"""
+
+
+def mm2slo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    return subprocess.run(
+        [PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=clean | {"COLUMNS": "80", "NO_COLOR": "1"} | environment,
+    )
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> str:
+    path = tmp_path / "mm2slo.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    return str(path)
+
+
+def test_check_lists_the_flows_within_80_columns(good: str) -> None:
+    done = mm2slo("check", good, MM2SLO_TEST_PASSWORD="hunter2")  # noqa: S106 - made up here
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.rstrip() for line in done.stdout.replace(good, "mm2slo.yaml").splitlines()]
+    assert [line for line in lines if line] == [
+        "mm2slo.yaml: good; 2 flows, 2 clusters",
+        " Flow     Engine         Policy    Topics                Groups   Canary",
+        " " + "─" * 78,
+        " us->eu   mirrormaker2   default   orders.[a-z]+,        .*       heartbeats",
+        "                                   payments, users and",
+        "                                   1 more",
+        " eu->us   mirrormaker2   default   .*                    .*       mm2slo.canary",
+    ]
+    assert max(map(len, lines)) <= 80
+
+
+def test_check_prints_json_without_secrets(good: str) -> None:
+    done = mm2slo("check", good, "--json", MM2SLO_TEST_PASSWORD="hunter2")  # noqa: S106 - as above
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "hunter2" not in done.stdout
+    printed = json.loads(done.stdout)
+    assert printed["flows"][1] == {
+        "flow": "eu->us",
+        "slug": "eu-to-us",
+        "engine": "mirrormaker2",
+        "policy": "default",
+        "canary": "topic",
+        "unavailable": [],
+    }
+    sasl = printed["config"]["clusters"]["eu"]["security"]["sasl"]
+    assert sasl == {"mechanism": "PLAIN", "username": "app", "password": "***", "oauth": None}
+
+
+MISTAKES = {
+    "an unknown key": ("slice:", "slize:", "flows[0].slize (line 5): unknown key"),
+    "a wrong type": ("15s", "[]", "flows[0].slice (line 5): a list is not a duration"),
+    "an unknown alias": (
+        "us->eu",
+        "us->xx",
+        "flows[0].flow (line 4): 'us->xx' names the unknown cluster 'xx'",
+    ),
+    "a flow to itself": (
+        "us->eu",
+        "us->us",
+        "flows[0].flow (line 4): 'us->us' leads a cluster to itself",
+    ),
+    "an unset variable": (
+        "us:1",
+        "${env:MM2SLO_TEST_GONE}",
+        "clusters.us.bootstrap_servers (line 1): ${env:MM2SLO_TEST_GONE} is not set",
+    ),
+    "an unreadable secret": (
+        "us:1",
+        "${file:gone}",
+        (
+            "clusters.us.bootstrap_servers (line 1): ${file:gone} cannot be read: "
+            "No such file or directory"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "first"), MISTAKES.values(), ids=[*MISTAKES])
+def test_a_mistake_ends_with_code_2_and_the_report_on_stderr(
+    tmp_path: Path, old: str, new: str, first: str
+) -> None:
+    text = """\
+clusters: {us: {bootstrap_servers: "us:1"}, eu: {bootstrap_servers: "eu:1"}}
+
+flows:
+  - flow: us->eu
+    slice: 15s
+"""
+    path = tmp_path / "mm2slo.yaml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    done = mm2slo("check", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[:2] == [f"{path}: 1 problem", first]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    path = str(tmp_path / "gone.yaml")
+    done = mm2slo("check", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"cannot read '{path}': No such file or directory; expected the path of an mm2slo.yaml "
+        "(start from docs/reference-config.yaml)\n"
+    )
+
+
+def test_a_file_that_is_not_text_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "mm2slo.yaml"
+    path.write_bytes(b"clusters: \xff")
+    done = mm2slo("check", str(path))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"cannot read '{path}': byte 10 is not UTF-8; expected a YAML text file\n"
+    )
+
+
+def test_a_secret_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("hunter2\n", encoding="utf-8")
+    path = tmp_path / "mm2slo.yaml"
+    path.write_text(GOOD.replace("${env:MM2SLO_TEST_PASSWORD}", "${file:password}"), "utf-8")
+    assert mm2slo("check", str(path)).returncode == 0
+
+
+def loaded_by(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules, file=sys.stderr)"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+def test_check_loads_no_kafka_client(tmp_path: Path) -> None:
+    path = tmp_path / "mm2slo.yaml"
+    path.write_text(GOOD.replace("${env:MM2SLO_TEST_PASSWORD}", "x"), encoding="utf-8")
+    code = f"sys.argv = ['mm2slo', 'check', {str(path)!r}]\n"
+    code += "from mm2slo_cli.main import main\ntry: main()\nexcept SystemExit: pass"
+    loaded = loaded_by(code)
+    assert "mm2slo_core.config" in loaded
+    assert not {"confluent_kafka", "pyspark", "mm2slo_kafka", "mm2slo_exporter"} & loaded
+
+
+def test_the_help_of_the_root_loads_no_command() -> None:
+    code = "sys.argv = ['mm2slo', '--help']\n"
+    code += "from mm2slo_cli.main import main\ntry: main()\nexcept SystemExit: pass"
+    loaded = loaded_by(code)
+    assert {name for name in loaded if name.startswith("mm2slo_")} == {
+        "mm2slo_cli",
+        "mm2slo_cli.main",
+        "mm2slo_core",
+        "mm2slo_core.errors",
+    }
+
+
+def test_version_is_the_package_s() -> None:
+    assert mm2slo("--version").stdout == "mm2slo 0.1.0\n"
+
+
+def test_a_command_without_its_option_ends_with_code_2() -> None:
+    done = mm2slo("exporter")
+    assert done.returncode == 2
+    assert "Missing option '--config'" in done.stderr
+
+
+def run_root(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["mm2slo", *arguments])
+    try:
+        return root.main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **content: object) -> None:
+    module = ModuleType(f"mm2slo_cli.{name}")
+    for key, value in content.items():
+        setattr(module, key, value)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def test_exporter_and_demo_hand_their_options_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    stand_in(monkeypatch, "exporter", run=lambda *given: calls.append(given))
+    stand_in(monkeypatch, "demo", run=lambda *given, **flags: calls.append((*given, flags)))
+    several = ("--config", "c.yaml", "--flow", "us->eu", "--flow", "eu->us")
+    assert run_root(monkeypatch, "exporter", *several) == 0
+    assert run_root(monkeypatch, "exporter", "--config", "c.yaml") == 0
+    assert run_root(monkeypatch, "demo", "--seconds", "2.5", "--once", "--json") == 0
+    assert run_root(monkeypatch, "demo") == 0
+    assert calls == [
+        (Path("c.yaml"), ["us->eu", "eu->us"]),
+        (Path("c.yaml"), []),
+        (2.5, {"once": True, "as_json": True, "keep": False}),
+        (None, {"once": False, "as_json": False, "keep": False}),
+    ]
+
+
+ENDINGS = {
+    "a user's mistake": (UserError("do it so"), 2, "do it so\n"),
+    "Ctrl-C": (KeyboardInterrupt(), 130, ""),
+    "a missing extra": (
+        ModuleNotFoundError("no", name="pyspark.sql"),
+        2,
+        "this command needs pyspark, which is not installed; run: pip install 'mm2slo[lab]'\n",
+    ),
+    "a missing dependency": (
+        ModuleNotFoundError("no", name="confluent_kafka"),
+        2,
+        (
+            "this command needs confluent_kafka, which is not installed; "
+            "run: pip install --force-reinstall mm2slo\n"
+        ),
+    ),
+    "a missing part of ours": (
+        ModuleNotFoundError("no", name="mm2slo_cli.demo"),
+        2,
+        "this build of mm2slo has no mm2slo_cli.demo; run: pip install --upgrade mm2slo\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("raised", "code", "words"), ENDINGS.values(), ids=[*ENDINGS])
+def test_an_ending_has_its_code_and_its_words(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    raised: BaseException,
+    code: int,
+    words: str,
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise raised
+
+    stand_in(monkeypatch, "demo", run=run)
+    assert run_root(monkeypatch, "demo") == code
+    assert capsys.readouterr().err == words
+
+
+LAB = """\
+import sys
+from types import ModuleType
+import typer
+from mm2slo_core.errors import UserError
+
+lab_app = typer.Typer(pretty_exceptions_enable=False)
+
+@lab_app.command()
+def start(*, port: int = 1) -> None:
+    if port == 2:
+        raise UserError("no such port")
+    if port == 3:
+        raise typer.Exit(7)
+    print("port", port)
+
+@lab_app.command()
+def stop() -> None:
+    pass
+
+module = ModuleType("mm2slo_cli.lab")
+module.lab_app = lab_app
+sys.modules["mm2slo_cli.lab"] = module
+from mm2slo_cli.main import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["start", "--port", "5"], 0, "port 5"),
+        (["start", "--port", "2"], 2, "no such port"),
+        (["start", "--port", "3"], 7, ""),
+        (["start", "--prot", "3"], 2, "No such option"),
+        (["--help"], 0, "stop"),
+        (["start", "--help"], 0, "--port"),
+    ],
+)
+def test_the_lab_s_own_command_line_does_the_rest(
+    arguments: list[str], code: int, words: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LAB, "lab", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert words in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_traceback_of_our_own_fault_prints_no_local_variables() -> None:
+    code = LAB.replace('print("port", port)', 'secret = "hunter" + "2"; raise RuntimeError')
+    done = subprocess.run(
+        [sys.executable, "-c", code, "lab", "start"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "RuntimeError" in done.stderr
+    assert "hunter2" not in done.stderr

@@ -1,0 +1,37 @@
+"""Generated pages say what their source says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mm2slo_cli import config_page, docs
+from mm2slo_cli.config_page import render
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_configuration_page_is_current() -> None:
+    assert (ROOT / "docs/configuration.md").read_text(encoding="utf-8") == render()
+
+
+def test_the_configuration_page_has_every_section_and_its_options() -> None:
+    page = config_page.render()
+    for heading in ("`flows[].canary`", "`clusters.<alias>.security.sasl.oauth`", "`exporter.log`"):
+        assert f"## {heading}\n" in page
+    assert "| `interval` | duration, at least 100ms | `1s` | Time between two canaries. |" in page
+
+
+def test_check_tells_which_page_is_stale_and_writing_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(docs, "PAGES", {"docs/a.md": lambda: "a\n"})
+    assert docs.main(["--check"]) == 1
+    assert capsys.readouterr().err == ("docs/a.md is not current; run: python -m mm2slo_cli.docs\n")
+    assert docs.main([]) == 0
+    assert docs.main(["--check"]) == 0

@@ -1,0 +1,50 @@
+"""The page of metrics is what the catalogue says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mm2slo_cli import docs_metrics
+from mm2slo_core.catalogue import ALL, BY_NAME
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_page_is_current() -> None:
+    page = (ROOT / docs_metrics.PAGE).read_text(encoding="utf-8")
+    assert page == docs_metrics.render(), "run: python -m mm2slo_cli.docs_metrics"
+
+
+def test_the_page_has_one_row_for_every_metric() -> None:
+    rows = [line for line in docs_metrics.render().splitlines() if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == [metric.name for metric in ALL]
+
+
+def row(name: str) -> list[str]:
+    found = [line for line in docs_metrics.render().splitlines() if f"| `{name}` |" in line]
+    assert len(found) == 1
+    return [cell.strip() for cell in found[0].strip("|").split("|")]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        (
+            "mm2_retention_headroom_seconds",
+            ["gauge", "`topic`, `partition`, `limit`", "partition and topic: smallest"],
+        ),
+        (
+            "mm2_replication_lag_seconds",
+            ["gauge", "`topic`, `partition`", "partition: largest; from topic level on"],
+        ),
+        ("mm2_position_quality", ["gauge", "`topic`, `partition`, `quality`",
+                                  "from partition level on"]),
+        ("mm2_exporter_series", ["gauge", "none (not of a flow)", ""]),
+        ("mm2_heartbeats_received_total", ["counter", "none", ""]),
+    ],
+)  # fmt: skip
+def test_a_row_tells_labels_and_what_a_coarser_level_does(name: str, cells: list[str]) -> None:
+    assert row(name)[1:-1] == cells
+    assert row(name)[-1].startswith(BY_NAME[name].help)

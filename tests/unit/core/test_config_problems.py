@@ -1,0 +1,318 @@
+"""Every mistake in mm2slo.yaml outside its flows, with the exact words that the user reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from mm2slo_core.config import ConfigProblems, load_config
+
+CLUSTERS = """\
+clusters:
+  us: {bootstrap_servers: "us:9092"}
+  eu: {bootstrap_servers: "eu:9092"}
+"""
+FLOWS = """\
+flows:
+  - flow: us->eu
+"""
+
+
+def report(text: str) -> list[str]:
+    """Path, line and words of each problem, without the file's head line."""
+    with pytest.raises(ConfigProblems) as refused:
+        load_config(text)
+    return [str(problem) for problem in refused.value.problems]
+
+
+def one(text: str) -> str:
+    (problem,) = report(text)
+    return problem
+
+
+SECURITY_MISTAKES = {
+    "SASL without credentials": (
+        "{protocol: SASL_SSL}",
+        (
+            "sasl (line 2): is missing, and the protocol is SASL_SSL\n"
+            "  expected: mechanism and credentials\n"
+            "  next step: add sasl, or set protocol to one without SASL"
+        ),
+    ),
+    "credentials without SASL": (
+        "{protocol: SSL, sasl: {mechanism: PLAIN, username: u, password: p}}",
+        (
+            "sasl (line 2): has no effect with the protocol SSL\n"
+            "  expected: protocol SASL_PLAINTEXT or SASL_SSL\n"
+            "  next step: set protocol, or remove sasl"
+        ),
+    ),
+    "TLS files without TLS": (
+        "{tls: {ca_file: ca.pem}}",
+        (
+            "tls (line 2): has no effect with the protocol PLAINTEXT\n"
+            "  expected: protocol SSL or SASL_SSL\n  next step: set protocol, or remove tls"
+        ),
+    ),
+    "a key without its certificate": (
+        "{protocol: SSL, tls: {key_file: k.pem}}",
+        (
+            "tls.key_file (line 2): stands without certificate_file\n"
+            "  expected: certificate_file and key_file together, for mutual TLS\n"
+            "  next step: add certificate_file"
+        ),
+    ),
+    "SCRAM without a password": (
+        "{protocol: SASL_SSL, sasl: {mechanism: SCRAM-SHA-256, username: u}}",
+        (
+            "sasl.password (line 2): is missing, and the mechanism is SCRAM-SHA-256\n"
+            "  expected: username and password with SCRAM-SHA-256\n  next step: add password"
+        ),
+    ),
+    "PLAIN without a user": (
+        "{protocol: SASL_SSL, sasl: {mechanism: PLAIN, password: hunter2}}",
+        (
+            "sasl.username (line 2): is missing, and the mechanism is PLAIN\n"
+            "  expected: username and password with PLAIN\n  next step: add username"
+        ),
+    ),
+    "OAUTHBEARER without an endpoint": (
+        "{protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER}}",
+        (
+            "sasl.oauth (line 2): is missing, and the mechanism is OAUTHBEARER\n"
+            "  expected: oauth with OAUTHBEARER\n  next step: add oauth"
+        ),
+    ),
+    "a token endpoint that is no URL": (
+        (
+            "{protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, oauth: "
+            "{token_endpoint: login, client_id: c, client_secret: s}}}"
+        ),
+        (
+            "sasl.oauth.token_endpoint (line 2): 'login' has the wrong form\n"
+            "  expected: text like ^https?://[^\\s]+$"
+        ),
+    ),
+    "a mechanism that is not spoken": (
+        "{protocol: SASL_SSL, sasl: {mechanism: GSSAPI, username: u}}",
+        (
+            "sasl.mechanism (line 2): 'GSSAPI' is not one of the choices\n"
+            "  expected: 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512' or 'OAUTHBEARER'"
+        ),
+    ),
+    "a password that is no text, which is not quoted": (
+        "{protocol: SASL_SSL, sasl: {mechanism: PLAIN, username: u, password: [hunter2]}}",
+        (
+            "sasl.password (line 2): the secret is of the wrong type\n"
+            "  expected: text; quote it when it looks like something else"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("security", "expected"), SECURITY_MISTAKES.values(), ids=[*SECURITY_MISTAKES]
+)
+def test_a_mistake_in_security_is_told_exactly(security: str, expected: str) -> None:
+    text = f"""\
+clusters:
+  us: {{bootstrap_servers: "us:9092", security: {security}}}
+  eu: {{bootstrap_servers: "eu:9092"}}
+{FLOWS}"""
+    assert one(text) == f"clusters.us.security.{expected}"
+
+
+CLUSTER_MISTAKES = {
+    "a server without a port": (
+        '{bootstrap_servers: "us"}',
+        (
+            ".bootstrap_servers (line 2): 'us' has the server 'us'\n"
+            '  expected: host:port, or several separated by commas, as in "eu-1:9093,eu-2:9093"\n'
+            "  next step: an IPv6 address stands in brackets, as in [::1]:9092"
+        ),
+    ),
+    "no server": (
+        "{}",
+        (
+            ".bootstrap_servers (line 2): is missing\n"
+            "  expected: a value for this key\n"
+            "  next step: docs/configuration.md lists every key"
+        ),
+    ),
+    "a client property that security sets": (
+        '{bootstrap_servers: "us:1", client: {security.protocol: SSL}}',
+        (
+            ".client['security.protocol'] (line 2): is set by security\n"
+            "  expected: librdkafka properties that nothing else sets\n  next step: remove it"
+        ),
+    ),
+    "a client property that mm2slo needs": (
+        '{bootstrap_servers: "us:1", client: {group.id: g}}',
+        (
+            ".client['group.id'] (line 2): is set by mm2slo itself\n"
+            "  expected: librdkafka properties that nothing else sets\n  next step: remove it"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "expected"), CLUSTER_MISTAKES.values(), ids=[*CLUSTER_MISTAKES]
+)
+def test_a_mistake_in_a_cluster_is_told_exactly(cluster: str, expected: str) -> None:
+    text = f'clusters:\n  us: {cluster}\n  eu: {{bootstrap_servers: "eu:1"}}\n{FLOWS}'
+    assert one(text) == f"clusters.us{expected}"
+
+
+EXPORTER_MISTAKES = {
+    "an IPv6 address without brackets": (
+        'listen: "::1:9469"',
+        (
+            "listen (line 6): '::1:9469' is not an address to listen on\n"
+            "  expected: host:port with a port up to 65535, as in 127.0.0.1:9469 or :9469\n"
+            "  next step: an IPv6 address stands in brackets, as in [::1]:9469"
+        ),
+    ),
+    "a port out of range": (
+        'listen: "localhost:70000"',
+        (
+            "listen (line 6): 'localhost:70000' is not an address to listen on\n"
+            "  expected: host:port with a port up to 65535, as in 127.0.0.1:9469 or :9469\n"
+            "  next step: an IPv6 address stands in brackets, as in [::1]:9469"
+        ),
+    ),
+    "polling in a busy loop": (
+        "poll_interval: 0",
+        "poll_interval (line 6): 0 is too short\n  expected: a duration of at least 100ms",
+    ),
+    "a series limit in words": (
+        "series_limit: many",
+        "series_limit (line 6): 'many' is of the wrong type\n  expected: a whole number",
+    ),
+    "a granularity of no choice": (
+        "granularity: record",
+        (
+            "granularity (line 6): 'record' is not one of the choices\n"
+            "  expected: 'flow', 'topic' or 'partition'"
+        ),
+    ),
+    "a timeline topic that would be copied": (
+        "timeline: {topic: watermarks}",
+        (
+            "timeline.topic (line 6): 'watermarks' would be copied by MirrorMaker 2\n"
+            "  expected: a name like mm2....internal, which its default exclude list holds back"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), EXPORTER_MISTAKES.values(), ids=[*EXPORTER_MISTAKES])
+def test_a_mistake_in_the_exporter_is_told_exactly(line: str, expected: str) -> None:
+    assert one(f"{CLUSTERS}{FLOWS}exporter: {{{line}}}\n") == f"exporter.{expected}"
+
+
+FILE_MISTAKES = {
+    "an empty file": (
+        "",
+        (
+            "the file: is empty\n  expected: a mapping with clusters and flows\n"
+            "  next step: start from docs/reference-config.yaml"
+        ),
+    ),
+    "a list": (
+        "- a\n",
+        (
+            "the file: is not a mapping\n  expected: a mapping with clusters and flows\n"
+            "  next step: start from docs/reference-config.yaml"
+        ),
+    ),
+    "a syntax error": (
+        "clusters: {us: {password: hunter2\nflows: 'x\n",
+        (
+            "the file (line 2, column 6): is not YAML: expected ',' or '}', but got ':'\n"
+            "  expected: a YAML mapping with clusters and flows\n"
+            "  next step: mend the syntax there; quote text that holds : # * & % or starts with a "
+            "brace"
+        ),
+    ),
+    "a password that starts like an alias, which is not quoted": (
+        "password: *hunter2\n",
+        (
+            "the file (line 1, column 11): is not YAML: found undefined alias a value\n"
+            "  expected: a YAML mapping with clusters and flows\n"
+            "  next step: mend the syntax there; quote text that holds : # * & % or starts with a "
+            "brace"
+        ),
+    ),
+    "a key that is written twice": (
+        f"{CLUSTERS}{FLOWS}    slice: 15s\n    slice: 20s\n",
+        (
+            "flows[0].slice (line 7): is written twice in the same mapping\n"
+            "  expected: each key once\n  next step: keep one of the two"
+        ),
+    ),
+    "a flow as a default": (
+        f"{CLUSTERS}{FLOWS}defaults: {{flow: us->eu}}\n",
+        (
+            "defaults.flow (line 6): cannot be a default\n"
+            "  expected: flow in each entry of flows\n  next step: remove it"
+        ),
+    ),
+    "no flow": (
+        f"{CLUSTERS}flows: []\n",
+        "flows (line 4): a list has no entry\n  expected: at least one",
+    ),
+    "an unknown section": (
+        f"{CLUSTERS}{FLOWS}cluster: {{}}\n",
+        (
+            "cluster (line 6): unknown key\n"
+            "  expected: one of clusters, flows, exporter, defaults\n"
+            "  next step: did you mean 'clusters'?"
+        ),
+    ),
+    "a value that holds itself": (
+        f"{CLUSTERS}{FLOWS}    policy: &p {{kind: *p}}\n",
+        (
+            "flows[0].policy.kind (line 6): holds itself by an alias\n"
+            "  expected: values without a circle"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FILE_MISTAKES.values(), ids=[*FILE_MISTAKES])
+def test_a_mistake_in_the_file_is_told_exactly(text: str, expected: str) -> None:
+    assert one(text) == expected
+
+
+def test_every_problem_is_in_one_report_in_file_order() -> None:
+    text = """\
+clusters:
+  us: {bootstrap_servers: "us"}
+  eu: {bootstrap_servers: "eu:9092", security: {tls: {key_file: k}}}
+flows:
+  - flow: us->ue
+    canary: {interval: soon}
+    slice: 1s
+  - flow: eu->eu
+    engin: other
+exporter: {listen: 9469}
+"""
+    with pytest.raises(ConfigProblems) as refused:
+        load_config(text, name="etc/mm2slo.yaml")
+    assert [(problem.path, problem.line) for problem in refused.value.problems] == [
+        ("clusters.us.bootstrap_servers", 2),
+        ("clusters.eu.security.tls", 3),
+        ("clusters.eu.security.tls.key_file", 3),
+        ("flows[0].flow", 5),
+        ("flows[0].canary.interval", 6),
+        ("flows[0].slice", 7),
+        ("flows[1].flow", 8),
+        ("flows[1].engin", 9),
+        ("exporter.listen", 10),
+    ]
+    assert str(refused.value).startswith("etc/mm2slo.yaml: 9 problems\nclusters.us.boot")
+
+
+def test_a_mistake_in_defaults_is_told_once_and_there() -> None:
+    text = f"{CLUSTERS}defaults: {{slice: never}}\nflows: [{{flow: us->eu}}, {{flow: eu->us}}]\n"
+    assert one(text).startswith("defaults.slice (line 4): 'never' is not a duration\n")

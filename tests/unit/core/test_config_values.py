@@ -1,0 +1,219 @@
+"""What a good mm2slo.yaml becomes: defaults, durations, addresses, merged flows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mm2slo_core.config import (
+    CanaryCarrier,
+    Config,
+    Listen,
+    PolicyKind,
+    Resolvers,
+    load_config,
+    notices,
+)
+from mm2slo_core.config.durations import duration_label, format_duration, parse_duration
+from mm2slo_core.config.exporter import parse_listen
+from mm2slo_core.config.schema import bare, is_model
+from mm2slo_core.errors import UserError
+from mm2slo_core.topology import Flow
+
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference-config.yaml"
+SMALLEST = """\
+clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+flows: [{flow: us->eu}]
+"""
+
+
+def load(text: str) -> Config:
+    return load_config(text, resolvers=Resolvers(env=lambda name: name, file=lambda name: name))
+
+
+def test_the_reference_file_states_the_defaults() -> None:
+    reference = load(REFERENCE.read_text(encoding="utf-8"))
+    smallest = load(SMALLEST)
+    assert reference.flows == smallest.flows
+    assert reference.exporter == smallest.exporter
+    assert reference.clusters["us"].security == smallest.clusters["us"].security
+    assert reference.clusters["us"].client == smallest.clusters["us"].client
+
+
+def written_keys(value: Any, annotation: Any) -> set[tuple[str, str]]:
+    """Each (section, key) that *value* writes, by the model that reads it."""
+    found = bare(annotation)
+    arguments = getattr(found, "__args__", ())
+    if is_model(found):
+        keys = {(found.__name__, name) for name in value}
+        for name, inner in value.items():
+            if inner is not None and name in found.model_fields:
+                keys |= written_keys(inner, found.model_fields[name].annotation)
+        return keys
+    if isinstance(value, list) and arguments:
+        return set().union(*(written_keys(item, arguments[0]) for item in value))
+    if isinstance(value, dict) and arguments:
+        return set().union(*(written_keys(item, arguments[1]) for item in value.values()))
+    return set()
+
+
+def all_keys(annotation: Any) -> set[tuple[str, str]]:
+    found = bare(annotation)
+    if not is_model(found):
+        return set().union(*(all_keys(part) for part in getattr(found, "__args__", ())))
+    keys = {(found.__name__, name) for name in found.model_fields}
+    return keys.union(*(all_keys(info.annotation) for info in found.model_fields.values()))
+
+
+def test_the_reference_file_writes_every_option_with_a_comment() -> None:
+    text = REFERENCE.read_text(encoding="utf-8")
+    written = written_keys(yaml.safe_load(text), Config)
+    assert written - {("Config", "defaults")} == all_keys(Config)
+    assert len(text.splitlines()) > 100
+
+
+def test_defaults_are_merged_under_each_flow() -> None:
+    config = load(
+        SMALLEST.replace("flows: [{flow: us->eu}]", "")
+        + """\
+defaults: {canary: {interval: 2s, deadline: 2m}, topics: "a.*, b", slice: 20s}
+flows:
+  - flow: us->eu
+    canary: {interval: 5s}
+    topics: ["c"]
+  - flow: eu->us
+"""
+    )
+    first, second = config.flows
+    assert (first.canary.interval, first.canary.deadline, first.topics) == (5.0, 120.0, ("c",))
+    assert (second.canary.interval, second.topics, second.slice) == (2.0, ("a.*", "b"), 20.0)
+    assert first.slice == 20.0
+    assert first.flow == Flow("us", "eu")
+    assert first.label == "us->eu"
+
+
+def test_words_that_older_yaml_takes_for_something_else_are_text() -> None:
+    config = load(
+        """\
+clusters: {no: {bootstrap_servers: "no:1"}, 1: {bootstrap_servers: "one:1"}}
+flows: [{flow: no->1, canary: {carrier: off}, policy: {separator: _}}]
+"""
+    )
+    assert list(config.clusters) == ["no", "1"]
+    assert config.flows[0].canary.carrier is CanaryCarrier.OFF
+
+
+def test_anchors_and_merge_keys_work() -> None:
+    config = load(
+        """\
+clusters: {us: {bootstrap_servers: "us:1"}, eu: {bootstrap_servers: "eu:1"}}
+flows:
+  - &base {flow: us->eu, slice: 20s, policy: {kind: identity}}
+  - {<<: *base, flow: eu->us, slice: 30s}
+"""
+    )
+    assert [(flow.label, flow.slice, flow.policy.kind) for flow in config.flows] == [
+        ("us->eu", 20.0, PolicyKind.IDENTITY),
+        ("eu->us", 30.0, PolicyKind.IDENTITY),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "shown"),
+    [
+        ("500ms", 0.5, "500ms"),
+        ("5s", 5.0, "5s"),
+        ("1.5s", 1.5, "1.5s"),
+        ("10m", 600.0, "10m"),
+        ("1h", 3_600.0, "1h"),
+        ("35d", 3_024_000.0, "35d"),
+        (90, 90.0, "90s"),
+        ("90", 90.0, "90s"),
+        (0.25, 0.25, "250ms"),
+    ],
+)
+def test_durations_are_seconds(text: object, seconds: float, shown: str) -> None:
+    assert parse_duration(text) == seconds
+    assert format_duration(seconds) == shown
+
+
+@pytest.mark.parametrize("text", ["", "5 parsecs", "-5s", "1h30m", None, True, float("nan"), [5]])
+def test_what_is_no_duration_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match="expected a duration such as 500ms"):
+        parse_duration(text)
+
+
+@settings(deadline=None)
+@given(st.integers(min_value=0, max_value=10**10))
+def test_a_duration_reads_back_as_it_was_written(milliseconds: int) -> None:
+    seconds = round(milliseconds / 1000, 6)
+    assert parse_duration(format_duration(seconds)) == seconds
+    assert parse_duration(duration_label(seconds)) == seconds
+
+
+def test_latency_tiers_are_labelled_in_seconds() -> None:
+    config = load(SMALLEST.replace("us->eu}", "us->eu, canary: {latency_tiers: [500ms, 10s, 1m]}}"))
+    assert config.flows[0].canary.tiers == {"0.5s": 0.5, "10s": 10.0, "60s": 60.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("127.0.0.1:9469", "127.0.0.1", 9469),
+        ("[::1]:9469", "::1", 9469),
+        ("[::]:0", "::", 0),
+        (":9469", "", 9469),
+        ("exporter.example:80", "exporter.example", 80),
+    ],
+)
+def test_listen_addresses_read_back_as_they_were_written(text: str, host: str, port: int) -> None:
+    assert parse_listen(text) == Listen(host, port)
+    assert str(parse_listen(text)) == text
+
+
+def test_an_engine_other_than_mirrormaker_sends_no_canary_and_says_what_is_missing() -> None:
+    config = load(SMALLEST.replace("us->eu}", "us->eu, engine: dual-produce}"))
+    assert config.flows[0].canary.carrier is CanaryCarrier.OFF
+    assert notices(config) == (
+        (
+            "us->eu: the engine dual-produce leaves out MirrorMaker 2's heartbeats, offset syncs, "
+            "checkpoints and connector states; replicated position and lag in records and seconds; "
+            "failover readiness of consumer groups"
+        ),
+    )
+
+
+def test_a_flow_without_a_canary_says_what_stands_in() -> None:
+    config = load(SMALLEST.replace("us->eu}", "us->eu, canary: {carrier: off}}"))
+    assert notices(config) == ("us->eu: no canary is sent; availability comes from heartbeats",)
+
+
+def test_read_only_switches_canary_and_timeline_off() -> None:
+    config = load(SMALLEST + "exporter: {read_only: true}\n")
+    assert config.carrier(config.flows[0]) is CanaryCarrier.OFF
+    assert not config.exporter.writes_timeline
+    assert len(notices(config)) == 1
+
+
+def test_identity_flows_that_may_meet_are_pointed_out() -> None:
+    config = load(
+        SMALLEST.replace("flows: [{flow: us->eu}]", "defaults: {policy: {kind: identity}}\n")
+        + "flows: [{flow: us->eu}, {flow: eu->us}]\n"
+    )
+    assert [notice.partition(": ")[0] for notice in notices(config)] == ["us->eu", "eu->us"]
+
+
+def test_flows_are_selected_by_label() -> None:
+    config = load(SMALLEST.replace("{flow: us->eu}", "{flow: us->eu}, {flow: eu->us}"))
+    assert [flow.label for flow in config.select([])] == ["us->eu", "eu->us"]
+    assert [flow.label for flow in config.select([" eu -> us "])] == ["eu->us"]
+    with pytest.raises(UserError) as unknown:
+        config.select(["us->ue"])
+    assert str(unknown.value) == (
+        "'us->ue' is not a configured flow: expected one of eu->us, us->eu; did you mean 'us->eu'?"
+    )

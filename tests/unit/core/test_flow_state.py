@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.flow_state import FlowEvidence, FlowStateName, Patience, flow_state
+
+PATIENCE = Patience(stall_after=30.0, canary_deadline=60.0, heartbeat_age=30.0)
+IDLE = FlowEvidence(
+    ready=True,
+    source_readable=True,
+    target_readable=True,
+    backlog=False,
+    progress_age=None,
+    stuck_for=None,
+    source_moving=False,
+)
+BUSY = replace(IDLE, backlog=True, progress_age=2.0, stuck_for=0.0, source_moving=True)
+
+
+@pytest.mark.parametrize(
+    ("case", "evidence", "expected"),
+    [
+        ("data moves", BUSY, "running position_advances"),
+        ("nothing to copy", IDLE, "idle nothing_to_copy"),
+        ("canaries alone", replace(IDLE, canary_arrival_age=1.0), "idle canaries_arrive"),
+        ("heartbeats alone", replace(IDLE, heartbeat_age=29.0), "idle heartbeats_arrive"),
+        (
+            "the first records wait, nothing is proven",
+            replace(IDLE, backlog=True, stuck_for=5.0, source_moving=True),
+            "running within_patience",
+        ),
+        (
+            "a backlog stands still",
+            replace(BUSY, progress_age=30.0, stuck_for=30.0),
+            "stopped backlog_stands_still",
+        ),
+        (
+            "though canaries arrive in another task",
+            replace(BUSY, progress_age=30.0, stuck_for=30.0, canary_arrival_age=0.5),
+            "stopped backlog_stands_still",
+        ),
+        (
+            "not while other partitions move",
+            replace(BUSY, progress_age=5.0, stuck_for=300.0),
+            "running position_advances",
+        ),
+        (
+            "canaries are silent",
+            replace(IDLE, canary_silence=30.0),
+            "stopped canaries_silent",
+        ),
+        (
+            "canaries not silent for long enough",
+            replace(IDLE, canary_silence=29.9),
+            "idle nothing_to_copy",
+        ),
+        (
+            "data moves though canaries are silent",
+            replace(BUSY, canary_silence=300.0),
+            "running position_advances",
+        ),
+        ("paused", replace(IDLE, connector_running=False), "stopped connector_not_running"),
+        (
+            "paused just now",
+            replace(BUSY, connector_running=False),
+            "running position_advances",
+        ),
+        (
+            "paused a moment ago: the last heartbeat is fresh",
+            replace(IDLE, connector_running=False, heartbeat_age=5.0),
+            "idle heartbeats_arrive",
+        ),
+        ("target away", replace(BUSY, target_readable=False), "unknown target_unreadable"),
+        (
+            "target away, everything else silent",
+            replace(BUSY, target_readable=False, canary_silence=99.0, progress_age=99.0),
+            "unknown target_unreadable",
+        ),
+        (
+            "source away",
+            replace(IDLE, source_readable=False, backlog=None, canary_silence=99.0),
+            "unknown source_unreadable",
+        ),
+        (
+            "source away from us, but not from MM2",
+            replace(IDLE, source_readable=False, backlog=None, canary_arrival_age=3.0),
+            "running canaries_arrive",
+        ),
+        ("not ready", replace(BUSY, ready=False), "unknown not_ready"),
+        ("no position", replace(IDLE, backlog=None), "unknown no_position"),
+        (
+            "no position of ours, but MM2 has its own",
+            replace(IDLE, backlog=None, canary_arrival_age=3.0),
+            "running canaries_arrive",
+        ),
+    ],
+)
+def test_state(case: str, evidence: FlowEvidence, expected: str) -> None:
+    found = flow_state(evidence, PATIENCE)
+    assert f"{found.name} {found.reason}" == expected, case
+
+
+def test_a_position_known_from_commits_is_given_the_flush_interval() -> None:
+    committed = replace(PATIENCE, position_period=60.0)
+    waiting = replace(BUSY, progress_age=89.0, stuck_for=89.0)
+    assert flow_state(waiting, committed).name is FlowStateName.RUNNING
+    later = replace(BUSY, progress_age=90.0, stuck_for=90.0)
+    assert flow_state(later, committed).name is FlowStateName.STOPPED
+
+
+def test_a_deadline_below_thirty_seconds_is_the_patience_for_canaries() -> None:
+    assert Patience(canary_deadline=5.0).canaries == 5.0
+    assert Patience(canary_deadline=60.0).canaries == 30.0
+
+
+AGES = st.none() | st.floats(0.0, 1000.0)
+
+
+@given(
+    evidence=st.builds(
+        FlowEvidence,
+        ready=st.booleans(),
+        source_readable=st.booleans(),
+        target_readable=st.booleans(),
+        backlog=st.none() | st.booleans(),
+        progress_age=AGES,
+        stuck_for=AGES,
+        source_moving=st.none() | st.booleans(),
+        canary_silence=AGES,
+        canary_arrival_age=AGES,
+        heartbeat_age=AGES,
+        connector_running=st.none() | st.booleans(),
+    )
+)
+def test_blindness_never_says_stopped_or_idle(evidence: FlowEvidence) -> None:
+    found = flow_state(evidence, PATIENCE).name
+    if not (evidence.ready and evidence.source_readable and evidence.target_readable):
+        assert found in {FlowStateName.UNKNOWN, FlowStateName.RUNNING}
+    if not evidence.target_readable or not evidence.ready:
+        assert found is FlowStateName.UNKNOWN

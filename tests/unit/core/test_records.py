@@ -1,0 +1,298 @@
+"""Decoders: golden vectors of Kafka's classes, round trips, and every way to be malformed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.records import (
+    Checkpoint,
+    CheckpointKey,
+    ConfigKey,
+    ConnectorConfig,
+    ConnectorStatus,
+    ConnectState,
+    DecodeError,
+    DecodeReason,
+    Heartbeat,
+    HeartbeatKey,
+    OffsetSync,
+    SourceOffset,
+    SourceOffsetKey,
+    StatusKey,
+    TaskAssignment,
+    TaskStatus,
+    Tombstone,
+    decode_config,
+    decode_status,
+)
+from mm2slo_core.topology import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOO = TopicPartition("foo", 3)
+SYNC = OffsetSync(FOO, 500, 498)
+CHECKPOINT = Checkpoint("grp", TopicPartition("A.foo", 3), 500, 498, "m")
+HEARTBEAT = Heartbeat("A", "B", 1_700_000_000_123)
+
+names = st.text(max_size=40)
+offsets = st.integers(0, 2**63 - 1)
+partitions = st.builds(TopicPartition, names, st.integers(0, 2**31 - 1))
+
+
+@pytest.mark.parametrize(
+    ("record", "key", "value"),
+    [
+        (HEARTBEAT, "000141000142", "00000000018bcfe5687b"),
+        (
+            CHECKPOINT,
+            "00036772700005412e666f6f00000003",
+            "000000000000000001f400000000000001f200016d",
+        ),
+        (SYNC, "0003666f6f00000003", "00000000000001f400000000000001f2"),
+    ],
+)
+def test_records_have_the_bytes_of_kafka_s_classes(
+    record: Heartbeat | Checkpoint | OffsetSync, key: str, value: str
+) -> None:
+    assert record.encode_key().hex() == key
+    assert record.encode_value().hex() == value
+    assert record.decode(bytes.fromhex(key), bytes.fromhex(value)) == record
+
+
+@given(partitions, offsets, offsets)
+def test_offset_syncs_survive_a_round_trip(
+    partition: TopicPartition, upstream: int, downstream: int
+) -> None:
+    sync = OffsetSync(partition, upstream, downstream)
+    assert OffsetSync.decode(sync.encode_key(), sync.encode_value()) == sync
+
+
+@given(names, partitions, offsets, offsets, names)
+def test_checkpoints_survive_a_round_trip(
+    group: str, partition: TopicPartition, upstream: int, downstream: int, metadata: str
+) -> None:
+    checkpoint = Checkpoint(group, partition, upstream, downstream, metadata)
+    assert Checkpoint.decode(checkpoint.encode_key(), checkpoint.encode_value()) == checkpoint
+
+
+@given(names, names, st.integers(-(2**63), 2**63 - 1))
+def test_heartbeats_survive_a_round_trip(source: str, target: str, timestamp: int) -> None:
+    heartbeat = Heartbeat(source, target, timestamp)
+    assert Heartbeat.decode(heartbeat.encode_key(), heartbeat.encode_value()) == heartbeat
+
+
+@given(names, names, partitions, offsets)
+def test_source_offsets_survive_a_round_trip(
+    connector: str, cluster: str, partition: TopicPartition, offset: int
+) -> None:
+    record = SourceOffset(connector, cluster, partition, offset)
+    assert SourceOffset.decode(record.encode_key(), record.encode_value()) == record
+    assert record.next_offset == offset + 1
+
+
+def test_a_null_value_names_the_removed_key() -> None:
+    source_offset = SourceOffset("c", "A", FOO, 1)
+    assert OffsetSync.decode(SYNC.encode_key(), None) == Tombstone(FOO)
+    assert Checkpoint.decode(CHECKPOINT.encode_key(), None) == Tombstone(
+        CheckpointKey("grp", TopicPartition("A.foo", 3))
+    )
+    assert Heartbeat.decode(HEARTBEAT.encode_key(), None) == Tombstone(HeartbeatKey("A", "B"))
+    assert SourceOffset.decode(source_offset.encode_key(), None) == Tombstone(
+        SourceOffsetKey("c", "A", FOO)
+    )
+    assert decode_status(b"status-task-c-0", None) == Tombstone(StatusKey("c", 0))
+    assert decode_config(b"connector-c", None) == Tombstone(ConfigKey("c", None))
+
+
+DECODERS: tuple[Callable[[bytes | None, bytes | None], Any], ...] = (
+    OffsetSync.decode,
+    Checkpoint.decode,
+    Heartbeat.decode,
+    SourceOffset.decode,
+    decode_status,
+    decode_config,
+)
+
+
+@pytest.mark.parametrize("decode", DECODERS)
+def test_a_null_key_is_refused_everywhere(
+    decode: Callable[[bytes | None, bytes | None], Any],
+) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(None, b"")
+    assert caught.value.reason is DecodeReason.NULL_KEY
+
+
+@pytest.mark.parametrize("decode", DECODERS)
+@given(key=st.binary(max_size=60), value=st.binary(max_size=60))
+def test_random_bytes_are_read_or_refused_with_a_reason(
+    decode: Callable[[bytes | None, bytes | None], Any], key: bytes, value: bytes
+) -> None:
+    try:
+        decode(key, value)
+    except DecodeError as error:
+        assert error.reason in DecodeReason  # noqa: PT017 - either outcome is right
+
+
+@pytest.mark.parametrize("record", [SYNC, CHECKPOINT, HEARTBEAT])
+def test_every_cut_is_seen_as_truncated(record: OffsetSync | Checkpoint | Heartbeat) -> None:
+    key, value = record.encode_key(), record.encode_value()
+    for cut in range(len(key)):
+        with pytest.raises(DecodeError) as caught:
+            record.decode(key[:cut], value)
+        assert caught.value.reason is DecodeReason.TRUNCATED
+    for cut in range(len(value)):
+        with pytest.raises(DecodeError) as caught:
+            record.decode(key, value[:cut])
+        assert caught.value.reason is DecodeReason.TRUNCATED
+
+
+@pytest.mark.parametrize("record", [SYNC, CHECKPOINT, HEARTBEAT])
+def test_bytes_after_the_last_field_are_refused(
+    record: OffsetSync | Checkpoint | Heartbeat,
+) -> None:
+    key, value = record.encode_key(), record.encode_value()
+    for pair in ((key + b"\0", value), (key, value + b"\0")):
+        with pytest.raises(DecodeError) as caught:
+            record.decode(*pair)
+        assert caught.value.reason is DecodeReason.TRAILING_BYTES
+
+
+@pytest.mark.parametrize(
+    ("decode", "key", "value", "reason"),
+    [
+        (Checkpoint.decode, CHECKPOINT.encode_key(), b"\0\1" + b"\0" * 18, "unknown_version"),
+        (Checkpoint.decode, CHECKPOINT.encode_key(), b"\0\1", "unknown_version"),
+        (Heartbeat.decode, HEARTBEAT.encode_key(), b"\0\1" + b"\0" * 8, "unknown_version"),
+        (Heartbeat.decode, HEARTBEAT.encode_key(), b"\0\1" + b"\0" * 99, "unknown_version"),
+        (OffsetSync.decode, b"\0\1\xff\0\0\0\0", SYNC.encode_value(), "invalid_utf8"),
+        (OffsetSync.decode, b"\xff\xff\0\0\0\0", SYNC.encode_value(), "unexpected_shape"),
+        (OffsetSync.decode, b"\0\1a\xff\0\0\0", SYNC.encode_value(), "unexpected_shape"),
+        (OffsetSync.decode, SYNC.encode_key(), b"\xff" + b"\0" * 15, "unexpected_shape"),
+        (SourceOffset.decode, b"[", b"{}", "invalid_json"),
+        (SourceOffset.decode, b"[" * 100_000, b"{}", "invalid_json"),
+        (SourceOffset.decode, b"\xff", b"{}", "invalid_utf8"),
+        (SourceOffset.decode, b"{}", b"{}", "unexpected_shape"),
+        (SourceOffset.decode, b"[1,{}]", b"{}", "unexpected_shape"),
+        (decode_status, b"status-task-c", b"{}", "unexpected_shape"),
+        (decode_status, b"status-connector-c", b"null", "unexpected_shape"),
+        (decode_config, b"task-c-0", b'{"properties":[]}', "unexpected_shape"),
+    ],
+)
+def test_what_is_malformed_says_how(
+    decode: Callable[[bytes, bytes], Any], key: bytes, value: bytes, reason: str
+) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(key, value)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("offset", ["1", "-1", "true", "null", '"5"', "1.5", "[]"])
+def test_a_source_offset_is_a_whole_number_from_zero_on(offset: str) -> None:
+    key = SourceOffset("c", "A", FOO, 0).encode_key()
+    value = f'{{"offset":{offset}}}'.encode()
+    if offset == "1":
+        assert SourceOffset.decode(key, value) == SourceOffset("c", "A", FOO, 1)
+        return
+    with pytest.raises(DecodeError) as caught:
+        SourceOffset.decode(key, value)
+    assert caught.value.reason is DecodeReason.UNEXPECTED_SHAPE
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        '["MirrorHeartbeatConnector",{"sourceClusterAlias":"A","targetClusterAlias":"B"}]',
+        '["MirrorCheckpointConnector",{"partition":0,"topic":"A.foo","group":"g"}]',
+        '["file-source",{"filename":"/tmp/x"}]',
+        '["odd",null]',
+    ],
+)
+def test_offsets_of_other_connectors_are_none(key: str) -> None:
+    assert SourceOffset.decode(key.encode(), b'{"offset":0}') is None
+
+
+def test_the_order_of_members_in_a_source_offset_key_does_not_matter() -> None:
+    key = b'["us->eu.MirrorSourceConnector",{"topic":"foo", "cluster":"us","partition":3}]'
+    assert SourceOffset.decode(key, b'{"offset":123}') == SourceOffset(
+        "us->eu.MirrorSourceConnector", "us", FOO, 123
+    )
+
+
+def test_states_of_connectors_and_tasks_are_read() -> None:
+    value = json.dumps(
+        {"state": "FAILED", "trace": "Boom\n at x", "worker_id": "A->B", "generation": 7}
+    ).encode()
+    connector = decode_status(b"status-connector-MirrorSourceConnector", value)
+    task = decode_status(b"status-task-A->B.MirrorSourceConnector-12", value)
+    assert connector == ConnectorStatus(
+        "MirrorSourceConnector", ConnectState.FAILED, "A->B", 7, "Boom\n at x"
+    )
+    assert task == TaskStatus(
+        "A->B.MirrorSourceConnector", 12, ConnectState.FAILED, "A->B", 7, "Boom\n at x"
+    )
+    assert "Boom" not in repr(connector)
+    assert decode_status(b"status-topic-foo:connector-c", b"{}") is None
+
+
+def test_a_state_that_connect_does_not_have_is_refused() -> None:
+    value = b'{"state":"DANCING","trace":null,"worker_id":"w","generation":1}'
+    with pytest.raises(DecodeError, match="DANCING"):
+        decode_status(b"status-connector-c", value)
+
+
+def test_connector_settings_are_kept_from_a_safe_list_only() -> None:
+    properties = {
+        "topics": "orders.*",
+        "offset.lag.max": "100",
+        "source.cluster.sasl.jaas.config": "password='hunter2'",
+        "target.cluster.ssl.key.password": "hunter2",
+        "custom": "hunter2",
+    }
+    value = json.dumps({"properties": properties}).encode()
+    config = decode_config(b"connector-MirrorSourceConnector", value)
+    assert config == ConnectorConfig(
+        "MirrorSourceConnector", {"topics": "orders.*", "offset.lag.max": "100"}
+    )
+    assert "hunter2" not in repr(config)
+
+
+def test_a_malformed_configuration_does_not_quote_its_secrets() -> None:
+    for value in (b'{"password":"hunter2"', b'"hunter2"', b'{"properties":"hunter2"}', b"hunter2"):
+        with pytest.raises(DecodeError) as caught:
+            decode_config(b"connector-c", value)
+        assert "hunter2" not in str(caught.value)
+        assert "hunter2" not in repr(caught.value.__cause__)
+
+
+def test_assignments_of_tasks_are_read() -> None:
+    def value(**properties: str) -> bytes:
+        return json.dumps({"properties": properties}).encode()
+
+    partitions = value(**{"task.assigned.partitions": "foo-3,with-dash-0", "sasl.password": "x"})
+    assert decode_config(b"task-MirrorSourceConnector-1", partitions) == TaskAssignment(
+        "MirrorSourceConnector", 1, (FOO, TopicPartition("with-dash", 0)), ()
+    )
+    groups = value(**{"task.assigned.groups": "g1,g2"})
+    assert decode_config(b"task-MirrorCheckpointConnector-0", groups) == TaskAssignment(
+        "MirrorCheckpointConnector", 0, (), ("g1", "g2")
+    )
+    assert decode_config(b"task-c-0", value()) == TaskAssignment("c", 0, (), ())
+
+
+@pytest.mark.parametrize(
+    "key", [b"commit-c", b"target-state-c", b"session-key", b"tasks-fencing-c", b"other"]
+)
+def test_other_configuration_records_are_none(key: bytes) -> None:
+    assert decode_config(key, b'{"key":"secret"}') is None
+
+
+def test_a_string_too_long_for_kafka_cannot_be_written() -> None:
+    with pytest.raises(ValueError, match="32768 bytes does not fit"):
+        Heartbeat("a" * 32_768, "B", 0).encode_key()

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.records import DecodeError, DecodeReason
+from mm2slo_core.timeline_record import Column, PollTimes, Side, WatermarkRecord
+from mm2slo_core.topology import Flow
+
+FLOW = Flow("us", "eu")
+RECORD = WatermarkRecord(
+    flow=FLOW,
+    side=Side.SOURCE,
+    topic="orders",
+    topic_id="9sT1n2d1Tn2n3l4k5j6h7g",
+    isolation="read_uncommitted",
+    times=PollTimes(1_789_000_000.123, 1_789_000_000.161, 1_788_999_995.1, 1_788_999_995.2),
+    partitions=(0, 1),
+    ends=(1000, 50),
+    log_starts=(100, 50),
+    committed=(900, None),
+    sync_upstreams=(990, None),
+    sync_downstreams=(490, None),
+    lost=(7, 0),
+    judged_to=(995, None),
+)
+LAYOUT = {
+    "v": 1,
+    "f": "us->eu",
+    "s": "source",
+    "t": "orders",
+    "i": "9sT1n2d1Tn2n3l4k5j6h7g",
+    "l": "read_uncommitted",
+    "q": [1_789_000_000_123, 38, 5023, 4923],
+    "e": [1000, 50],
+    "b": [900, 0],
+    "c": [100, None],
+    "u": [10, None],
+    "d": [490, None],
+    "x": [7, 0],
+    "j": [5, None],
+}
+
+
+def test_the_layout_is_the_documented_one() -> None:
+    value = RECORD.encode_value()
+    assert json.loads(value) == LAYOUT
+    assert list(json.loads(value)) == list(LAYOUT)
+    assert b" " not in value
+    assert RECORD.encode_key() == b"us-to-eu/source/orders"
+    assert WatermarkRecord.decode(value) == RECORD
+
+
+def test_what_is_not_known_takes_no_room() -> None:
+    bare = WatermarkRecord(
+        FLOW, Side.TARGET, "us.orders", None, "read_committed", PollTimes(1.0, 2.0), (0,), (5,)
+    )
+    assert bare.encode_value() == (
+        b'{"v":1,"f":"us->eu","s":"target","t":"us.orders","i":null,"l":"read_committed",'
+        b'"q":[1000,1000,null,null],"e":[5]}'
+    )
+    assert WatermarkRecord.decode(bare.encode_value()) == bare
+
+
+def test_partitions_are_named_where_they_are_not_counted_from_zero() -> None:
+    some = WatermarkRecord(
+        FLOW, Side.TARGET, "t", None, "read_uncommitted", PollTimes(1.0, 2.0), (0, 2), (5, 6)
+    )
+    assert json.loads(some.encode_value())["p"] == [0, 2]
+    assert WatermarkRecord.decode(some.encode_value()) == some
+
+
+OFFSET = st.integers(0, 2**62)
+MILLISECONDS = st.integers(0, 4_102_444_800_000)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> WatermarkRecord:
+    count = draw(st.integers(0, 4))
+
+    def column() -> Column:
+        """Draw one figure per partition; a column without any figure is empty."""
+        found = tuple(draw(st.none() | OFFSET) for _ in range(count))
+        return found if any(figure is not None for figure in found) else ()
+
+    request, answer, before, answer_before = sorted(draw(MILLISECONDS) / 1000 for _ in range(4))
+    preceded = draw(st.booleans())
+    return WatermarkRecord(
+        flow=FLOW,
+        side=draw(st.sampled_from(Side)),
+        topic=draw(st.text(min_size=1, max_size=20)),
+        topic_id=draw(st.none() | st.text(max_size=22)),
+        isolation=draw(st.sampled_from(["read_committed", "read_uncommitted"])),
+        times=PollTimes(
+            request, answer, before if preceded else None, answer_before if preceded else None
+        ),
+        partitions=tuple(sorted(draw(st.sets(OFFSET, min_size=count, max_size=count)))),
+        ends=tuple(draw(OFFSET) for _ in range(count)),
+        log_starts=column(),
+        committed=column(),
+        sync_upstreams=column(),
+        sync_downstreams=column(),
+        lost=column(),
+        judged_to=column(),
+    )
+
+
+@given(record=records())
+def test_a_record_is_read_as_written(record: WatermarkRecord) -> None:
+    value = record.encode_value()
+    assert WatermarkRecord.decode(value) == record
+    assert WatermarkRecord.decode(value).encode_value() == value
+
+
+@given(
+    request=st.floats(1e9, 4e9),
+    duration=st.floats(0.0, 60.0),
+    gap=st.floats(0.0, 1e6),
+)
+def test_rounding_to_milliseconds_only_widens_brackets(
+    request: float, duration: float, gap: float
+) -> None:
+    answer, before = request + duration, request - gap
+    times = PollTimes(request, answer, before, before + duration)
+    bare = WatermarkRecord(FLOW, Side.SOURCE, "t", None, "read_uncommitted", times, (0,), (1,))
+    read = WatermarkRecord.decode(bare.encode_value()).times
+    microsecond = 2e-6
+    assert read.requested_at <= request + microsecond
+    assert read.answered_at >= answer - microsecond
+    assert read.previous_requested_at is not None
+    assert read.previous_requested_at <= before + microsecond
+    assert math.isclose(read.requested_at, request, abs_tol=0.0011)
+    assert math.isclose(read.answered_at, answer, abs_tol=0.0011)
+
+
+@pytest.mark.parametrize(
+    ("case", "change", "reason"),
+    [
+        ("a newer version", {"v": 2}, DecodeReason.UNKNOWN_VERSION),
+        ("no version", {"v": None}, DecodeReason.UNKNOWN_VERSION),
+        ("a side nobody knows", {"s": "middle"}, DecodeReason.UNEXPECTED_SHAPE),
+        ("no flow", {"f": None}, DecodeReason.UNEXPECTED_SHAPE),
+        ("a flow of one cluster", {"f": "us"}, DecodeReason.UNEXPECTED_SHAPE),
+        ("no topic", {"t": None}, DecodeReason.UNEXPECTED_SHAPE),
+        ("an id that is no string", {"i": 7}, DecodeReason.UNEXPECTED_SHAPE),
+        ("no ends", {"e": None}, DecodeReason.UNEXPECTED_SHAPE),
+        ("an end that is null", {"e": [1, None]}, DecodeReason.UNEXPECTED_SHAPE),
+        ("a fraction", {"e": [1.5, 2]}, DecodeReason.UNEXPECTED_SHAPE),
+        ("a short column", {"c": [1]}, DecodeReason.UNEXPECTED_SHAPE),
+        ("a column of text", {"u": ["1", "2"]}, DecodeReason.UNEXPECTED_SHAPE),
+        ("too many partitions", {"p": [0, 1, 2]}, DecodeReason.UNEXPECTED_SHAPE),
+        ("three times", {"q": [1, 2, 3]}, DecodeReason.UNEXPECTED_SHAPE),
+        ("half a poll", {"q": [1, 2, 3, None]}, DecodeReason.UNEXPECTED_SHAPE),
+    ],
+)
+def test_what_is_no_timeline_record_is_refused(
+    case: str, change: dict[str, Any], reason: DecodeReason
+) -> None:
+    with pytest.raises(DecodeError) as refused:
+        WatermarkRecord.decode(json.dumps(LAYOUT | change).encode())
+    assert refused.value.reason is reason, case
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, DecodeReason.UNEXPECTED_SHAPE),
+        (b"", DecodeReason.INVALID_JSON),
+        (b"[]", DecodeReason.UNEXPECTED_SHAPE),
+        (b"\xff", DecodeReason.INVALID_UTF8),
+    ],
+)
+def test_bytes_that_are_no_json_object_are_refused(
+    value: bytes | None, reason: DecodeReason
+) -> None:
+    with pytest.raises(DecodeError) as refused:
+        WatermarkRecord.decode(value)
+    assert refused.value.reason is reason
+
+
+def test_a_record_that_does_not_fit_its_partitions_cannot_be_made() -> None:
+    times = PollTimes(1.0, 2.0)
+    with pytest.raises(ValueError, match="1 figures for 2 partitions"):
+        WatermarkRecord(FLOW, Side.SOURCE, "t", None, "x", times, (0, 1), (1, 2), log_starts=(1,))
+    with pytest.raises(ValueError, match="1 ends for 2 partitions"):
+        WatermarkRecord(FLOW, Side.SOURCE, "t", None, "x", times, (0, 1), (1,))
+    with pytest.raises(ValueError, match="both of its times or none"):
+        PollTimes(1.0, 2.0, 0.5, None)

@@ -1,0 +1,399 @@
+"""Every row of docs/truth-table.md, walked through the pure functions second by second.
+
+A small world: one flow with two data partitions of 10 records a second each, copied by the tasks A
+and B; task A carries the canaries, too. Each fault begins at 300 s; the world is looked at until
+600 s, and the indicators are judged by what they counted from 420 s on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from mm2slo_core.blind import Blindness
+from mm2slo_core.canary import Arrival, CanaryLedger, CanaryRules, FormerRun, SentCanary
+from mm2slo_core.drift import TopicEpochs
+from mm2slo_core.flow_state import FlowEvidence, Patience, flow_state
+from mm2slo_core.history import ArrivalHistory
+from mm2slo_core.lag import open_transaction_records, record_lag, time_lag
+from mm2slo_core.retention import CertainLoss
+from mm2slo_core.sli import Sli, SliceClock, SliCount, SliCounters, SliKey
+from mm2slo_core.slices import FreshnessClass, data_freshness
+from mm2slo_core.stall import Progress, StallWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FAULT, COUNTED_FROM, END = 300, 420, 600
+POLL = 5
+PATIENCE = Patience(stall_after=30.0, canary_deadline=60.0)
+CLASS = FreshnessClass("default", 60.0)
+FRESHNESS = SliKey(Sli.DATA_FRESHNESS, "default")
+TABLE = Path(__file__).parents[3] / "docs" / "truth-table.md"
+
+
+@dataclass
+class Partition:
+    """One source partition, its copy's position, and what the exporter remembers of it."""
+
+    task: str
+    end: int = 1000
+    start: int = 0
+    stable: int | None = None
+    position: int = 1000
+    history: ArrivalHistory = field(default_factory=ArrivalHistory)
+    stall: StallWatch = field(default_factory=StallWatch)
+    loss: CertainLoss = field(default_factory=CertainLoss)
+    moved_to: int = 1000
+    born_at: float = 0.0
+    born_with: int = 1000
+    lag: int | None = 0
+    age: float | None = 0.0
+    progress: Progress = Progress.IDLE
+    progressed_at: float | None = None
+
+    def timestamp(self, offset: int) -> float:
+        return self.born_at + (offset - self.born_with) / 10
+
+
+@dataclass
+class World:
+    """Both clusters, MM2 and the exporter. Faults change its switches."""
+
+    canaries_on: bool = True
+    producing: bool = True
+    running: set[str] = field(default_factory=lambda: {"A", "B"})
+    connector_running: bool = True
+    source_up: bool = True
+    target_up: bool = True
+    may_produce: bool = True
+    may_read_source: bool = True
+    may_read_target: bool = True
+    exporter_up: bool = True
+    ready: bool = True
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.partitions = [Partition("A"), Partition("B")]
+        self.ledger = CanaryLedger(CanaryRules(own_topic=True))
+        self.counters = SliCounters([FRESHNESS])
+        self.clock = SliceClock(15.0, 0.0)
+        self.epochs = TopicEpochs()
+        self.in_flight: list[int] = []
+        self.polled_at: float | None = None
+        self.topic_id = "first"
+        self.canary_start = 0
+        self.canary_position = 0
+
+    @property
+    def readable(self) -> tuple[bool, bool]:
+        return self.source_up and self.may_read_source, self.target_up and self.may_read_target
+
+    def second(self, now: float) -> None:
+        """Records come, MM2 copies, canaries go out and arrive; then the exporter looks."""
+        if self.producing and self.source_up:
+            for partition in self.partitions:
+                partition.end += 10
+        if self.exporter_up and self.canaries_on:
+            self.send_canary(int(now))
+        if self.source_up and self.target_up:
+            self.copy(now)
+        if self.exporter_up and now % POLL == 0:
+            self.look(now)
+
+    def copy(self, now: float) -> None:
+        for partition in self.partitions:
+            if partition.task in self.running:
+                partition.position = partition.end if partition.stable is None else partition.stable
+        if "A" not in self.running:
+            return
+        self.canary_position = int(now) + 1
+        if self.may_read_target and self.exporter_up:
+            for sequence in self.in_flight:
+                self.ledger.arrived(sequence, 0, now + 0.5)
+            self.in_flight.clear()
+
+    def send_canary(self, sequence: int) -> None:
+        """Sequence, source offset and second are one number."""
+        self.ledger.scheduled(sequence, 0, float(sequence))
+        if self.source_up and self.may_produce:
+            self.ledger.produced(sequence, 0, sequence, float(sequence))
+            self.in_flight.append(sequence)
+
+    def look(self, now: float) -> None:
+        """One round of the exporter."""
+        for cause, readable in (
+            (Blindness.SOURCE, self.source_up),
+            (Blindness.TARGET, self.readable[1]),
+        ):
+            (self.ledger.reachable if readable else self.ledger.unreachable)(cause, now)
+        for partition in self.partitions:
+            self.look_at(partition, now)
+        if all(self.readable):
+            self.polled_at = now
+            self.ledger.position(0, self.canary_position, self.canary_start, target_read=True)
+            if self.epochs.observe_id(self.topic_id):
+                self.seen["recreations"] += 1
+        self.ledger.tick(now)
+        ages: list[float | None] = [partition.age for partition in self.partitions]
+        self.counters.add_all(data_freshness(self.clock.due(now), {CLASS: ages}))
+
+    def look_at(self, partition: Partition, now: float) -> None:
+        """Lag, age, stall and loss of one partition."""
+        if not all(self.readable):
+            partition.lag = partition.age = None
+            partition.progress = Progress.UNKNOWN
+            return
+        end = partition.end if partition.stable is None else partition.stable
+        lag = record_lag(end, partition.position, partition.start)
+        partition.history.add(self.polled_at, now, end)
+        partition.history.forget_below(min(partition.position, end))
+        arrival = partition.history.arrived(partition.position)
+        oldest = partition.timestamp(max(partition.position, partition.start))
+        age = time_lag(now, lag, arrival, record_timestamp=oldest)
+        partition.lag, partition.age = lag.records, age.seconds
+        if partition.position > partition.moved_to:
+            partition.progressed_at = now
+        partition.moved_to = partition.position
+        partition.progress = partition.stall.observe(
+            now, lag.records, partition.position, PATIENCE.stall_after
+        )
+        self.seen["lost"] += partition.loss.observe(now, partition.position, partition.start)
+        if partition.stable is not None:
+            held = open_transaction_records(partition.end, partition.stable)
+            self.seen["open transaction"] = held or 0
+
+    def state(self, now: float) -> str:
+        """The verdict, as `state (reason)`."""
+        waiting = [p for p in self.partitions if p.lag]
+        progress = [now - p.progressed_at for p in self.partitions if p.progressed_at is not None]
+        stuck = [now - (p.stall.progress_at or 0.0) for p in waiting]
+        arrived = self.ledger.last_arrival_at
+        verdict = flow_state(
+            FlowEvidence(
+                ready=self.ready,
+                source_readable=self.readable[0],
+                target_readable=self.readable[1],
+                backlog=bool(waiting) if all(self.readable) else None,
+                progress_age=min(progress, default=None),
+                stuck_for=min(stuck, default=None),
+                source_moving=self.producing and self.source_up,
+                canary_silence=self.ledger.silence(now),
+                canary_arrival_age=None if arrived is None else now - arrived,
+                connector_running=self.connector_running,
+            ),
+            PATIENCE,
+        )
+        return f"{verdict.name} ({verdict.reason})"
+
+
+def set_to(**switches: object) -> Callable[[World, float], None]:
+    def change(world: World, _now: float) -> None:
+        for name, value in switches.items():
+            setattr(world, name, value)
+
+    return change
+
+
+def restart_after_kill(world: World, now: float) -> None:
+    """Back again; the last five seconds before the kill are copied once more."""
+    world.running = {"A", "B"}
+    for sequence in range(FAULT - 5, FAULT):
+        world.ledger.arrived(sequence, 0, now)
+
+
+def exporter_returns(world: World, now: float) -> None:
+    """A new process: its memory is what the clusters and the timeline hold."""
+    died = float(FAULT - 1)
+    world.exporter_up = True
+    world.ledger = CanaryLedger(CanaryRules(own_topic=True))
+    world.ledger.restore(
+        FormerRun(floor=FAULT - 1, newest_arrived=FAULT - 2, died_at=died, resumed_at=now),
+        [SentCanary(sequence, 0, sequence, float(sequence)) for sequence in range(200, FAULT)],
+        [Arrival(sequence, 0, now, died) for sequence in range(200, FAULT)],
+    )
+
+
+def overrun(world: World, _now: float) -> None:
+    for partition in world.partitions:
+        partition.start = partition.end - 100
+    world.canary_start = 400
+    world.in_flight = [sequence for sequence in world.in_flight if sequence >= 400]
+
+
+def recreate(world: World, now: float) -> None:
+    world.topic_id = "second"
+    for partition in world.partitions:
+        partition.end = partition.position = partition.start = partition.moved_to = 0
+        partition.born_at, partition.born_with = now, 0
+        partition.loss.source_recreated()
+
+
+def add_partition(world: World, now: float) -> None:
+    world.partitions.append(
+        Partition("of nobody yet", end=0, position=0, moved_to=0, born_at=now, born_with=0)
+    )
+    world.seen["partitions behind"] = 1
+
+
+def open_transaction(world: World, _now: float) -> None:
+    for partition in world.partitions:
+        partition.stable = partition.end
+
+
+@dataclass(frozen=True)
+class Row:
+    """What happens when, and which other figures tell of it."""
+
+    changes: dict[int, tuple[Callable[[World, float], None], ...]]
+    seen: dict[str, int] = field(default_factory=dict)
+
+
+IDLE = set_to(producing=False)
+NO_CANARIES = set_to(canaries_on=False)
+STOP = set_to(running=set())
+PAUSE = set_to(running=set(), connector_running=False)
+ROWS = {
+    "none": Row({}),
+    "idle source": Row({0: (IDLE,)}),
+    "MM2 stopped": Row({FAULT: (STOP,)}, {"stalled": 2, "pending": 301}),
+    "MM2 paused": Row({FAULT: (PAUSE,)}, {"stalled": 2, "pending": 301}),
+    "MM2 killed, back after 150 s": Row(
+        {FAULT: (STOP,), 450: (restart_after_kill,)}, {"duplicates": 5, "late": 91}
+    ),
+    "MM2 stopped, idle source": Row({0: (IDLE,), FAULT: (STOP,)}, {"pending": 301}),
+    "MM2 stopped, no canaries": Row({0: (NO_CANARIES,), FAULT: (STOP,)}, {"stalled": 2}),
+    "MM2 paused, idle source, no canaries": Row({0: (IDLE, NO_CANARIES), FAULT: (PAUSE,)}),
+    "MM2 killed, idle source, no canaries": Row({0: (IDLE, NO_CANARIES), FAULT: (STOP,)}),
+    "task B of A and B failed": Row({FAULT: (set_to(running={"A"}),)}, {"stalled": 1}),
+    "task A of A and B failed": Row(
+        {FAULT: (set_to(running={"B"}),)}, {"stalled": 1, "pending": 301}
+    ),
+    "source down": Row({FAULT: (set_to(source_up=False),)}),
+    "target down": Row({FAULT: (set_to(target_up=False),)}, {"pending": 301}),
+    "exporter restarted, away for 150 s": Row(
+        {FAULT: (set_to(exporter_up=False),), 450: (exporter_returns,)}
+    ),
+    "exporter just started": Row({FAULT: (set_to(ready=False),)}),
+    "produce denied on the source": Row({FAULT: (set_to(may_produce=False),)}),
+    "read denied on the source": Row({FAULT: (set_to(may_read_source=False),)}),
+    "read denied on the target": Row({FAULT: (set_to(may_read_target=False),)}, {"pending": 301}),
+    # Each partition: copied up to 3990, produced up to 6000, of which the last 100 remain.
+    "retention overran a stopped MM2": Row(
+        {FAULT: (STOP,), 500: (overrun,)},
+        {"stalled": 2, "lost": 2 * (6000 - 100 - 4000), "expired": 100, "pending": 201},
+    ),
+    "topic re-created on the source": Row({FAULT: (recreate,)}, {"recreations": 1}),
+    "partition added on the source": Row(
+        {FAULT: (add_partition,)}, {"stalled": 1, "partitions behind": 1}
+    ),
+    "open transaction, MM2 reads committed": Row(
+        {FAULT: (open_transaction,)}, {"open transaction": 3010}
+    ),
+}
+
+
+def word(before: SliCount, after: SliCount) -> str:
+    """What was counted in between, in a word of the table."""
+    good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
+    settled = "partly" if 0 < good < total else "good" if good else "bad" if total else ""
+    return " ".join(filter(None, (settled, "unknown" if unknown else ""))) or "-"
+
+
+class Outcome(NamedTuple):
+    """A row as the functions see it, and the figures beside it."""
+
+    cells: dict[str, str]
+    duplicates: str
+    seen: Counter[str]
+
+
+def walk(row: Row) -> Outcome:
+    world = World()
+    marks: dict[str, SliCount] = {}
+    indicators = (Sli.AVAILABILITY, Sli.COMPLETENESS, Sli.UNIQUENESS)
+
+    def now_counted() -> dict[str, SliCount]:
+        counted = {sli.value: world.ledger.counters[SliKey(sli)] for sli in indicators}
+        return counted | {"data_freshness": world.counters[FRESHNESS]}
+
+    for now in range(END + 1):
+        for change in row.changes.get(now, ()):
+            change(world, float(now))
+            if change is exporter_returns:
+                marks |= {name: SliCount() for name in now_counted() if name != "data_freshness"}
+        if now == COUNTED_FROM:
+            marks = now_counted()
+        world.second(float(now))
+    words = {name: word(marks[name], count) for name, count in now_counted().items()}
+    totals = world.ledger.totals
+    world.seen["stalled"] = sum(p.progress is Progress.STALLED for p in world.partitions)
+    world.seen.update(duplicates=totals.duplicates, late=totals.late, expired=totals.expired)
+    world.seen["pending"] = world.ledger.pending
+    assert totals.lost == 0  # MM2 loses nothing in any of these rows; retention does
+    cells = {
+        "State": world.state(float(END)),
+        "Availability": words["availability"],
+        "Completeness": words["completeness"],
+        "Data freshness": words["data_freshness"],
+    }
+    return Outcome(cells, words["uniqueness"], +world.seen)
+
+
+def table() -> dict[str, dict[str, str]]:
+    """The first table of the document: fault -> column -> cell."""
+    lines = TABLE.read_text().split("\n\n| Fault")[1].split("\n\n")[0].splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
+    return {row[0]: dict(zip(head, row[1:], strict=True)) for row in rows}
+
+
+def test_the_document_and_this_test_know_the_same_faults() -> None:
+    assert list(table()) == list(ROWS)
+
+
+@pytest.mark.parametrize("fault", ROWS)
+def test_a_row_is_what_the_functions_say(fault: str) -> None:
+    documented = table()[fault]
+    outcome = walk(ROWS[fault])
+    assert outcome.cells == {name: documented[name] for name in outcome.cells}
+    for name, figure in ROWS[fault].seen.items():
+        assert outcome.seen[name] == figure, name
+
+
+@pytest.mark.parametrize("fault", ROWS)
+def test_alerts_follow_from_state_and_indicators(fault: str) -> None:
+    documented = table()[fault]
+    alerts = set(documented["Alerts"].replace("-", "").split())
+    outcome = walk(ROWS[fault])
+    indicators = [cell for name, cell in outcome.cells.items() if name != "State"]
+    burning = {"bad", "partly"}
+    due = {
+        "FlowStopped": outcome.cells["State"].startswith("stopped"),
+        "AvailabilityBurn": outcome.cells["Availability"] in burning,
+        "FreshnessBurn": outcome.cells["Data freshness"] in burning,
+        "DuplicatesBurn": outcome.duplicates in burning,
+        "CoverageLow": any("unknown" in cell for cell in indicators),
+        "RecordsLost": outcome.seen["lost"] > 0,
+        "TopicRecreated": outcome.seen["recreations"] > 0,
+        "PartitionDrift": outcome.seen["partitions behind"] > 0,
+        "TransactionHangs": outcome.seen["open transaction"] > 0,
+    }
+    assert alerts & due.keys() == {name for name, holds in due.items() if holds}
+    if "PartitionStalled" in alerts:
+        assert outcome.seen["stalled"] > 0
+
+
+def test_a_stop_is_told_within_thirty_seconds_and_one_poll() -> None:
+    world = World()
+    states: dict[int, str] = {}
+    for now in range(FAULT + 61):
+        world.running = {"A", "B"} if now < FAULT else set()
+        world.second(float(now))
+        states[now] = world.state(float(now))
+    assert states[FAULT].startswith("running")
+    first = min(now for now, state in states.items() if state.startswith("stopped"))
+    assert FAULT + 25 <= first <= FAULT + 30 + POLL

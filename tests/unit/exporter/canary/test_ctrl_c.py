@@ -1,0 +1,34 @@
+"""Ctrl-C at the terminal reaches the canary process, too, and must not end it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from mm2slo_exporter.canary.supervisor import CanarySupervisor
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/<pid>/status")
+def test_a_process_that_still_imports_does_not_get_ctrl_c() -> None:
+    started = threading.Event()
+    supervisor = CanarySupervisor([], on_start=started.set)
+    supervisor.start()
+    try:
+        assert started.wait(30)
+        end = time.monotonic() + 30
+        while not (found := [c for c in multiprocessing.active_children() if c.pid is not None]):
+            assert time.monotonic() < end
+        (process,) = found
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    finally:
+        supervisor.stop()
+    blocked = re.search(r"^SigBlk:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    assert blocked is not None
+    assert int(blocked[1], 16) >> (signal.SIGINT - 1) & 1

@@ -1,0 +1,255 @@
+"""The bytes of an exposition, exactly."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from typing import Any
+
+import pytest
+
+from mm2slo_core.catalogue import (
+    CANARY_LATENCY_SECONDS,
+    EXPORTER_COLLECT_ERRORS_TOTAL,
+    EXPORTER_SERIES,
+    FLOW_LAG_SECONDS,
+    FLOW_STATE,
+    HEARTBEATS_RECEIVED_TOTAL,
+    PARTITION_STALLED,
+    REPLICATION_LAG_RECORDS,
+    Granularity,
+    Metric,
+    MetricType,
+)
+from mm2slo_exporter.exposition import (
+    Encoding,
+    ExpositionError,
+    Family,
+    Format,
+    Histogram,
+    Renderer,
+    Snapshot,
+    count_series,
+)
+
+FLOW = ("us->eu", "us", "eu")
+
+
+def plain(snapshot: Snapshot, fmt: Format) -> str:
+    return b"".join(snapshot.body(fmt, Encoding.IDENTITY).chunks).decode()
+
+
+def rendered(*families: Family, fmt: Format = Format.CLASSIC) -> str:
+    return plain(Renderer().render(families), fmt)
+
+
+EXAMPLES = (
+    Family(HEARTBEATS_RECEIVED_TOTAL, [(FLOW, 7)]),
+    Family(FLOW_LAG_SECONDS, [(FLOW, 0.1)]),
+    Family(EXPORTER_SERIES, [((), 2)]),
+)
+
+
+def test_the_classic_text_format() -> None:
+    assert rendered(*EXAMPLES) == (
+        "# HELP mm2_heartbeats_received_total Heartbeats that arrived on the target.\n"
+        "# TYPE mm2_heartbeats_received_total counter\n"
+        'mm2_heartbeats_received_total{flow="us->eu",source="us",target="eu"} 7\n'
+        "# HELP mm2_flow_lag_seconds Age of the oldest source record that the flow has not yet"
+        " replicated; 0 when none waits.\n"
+        "# TYPE mm2_flow_lag_seconds gauge\n"
+        'mm2_flow_lag_seconds{flow="us->eu",source="us",target="eu"} 0.1\n'
+        "# HELP mm2_exporter_series Series in the newest snapshot, these included.\n"
+        "# TYPE mm2_exporter_series gauge\n"
+        "mm2_exporter_series 2\n"
+    )
+
+
+def test_openmetrics_drops_total_from_the_family_states_units_and_ends_with_eof() -> None:
+    assert rendered(*EXAMPLES, fmt=Format.OPENMETRICS) == (
+        "# HELP mm2_heartbeats_received Heartbeats that arrived on the target.\n"
+        "# TYPE mm2_heartbeats_received counter\n"
+        'mm2_heartbeats_received_total{flow="us->eu",source="us",target="eu"} 7\n'
+        "# HELP mm2_flow_lag_seconds Age of the oldest source record that the flow has not yet"
+        " replicated; 0 when none waits.\n"
+        "# TYPE mm2_flow_lag_seconds gauge\n"
+        "# UNIT mm2_flow_lag_seconds seconds\n"
+        'mm2_flow_lag_seconds{flow="us->eu",source="us",target="eu"} 0.1\n'
+        "# HELP mm2_exporter_series Series in the newest snapshot, these included.\n"
+        "# TYPE mm2_exporter_series gauge\n"
+        "mm2_exporter_series 2\n"
+        "# EOF\n"
+    )
+
+
+def test_a_histogram_has_its_bounds_as_floats_then_sum_and_count() -> None:
+    counts = [0, 1, *[0] * 14, 2]
+    value = Histogram.from_counts(counts, 901.5)
+    lines = rendered(Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), value)])).splitlines()[2:]
+    labels = 'flow="us->eu",source="us",target="eu",carrier="topic"'
+    assert len(lines) == 19
+    assert lines[0] == f'mm2_canary_latency_seconds_bucket{{{labels},le="0.005"}} 0'
+    assert lines[1] == f'mm2_canary_latency_seconds_bucket{{{labels},le="0.01"}} 1'
+    assert lines[10] == f'mm2_canary_latency_seconds_bucket{{{labels},le="10.0"}} 1'
+    assert lines[16:] == [
+        f'mm2_canary_latency_seconds_bucket{{{labels},le="+Inf"}} 3',
+        f"mm2_canary_latency_seconds_sum{{{labels}}} 901.5",
+        f"mm2_canary_latency_seconds_count{{{labels}}} 3",
+    ]
+    assert value.count == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (9007199254740993, "9007199254740993"),
+        (10**400, "1" + "0" * 400),
+        (0.1, "0.1"),
+        (1e16, "1e+16"),
+        (1699999999.123, "1699999999.123"),
+        (-3, "-3"),
+        (math.inf, "+Inf"),
+        (-math.inf, "-Inf"),
+    ],
+)
+def test_values_are_exact(value: float, text: str) -> None:
+    assert rendered(Family(EXPORTER_SERIES, [((), value)])).splitlines()[-1] == (
+        f"mm2_exporter_series {text}"
+    )
+
+
+def test_a_value_beside_an_infinite_one_stays_exact() -> None:
+    series = [((*FLOW, "a"), math.inf), ((*FLOW, "b"), 3), ((*FLOW, "c"), 0.25)]
+    values = [line.rsplit(" ")[-1] for line in rendered(Family(FLOW_STATE, series)).splitlines()]
+    assert values[2:] == ["+Inf", "3", "0.25"]
+
+
+def test_label_values_escape_backslash_quote_and_newline_alone() -> None:
+    nasty = 'a\\b"c\nd\te{},= é'
+    text = rendered(Family(FLOW_STATE, [((*FLOW, nasty), 1)]))
+    assert text.endswith(',state="a\\\\b\\"c\\nd\te{},= é"} 1\n')
+
+
+def test_a_granularity_takes_its_own_labels() -> None:
+    by_topic = Family(REPLICATION_LAG_RECORDS, [((*FLOW, "t"), 5)], Granularity.TOPIC)
+    assert rendered(by_topic).endswith(
+        'mm2_replication_lag_records{flow="us->eu",source="us",target="eu",topic="t"} 5\n'
+    )
+    by_partition = Family(REPLICATION_LAG_RECORDS, [((*FLOW, "t", "0"), 5)])
+    assert rendered(by_partition).endswith('topic="t",partition="0"} 5\n')
+
+
+def test_families_of_one_metric_are_published_as_one() -> None:
+    other = ("eu->us", "eu", "us")
+    text = rendered(
+        Family(FLOW_LAG_SECONDS, [(FLOW, 1)]),
+        Family(EXPORTER_SERIES, [((), 3)]),
+        Family(FLOW_LAG_SECONDS, [(other, 2)]),
+    )
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+    assert samples == [
+        'mm2_flow_lag_seconds{flow="us->eu",source="us",target="eu"} 1',
+        'mm2_flow_lag_seconds{flow="eu->us",source="eu",target="us"} 2',
+        "mm2_exporter_series 3",
+    ]
+
+
+def test_a_family_without_series_is_left_out() -> None:
+    assert rendered(Family(FLOW_LAG_SECONDS, [])) == ""
+    assert rendered(Family(FLOW_LAG_SECONDS, []), fmt=Format.OPENMETRICS) == "# EOF\n"
+
+
+ROGUE = Metric(name="mm2_rogue", type=MetricType.GAUGE, help="Not declared.")
+TEXT: Any = "1"
+THREE: Any = 3
+SUM_OF_NAN = Histogram((0,) * 17, math.nan)
+
+
+@pytest.mark.parametrize(
+    ("families", "complaint"),
+    [
+        ([Family(ROGUE, [((), 1)])], r"mm2_rogue is not in the catalogue"),
+        ([Family(FLOW_LAG_SECONDS, [(("us->eu",), 1)])], r"takes 3 label values .*, got 1"),
+        ([Family(FLOW_LAG_SECONDS, [(FLOW, 1), (FLOW, 2)])], r"has two values for .*'us->eu'"),
+        (
+            [Family(FLOW_LAG_SECONDS, [(FLOW, 1)]), Family(FLOW_LAG_SECONDS, [(FLOW, 1)])],
+            r"has two values for",
+        ),
+        ([Family(FLOW_LAG_SECONDS, [(FLOW, math.nan)])], r"mm2_flow_lag_seconds got NaN"),
+        ([Family(FLOW_LAG_SECONDS, [(FLOW, True)])], r"must have numbers as values, got True"),
+        ([Family(FLOW_LAG_SECONDS, [(FLOW, TEXT)])], r"must have numbers as values, got '1'"),
+        ([Family(HEARTBEATS_RECEIVED_TOTAL, [(FLOW, -1)])], r"never goes below 0, got -1"),
+        (
+            [Family(FLOW_STATE, [((*FLOW, THREE), 1)])],
+            r"not text: .*expected str instance, int found",
+        ),
+        ([Family(FLOW_STATE, [((*FLOW, "\ud800"), 1)])], r"not text: .*surrogates not allowed"),
+        ([Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), 1)])], r"takes a Histogram of 17"),
+        (
+            [Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), Histogram((1,), 1))])],
+            r"takes a Histogram of 17 counts",
+        ),
+        ([Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), SUM_OF_NAN)])], r"got NaN"),
+        (
+            [Family(PARTITION_STALLED, [((*FLOW, "t"), 1)], Granularity.TOPIC)],
+            r"not published at granularity topic",
+        ),
+        (
+            [
+                Family(REPLICATION_LAG_RECORDS, [((*FLOW, "t"), 5)], Granularity.TOPIC),
+                Family(REPLICATION_LAG_RECORDS, [((*FLOW, "t", "0"), 5)]),
+            ],
+            r"comes in two granularities: topic and partition",
+        ),
+    ],
+)
+def test_what_is_unfit_is_refused(families: list[Family], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Renderer().render(families)
+
+
+@pytest.mark.parametrize("cumulative", [(), (2, 1), (-1, 1)])
+def test_a_histogram_whose_counts_fall_is_refused(cumulative: tuple[int, ...]) -> None:
+    with pytest.raises(ExpositionError, match="must rise from 0 or more"):
+        Histogram(cumulative, 1.0)
+
+
+def test_a_duplicate_is_refused_again_after_a_render_that_refused_it() -> None:
+    renderer = Renderer()
+    twice = [Family(FLOW_LAG_SECONDS, [(FLOW, 1), (FLOW, 2)])]
+    for _ in range(2):
+        with pytest.raises(ExpositionError):
+            renderer.render(twice)
+
+
+def test_series_are_counted_as_prometheus_counts_them() -> None:
+    histogram = Histogram((0,) * 17, 0.0)
+    families = [*EXAMPLES, Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), histogram)])]
+    assert count_series(families) == 3 + 19
+    snapshot = Renderer().render(families)
+    assert snapshot.series == 22
+    lines = plain(snapshot, Format.CLASSIC).splitlines()
+    assert sum(not line.startswith("#") for line in lines) == 22
+
+
+def test_formats_and_encodings_agree_and_share_the_samples() -> None:
+    errors = [((cluster, "ends", "timeout"), 1) for cluster in ("us", "eu")]
+    snapshot = Renderer().render([*EXAMPLES, Family(EXPORTER_COLLECT_ERRORS_TOTAL, errors)])
+    for fmt in Format:
+        packed = b"".join(snapshot.body(fmt, Encoding.GZIP).chunks)
+        assert gzip.decompress(packed).decode() == plain(snapshot, fmt)
+        assert snapshot.body(fmt, Encoding.GZIP).length == len(packed)
+    for encoding in Encoding:
+        chunks = [snapshot.body(fmt, encoding).chunks for fmt in Format]
+        shared = {id(chunk) for chunk in chunks[0]} & {id(chunk) for chunk in chunks[1]}
+        assert len(shared) >= 4
+
+
+def test_the_gzip_body_is_one_member() -> None:
+    packed = b"".join(Renderer().render(EXAMPLES).body(Format.CLASSIC, Encoding.GZIP).chunks)
+    member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    member.decompress(packed)
+    assert member.eof
+    assert member.unused_data == b""

@@ -1,0 +1,298 @@
+"""One flow in every particular, and its families as lines of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mm2slo_core.canary import CanaryTotals
+from mm2slo_core.catalogue import Granularity
+from mm2slo_core.catalogue.buckets import COLLECT_BUCKETS, LATENCY_BUCKETS
+from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.lag import LagOrigin
+from mm2slo_core.offsets import PositionQuality
+from mm2slo_core.readiness import Blocked, BlockReason, GroupReadiness
+from mm2slo_core.retention import Headroom, RetentionLimit
+from mm2slo_core.sli import Sli, SliCount, SliKey
+from mm2slo_core.stall import Progress
+from mm2slo_core.topology import Flow
+from mm2slo_exporter.exposition import Encoding, Format, Renderer
+from mm2slo_exporter.families import OwnReport, ProcessReport, ReloadResult, families
+from mm2slo_exporter.health import Durations, HealthReport, Stage
+from mm2slo_exporter.plan import TopicPair, TopicRole
+from mm2slo_exporter.state.model import (
+    FlowInfo,
+    FlowReport,
+    GroupState,
+    HeartbeatState,
+    LatencyHistogram,
+    PartitionState,
+    TaskState,
+    TimelineState,
+    TopicState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FLOW_LABELS = 'flow="us->eu",source="us",target="eu"'
+
+
+def partition(number: int, **changes: Any) -> PartitionState:
+    """A partition with a live position ten records behind."""
+    whole = PartitionState(
+        partition=number,
+        source_start=100,
+        source_end=1000,
+        target_start=90,
+        target_end=980,
+        next_offset=990,
+        quality=PositionQuality.LIVE,
+        lag_records=10,
+        lag_seconds=2.5,
+        lag_origin=LagOrigin.HISTORY,
+        progress=Progress.MOVING,
+        progressed_at=9_999.0,
+        headroom=Headroom(890, 3600.0, RetentionLimit.TIME),
+        sync_upstream=899,
+        sync_at=9_940.0,
+        open_transaction_records=3,
+    )
+    return replace(whole, **changes)
+
+
+def topic(name: str, *partitions: PartitionState, **changes: Any) -> TopicState:
+    """A data topic that is as it should be."""
+    role = changes.pop("role", TopicRole.DATA)
+    whole = TopicState(
+        pair=TopicPair(name, f"us.{name}", role),
+        partitions=partitions,
+        source_partition_count=len(partitions),
+        target_partition_count=len(partitions),
+        missing_on_target=False,
+        config_drift=(),
+        assigned_missing=0,
+        unassigned=0,
+        source_records_total=0,
+        replicated_records_total=0,
+        lost_records_total=0,
+        truncations_total=0,
+        source_recreations_total=0,
+        target_recreations_total=0,
+    )
+    return replace(whole, **changes)
+
+
+def latencies(**observed: int) -> LatencyHistogram:
+    """A histogram with *observed* counts by bucket number, as in `_0=2`."""
+    counts = [0] * (len(LATENCY_BUCKETS) + 1)
+    for name, count in observed.items():
+        counts[int(name[1:])] = count
+    return LatencyHistogram(tuple(counts), 1.5)
+
+
+ORDERS = topic(
+    "orders",
+    partition(0),
+    partition(
+        1,
+        source_start=0,
+        source_end=50,
+        target_start=0,
+        target_end=50,
+        next_offset=50,
+        quality=PositionQuality.COMMITTED,
+        lag_records=0,
+        lag_seconds=0.0,
+        lag_origin=LagOrigin.NOTHING_WAITS,
+        progress=Progress.IDLE,
+        progressed_at=10_000.0,
+        headroom=Headroom(50, 7200.0, RetentionLimit.SIZE),
+        sync_upstream=49,
+        sync_at=9_970.0,
+        open_transaction_records=0,
+    ),
+    config_drift=("cleanup.policy", "retention.ms"),
+    assigned_missing=2,
+    unassigned=1,
+    target_partition_count=1,
+    source_records_total=1_050,
+    replicated_records_total=1_040,
+    source_recreations_total=1,
+)
+PAYMENTS = topic(
+    "payments",
+    partition(
+        0,
+        source_start=20,
+        source_end=30,
+        next_offset=15,
+        lag_seconds=300.25,
+        lag_origin=LagOrigin.RECORD,
+        progress=Progress.STALLED,
+        progressed_at=9_000.0,
+        headroom=Headroom(-5, 0.0, RetentionLimit.PASSED),
+        sync_upstream=14,
+        sync_at=9_000.0,
+        open_transaction_records=None,
+    ),
+    config_drift=("retention.ms",),
+    missing_on_target=True,
+    target_partition_count=3,
+    source_records_total=30,
+    replicated_records_total=15,
+    lost_records_total=5,
+    truncations_total=4,
+    target_recreations_total=2,
+)
+HEARTBEATS = topic(
+    "heartbeats",
+    partition(
+        0,
+        lag_records=7,
+        progress=Progress.STALLED,
+        headroom=Headroom(-900, -1.0, RetentionLimit.TIME),
+    ),
+    role=TopicRole.HEARTBEATS,
+    config_drift=("cleanup.policy",),
+    source_records_total=1_000_000,
+    replicated_records_total=1_000_000,
+)
+CANARY = topic(
+    "mm2slo.canary",
+    partition(0, lag_records=100, lag_seconds=None, lag_origin=LagOrigin.ABSENT, quality=None),
+    role=TopicRole.CANARY,
+)
+GROUPS = (
+    GroupState(
+        group="billing",
+        readiness=GroupReadiness("billing", True, (), 15, 4, 9, ()),
+        checkpoint_at=9_980.0,
+        checkpoint_lag_by_topic={"orders": 12, "payments": 3},
+    ),
+    GroupState(
+        group="audit",
+        readiness=GroupReadiness(
+            "audit",
+            False,
+            (Blocked(BlockReason.NO_CHECKPOINT), Blocked(BlockReason.TASKS_NOT_RUNNING)),
+            None,
+            None,
+            None,
+            (),
+        ),
+        checkpoint_at=None,
+        checkpoint_lag_by_topic={},
+    ),
+)
+REPORT = FlowReport(
+    flow=Flow("us", "eu"),
+    info=FlowInfo(policy="default", separator=".", engine="mirrormaker2", canary="heartbeats"),
+    at=10_000.0,
+    state=FlowStateName.RUNNING,
+    state_reason="position_advances",
+    ready=True,
+    waiting_for=(),
+    source_readable=True,
+    target_readable=True,
+    topics=(ORDERS, PAYMENTS, HEARTBEATS, CANARY),
+    groups=GROUPS,
+    tasks=(
+        TaskState("MirrorSourceConnector", None, "RUNNING"),
+        TaskState("MirrorSourceConnector", 0, "FAILED"),
+    ),
+    heartbeats=HeartbeatState(
+        present=True, newest_at=9_998.5, age_seconds=1.5, received_total=600, missing_total=2
+    ),
+    heartbeat_latency=latencies(_0=2, _3=1, _16=1),
+    canary=CanaryTotals(
+        sent=100,
+        received=95,
+        late=4,
+        lost=1,
+        expired=2,
+        duplicates=3,
+        reordered=5,
+        moved=6,
+        unknown=7,
+    ),
+    canary_pending=8,
+    canary_latency=latencies(_1=90, _2=5),
+    canary_arrived_at=9_999.75,
+    slis={
+        SliKey(Sli.AVAILABILITY): SliCount(91, 95, 7),
+        SliKey(Sli.LATENCY, "10s"): SliCount(0, 0, 0),
+    },
+    lag_records=20,
+    lag_seconds=300.25,
+    catch_up_seconds=12.5,
+    timeline=TimelineState(writer=True, records_total=44, bytes_total=5_000),
+)
+OWN = OwnReport(
+    version="1.2.3",
+    health=HealthReport(
+        last_success={("us", Stage.END_OFFSETS): 9_999.0, ("eu", Stage.GROUPS): 9_990.0},
+        errors={("us", Stage.END_OFFSETS, "timeout"): 0, ("eu", Stage.GROUPS, "denied"): 3},
+        durations={
+            ("us", Stage.END_OFFSETS): Durations((2, 1, *(0 for _ in COLLECT_BUCKETS[2:]), 1), 45.0)
+        },
+        malformed={("eu", "checkpoint", "truncated"): 1},
+    ),
+    process=ProcessReport(resident_memory_bytes=64_000_000, cpu_seconds=3.25, started_at=5_000.0),
+    kafka_requests={("us", "list_offsets"): 12},
+    reloads={ReloadResult.SUCCESS: 2},
+    render_seconds=0.25,
+    cycle_seconds=0.5,
+)
+
+
+@dataclass(frozen=True)
+class Published:
+    """The sample lines of an exposition, by metric; the flow's labels are cut out of them."""
+
+    lines: tuple[str, ...]
+
+    def of(self, metric: str) -> list[str]:
+        """Labels and values of *metric*, in their order."""
+        starts = tuple(f"{metric}{suffix}" for suffix in ("{", " ", "_bucket{", "_sum", "_count"))
+        return [
+            line.replace(FLOW_LABELS + ",", "").replace("{" + FLOW_LABELS + "}", "")[len(metric) :]
+            for line in self.lines
+            if line.startswith(starts)
+        ]
+
+
+class Publisher:
+    """Builds families and renders them with the real renderer."""
+
+    report = REPORT
+    own = OWN
+    partition = staticmethod(partition)
+    topic = staticmethod(topic)
+
+    def changed(self, **changes: Any) -> FlowReport:
+        """The report with *changes*."""
+        return replace(REPORT, **changes)
+
+    def publish(
+        self,
+        granularity: Granularity = Granularity.TOPIC,
+        reports: Sequence[FlowReport] = (REPORT,),
+    ) -> Published:
+        """What is published of *reports*."""
+        snapshot = Renderer().render(families(reports, OWN, granularity))
+        body = b"".join(snapshot.body(Format.CLASSIC, Encoding.IDENTITY).chunks).decode()
+        return Published(tuple(line for line in body.splitlines() if not line.startswith("#")))
+
+    def publish_changed(
+        self, granularity: Granularity = Granularity.TOPIC, **changes: Any
+    ) -> Published:
+        """What is published of the report with *changes*."""
+        return self.publish(granularity, (self.changed(**changes),))
+
+
+@pytest.fixture
+def publisher() -> Publisher:
+    return Publisher()

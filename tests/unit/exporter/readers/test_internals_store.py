@@ -1,0 +1,249 @@
+"""What the internal topics of a flow say, record by record."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mm2slo_core.offsets import Bounds
+from mm2slo_core.records import Checkpoint, OffsetSync
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.observation import Commit, Sync
+from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
+from mm2slo_kafka.tail import TailRecord
+
+ORDERS = TopicPartition("orders", 0)
+PAY = TopicPartition("pay", 2)
+COPY = TopicPartition("us.orders", 0)
+SYNCS, OFFSETS = InternalTopic.OFFSET_SYNCS, InternalTopic.COMMITTED_OFFSETS
+CHECKPOINTS, STATUS = InternalTopic.CHECKPOINTS, InternalTopic.STATUS
+CONFIGS = InternalTopic.CONNECTOR_CONFIGS
+SOURCE, MARKS = "MirrorSourceConnector", "MirrorCheckpointConnector"
+
+
+class Store:
+    """A store, and what it found malformed."""
+
+    def __init__(self, *, dense: bool = True) -> None:
+        self.malformed: list[tuple[str, str]] = []
+        self.store = InternalsStore(
+            source_alias="us",
+            source_connector=SOURCE,
+            connectors=frozenset({SOURCE, MARKS}),
+            malformed=lambda kind, reason: self.malformed.append((kind.value, reason)),
+            dense=dense,
+        )
+
+    def take(self, topic: InternalTopic, *records: tuple[bytes | None, bytes | None]) -> None:
+        self.store.apply(topic, [record(key, value) for key, value in records])
+
+    @property
+    def view(self) -> Any:
+        return self.store.view(())
+
+
+def record(key: bytes | None, value: bytes | None) -> TailRecord:
+    return TailRecord(0, 0, 5_500, key, value, None)
+
+
+def js(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def sync(upstream: int, downstream: int, here: TopicPartition = ORDERS) -> tuple[bytes, bytes]:
+    made = OffsetSync(here, upstream, downstream)
+    return made.encode_key(), made.encode_value()
+
+
+def committed(
+    offset: int | None, *, connector: str = SOURCE, cluster: str = "us", topic: str = "orders"
+) -> tuple[bytes, bytes | None]:
+    key = js([connector, {"cluster": cluster, "partition": 0, "topic": topic}])
+    return key, None if offset is None else js({"offset": offset})
+
+
+def checkpoint(group: str, upstream: int) -> tuple[bytes, bytes]:
+    made = Checkpoint(group, COPY, upstream, upstream - 1, "")
+    return made.encode_key(), made.encode_value()
+
+
+def status(
+    connector: str, state: str | None, task: int | None = None
+) -> tuple[bytes, bytes | None]:
+    key = f"status-connector-{connector}" if task is None else f"status-task-{connector}-{task}"
+    value = {"state": state, "trace": None, "worker_id": "w", "generation": 1}
+    return key.encode(), None if state is None else js(value)
+
+
+def task(number: int, *partitions: str, connector: str = SOURCE) -> tuple[bytes, bytes]:
+    assigned = {"task.assigned.partitions": ",".join(partitions)}
+    return f"task-{connector}-{number}".encode(), js({"properties": assigned})
+
+
+def connector(name: str, **settings: str) -> tuple[bytes, bytes]:
+    named = {key.replace("_", "."): value for key, value in settings.items()}
+    return f"connector-{name}".encode(), js({"properties": {"name": name, **named}})
+
+
+def test_an_empty_store_tells_nothing_and_what_it_waits_for() -> None:
+    found = Store().store.view(("mm2-status on eu",))
+    assert found.waiting_for == ("mm2-status on eu",)
+    assert (found.syncs, found.committed, found.checkpoints, found.states) == ({}, {}, {}, {})
+    assert found.assigned is None
+    assert not found.sync_group_offsets
+    assert found.offset_map(ORDERS) is None
+
+
+def test_the_newest_offset_sync_counts_and_all_make_the_map() -> None:
+    store = Store()
+    store.take(SYNCS, sync(100, 50), sync(200, 150), sync(7, 7, PAY))
+    assert store.view.syncs == {ORDERS: Sync(200, 150, 5.5), PAY: Sync(7, 7, 5.5)}
+    found = store.view.offset_map(ORDERS)
+    assert found.target_bounds(120) == Bounds(70, 70)
+    assert found.redelivery_bounds(120, 60) == Bounds(10, 10)
+
+
+def test_on_a_target_with_markers_the_map_is_only_bounded() -> None:
+    store = Store(dense=False)
+    store.take(SYNCS, sync(100, 50), sync(200, 160))
+    assert store.view.offset_map(ORDERS).target_bounds(120) == Bounds(51, 160)
+
+
+def test_a_map_that_was_handed_out_follows_what_comes_later() -> None:
+    store = Store()
+    store.take(SYNCS, sync(100, 50))
+    held = store.view.offset_map(ORDERS)
+    store.take(SYNCS, sync(200, 150))
+    assert held.target_bounds(200) == Bounds(150, 150)
+
+
+def test_only_commits_of_the_source_connector_from_the_source_cluster_count() -> None:
+    store = Store()
+    store.take(
+        OFFSETS,
+        committed(41),
+        committed(99, connector="Other"),
+        committed(98, cluster="ap"),
+        committed(5, topic="pay"),
+    )
+    pay = TopicPartition("pay", 0)
+    assert store.view.committed == {ORDERS: 41, pay: 5}
+    store.take(OFFSETS, committed(None, topic="pay"), committed(None, connector="Other"))
+    assert store.view.committed == {ORDERS: 41}
+
+
+def test_the_newest_checkpoint_of_each_group_and_partition() -> None:
+    store = Store()
+    store.take(CHECKPOINTS, checkpoint("a", 10), checkpoint("b", 20), checkpoint("a", 30))
+    assert store.view.checkpoints == {
+        "a": {COPY: Commit(30, 29, 5.5)},
+        "b": {COPY: Commit(20, 19, 5.5)},
+    }
+    store.take(CHECKPOINTS, (checkpoint("b", 20)[0], None))
+    assert store.view.checkpoints["b"] == {}
+
+
+def test_states_of_the_flows_own_connectors_and_tasks() -> None:
+    store = Store()
+    store.take(
+        STATUS,
+        status(SOURCE, "RUNNING"),
+        status(SOURCE, "FAILED", 1),
+        status("Other", "RUNNING"),
+        status(MARKS, "RUNNING", 0),
+    )
+    assert store.view.states == {
+        (SOURCE, None): "RUNNING",
+        (SOURCE, 1): "FAILED",
+        (MARKS, 0): "RUNNING",
+    }
+    store.take(STATUS, status(SOURCE, None, 1), status(SOURCE, "PAUSED"))
+    assert store.view.states == {(SOURCE, None): "PAUSED", (MARKS, 0): "RUNNING"}
+
+
+def test_assignments_count_only_for_tasks_that_exist() -> None:
+    store = Store()
+    store.take(CONFIGS, task(0, "orders-0"), task(1, "pay-2"), task(0, "x-0", connector="Other"))
+    assert store.view.assigned == {ORDERS, PAY}
+    store.take(STATUS, status(SOURCE, "RUNNING"), status(SOURCE, "RUNNING", 0))
+    assert store.view.assigned == {ORDERS}
+    store.take(STATUS, status(SOURCE, "RUNNING", 1))
+    assert store.view.assigned == {ORDERS, PAY}
+    store.take(CONFIGS, (b"task-MirrorSourceConnector-1", None))
+    assert store.view.assigned == {ORDERS}
+
+
+def test_group_offsets_are_synced_while_a_connector_of_the_flow_says_so() -> None:
+    store = Store()
+    setting = {"sync_group_offsets_enabled": "true"}
+    store.take(CONFIGS, connector("Other", **setting))
+    assert not store.view.sync_group_offsets
+    store.take(CONFIGS, connector(MARKS, **setting))
+    assert store.view.sync_group_offsets
+    store.take(CONFIGS, (b"connector-MirrorCheckpointConnector", None))
+    assert not store.view.sync_group_offsets
+
+
+@pytest.mark.parametrize(
+    ("topic", "key", "value", "reason"),
+    [
+        (SYNCS, None, b"x", "null_key"),
+        (SYNCS, sync(1, 1)[0], b"\x00", "truncated"),
+        (CHECKPOINTS, checkpoint("a", 1)[0], b"\x00\x09" + bytes(18), "unknown_version"),
+        (OFFSETS, b"{", b"{}", "invalid_json"),
+        (CHECKPOINTS, checkpoint("a", 1)[0][:5], checkpoint("a", 1)[1], "truncated"),
+        (STATUS, status(SOURCE, "RUNNING")[0], b"[]", "unexpected_shape"),
+        (CONFIGS, b"connector-" + MARKS.encode(), b"nonsense", "invalid_json"),
+    ],
+)
+def test_what_cannot_be_read_is_counted_by_its_reason_and_the_rest_is_taken(
+    topic: InternalTopic, key: bytes | None, value: bytes, reason: str
+) -> None:
+    store = Store()
+    store.take(topic, (key, value))
+    store.take(SYNCS, sync(3, 4))
+    assert store.malformed == [(topic.value, reason)]
+    assert store.view.syncs == {ORDERS: Sync(3, 4, 5.5)}
+
+
+def test_a_topic_created_anew_begins_from_nothing_and_others_stay() -> None:
+    store = Store()
+    store.take(SYNCS, sync(100, 50))
+    store.take(OFFSETS, committed(41))
+    store.take(CHECKPOINTS, checkpoint("a", 10))
+    store.take(STATUS, status(SOURCE, "RUNNING", 0))
+    store.take(CONFIGS, task(0, "orders-0"), connector(MARKS, sync_group_offsets_enabled="true"))
+    for topic in InternalTopic:
+        before = store.view
+        store.store.clear(topic)
+        after = store.view
+        changed = {
+            name
+            for name in ("syncs", "committed", "checkpoints", "states", "assigned")
+            if getattr(before, name) != getattr(after, name)
+        }
+        assert (
+            changed
+            == {
+                SYNCS: {"syncs"},
+                OFFSETS: {"committed"},
+                CHECKPOINTS: {"checkpoints"},
+                STATUS: {"states"},
+                CONFIGS: {"assigned"},
+            }[topic]
+        )
+    assert store.view.offset_map(ORDERS) is None
+    assert not store.view.sync_group_offsets
+
+
+def test_a_view_does_not_change_any_more() -> None:
+    store = Store()
+    store.take(OFFSETS, committed(41))
+    store.take(CHECKPOINTS, checkpoint("a", 10))
+    held = store.view
+    store.take(OFFSETS, committed(42))
+    store.take(CHECKPOINTS, checkpoint("a", 11))
+    assert held.committed == {ORDERS: 41}
+    assert held.checkpoints["a"][COPY].upstream == 10

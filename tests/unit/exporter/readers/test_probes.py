@@ -1,0 +1,187 @@
+"""Looks at positions that stand still, and for canaries on a compacted source."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.health import Health, Stage
+from mm2slo_exporter.observation import TailProbe
+from mm2slo_exporter.readers.probes import ProbeReader, answers
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.first_record import FirstRecord, FirstRecords, TimestampType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_kafka.client import ClusterClient
+
+HERE = TopicPartition("orders", 0)
+
+
+class Source:
+    """Holds records at the offsets it is given, stamped with their offset in seconds."""
+
+    alias = "us"
+
+    def __init__(self, *records: int) -> None:
+        self.records = records
+        self.asked: list[tuple[Mapping[TopicPartition, tuple[int, int]], str]] = []
+        self.silent: set[TopicPartition] = set()
+        self.down = False
+        self.log_start = 0
+        self.answered = threading.Event()
+
+    def first_records(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], isolation: str
+    ) -> FirstRecords:
+        self.asked.append((dict(ranges), isolation))
+        if self.down:
+            raise KafkaProblem(ErrorKind.TIMEOUT, cluster="us", operation="probing", detail="no")
+        found: dict[TopicPartition, FirstRecord | None] = {}
+        for here, (start, end) in ranges.items():
+            if here not in self.silent:
+                # Below the log start: the first record that is left, as the real reader does.
+                begin = max(start, self.log_start)
+                last = max(end, begin + 1)
+                offset = next((at for at in self.records if begin <= at < last), None)
+                found[here] = None if offset is None else first(offset)
+        self.answered.set()
+        return FirstRecords(found=found)
+
+
+def first(offset: int) -> FirstRecord:
+    return FirstRecord(offset, offset * 1000, TimestampType.CREATE_TIME)
+
+
+def reader(source: Source, health: Health | None = None) -> ProbeReader:
+    return ProbeReader(
+        "us->eu",
+        cast("ClusterClient", source),
+        "read_committed",
+        health or Health(),
+        every=60.0,
+    )
+
+
+SPANS = [
+    (None, (5, 9), False),
+    (TailProbe(5, 9, 7, 7.0), (5, 9), True),
+    (TailProbe(5, 9, 7, 7.0), (7, 50), True),  # its record still waits, whatever came later
+    (TailProbe(5, 9, 7, 7.0), (8, 50), False),  # its record was copied
+    (TailProbe(5, 9, 7, 7.0), (4, 9), False),
+    (TailProbe(5, 9, None, None), (5, 9), True),
+    (TailProbe(5, 9, None, None), (8, 9), True),
+    (TailProbe(5, 9, None, None), (5, 10), False),  # something came
+    (TailProbe(5, 9, None, None), (10, 11), False),
+]
+
+
+@pytest.mark.parametrize(("probe", "span", "good"), SPANS)
+def test_an_answer_is_used_again_while_it_still_tells(
+    probe: TailProbe | None,
+    span: tuple[int, int],
+    good: bool,  # noqa: FBT001  a parametrized flag
+) -> None:
+    assert answers(probe, span) is good
+
+
+def test_the_first_record_of_a_range_or_that_there_is_none() -> None:
+    source = Source(7)
+    pay = TopicPartition("pay", 1)
+    probes = reader(source)
+    probes.request({HERE: (5, 9), pay: (8, 9)})
+    probes.read_wanted()
+    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0), pay: TailProbe(8, 9, None, None)}
+    assert source.asked == [({HERE: (5, 9), pay: (8, 9)}, "read_committed")]
+
+
+def test_what_is_known_is_not_asked_again_and_what_is_not_wanted_is_forgotten() -> None:
+    source = Source(7)
+    pay = TopicPartition("pay", 1)
+    probes = reader(source)
+    probes.request({HERE: (5, 9), pay: (1, 2)})
+    probes.read_wanted()
+    probes.request({HERE: (5, 20)})
+    probes.read_wanted()
+    assert len(source.asked) == 1
+    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0)}
+
+
+def test_a_partition_that_gave_no_answer_is_asked_again() -> None:
+    source = Source(7)
+    source.silent = {HERE}
+    probes = reader(source)
+    probes.request({HERE: (5, 9)})
+    probes.read_wanted()
+    assert probes.answers == {}
+    source.silent = set()
+    probes.read_wanted()
+    assert probes.answers[HERE].first_offset == 7
+
+
+def test_a_round_has_a_limit_and_the_rest_follows() -> None:
+    source = Source(0)
+    probes = reader(source)
+    probes.request({TopicPartition("orders", number): (0, 1) for number in range(501)})
+    probes.read_wanted()
+    probes.read_wanted()
+    assert [len(ranges) for ranges, _ in source.asked] == [500, 1]
+    assert len(probes.answers) == 501
+
+
+def test_canaries_are_looked_for_once_and_the_answers_are_handed_over_once() -> None:
+    source = Source(7)
+    probes = reader(source)
+    probes.request({}, ((1, HERE, 7), (2, HERE, 8)))
+    probes.read_wanted()
+    probes.read_wanted()
+    assert source.asked == [
+        ({HERE: (7, 8)}, "read_uncommitted"),
+        ({HERE: (8, 9)}, "read_uncommitted"),
+    ]
+    assert probes.take_looked_up() == [(1, True), (2, False)]
+    assert probes.take_looked_up() == []
+
+
+def test_a_canary_below_the_log_start_is_gone_whatever_is_found_there() -> None:
+    source = Source(100)
+    source.log_start = 100
+    probes = reader(source)
+    probes.request({}, ((1, HERE, 7),))
+    probes.read_wanted()
+    assert probes.take_looked_up() == [(1, False)]
+
+
+def test_a_lookup_without_an_answer_proves_nothing() -> None:
+    source = Source(7)
+    source.silent = {HERE}
+    probes = reader(source)
+    probes.request({}, ((1, HERE, 7),))
+    probes.read_wanted()
+    assert probes.take_looked_up() == []
+
+
+def test_a_failure_is_counted_and_keeps_what_was_known() -> None:
+    health, source = Health(), Source(7)
+    probes = reader(source, health)
+    probes.request({HERE: (5, 9)})
+    probes.read_wanted()
+    source.down = True
+    probes.request({HERE: (8, 9)}, ((1, HERE, 7),))
+    probes.read_wanted()
+    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0)}
+    assert health.report().errors == {("us", Stage.TAIL_RECORDS, "timeout"): 2}
+
+
+def test_the_thread_looks_when_something_is_wanted_and_ends_when_stopped() -> None:
+    source = Source(7)
+    probes = reader(source)
+    probes.start()
+    probes.request({HERE: (5, 9)})
+    assert source.answered.wait(30)
+    probes.stop()
+    assert len(source.asked) == 1

@@ -1,0 +1,350 @@
+"""Reload, readiness and evaluation, with flows that read nothing."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from observing import Scene, flow_config
+
+from mm2slo_core.config import load_config
+from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.errors import UserError
+from mm2slo_core.topology import Flow
+from mm2slo_exporter.exposition import Encoding, Format
+from mm2slo_exporter.health import Health, Stage
+from mm2slo_exporter.service import flows
+from mm2slo_exporter.service.exporter import Exporter
+from mm2slo_exporter.service.readiness import flow_overview, flow_readiness
+from mm2slo_exporter.state.flow import FlowTracker
+from mm2slo_exporter.web.site import FlowReadiness
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mm2slo_core.config import Config
+
+BOTH = """
+clusters:
+  us: {bootstrap_servers: "us:1"}
+  eu: {bootstrap_servers: "eu:1"}
+flows: [{flow: us->eu}, {flow: eu->us}]
+exporter: {instance: here}
+"""
+ONE = BOTH.replace(", {flow: eu->us}", "")
+TUNED = BOTH.replace("{flow: eu->us}", "{flow: eu->us, stall_after: 60s}")
+MOVED = BOTH.replace("eu:1", "eu:2")
+LISTEN = BOTH.replace("{instance: here}", "{instance: here, listen: ':9999'}")
+
+
+class World:
+    """Stands in for what would talk to clusters, and notes what happens to it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: C901  its stand-ins are small classes
+        self.log: list[str] = []
+        self.refused: str | None = None
+        self.text = BOTH
+        world = self
+
+        class Clusters:
+            def __init__(self, *_: object) -> None:
+                self.held: set[str] = set()
+
+            def __getitem__(self, alias: str) -> str:
+                return alias
+
+            def __contains__(self, alias: str) -> bool:
+                return alias in self.held
+
+            def open(self, wanted: Mapping[str, object]) -> None:
+                world.log += [f"open {alias}" for alias in wanted if alias not in self.held]
+                self.held |= set(wanted)
+
+            def close(self, aliases: list[str]) -> None:
+                world.log += [f"close {alias}" for alias in sorted(aliases)]
+                self.held -= set(aliases)
+
+            def close_all(self) -> None:
+                self.close(sorted(self.held))
+
+            def request_totals(self) -> dict[tuple[str, str], int]:
+                return {}
+
+        class Runner:
+            def __init__(self, rulebook: Any, *_: object, **__: object) -> None:
+                self.rulebook = rulebook
+                self.flow = rulebook.flow
+                self.report: Any = None
+                self.hint = self.flow.label
+                self.failing = False
+
+            def start(self) -> None:
+                world.log.append(f"start {self.flow.label}")
+
+            def stop(self) -> None:
+                world.log.append(f"stop {self.flow.label}")
+
+            def canary_process_started(self) -> None:
+                pass
+
+            def take(self, event: Any) -> None:
+                world.log.append(f"event {event.flow}")
+
+            def evaluate(self, seen: Any) -> None:
+                if self.failing:
+                    raise RuntimeError("cannot")
+                self.report = seen
+
+        class Canary:
+            def __init__(self, specs: list[Any], **_: object) -> None:
+                self.labels = " ".join(spec.flow for spec in specs)
+
+            def start(self) -> None:
+                world.log.append(f"canaries {self.labels}")
+
+            def stop(self) -> None:
+                world.log.append("no canaries")
+
+            def drain(self) -> list[Any]:
+                return []
+
+            def hint(self, hints: object) -> None:
+                pass
+
+        def check(clusters: Mapping[str, object]) -> None:
+            if world.refused in clusters:
+                raise KafkaProblem(
+                    ErrorKind.INVALID_CONFIG, cluster="eu", operation="making", detail="bad"
+                )
+
+        monkeypatch.setattr(flows, "Clusters", Clusters)
+        monkeypatch.setattr(flows, "FlowRunner", Runner)
+        monkeypatch.setattr(flows, "CanarySupervisor", Canary)
+        monkeypatch.setattr(flows, "check_clients", check)
+
+    def load(self) -> Config:
+        return load_config(self.text)
+
+    def taken(self) -> list[str]:
+        log, self.log = self.log, []
+        return log
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
+
+
+@pytest.fixture
+def exporter(world: World) -> Iterator[Exporter]:
+    made = Exporter(world.load, version="1.2")
+    made.start()
+    assert world.taken() == [
+        "open eu", "open us", "start us->eu", "start eu->us", "canaries us->eu eu->us"
+    ]  # fmt: skip
+    yield made
+    made.stop()
+
+
+def text_of(exporter: Exporter) -> str:
+    body = exporter.snapshot().body(Format.CLASSIC, Encoding.IDENTITY)
+    return b"".join(body.chunks).decode()
+
+
+RELOADS = [
+    ("nothing", BOTH, []),
+    ("a flow is gone", ONE, ["stop eu->us", "no canaries", "canaries us->eu"]),
+    (
+        "a flow is tuned",
+        TUNED,
+        ["stop eu->us", "no canaries", "start eu->us", "canaries us->eu eu->us"],
+    ),
+    (
+        "a cluster moved",
+        MOVED,
+        [
+            "stop us->eu",
+            "stop eu->us",
+            "close eu",
+            "open eu",
+            "no canaries",
+            "start us->eu",
+            "start eu->us",
+            "canaries us->eu eu->us",
+        ],
+    ),
+    (
+        "the exporter is set otherwise",
+        LISTEN,
+        [
+            "stop us->eu",
+            "stop eu->us",
+            "close eu",
+            "close us",
+            "open eu",
+            "open us",
+            "no canaries",
+            "start us->eu",
+            "start eu->us",
+            "canaries us->eu eu->us",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "text", "log"), RELOADS, ids=[case[0] for case in RELOADS])
+def test_a_reload_touches_what_changed(
+    case: str, text: str, log: list[str], exporter: Exporter, world: World
+) -> None:
+    world.text = text
+    found = exporter.reload()
+    assert found.done, case
+    assert world.taken() == log
+    assert exporter.config == load_config(text)
+    assert ("takes effect after a restart" in found.message) is (text is LISTEN)
+
+
+def broken() -> Config:
+    raise UserError("the file is gone: expected a file")
+
+
+@pytest.mark.parametrize("how", ["load", "text", "client"])
+def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_counted(
+    how: str, exporter: Exporter, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = exporter.config
+    if how == "load":
+        monkeypatch.setattr(exporter, "_load", broken)
+    elif how == "text":
+        world.text = "flows: []"
+    else:
+        world.text, world.refused = MOVED, "eu"
+    found = exporter.reload()
+    assert not found.done
+    assert world.taken() == []
+    assert exporter.config is before
+    exporter._publisher.publish()
+    assert 'mm2_exporter_config_reloads_total{result="failure"} 1' in text_of(exporter)
+    assert 'mm2_exporter_config_reloads_total{result="success"} 0' in text_of(exporter)
+
+
+def test_a_label_that_is_no_flow_is_refused_at_once(world: World) -> None:
+    with pytest.raises(UserError, match="did you mean 'us->eu'"):
+        Exporter(world.load, flows=["us->ue"], version="1")
+
+
+def test_only_the_selected_flows_are_served(world: World) -> None:
+    exporter = Exporter(world.load, flows=["eu->us"], version="1")
+    exporter.start()
+    exporter.stop()
+    log = world.taken()
+    assert "start eu->us" in log
+    assert "start us->eu" not in log
+
+
+def test_from_the_start_the_exporters_own_series_are_served(exporter: Exporter) -> None:
+    assert 'mm2_exporter_build_info{version="1.2"} 1' in text_of(exporter)
+    assert not exporter.readiness().ready
+    assert exporter.readiness().flows[0].waiting_for == ("the first round",)
+    assert exporter.reports() == []
+
+
+def report(scene: Scene, at: float = 100.0) -> Any:
+    tracker = FlowTracker(
+        flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
+    )
+    return tracker.update(scene.look(at))
+
+
+def test_a_flow_that_cannot_be_evaluated_is_left_out_and_stops_no_other(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = Exporter(world.load, version="1")
+    exporter._flows.open()
+    good, bad = exporter._flows.running()
+    rounds, evaluation = exporter._evaluation._rounds, exporter._evaluation
+    exporter._flows._canary = None
+    monkeypatch.setattr(exporter._publisher, "publish", lambda: None)
+    seen = report(Scene())
+    for runner in (bad, good):
+        rounds.put(runner, seen)
+    evaluation.cycle(1.0)
+    assert len(exporter.reports()) == 2
+    bad.failing = True  # type: ignore[attr-defined]  # of the stand-in
+    for runner in (bad, good):
+        rounds.put(runner, seen)
+    caplog.set_level(logging.ERROR)
+    evaluation.cycle(1.0)
+    assert exporter.reports() == [seen]
+    assert exporter.readiness().flows[1] == FlowReadiness(
+        Flow("eu", "us"), ready=False, waiting_for=("the first round",)
+    )
+    assert caplog.records[0].__dict__["flow"] == "eu->us"
+    assert caplog.records[0].exc_info is not None
+
+
+def test_flows_that_cannot_be_rendered_leave_the_exporters_own_series(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    exporter = Exporter(world.load, version="1")
+    exporter._flows.open()
+    runner = exporter._flows.running()[0]
+    runner.report = replace(report(Scene()), lag_seconds=float("nan"))
+    exporter._publisher.publish()
+    text = text_of(exporter)
+    assert "mm2_exporter_build_info" in text
+    assert "mm2_flow_state" not in text
+    assert "cannot be published" in caplog.text
+
+
+def waiting(scene: Scene) -> Any:
+    scene.target_readable = False
+    return report(scene)
+
+
+def unreachable(health: Health) -> None:
+    health.failed("eu", Stage.END_OFFSETS, "timeout", "x")
+
+
+READY = [
+    ("read", lambda: report(Scene()), lambda _: None, True, ()),
+    ("waiting", lambda: waiting(Scene()), lambda _: None, False, ("target offsets",)),
+    (
+        "declared unreachable",
+        lambda: waiting(Scene()),
+        unreachable,
+        True,
+        ("target offsets", "cluster eu: timeout"),
+    ),
+    (
+        "something lesser fails",
+        lambda: waiting(Scene()),
+        lambda health: health.failed("eu", Stage.GROUPS, "timeout", "x"),
+        False,
+        ("target offsets",),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("made", "fail", "outcome"), [(c[1], c[2], c[3:]) for c in READY], ids=[c[0] for c in READY]
+)
+def test_a_flow_is_ready_once_read_or_once_its_cluster_is_declared_unreachable(
+    made: Callable[[], Any], fail: Callable[[Health], None], outcome: tuple[bool, tuple[str, ...]]
+) -> None:
+    health, flow = Health(), Flow("us", "eu")
+    fail(health)
+    ready, waits = outcome
+    assert flow_readiness(flow, made(), health) == FlowReadiness(flow, ready, waits)
+
+
+def test_the_line_of_a_flow_on_the_page() -> None:
+    scene = Scene()
+    scene.add("orders").live(10, 30)
+    found = flow_overview(report(scene))
+    assert (found.flow, found.ready, found.lag_records) == (Flow("us", "eu"), True, 20)
+    assert (found.stalled_partitions, found.groups, found.groups_ready) == (0, 0, 0)
+    assert (found.state, found.reason) == ("running", "within_patience")

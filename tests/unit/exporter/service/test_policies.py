@@ -1,0 +1,113 @@
+"""From a flow's configuration to what is watched of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from observing import flow_config
+
+from mm2slo_core.config import load_config
+from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.internal_topics import PlacedTopic
+from mm2slo_core.naming import DefaultPolicy, IdentityPolicy
+from mm2slo_exporter.plan import TopicRole
+from mm2slo_exporter.service.canary_specs import canary_spec
+from mm2slo_exporter.service.flows import shares_target
+from mm2slo_exporter.service.policies import FlowRulebook, replication_policy
+
+TOPIC, HEARTBEATS, OFF = CanaryCarrier.TOPIC, CanaryCarrier.HEARTBEATS, CanaryCarrier.OFF
+
+
+def rules(carrier: CanaryCarrier = HEARTBEATS, **flow: Any) -> FlowRulebook:
+    return FlowRulebook(flow_config(**flow), carrier)
+
+
+def test_the_policy_is_what_the_flow_says() -> None:
+    assert replication_policy(flow_config()) == DefaultPolicy(".", internal_separator_enabled=True)
+    other = flow_config(policy={"separator": "_", "internal_separator": False})
+    assert replication_policy(other) == DefaultPolicy("_", internal_separator_enabled=False)
+    identity = flow_config(policy={"kind": "identity"})
+    assert replication_policy(identity) == IdentityPolicy("us", ".", True)
+
+
+def test_a_plan_is_made_anew_only_for_topics_that_were_read_anew() -> None:
+    book = rules()
+    topics = {"orders": 1}
+    plan = book.plan(topics)
+    assert book.plan(topics) is plan
+    assert book.plan({"orders": 1, "pay": 1}) != plan
+
+
+@pytest.mark.parametrize(
+    ("carrier", "role"), [(TOPIC, TopicRole.CANARY), (HEARTBEATS, TopicRole.DATA)]
+)
+def test_the_canary_topic_has_its_role_where_it_carries(
+    carrier: CanaryCarrier, role: TopicRole
+) -> None:
+    assert rules(carrier).plan(["mm2slo.canary"]).pairs[0].role is role
+
+
+def test_groups_are_chosen_as_mirrormaker_does() -> None:
+    book = rules(groups=["app.*"], groups_exclude=["app-test"])
+    assert [book.wants_group(group) for group in ("app-1", "app-test", "other")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_names_on_the_target_and_where_the_syncs_are() -> None:
+    assert rules().remote("orders") == "us.orders"
+    assert rules(policy={"kind": "identity"}).remote("orders") == "orders"
+    assert rules().internal.offset_syncs == PlacedTopic("us", "mm2-offset-syncs.eu.internal")
+    there = rules(offset_syncs_location="target").internal.offset_syncs
+    assert there == PlacedTopic("eu", "mm2-offset-syncs.us.internal")
+
+
+CONFIG = """
+clusters:
+  us: {bootstrap_servers: "127.0.0.1:1"}
+  ap: {bootstrap_servers: "127.0.0.1:2"}
+  eu: {bootstrap_servers: "127.0.0.1:3"}
+flows:
+  - {flow: us->eu, policy: {kind: KIND}, canary: {carrier: CARRIER, interval: 2s}}
+  - {flow: ap->eu, policy: {kind: identity}}
+exporter: {instance: here, read_only: READ_ONLY}
+"""
+
+
+def config(kind: str = "default", carrier: str = "topic", read_only: str = "false") -> Any:
+    text = CONFIG.replace("KIND", kind).replace("CARRIER", carrier)
+    return load_config(text.replace("READ_ONLY", read_only))
+
+
+@pytest.mark.parametrize(("kind", "shared"), [("default", False), ("identity", True)])
+def test_identity_flows_to_one_target_share_its_topics(
+    kind: str,
+    shared: bool,  # noqa: FBT001  a parametrized flag
+) -> None:
+    found = config(kind)
+    assert [shares_target(found, flow) for flow in found.flows] == [shared, shared]
+
+
+@pytest.mark.parametrize(
+    ("carrier", "read_only", "expected"),
+    [
+        ("topic", "false", ("topic", "mm2slo.canary", "us.mm2slo.canary")),
+        ("heartbeats", "false", ("heartbeats", "heartbeats", "us.heartbeats")),
+        ("topic", "true", ("off", "heartbeats", "us.heartbeats")),
+    ],
+)
+def test_what_the_canary_process_is_told(
+    carrier: str, read_only: str, expected: tuple[str, str, str]
+) -> None:
+    found = config(carrier=carrier, read_only=read_only)
+    flow = found.flows[0]
+    spec = canary_spec(found, FlowRulebook(flow, found.carrier(flow)))
+    assert (spec.carrier, spec.source_topic, spec.target_topic) == expected
+    assert (spec.flow, spec.instance, spec.interval_seconds) == ("us->eu", "here", 2.0)
+    assert (spec.source_alias, spec.target_alias) == ("us", "eu")
+    assert spec.heartbeats_topic_on_target == "us.heartbeats"
+    assert spec.source_client["bootstrap.servers"] == "127.0.0.1:1"
+    assert spec.target_client["bootstrap.servers"] == "127.0.0.1:3"

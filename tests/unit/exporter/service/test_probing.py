@@ -1,0 +1,87 @@
+"""Which positions are worth a look."""
+
+from __future__ import annotations
+
+import pytest
+from observing import Log, Scene, flow_config
+
+from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.config.flow import Isolation
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.service.probing import wanted_probes
+from mm2slo_exporter.state.flow import FlowTracker
+
+HERE = TopicPartition("orders", 0)
+UNCOMMITTED, COMMITTED = Isolation.READ_UNCOMMITTED, Isolation.READ_COMMITTED
+
+
+def wanted(
+    log: Log,
+    *,
+    isolation: Isolation = UNCOMMITTED,
+    moved_at: float | None = None,
+    at: float = 110.0,
+) -> dict[TopicPartition, tuple[int, int]]:
+    """What is wanted at *at* of a flow that was first seen at 100 s, and moved at *moved_at*."""
+    scene = Scene()
+    scene.add("orders")
+    scene.logs[HERE] = log
+    tracker = FlowTracker(
+        flow_config(isolation=isolation.value),
+        carrier=CanaryCarrier.OFF,
+        shared_target=False,
+        started_at=0.0,
+    )
+    position = log.target_end
+    if moved_at is not None and position is not None:
+        log.target_end = position - 1
+        tracker.update(scene.look(100.0))
+        log.target_end = position
+        tracker.update(scene.look(moved_at))
+    return dict(wanted_probes(tracker.update(scene.look(at)), isolation))
+
+
+def behind(**changes: int) -> Log:
+    log = Log()
+    log.live(40, 50)
+    for name, value in changes.items():
+        setattr(log, name, value)
+    return log
+
+
+def test_a_position_that_stands_still_with_something_behind_it() -> None:
+    assert wanted(behind()) == {HERE: (40, 50)}
+
+
+def test_nothing_waits_nothing_is_wanted() -> None:
+    assert wanted(behind(target_end=50)) == {}
+
+
+def test_below_the_log_start_there_is_nothing_to_look_at() -> None:
+    assert wanted(behind(start=45)) == {HERE: (45, 50)}
+    assert wanted(behind(start=50)) == {}
+
+
+@pytest.mark.parametrize(("at", "looked"), [(106.9, False), (107.0, True)])
+def test_a_position_that_just_moved_is_left_alone_where_its_age_is_known(
+    at: float,
+    looked: bool,  # noqa: FBT001  a parametrized flag
+) -> None:
+    log = behind(end=39)
+    scene_end = 50
+    scene = Scene()
+    scene.add("orders")
+    scene.logs[HERE] = log
+    tracker = FlowTracker(
+        flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
+    )
+    log.target_end = 39
+    tracker.update(scene.look(100.0))
+    log.end, log.target_end = scene_end, 40
+    tracker.update(scene.look(105.0))
+    assert bool(wanted_probes(tracker.update(scene.look(at)), UNCOMMITTED)) is looked
+
+
+def test_offsets_of_open_transactions_are_not_looked_at_where_committed_is_read() -> None:
+    assert wanted(behind(stable=46), isolation=COMMITTED) == {HERE: (40, 46)}
+    assert wanted(behind(stable=40), isolation=COMMITTED) == {}

@@ -1,0 +1,119 @@
+"""A group that commits while its commits and its checkpoints are read at different moments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.lag import LagOrigin
+from mm2slo_core.offsets import Bounds, PositionQuality
+from mm2slo_core.readiness import Blocked, BlockReason, ReadinessBudget
+from mm2slo_core.stall import Progress
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.observation import ClusterView, Commit, InternalsView, Observation, OffsetsRead
+from mm2slo_exporter.plan import FlowPlan, TopicPair, TopicRole
+from mm2slo_exporter.state.groups import FlowHealth, judge_groups
+from mm2slo_exporter.state.model import PartitionState, TopicState
+
+if TYPE_CHECKING:
+    from mm2slo_core.offsets import Head
+    from mm2slo_core.readiness import GroupReadiness
+
+HERE, THERE = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
+READ_AT = 1000.0
+PAIR = TopicPair("orders", "us.orders", TopicRole.DATA)
+
+
+class SameOffsets:
+    """A copy whose offsets are the source's."""
+
+    def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds:
+        del head
+        return Bounds(upstream_offset, upstream_offset)
+
+    def redelivery_bounds(
+        self, upstream_offset: int, downstream_offset: int, head: Head | None = None
+    ) -> Bounds:
+        del head
+        records = max(upstream_offset - downstream_offset, 0)
+        return Bounds(records, records)
+
+    def reaches(self, upstream_offset: int) -> bool:
+        return upstream_offset >= 0
+
+
+def judged(*, commit: int, checkpoint: Commit) -> GroupReadiness:
+    partition = PartitionState(
+        partition=0,
+        source_start=0,
+        source_end=500,
+        target_start=0,
+        target_end=500,
+        next_offset=500,
+        quality=PositionQuality.LIVE,
+        lag_records=0,
+        lag_seconds=0.0,
+        lag_origin=LagOrigin.NOTHING_WAITS,
+        progress=Progress.IDLE,
+        progressed_at=None,
+        headroom=None,
+        sync_upstream=None,
+        sync_at=None,
+        open_transaction_records=None,
+    )
+    topic = TopicState(
+        pair=PAIR,
+        partitions=(partition,),
+        source_partition_count=1,
+        target_partition_count=1,
+        missing_on_target=False,
+        config_drift=(),
+        assigned_missing=None,
+        unassigned=None,
+        source_records_total=0,
+        replicated_records_total=0,
+        lost_records_total=0,
+        truncations_total=0,
+        source_recreations_total=0,
+        target_recreations_total=0,
+    )
+    seen = Observation(
+        at=READ_AT + 10,
+        plan=FlowPlan((PAIR,)),
+        source=ClusterView(group_offsets={"app": {HERE: commit}}, groups_read_at=READ_AT),
+        target=ClusterView(),
+        internals=InternalsView(
+            offset_map=lambda _partition: SameOffsets(),
+            checkpoints={"app": {THERE: checkpoint}},
+        ),
+        source_offsets=None,
+        target_offsets=OffsetsRead(ends={THERE: 500}, starts={THERE: 0}),
+        source_readable=True,
+        target_readable=True,
+    )
+    (state,) = judge_groups(
+        seen, [topic], FlowHealth(alive=True, tasks_running=True), ReadinessBudget()
+    )
+    return state.readiness
+
+
+def test_a_checkpoint_newer_than_our_reading_tells_the_newer_commit() -> None:
+    found = judged(commit=100, checkpoint=Commit(140, 135, READ_AT + 3))
+    assert found.ready
+    assert found.checkpoint_lag == 0
+    assert (found.redelivery_lower, found.redelivery_upper) == (5, 5)
+
+
+def test_a_commit_ahead_of_a_newer_checkpoint_stays() -> None:
+    found = judged(commit=160, checkpoint=Commit(140, 135, READ_AT + 3))
+    assert found.checkpoint_lag == 20
+    assert (found.redelivery_lower, found.redelivery_upper) == (25, 25)
+
+
+@pytest.mark.parametrize("age", [0.001, 3600.0])
+def test_a_commit_behind_an_older_checkpoint_is_a_rewind(age: float) -> None:
+    found = judged(commit=100, checkpoint=Commit(140, 135, READ_AT - age))
+    assert not found.ready
+    assert found.checkpoint_lag == -40
+    assert found.blocked == (Blocked(BlockReason.WOULD_SKIP_RECORDS, HERE, 35),)

@@ -1,0 +1,298 @@
+"""Every figure of one partition, over rounds in which a side may be away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mm2slo_core.lag import LagOrigin
+from mm2slo_core.offsets import PositionQuality
+from mm2slo_core.retention import Headroom, RetentionLimit, RetentionPolicy, SavedLoss
+from mm2slo_core.stall import Progress
+from mm2slo_exporter.observation import Sync, TailProbe
+from mm2slo_exporter.state.model import PartitionState
+from mm2slo_exporter.state.partition import FlowRules, PartitionReading, PartitionTracker
+
+RULES = FlowRules(
+    stall_after=30.0,
+    flush_interval=60.0,
+    exactly_once=False,
+    shared_target=False,
+    reads_committed=False,
+)
+HOUR = RetentionPolicy(seconds=3600.0, size_bytes=None)
+
+
+def near(seconds: float, rel: float = 1e-9) -> Any:
+    """A time that floating point may blur."""
+    return pytest.approx(seconds, rel=rel)
+
+
+def reading(position: int | None, end: int | None, **changes: Any) -> PartitionReading:
+    """A partition copied one for one up to *position*; None: MM2 has not begun."""
+    whole = PartitionReading(
+        source_end=end,
+        source_start=0,
+        stable_end=None,
+        target_end=position,
+        target_start=0,
+        committed=None,
+        sync=None if position is None else Sync(0, 0, 5.0),
+        probe=None,
+    )
+    return replace(whole, **changes)
+
+
+class Partition:
+    """A tracker, looked at in rounds."""
+
+    def __init__(self, rules: FlowRules = RULES, policy: RetentionPolicy | None = HOUR) -> None:
+        self.tracker = PartitionTracker(3)
+        self.rules = rules
+        self.policy = policy
+
+    def look(self, at: float, seen: PartitionReading) -> PartitionState:
+        if seen.source_end is not None:
+            self.tracker.observe_source_end(seen.source_end, at - 0.2, at - 0.1)
+        return self.tracker.judge(at, seen, self.rules, self.policy)
+
+
+def test_every_figure_of_a_partition_that_is_behind() -> None:
+    one = Partition()
+    one.look(100.0, reading(900, 1000, target_end=1000, source_start=40))
+    found = one.look(105.0, reading(1000, 1010, target_start=7, source_start=40, stable_end=1004))
+    assert found == PartitionState(
+        partition=3,
+        source_start=40,
+        source_end=1010,
+        target_start=7,
+        target_end=1000,
+        next_offset=1000,
+        quality=PositionQuality.LIVE,
+        lag_records=10,
+        # Arrived in [request before, this answer]; the first record at its beginning.
+        lag_seconds=near(105.0 - 99.8),
+        lag_origin=LagOrigin.HISTORY,
+        progress=Progress.MOVING,
+        progressed_at=100.0,
+        headroom=Headroom(960, near(3600.0 - 5.2), RetentionLimit.TIME),
+        sync_upstream=0,
+        sync_at=5.0,
+        open_transaction_records=6,
+        waits_since=105.0,
+    )
+    assert one.tracker.source_total == 10
+    assert one.tracker.replicated_total == 0
+
+
+def test_a_partition_that_is_caught_up_is_idle_and_fresh() -> None:
+    found = Partition().look(100.0, reading(50, 50))
+    assert (found.lag_records, found.lag_seconds) == (0, 0.0)
+    assert (found.lag_origin, found.progress) == (LagOrigin.NOTHING_WAITS, Progress.IDLE)
+    assert found.headroom == Headroom(50, 3600.0, RetentionLimit.TIME)
+
+
+def test_totals_count_what_came_and_what_was_copied() -> None:
+    one = Partition()
+    for at, position, end in [(0.0, 100, 100), (5.0, 110, 150), (10.0, 150, 150), (15.0, 150, 150)]:
+        one.look(at, reading(position, end))
+    assert (one.tracker.source_total, one.tracker.replicated_total) == (50, 50)
+
+
+def test_without_the_source_nothing_is_told_but_the_target_and_the_sync() -> None:
+    one = Partition()
+    one.look(100.0, reading(40, 50))
+    found = one.look(105.0, reading(45, None, source_start=None))
+    assert (found.target_end, found.sync_at) == (45, 5.0)
+    figures = (found.next_offset, found.quality, found.lag_records, found.lag_seconds)
+    assert figures == (None, None, None, None)
+    assert found.headroom is None
+    assert (found.progress, found.lag_origin) == (Progress.UNKNOWN, LagOrigin.ABSENT)
+
+
+AWAY: dict[str, Any] = {"target_end": None, "target_start": None, "target_readable": False}
+
+
+def test_while_the_target_is_away_the_position_stands_and_says_so() -> None:
+    one = Partition()
+    one.look(100.0, reading(40, 50, committed=19))
+    found = one.look(105.0, reading(40, 60, committed=19, **AWAY))
+    assert (found.next_offset, found.quality) == (40, PositionQuality.STALE)
+    assert found.lag_records == 20
+    assert one.tracker.replicated_total == 0
+    back = one.look(110.0, reading(60, 60, committed=19))
+    assert (back.lag_records, one.tracker.replicated_total) == (0, 20)
+
+
+def test_a_target_that_is_away_is_no_stall_and_no_loss() -> None:
+    one = Partition()
+    one.look(0.0, reading(40, 50))
+    for at in range(5, 1000, 5):
+        found = one.look(float(at), reading(40, 5000, source_start=min(at, 500), **AWAY))
+    assert found.progress is Progress.UNKNOWN
+    assert found.headroom == Headroom(-460, 0.0, RetentionLimit.PASSED)
+    assert one.tracker.lost_total == 0
+    one.look(1005.0, reading(5000, 5000, source_start=500))
+    one.look(1010.0, reading(5000, 5000, source_start=500))
+    assert one.tracker.lost_total == 0
+
+
+def test_a_source_truncated_while_the_target_is_away_begins_at_its_log_start() -> None:
+    one = Partition()
+    one.look(0.0, reading(40, 50, committed=39))
+    found = one.look(5.0, reading(40, 10, committed=39, **AWAY))
+    assert (found.next_offset, found.quality) == (0, PositionQuality.SOURCE_RESET)
+    assert found.lag_records == 10
+    assert one.tracker.truncations == 1
+
+
+def test_a_kept_position_beyond_the_end_gives_way() -> None:
+    one = Partition()
+    one.look(0.0, reading(40, 50, committed=9))
+    found = one.look(5.0, reading(40, 20, committed=9, **AWAY))
+    assert (found.next_offset, found.quality) == (10, PositionQuality.STALE)
+    assert found.lag_records == 10
+
+
+def test_a_truncation_is_counted_once_and_moves_no_total_back() -> None:
+    one = Partition()
+    for at, end in [(0.0, 100), (5.0, 30), (10.0, 30), (15.0, 40)]:
+        one.look(at, reading(30, end, target_end=30))
+    assert one.tracker.truncations == 1
+    assert one.tracker.source_total == 10
+
+
+def test_a_topic_created_anew_forgets_positions_and_keeps_totals() -> None:
+    one = Partition()
+    one.look(0.0, reading(90, 90))
+    one.look(5.0, reading(100, 100))
+    one.tracker.source_recreated()
+    found = one.look(10.0, reading(3, 4))
+    assert (found.next_offset, found.lag_records) == (3, 1)
+    assert (one.tracker.source_total, one.tracker.replicated_total) == (10, 10)
+    assert (one.tracker.truncations, one.tracker.lost_total) == (0, 0)
+
+
+def test_retention_moves_no_position_of_a_flow_that_never_began() -> None:
+    one = Partition()
+    one.look(0.0, reading(None, 1000))
+    for at in range(5, 40, 5):
+        found = one.look(float(at), reading(None, 1000, source_start=at))
+    assert found.quality is PositionQuality.NOT_STARTED
+    assert (found.next_offset, found.lag_records) == (35, 965)
+    assert found.progress is Progress.MOVING
+    late = one.look(200.0, reading(None, 1000, source_start=900))
+    assert late.progress is Progress.STALLED
+    assert one.tracker.replicated_total == 0
+    assert one.tracker.lost_total == 0
+
+
+def test_a_flow_that_begins_has_copied_what_lies_before_its_position() -> None:
+    one = Partition()
+    one.look(0.0, reading(None, 100))
+    one.look(5.0, reading(60, 100))
+    assert one.tracker.replicated_total == 60
+
+
+@pytest.mark.parametrize(
+    ("probe", "found"),
+    [
+        (TailProbe(40, 50, None, None), (50, 0, 0.0, LagOrigin.NOTHING_WAITS)),
+        (TailProbe(40, 50, 40, 77.0), (40, 10, 23.0, LagOrigin.RECORD)),
+        (TailProbe(40, 50, 44, 77.0), (44, 6, 23.0, LagOrigin.RECORD)),
+        (TailProbe(30, 50, 33, 1.0), (40, 10, None, LagOrigin.ABSENT)),
+        (TailProbe(30, 45, None, None), (45, 5, None, LagOrigin.ABSENT)),
+        (TailProbe(41, 50, None, None), (40, 10, None, LagOrigin.ABSENT)),
+        (TailProbe(10, 39, None, None), (40, 10, None, LagOrigin.ABSENT)),
+    ],
+    ids=[
+        "markers only",
+        "a record at once",
+        "a record after a gap",
+        "its record is copied by now",
+        "nothing up to 45",
+        "begun beyond the position",
+        "ended before the position",
+    ],
+)
+def test_offsets_without_records_are_no_lag(
+    probe: TailProbe, found: tuple[int, int, float | None, LagOrigin]
+) -> None:
+    state = Partition().look(100.0, reading(40, 50, probe=probe))
+    figures = (state.next_offset, state.lag_records, state.lag_seconds, state.lag_origin)
+    assert figures == found
+
+
+def test_a_backlog_that_stands_still_is_stalled_after_the_patience() -> None:
+    one = Partition()
+    seen = [one.look(at, reading(40, 50)).progress for at in (0.0, 29.9, 30.0)]
+    assert seen == [Progress.MOVING, Progress.MOVING, Progress.STALLED]
+
+
+def test_a_committed_position_is_given_a_flush_interval_more() -> None:
+    one = Partition()
+    by_commit = reading(None, 50, committed=39, target_end=5)
+    seen = [one.look(at, by_commit).progress for at in (0.0, 89.9, 90.0)]
+    assert seen == [Progress.MOVING, Progress.MOVING, Progress.STALLED]
+
+
+def test_what_retention_removed_first_is_lost_once_confirmed_and_goes_on_ageing() -> None:
+    one = Partition()
+    one.look(0.0, reading(40, 40))
+    one.look(5.0, reading(40, 100))
+    first = one.look(10.0, reading(40, 100, source_start=70))
+    assert (first.lag_records, first.headroom) == (30, Headroom(-30, 0.0, RetentionLimit.PASSED))
+    assert one.tracker.lost_total == 0
+    second = one.look(15.0, reading(40, 100, source_start=70))
+    assert one.tracker.lost_total == 30
+    assert second.lag_seconds == near(15.0 - -0.2)
+    one.look(20.0, reading(40, 100, source_start=70))
+    assert one.tracker.saved_loss == SavedLoss(30, 70)
+
+
+def test_losses_of_an_earlier_process_are_counted_on() -> None:
+    one = Partition()
+    one.tracker.restore_loss(SavedLoss(30, 70))
+    for at in (0.0, 5.0, 10.0):
+        one.look(at, reading(40, 100, source_start=80))
+    assert one.tracker.lost_total == 40
+
+
+def test_a_flow_that_reads_committed_has_no_lag_behind_an_open_transaction() -> None:
+    one = Partition(replace(RULES, reads_committed=True))
+    found = one.look(0.0, reading(40, 100, stable_end=40))
+    assert (found.lag_records, found.open_transaction_records) == (0, 60)
+    assert one.look(5.0, reading(40, 100, stable_end=None)).lag_records is None
+
+
+def test_headroom_by_size_follows_the_production_rate_and_begins_anew_with_the_log() -> None:
+    one = Partition(policy=RetentionPolicy(seconds=None, size_bytes=1_000_000))
+    assert one.look(0.0, reading(100, 100)).headroom == Headroom(100, None, RetentionLimit.UNKNOWN)
+    found = one.look(10.0, reading(200, 200)).headroom
+    assert found == Headroom(200, near(200 / 10, rel=0.02), RetentionLimit.SIZE)
+    one.tracker.source_recreated()
+    found = one.look(20.0, reading(10, 10)).headroom
+    assert found == Headroom(10, None, RetentionLimit.UNKNOWN)
+    one.look(30.0, reading(20, 20))
+    one.look(40.0, reading(5, 5))
+    found = one.look(50.0, reading(15, 15)).headroom
+    assert found is not None
+    assert (found.limit, found.records) == (RetentionLimit.SIZE, 15)
+
+
+def test_one_answer_is_taken_once_however_often_it_is_shown() -> None:
+    tracker = PartitionTracker(0)
+    for end, requested in [(50, 1.0), (60, 2.0), (60, 2.0), (60, 2.0)]:
+        tracker.observe_source_end(end, requested, requested + 0.1)
+    assert tracker.source_total == 10
+
+
+def test_what_retention_removed_entirely_still_grows_older() -> None:
+    one = Partition()
+    one.look(100.0, reading(1000, 1000))
+    one.look(105.0, reading(1000, 1010))
+    found = one.look(205.0, reading(1000, 1010, source_start=1010))
+    assert found.lag_records == 0
+    assert found.lag_seconds == near(205.0 - 99.8)

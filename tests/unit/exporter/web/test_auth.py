@@ -1,0 +1,178 @@
+"""Who may read: Basic with bcrypt, bearer tokens, and what stays open."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import bcrypt
+import pytest
+
+from mm2slo_exporter.web.auth import Authenticator
+from mm2slo_exporter.web.config import Hidden
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PASSWORD = "correct horse é"  # noqa: S105  a test's own
+HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+TOKEN = "a-token"  # noqa: S105  a test's own
+DIGEST = hashlib.sha256(TOKEN.encode()).hexdigest()
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def both() -> Authenticator:
+    return Authenticator({"me": Hidden(HASH)}, (Hidden("0" * 64), Hidden(DIGEST)))
+
+
+@pytest.mark.parametrize(
+    ("authorization", "allowed"),
+    [
+        (basic("me", PASSWORD), True),
+        (basic("me", PASSWORD).replace("Basic", "bAsIc"), True),
+        (basic("me", PASSWORD + "x"), False),
+        (basic("you", PASSWORD), False),
+        (basic("", ""), False),
+        (basic("me", "x" * 100), False),
+        (basic("me", "\0"), False),
+        ("Basic", False),
+        ("Basic !!!", False),
+        ("Basic " + base64.b64encode(b"me").decode(), False),
+        ("Basic " + base64.b64encode(b"\xff:x").decode(), False),
+        (f"Bearer {TOKEN}", True),
+        (f"bearer  {TOKEN}", True),
+        ("Bearer a-tokem", False),
+        (f"Bearer {DIGEST}", False),
+        ("Bearer ", False),
+        ("Bearer \xff", False),
+        ("Digest x", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_only_the_right_credentials_are_allowed(
+    authorization: str | None,
+    allowed: bool,  # noqa: FBT001  a column
+) -> None:
+    authenticator = both()
+    for _ in range(2):  # the remembered answer is the same answer
+        assert authenticator.allows(authorization) is allowed
+
+
+def test_a_scheme_that_is_not_configured_lets_nobody_in() -> None:
+    assert not Authenticator({"me": Hidden(HASH)}, ()).allows("Bearer ")
+    assert not Authenticator({}, (Hidden(DIGEST),)).allows(basic("me", PASSWORD))
+
+
+def test_a_right_password_costs_bcrypt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[bytes] = []
+    original = bcrypt.checkpw
+
+    def counting(password: bytes, known: bytes) -> bool:
+        checked.append(password)
+        return original(password, known)
+
+    monkeypatch.setattr(bcrypt, "checkpw", counting)
+    authenticator = both()
+    assert [authenticator.allows(basic("me", PASSWORD)) for _ in range(5)] == [True] * 5
+    assert len(checked) == 1
+    assert not authenticator.allows(basic("me", "wrong"))
+    assert not authenticator.allows(basic("nobody", PASSWORD))  # costs as much as a known user
+    assert checked == [PASSWORD.encode(), b"wrong", PASSWORD.encode()]
+
+
+def test_what_is_remembered_is_not_the_password_and_differs_by_process() -> None:
+    one, other = both(), both()
+    assert one.allows(basic("me", PASSWORD))
+    assert other.allows(basic("me", PASSWORD))
+    kept = pickle.dumps([one._right, one._users, one._tokens])
+    assert PASSWORD.encode() not in kept
+    assert one._right != other._right
+
+
+@pytest.fixture
+def web_config(tmp_path: Path) -> Path:
+    file = tmp_path / "web.yml"
+    content = {
+        "basic_auth_users": {"me": HASH},
+        "bearer_tokens_sha256": [DIGEST],
+        "http_server_config": {"headers": {"X-Own": "1", "Server": "x"}},
+    }
+    file.write_text(json.dumps(content))
+    return file
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics", "/nothing"])
+def test_reading_needs_credentials(serve: Any, web_config: Path, path: str) -> None:
+    client = serve(web_config=web_config)
+    answer = client(path)
+    assert (answer.status, answer.body) == (401, b"authentication is needed\n")
+    assert [value for name, value in answer.all_headers if name == "WWW-Authenticate"] == [
+        'Basic realm="mm2slo", charset="UTF-8"',
+        'Bearer realm="mm2slo"',
+    ]
+    assert client.site.calls == []
+
+
+@pytest.mark.parametrize("header", [basic("me", PASSWORD), f"Bearer {TOKEN}"])
+def test_credentials_open_the_door(serve: Any, web_config: Path, header: str) -> None:
+    client = serve(web_config=web_config)
+    assert client("/metrics", {"Authorization": header}).status == 200
+    assert client("/nothing", {"Authorization": header}).status == 404
+
+
+def test_a_reload_needs_credentials_too(serve: Any, web_config: Path) -> None:
+    client = serve(web_config=web_config)
+    assert client("/-/reload", method="POST").status == 401
+    header = {"Authorization": f"Bearer {TOKEN}"}
+    assert client("/-/reload", header, method="POST").status == 200
+
+
+def test_probes_stay_open_but_name_no_flow(serve: Any, web_config: Path) -> None:
+    client = serve(web_config=web_config)
+    assert client("/healthz").status == 200
+    answer = client("/readyz")
+    assert (answer.status, json.loads(answer.body)) == (200, {"ready": True})
+    header = {"Authorization": f"Bearer {TOKEN}"}
+    assert "us->eu" in client("/readyz", header).body.decode()
+
+
+def test_configured_headers_are_sent_and_win(serve: Any, web_config: Path) -> None:
+    answer = serve(web_config=web_config)("/healthz")
+    assert answer.headers["x-own"] == "1"
+    assert [value for name, value in answer.all_headers if name == "Server"] == ["x"]
+
+
+def test_a_change_of_users_is_seen_without_a_restart(serve: Any, web_config: Path) -> None:
+    client = serve(web_config=web_config)
+    header = {"Authorization": f"Bearer {TOKEN}"}
+    assert client("/metrics", header).status == 200
+    replace(web_config, json.dumps({"basic_auth_users": {"me": HASH}}))
+    assert client("/metrics", header).status == 401
+    assert client("/metrics", {"Authorization": basic("me", PASSWORD)}).status == 200
+
+
+def test_a_file_that_became_wrong_changes_nothing_and_is_said_once(
+    serve: Any, web_config: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = serve(web_config=web_config)
+    replace(web_config, "basic_auth_users: {me: hunter2}")
+    for _ in range(3):
+        assert client("/metrics").status == 401
+        assert client("/metrics", {"Authorization": f"Bearer {TOKEN}"}).status == 200
+    assert caplog.text.count("the web configuration stays as it was") == 1
+    assert "hunter2" not in caplog.text
+    web_config.unlink()
+    assert client("/metrics").status == 401
+
+
+def replace(file: Path, text: str) -> None:
+    fresh = file.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(file)

@@ -1,0 +1,161 @@
+"""Clients that are slow, silent, many, or wrong hold up nobody else."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from mm2slo_core.catalogue import REPLICATION_LAG_RECORDS
+from mm2slo_core.config import Listen
+from mm2slo_core.errors import UserError
+from mm2slo_exporter.exposition import Family, Renderer
+from mm2slo_exporter.web import ExporterServer, Limits
+
+CLOSE = b"Connection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", b"400"),
+        (b"GET\r\n\r\n", b"400"),
+        (b"GET /metrics HTTP/9.9\r\n\r\n", b"505"),
+        (b"GET /metrics HTTP/x\r\n\r\n", b"400"),
+        (b"GET /metrics\r\n\r\n", b"505"),
+        (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", b"431"),
+        (b"GET / HTTP/1.1\r\nX: " + b"a" * 20_000 + b"\r\n\r\n", b"431"),
+        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 150 + b"\r\n", b"431"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_plain_text(
+    serve: Any, sent: bytes, status: bytes
+) -> None:
+    client = serve()
+    said = client.exchange(sent)
+    assert said.startswith(b"HTTP/1.1 " + status + b" ")
+    assert b"Connection: close\r\n" in said
+    assert b"Content-Type: text/plain; charset=utf-8\r\n" in said
+    assert b"nonsense" not in said
+    assert client.site.calls == []
+
+
+def test_a_request_in_a_body_is_not_a_request(serve: Any) -> None:
+    client = serve()
+    inner = b"POST /-/reload HTTP/1.1\r\nHost: x\r\n\r\n"
+    length = f"Content-Length: {len(inner)}\r\n\r\n".encode()
+    for framing in (length, b"Transfer-Encoding: chunked\r\n\r\n"):
+        said = client.exchange(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + framing + inner)
+        assert said.count(b"HTTP/1.1") == 1
+        assert b"Connection: close\r\n" in said
+    assert client.site.calls == []
+
+
+def test_an_http_1_0_client_is_answered_and_let_go(serve: Any) -> None:
+    said = serve().exchange(b"GET /healthz HTTP/1.0\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert said.endswith(b"\r\n\r\nok\n")
+
+
+def test_a_silent_client_is_cut_at_its_deadline(serve: Any) -> None:
+    client = serve(limits=Limits(header_seconds=0.2))
+    start = time.monotonic()
+    assert client.exchange(b"") == b""
+    assert 0.2 <= time.monotonic() - start < 5
+
+
+def test_a_client_that_drips_is_cut_at_the_same_deadline(serve: Any) -> None:
+    client = serve(limits=Limits(header_seconds=0.5))
+    with client.raw() as connection:
+        connection.settimeout(0.02)
+        start = time.monotonic()
+        said = b""
+        for byte in b"GET /metrics HTTP/1.1\r\nX-Slow: " + b"a" * 2000:
+            connection.sendall(bytes([byte]))
+            try:
+                said = connection.recv(4096)
+            except TimeoutError:
+                continue
+            break
+        assert said.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+        assert 0.5 <= time.monotonic() - start < 5
+
+
+def test_an_idle_connection_is_let_go(serve: Any) -> None:
+    client = serve(limits=Limits(idle_seconds=0.2))
+    with client.raw() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        said = b""
+        while part := connection.recv(4096):
+            said += part
+    assert said.count(b"HTTP/1.1 200 OK") == 1
+
+
+def test_a_client_that_does_not_read_is_cut(serve: Any, fake_site: Any) -> None:
+    series = [(("a->b", "a", "b", "t" * 200, str(n)), n) for n in range(60_000)]
+    site = fake_site(newest=Renderer().render([Family(REPLICATION_LAG_RECORDS, series)]))
+    client = serve(site, limits=Limits(connections=1, send_seconds=0.3))
+    with client.raw() as deaf:
+        deaf.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        _until(lambda: client("/healthz").status == 503)
+        _until(lambda: client("/healthz").status == 200)
+
+
+def test_too_many_connections_are_turned_away_and_the_rest_goes_on(serve: Any) -> None:
+    client = serve(limits=Limits(connections=2))
+    with client.raw(), client.raw():
+        _until(lambda: client("/healthz").status == 503)
+        answer = client("/healthz")
+        assert (answer.status, answer.body) == (503, b"too many connections\n")
+        assert answer.headers["retry-after"] == "1"
+    _until(lambda: client("/healthz").status == 200)
+
+
+def _until(condition: Any) -> None:
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            if condition():
+                return
+        except OSError:  # turned away before the request was written
+            pass
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_closing_ends_open_connections_at_once(serve: Any) -> None:
+    client = serve()
+    with client.raw() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200 OK")
+        start = time.monotonic()
+        client.server.close()
+        assert connection.recv(4096) == b""
+        assert time.monotonic() - start < 2
+
+
+def test_a_port_in_use_is_one_line_for_the_user(serve: Any) -> None:
+    client = serve()
+    taken = client.server.address
+    with pytest.raises(UserError) as refused:
+        ExporterServer(taken, client.site)
+    assert str(refused.value) == (
+        f"cannot listen on {taken}: the port is in use; "
+        "stop the other process or set exporter.listen to a free port"
+    )
+    assert refused.value.exit_code == 2
+
+
+def test_an_address_of_another_machine_is_one_line_for_the_user(fake_site: Any) -> None:
+    with pytest.raises(UserError, match="this machine does not have that address"):
+        ExporterServer(Listen("192.0.2.1", 0), fake_site())
+
+
+def test_an_empty_host_is_every_interface(fake_site: Any) -> None:
+    with ExporterServer(Listen("", 0), fake_site()) as server:
+        port = server.address.port
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(b"POST /-/reload HTTP/1.1\r\nHost: x\r\n" + CLOSE)
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200 OK")

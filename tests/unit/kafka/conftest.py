@@ -1,0 +1,97 @@
+"""librdkafka's mock cluster: a Kafka in this process, without Java."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+
+import pytest
+from confluent_kafka import Producer
+
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.metadata import TopicIdentity
+
+PARTITIONS = 4  # the mock cluster creates every topic with four
+
+
+class MockCluster:
+    """One broker. Topics come into being when they are written to."""
+
+    def __init__(self) -> None:
+        settings = {"bootstrap.servers": "mock:1", "test.mock.num.brokers": 1}
+        silent = logging.getLogger("mock-cluster")
+        silent.disabled = True
+        self._owner = Producer({**settings, "linger.ms": 0}, logger=silent)
+        brokers = self._owner.list_topics(timeout=10).brokers.values()
+        self.properties = {
+            "bootstrap.servers": ",".join(f"{found.host}:{found.port}" for found in brokers)
+        }
+
+    def write(self, topic: str, values: Sequence[bytes], partition: int = 0) -> None:
+        for value in values:
+            self._owner.produce(topic, value, b"key", partition, timestamp=1_700_000_000_123)
+        assert self._owner.flush(10) == 0
+
+    def write_transaction(
+        self, topic: str, values: Sequence[bytes], *, commit: bool, partition: int = 0
+    ) -> None:
+        """The values and one marker, which takes an offset."""
+        producer = Producer({**self.properties, "transactional.id": f"{topic}-{commit}"})
+        producer.init_transactions(10)
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value, partition=partition)
+        producer.flush(10)
+        if commit:
+            producer.commit_transaction(10)
+        else:
+            producer.abort_transaction(10)
+
+
+class ScriptedClient(ClusterClient):
+    """A client whose topic is what the test says: the mock cluster describes no topics."""
+
+    identity: TopicIdentity | None = TopicIdentity("id-1", PARTITIONS)
+
+    def begin_identify(
+        self,
+        topic: str,  # noqa: ARG002  there is one topic
+        timeout: float = 0.0,  # noqa: ARG002  it answers at once
+    ) -> Future[TopicIdentity | None]:
+        answer: Future[TopicIdentity | None] = Future()
+        answer.set_result(self.identity)
+        return answer
+
+
+@pytest.fixture(scope="session")
+def mock_cluster() -> MockCluster:
+    return MockCluster()
+
+
+@pytest.fixture
+def client(mock_cluster: MockCluster) -> Iterator[ClusterClient]:
+    with ClusterClient("us", mock_cluster.properties) as made:
+        yield made
+
+
+@pytest.fixture
+def scripted(mock_cluster: MockCluster) -> Iterator[ScriptedClient]:
+    with ScriptedClient("us", mock_cluster.properties) as made:
+        yield made
+
+
+@pytest.fixture
+def dead_client() -> Iterator[ClusterClient]:
+    """A client of a cluster that is away: nothing listens on port 1."""
+    with ClusterClient("eu", {"bootstrap.servers": "127.0.0.1:1"}) as made:
+        yield made
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    name: str = request.node.name
+    return "".join(letter if letter.isalnum() else "-" for letter in name)[-100:]
+
+
+Write = Callable[[Sequence[bytes]], None]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.kafka.conftest import MockCluster
+
+
+DEAD_CALLS: dict[str, Callable[[ClusterClient], object]] = {
+    "topics": lambda client: client.topics(0.5),
+    "identify": lambda client: client.identify(["orders"], 0.5),
+    "topic_configs": lambda client: client.topic_configs(["orders"], 0.5),
+    "groups": lambda client: client.groups(0.5),
+    "group_offsets": lambda client: client.group_offsets("readers", 0.5),
+    "create_topic": lambda client: client.create_topic("orders", partitions=1, timeout=0.5),
+}
+
+
+@pytest.mark.parametrize("name", DEAD_CALLS)
+def test_every_request_to_a_cluster_that_is_away_is_unreachable_in_time(
+    dead_client: ClusterClient, name: str
+) -> None:
+    started = time.monotonic()
+    with pytest.raises(KafkaProblem) as caught:
+        DEAD_CALLS[name](dead_client)
+    assert caught.value.kind is ErrorKind.UNREACHABLE
+    assert caught.value.cluster == "eu"
+    assert time.monotonic() - started < 1.5
+
+
+def test_each_group_carries_its_own_problem(dead_client: ClusterClient) -> None:
+    groups = [f"group-{number}" for number in range(20)]
+    started = time.monotonic()
+    answers = dead_client.group_offsets_many(groups, max_in_flight=4, timeout=0.5)
+    assert sorted(answers) == sorted(groups)
+    assert all(isinstance(answer, KafkaProblem) for answer in answers.values())
+    assert time.monotonic() - started < 1.5
+
+
+def test_topics_come_with_their_partition_counts(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a"])
+    listing = client.topics()
+    assert listing.partition_counts[topic] == 4
+    assert listing.cluster_id
+    assert listing.errors == {}
+    assert listing.leaderless == {}
+
+
+def test_a_failed_handshake_is_the_reason_of_the_timeout_that_follows(
+    mock_cluster: MockCluster,
+) -> None:
+    # The mock cluster speaks no TLS.
+    properties = {**mock_cluster.properties, "security.protocol": "SSL"}
+    with ClusterClient("us", properties) as client, pytest.raises(KafkaProblem) as caught:
+        client.topics(1.0)
+    assert caught.value.kind is ErrorKind.TLS
+    assert "SSL handshake failed" in caught.value.detail

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.first_record import FirstRecord, TimestampType, Unfinished
+
+if TYPE_CHECKING:
+    from tests.unit.kafka.conftest import MockCluster
+
+    from mm2slo_kafka.client import ClusterClient
+
+
+def test_the_record_at_the_offset_is_found_with_its_time(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a", b"b", b"c"])
+    found = client.first_record_at_or_after(TopicPartition(topic, 0), 1, 3)
+    assert found == FirstRecord(1, 1_700_000_000_123, TimestampType.CREATE_TIME)
+
+
+def test_a_transaction_marker_is_no_record(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write_transaction(topic, [b"a"], commit=True)
+    orders = TopicPartition(topic, 0)
+    assert client.end_offsets([orders]).offsets == {orders: 2}
+    assert client.first_record_at_or_after(orders, 1, 2) is None
+
+
+def test_a_record_beyond_the_range_does_not_count(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write_transaction(topic, [b"a"], commit=True)
+    mock_cluster.write(topic, [b"b"])
+    assert client.first_record_at_or_after(TopicPartition(topic, 0), 1, 2) is None
+
+
+def test_an_empty_range_asks_nothing(dead_client: ClusterClient) -> None:
+    assert dead_client.first_record_at_or_after(TopicPartition("orders", 0), 7, 7) is None
+
+
+def test_many_partitions_are_answered_together_each_with_its_own(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    for partition in range(4):
+        mock_cluster.write(topic, [b"x"] * (partition + 1), partition=partition)
+    ranges = {TopicPartition(topic, n): (n, n + 1) for n in range(4)}
+    answer = client.first_records(ranges, timeout=10)
+    assert {p.partition: r.offset for p, r in answer.found.items() if r} == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert answer.unfinished == {}
+
+
+def test_a_range_beyond_the_log_is_not_answered_with_nothing(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a", b"b"])
+    orders = TopicPartition(topic, 0)
+    answer = client.first_records({orders: (2, 5)}, timeout=10)
+    assert answer.unfinished == {orders: Unfinished.NOT_VISIBLE}
+
+
+def test_an_offset_beyond_the_log_is_out_of_range(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a", b"b"])
+    with pytest.raises(KafkaProblem) as caught:
+        client.first_record_at_or_after(TopicPartition(topic, 0), 40, 50)
+    assert caught.value.kind is ErrorKind.OFFSET_OUT_OF_RANGE
+
+
+def test_a_cluster_that_is_away_leaves_all_unfinished_at_the_deadline(
+    dead_client: ClusterClient,
+) -> None:
+    started = time.monotonic()
+    orders = TopicPartition("orders", 0)
+    answer = dead_client.first_records({orders: (0, 5)}, timeout=0.5)
+    assert answer.unfinished == {orders: Unfinished.DEADLINE}
+    assert time.monotonic() - started < 1.0

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.handles import HandleFactory, _Log
+
+SECRET = "correct-horse-battery"  # noqa: S105  made up for this test
+
+
+def test_making_a_client_of_a_cluster_that_is_away_returns_at_once() -> None:
+    started = time.monotonic()
+    with ClusterClient("eu", {"bootstrap.servers": "no-such-host.invalid:9092"}):
+        assert time.monotonic() - started < 0.5
+
+
+def test_properties_that_cannot_work_are_refused_with_their_name() -> None:
+    with pytest.raises(KafkaProblem, match=r"socket\.timeout\.ms") as caught:
+        ClusterClient("eu", {"bootstrap.servers": "x:1", "socket.timeout.ms": "soon"})
+    assert caught.value.kind is ErrorKind.INVALID_CONFIG
+
+
+def test_secrets_are_in_no_text() -> None:
+    factory = HandleFactory("eu", {"sasl.username": "app", "sasl.password": SECRET})
+    assert factory.redact(f"login as app with {SECRET} failed") == (
+        "login as app with [redacted] failed"
+    )
+    assert SECRET not in repr(factory)
+    problem = factory.problem(ValueError(f"bad {SECRET}"), "x")
+    assert SECRET not in str(problem)
+
+
+def test_the_log_of_librdkafka_is_redacted_and_says_a_repetition_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    factory = HandleFactory("eu", {"sasl.password": SECRET})
+    log = _Log("eu", factory.redact)
+    with caplog.at_level(logging.DEBUG):
+        for milliseconds in range(3):
+            text = f"Connect failed with {SECRET} (after {milliseconds}ms in state CONNECT)"
+            log.log(logging.ERROR, "%s [%s] %s", "FAIL", "mm2slo#consumer-1", text)
+    assert [(found.levelno, found.getMessage()) for found in caplog.records] == [
+        (
+            logging.WARNING,
+            (
+                "librdkafka on cluster eu: FAIL [mm2slo#consumer-1] "
+                "Connect failed with [redacted] (after 0ms in state CONNECT)"
+            ),
+        )
+    ]
+
+
+def test_librdkafka_writes_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    nobody = ClusterClient("eu", {"bootstrap.servers": "127.0.0.1:1"})
+    with nobody as client, pytest.raises(KafkaProblem):
+        client.topics(timeout=0.5)
+    assert capfd.readouterr().err == ""

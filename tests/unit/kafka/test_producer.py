@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
+from mm2slo_kafka.tail import TopicTail
+
+if TYPE_CHECKING:
+    from tests.unit.kafka.conftest import MockCluster, ScriptedClient
+
+    from mm2slo_kafka.client import ClusterClient
+
+
+def test_a_record_is_told_with_its_place_and_is_stored_as_given(
+    mock_cluster: MockCluster, scripted: ScriptedClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"earlier"], partition=2)
+    results: list[DeliveryResult] = []
+    with RecordProducer("us", mock_cluster.properties) as producer:
+        producer.send(
+            topic,
+            partition=2,
+            key=b"k",
+            value=b"v",
+            headers=[("sequence", b"7")],
+            timestamp_ms=1_700_000_000_999,
+            on_delivery=results.append,
+        )
+        assert results == []
+        assert producer.flush(10) == 0
+    assert isinstance(results[0], Delivered)
+    assert results[0][:3] == (topic, 2, 1)  # the mock cluster makes up the time
+    assert len(results) == 1
+    tail = TopicTail(scripted, topic, partition=2, headers=True)
+    records = []
+    while not tail.caught_up:
+        records += tail.poll(10, 1.0).records
+    tail.close()
+    assert records[-1].timestamp_ms == 1_700_000_000_999
+    assert records[-1].headers == [("sequence", b"7")]
+    assert (records[-1].key, records[-1].value) == (b"k", b"v")
+
+
+def test_each_record_gets_one_result_when_the_cluster_is_away() -> None:
+    results: list[DeliveryResult] = []
+    settings = {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": "1000"}
+    with RecordProducer("eu", settings, delivery_timeout_seconds=1.0) as producer:
+        producer.send("canary", value=b"v", on_delivery=results.append)
+        assert producer.flush(10) == 0
+        assert len(producer) == 0
+    assert len(results) == 1
+    problem = results[0]
+    assert isinstance(problem, KafkaProblem)
+    assert problem.kind is ErrorKind.UNREACHABLE
+    assert problem.operation == "writing to topic 'canary'"
+
+
+def test_closing_tells_what_was_not_delivered() -> None:
+    results: list[DeliveryResult] = []
+    producer = RecordProducer("eu", {"bootstrap.servers": "127.0.0.1:1"})
+    producer.send("canary", value=b"v", on_delivery=results.append)
+    producer.close(timeout=0.1)
+    assert [isinstance(result, KafkaProblem) for result in results] == [True]
+
+
+def test_more_than_the_queue_takes_is_refused_at_once() -> None:
+    results: list[DeliveryResult] = []
+    settings = {"bootstrap.servers": "127.0.0.1:1"}
+    producer = RecordProducer("eu", settings)
+    for _ in range(10_001):
+        producer.send("canary", value=b"v", on_delivery=results.append)
+    assert [result.code for result in results if isinstance(result, KafkaProblem)] == [
+        "_QUEUE_FULL"
+    ]
+    producer.close(timeout=0.0)
+    assert len(results) == 10_001
+
+
+def test_what_was_sent_is_there_to_read(
+    mock_cluster: MockCluster, client: ClusterClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"first"])
+    with RecordProducer("us", mock_cluster.properties) as producer:
+        for _ in range(100):
+            producer.send(topic, partition=0, value=b"v", on_delivery=lambda _result: None)
+    orders = TopicPartition(topic, 0)
+    assert client.end_offsets([orders]).offsets == {orders: 101}

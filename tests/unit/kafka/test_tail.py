@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_kafka.errors import ErrorKind
+from mm2slo_kafka.metadata import TopicIdentity
+from mm2slo_kafka.tail import (
+    Batch,
+    Restarted,
+    RestartReason,
+    TailRecord,
+    TailState,
+    TopicTail,
+)
+
+if TYPE_CHECKING:
+    from tests.unit.kafka.conftest import MockCluster, ScriptedClient
+
+    from mm2slo_kafka.client import ClusterClient
+
+MakeTail = Callable[..., TopicTail]
+
+
+@pytest.fixture
+def make_tail(scripted: ScriptedClient, topic: str) -> Iterator[MakeTail]:
+    made: list[TopicTail] = []
+
+    def make(**options: object) -> TopicTail:
+        tail = TopicTail(scripted, topic, **{"refresh_seconds": 0.05, **options})  # type: ignore[arg-type]  # passed through
+        made.append(tail)
+        return tail
+
+    yield make
+    for tail in made:
+        tail.close()
+
+
+def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 10.0) -> list[Batch]:
+    batches: list[Batch] = []
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, f"not reached; {tail.state}, {tail.problem}"
+        batches.append(tail.poll(1000, 0.1))
+    return batches
+
+
+def values(batches: list[Batch]) -> list[bytes | None]:
+    return [record.value for batch in batches for record in batch.records]
+
+
+def test_all_partitions_are_read_to_the_end_they_had(
+    mock_cluster: MockCluster, make_tail: MakeTail, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a", b"b"], partition=0)
+    mock_cluster.write(topic, [b"c"], partition=3)
+    tail = make_tail()
+    assert (tail.state, tail.caught_up) == (TailState.STARTING, False)
+    batches = poll_until(tail, lambda: tail.caught_up)
+    assert sorted(values(batches), key=str) == [b"a", b"b", b"c"]
+    assert tail.position[0] == 2
+    assert tail.position[3] == 1
+    first = next(record for batch in batches for record in batch.records)
+    assert isinstance(first, TailRecord)
+    assert (first.timestamp_ms, first.key, first.headers) == (1_700_000_000_123, b"key", None)
+
+
+def test_an_empty_topic_is_caught_up_without_a_record(
+    mock_cluster: MockCluster, make_tail: MakeTail, topic: str
+) -> None:
+    mock_cluster.write(topic, [])
+    mock_cluster.write_transaction(topic, [b"a"], commit=True, partition=1)
+    tail = make_tail(partition=0)
+    assert values(poll_until(tail, lambda: tail.caught_up)) == []
+
+
+def test_a_marker_at_the_end_does_not_keep_it_from_catching_up(
+    mock_cluster: MockCluster, make_tail: MakeTail, topic: str
+) -> None:
+    mock_cluster.write_transaction(topic, [b"a"], commit=True)
+    tail = make_tail(partition=0, isolation="read_committed")
+    assert values(poll_until(tail, lambda: tail.caught_up)) == [b"a"]
+    assert tail.position == {0: 2}
+
+
+def test_it_follows_and_returns_a_record_when_it_is_there(
+    mock_cluster: MockCluster, make_tail: MakeTail, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a"])
+    tail = make_tail()
+    poll_until(tail, lambda: tail.caught_up)
+    mock_cluster.write(topic, [b"b"])
+    started = time.monotonic()
+    batches = [tail.poll(1000, timeout=5.0)]
+    while not values(batches):  # the end of a partition ends a poll, too
+        batches.append(tail.poll(1000, timeout=5.0))
+    assert values(batches) == [b"b"]
+    assert time.monotonic() - started < 2.0
+
+
+def test_from_the_end_the_past_is_left_out(
+    mock_cluster: MockCluster, make_tail: MakeTail, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"old"])
+    tail = make_tail(start="end")
+    assert values(poll_until(tail, lambda: tail.caught_up)) == []
+    mock_cluster.write(topic, [b"new"])
+    batches: list[Batch] = []
+    while not values(batches):
+        batches += poll_until(tail, lambda: tail.position[0] == 2)
+    assert values(batches) == [b"new"]
+
+
+def test_a_missing_topic_is_absent_and_read_once_it_exists(
+    mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
+) -> None:
+    scripted.identity = None
+    tail = make_tail()
+    tail.poll(10, 0.05)
+    assert (tail.state, tail.caught_up) == (TailState.ABSENT, False)
+    mock_cluster.write(topic, [b"a"])
+    scripted.identity = TopicIdentity("id-1", 4)
+    batches = poll_until(tail, lambda: tail.caught_up)
+    assert values(batches) == [b"a"]
+    assert all(batch.restarted is None for batch in batches)
+
+
+def test_a_new_topic_id_restarts_from_the_beginning(
+    mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a", b"b"])
+    tail = make_tail()
+    poll_until(tail, lambda: tail.caught_up)
+    scripted.identity = TopicIdentity("id-2", 4)
+    batches = poll_until(tail, lambda: tail.caught_up and tail.topic_id == "id-2")
+    assert [b.restarted for b in batches if b.restarted] == [Restarted(RestartReason.RECREATED)]
+    voided = next(n for n, batch in enumerate(batches) if batch.restarted)
+    assert values(batches[:voided]) == []
+    assert values(batches[voided:]) == [b"a", b"b"]
+
+
+def test_a_topic_that_went_away_and_returns_unchanged_is_read_on(
+    mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
+) -> None:
+    mock_cluster.write(topic, [b"a"])
+    tail = make_tail()
+    poll_until(tail, lambda: tail.caught_up)
+    scripted.identity = None
+    poll_until(tail, lambda: tail.state is TailState.ABSENT)
+    mock_cluster.write(topic, [b"b"])
+    scripted.identity = TopicIdentity("id-1", 4)
+    batches = poll_until(tail, lambda: tail.position[0] == 2)
+    assert values(batches) == [b"b"]
+    assert all(batch.restarted is None for batch in batches)
+
+
+def test_an_added_partition_is_read_from_its_beginning_and_nothing_twice(
+    mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
+) -> None:
+    scripted.identity = TopicIdentity("id-1", 2)
+    mock_cluster.write(topic, [b"a"], partition=0)
+    mock_cluster.write(topic, [b"z"], partition=3)
+    tail = make_tail()
+    assert values(poll_until(tail, lambda: tail.caught_up)) == [b"a"]
+    scripted.identity = TopicIdentity("id-1", 4)
+    batches = poll_until(tail, lambda: tail.position.get(3) == 1)
+    assert values(batches) == [b"z"]
+
+
+def test_a_cluster_that_is_away_is_a_problem_and_no_exception(
+    dead_client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mm2slo_kafka.tail._REQUEST_SECONDS", 0.5)
+    tail = TopicTail(dead_client, "heartbeats")
+    deadline = time.monotonic() + 10
+    while tail.problem is None and time.monotonic() < deadline:
+        assert tail.poll(10, 0.2).records == []
+    tail.close()
+    assert tail.problem is not None
+    assert tail.problem.kind is ErrorKind.UNREACHABLE
+    assert (tail.state, tail.caught_up) == (TailState.STARTING, False)

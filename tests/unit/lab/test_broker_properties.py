@@ -1,0 +1,112 @@
+"""The properties of a broker, and of the clients that connect to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_lab import clients
+from mm2slo_lab.broker_properties import server_properties
+from mm2slo_lab.tls import tls_files
+from mm2slo_lab.topology import ADMIN, APP, Security
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CA = Path("/lab/us/ca.pem")
+
+
+def rendered(
+    security: Security = Security.PLAINTEXT, overrides: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    secured = security is Security.SASL_SSL
+    return server_properties(
+        port=20001,
+        controller_port=20002,
+        log_directory=Path("/lab/us/data"),
+        security=security,
+        tls=tls_files(Path("/lab/us")) if secured else None,
+        overrides=overrides or {},
+    )
+
+
+def test_one_node_is_broker_and_its_own_controller() -> None:
+    properties = rendered()
+
+    assert properties["process.roles"] == "broker,controller"
+    assert properties["controller.quorum.voters"] == "1@127.0.0.1:20002"
+    assert properties["listeners"] == "CLIENT://127.0.0.1:20001,CONTROLLER://127.0.0.1:20002"
+    assert properties["advertised.listeners"] == "CLIENT://127.0.0.1:20001"
+    assert "authorizer.class.name" not in properties
+
+
+def test_every_replication_factor_is_one() -> None:
+    factors = {key: value for key, value in rendered().items() if "replication.factor" in key}
+
+    assert set(factors.values()) == {"1"}
+    assert len(factors) == 2
+
+
+def test_the_users_broker_properties_win() -> None:
+    assert rendered(overrides={"num.io.threads": "8"})["num.io.threads"] == "8"
+
+
+@pytest.mark.parametrize("security", [Security.SASL_PLAINTEXT, Security.SASL_SSL])
+def test_a_secured_broker_refuses_what_no_acl_allows(security: Security) -> None:
+    properties = rendered(security)
+
+    assert properties["authorizer.class.name"].endswith("StandardAuthorizer")
+    assert properties["allow.everyone.if.no.acl.found"] == "false"
+    assert f"User:{APP.name}" not in properties["super.users"]
+    assert properties["listener.security.protocol.map"] == (
+        f"CLIENT:{security},CONTROLLER:PLAINTEXT"
+    )
+
+
+@pytest.mark.parametrize(
+    ("security", "expected"),
+    [
+        (Security.PLAINTEXT, {"security.protocol": "PLAINTEXT"}),
+        (
+            Security.SASL_PLAINTEXT,
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": "app",
+                "sasl.password": "app-secret",
+            },
+        ),
+        (
+            Security.SASL_SSL,
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.username": "app",
+                "sasl.password": "app-secret",
+                "ssl.ca.location": "/lab/us/ca.pem",
+            },
+        ),
+    ],
+)
+def test_a_librdkafka_client_matches_the_listener(
+    security: Security, expected: dict[str, str]
+) -> None:
+    found = clients.librdkafka("127.0.0.1:20001", security, CA, APP)
+
+    assert found == {"bootstrap.servers": "127.0.0.1:20001", **expected}
+
+
+def test_a_java_client_logs_in_through_jaas() -> None:
+    found = clients.java("127.0.0.1:20001", Security.SASL_SSL, CA)
+
+    assert found["sasl.jaas.config"] == (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required"
+        ' username="admin" password="admin-secret";'
+    )
+    assert found["ssl.truststore.location"] == "/lab/us/ca.pem"
+
+
+def test_a_user_shows_no_password() -> None:
+    assert repr(ADMIN) == "User(name='admin')"

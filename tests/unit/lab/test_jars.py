@@ -1,0 +1,190 @@
+"""Jars: what is asked of Ivy, what is found in the cache, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from mm2slo_lab import ivy, jars, java
+from mm2slo_lab.errors import JarsUnavailableError, JavaMissingError, LabError
+from mm2slo_lab.versions import Artifact, artifacts, release_line
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "mm2slo"
+
+
+def fill(cache: Path, version: str) -> Path:
+    folder = cache / f"kafka-{version}"
+    folder.mkdir(parents=True)
+    (folder / f"kafka-clients-{version}.jar").touch()
+    return folder
+
+
+def fake_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ivy_script: str) -> Path:
+    """A `java` that is version 17 and runs *ivy_script*, with Ivy's last argument as $last."""
+    home = tmp_path / "java"
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = -version ]; then echo \'openjdk version "17.0.1"\' >&2; exit 0; fi\n'
+        'for last; do :; done\nlib=$(dirname "$last")\n'
+        f"{ivy_script}\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    return program
+
+
+def test_ivy_is_asked_for_the_runtime_of_each_artifact() -> None:
+    module = ET.fromstring(  # noqa: S314 - our own text
+        ivy.render_module([Artifact("org.example", "a&b", "4.1.+")])
+    )
+
+    dependencies = module.find("dependencies")
+    assert dependencies is not None
+    assert dependencies.attrib == {"defaultconf": "default->default"}
+    assert [found.attrib for found in dependencies] == [
+        {"org": "org.example", "name": "a&b", "rev": "4.1.+"}
+    ]
+
+
+def test_ivy_runs_on_the_given_files_and_on_the_users_settings() -> None:
+    command = ivy.command(
+        java="/jdk/bin/java",
+        ivy_jar=Path("/ivy.jar"),
+        module=Path("/ivy.xml"),
+        cache=Path("/cache"),
+        target=Path("/jars"),
+        settings=Path("/settings.xml"),
+    )
+
+    assert " ".join(command) == (
+        "/jdk/bin/java -Xmx256m -XX:TieredStopAtLevel=1 -jar /ivy.jar -settings /settings.xml"
+        " -ivy /ivy.xml -cache /cache -confs default -types jar bundle"
+        " -retrieve /jars/[artifact]-[revision](-[classifier]).[ext]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "revision", "binding"),
+    [
+        ("4.1.x", "4.1.+", "log4j-slf4j-impl"),
+        ("4.1.0", "4.1.0", "log4j-slf4j-impl"),
+        ("3.9.x", "3.9.+", "slf4j-reload4j"),
+    ],
+)
+def test_a_line_asks_for_its_newest_patch_and_brings_its_log_binding(
+    version: str, revision: str, binding: str
+) -> None:
+    *kafka, log = artifacts(version)
+
+    assert {artifact.revision for artifact in kafka} == {revision}
+    assert log.name == binding
+
+
+def test_an_unknown_line_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(LabError, match=r"'2\.8\.0'.*4\.1\.x, 3\.9\.x"):
+        release_line("2.8.0")
+
+
+@pytest.mark.parametrize(
+    ("text", "major"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_402"', 8),
+        ('openjdk version "25" 2025-09-16', 25),
+        ("no such thing", None),
+    ],
+)
+def test_the_major_version_of_java_is_read(text: str, major: int | None) -> None:
+    assert java.java_major(text) == major
+
+
+def test_the_newest_patch_in_the_cache_is_by_number_not_by_text(cache: Path) -> None:
+    for patch in ("4.1.9", "4.1.10", "3.9.2"):
+        fill(cache, patch)
+
+    assert jars.resolved_version("4.1.x") == "4.1.10"
+    assert jars.resolved_version("4.1.9") == "4.1.9"
+
+
+def test_a_class_path_lists_the_jars(cache: Path) -> None:
+    folder = fill(cache, "4.1.2")
+    (folder / "a.jar").touch()
+
+    assert jars.classpath("4.1.x") == os.pathsep.join(
+        [f"{folder}/a.jar", f"{folder}/kafka-clients-4.1.2.jar"]
+    )
+
+
+def test_without_java_the_message_names_what_to_install(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    with pytest.raises(JavaMissingError, match="apt-get install openjdk-17-jre-headless"):
+        jars.jar_paths("4.1.x")
+    assert not cache.exists()
+
+
+def test_too_old_a_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_java(tmp_path, monkeypatch, "exit 0")
+
+    with pytest.raises(JavaMissingError, match=r"version 17, this Kafka needs 21"):
+        java.find_java(21)
+
+
+def test_a_failed_download_says_why_and_leaves_no_folder(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java(tmp_path, monkeypatch, "echo first; echo 'WARN: unknown host repository'; exit 1")
+
+    with pytest.raises(JarsUnavailableError, match=r"exit status 1.*unknown host repository"):
+        jars.jar_paths("4.1.x")
+    assert not list(cache.glob("kafka-*"))
+
+
+def test_a_download_is_told_and_becomes_the_cache(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java(
+        tmp_path,
+        monkeypatch,
+        'mkdir -p "$lib"; touch "$lib/kafka-clients-4.1.7.jar"\n'
+        "echo head; echo 'downloading scheme:/x/kafka-clients-4.1.7.jar ...'",
+    )
+    told: list[str] = []
+
+    found = jars.jar_paths("4.1.x", told.append)
+
+    assert found == (cache / "kafka-4.1.7" / "kafka-clients-4.1.7.jar",)
+    assert "downloading kafka-clients-4.1.7.jar" in told
+    assert not (cache / "ivy").exists()
+
+
+def test_two_programs_download_once(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    fake_java(
+        tmp_path,
+        monkeypatch,
+        f'echo run >> {runs}; sleep 0.3; mkdir -p "$lib"; touch "$lib/kafka-clients-4.1.7.jar"',
+    )
+    threads = [threading.Thread(target=jars.jar_paths, args=("4.1.x",)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert runs.read_text() == "run\n"
+    assert [path.name for path in cache.glob("kafka-*")] == ["kafka-4.1.7"]

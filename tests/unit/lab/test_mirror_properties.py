@@ -1,0 +1,103 @@
+"""The properties of MirrorMaker 2 and of Kafka Connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.topology import Flow
+from mm2slo_lab.connect_properties import connectors, worker_properties
+from mm2slo_lab.mirror_properties import mirror_properties
+from mm2slo_lab.topology import Engine, LabTopology
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
+
+
+def clients(topology: LabTopology) -> Mapping[str, Mapping[str, str]]:
+    return {alias: {"bootstrap.servers": f"{alias}:9092"} for alias in topology.clusters}
+
+
+def rendered(topology: LabTopology) -> dict[str, str]:
+    return mirror_properties(topology, clients(topology))
+
+
+@pytest.mark.parametrize(
+    ("flows", "pair", "enabled", "heartbeats"),
+    [
+        ((US_EU, EU_US), US_EU, "true", "true"),
+        ((US_EU, EU_US), EU_US, "true", "true"),
+        ((US_EU,), US_EU, "true", "true"),
+        # It writes the heartbeats on us that us->eu copies.
+        ((US_EU,), EU_US, "false", "true"),
+        ((US_EU,), Flow("us", "hub"), "false", "false"),
+        ((US_EU,), Flow("hub", "us"), "false", "false"),
+    ],
+)
+def test_the_reverse_of_a_flow_keeps_its_heartbeats(
+    flows: tuple[Flow, ...], pair: Flow, enabled: str, heartbeats: str
+) -> None:
+    properties = rendered(LabTopology(clusters=("us", "eu", "hub"), flows=flows))
+
+    assert properties[f"{pair.label}.enabled"] == enabled
+    assert properties[f"{pair.label}.emit.heartbeats.enabled"] == heartbeats
+
+
+def test_worker_settings_carry_the_prefix_of_each_cluster() -> None:
+    properties = rendered(LabTopology())
+
+    assert properties["us.offset.flush.interval.ms"] == "1000"
+    assert properties["eu.offset.flush.interval.ms"] == "1000"
+    assert "offset.flush.interval.ms" not in properties
+
+
+def test_the_users_properties_win() -> None:
+    given = {"tasks.max": "7", "eu.offset.flush.interval.ms": "10000", "us->eu.enabled": "false"}
+
+    properties = rendered(LabTopology(mm2_properties=given))
+
+    assert given.items() <= properties.items()
+    assert properties["us.offset.flush.interval.ms"] == "1000"
+
+
+def test_connect_gets_three_connectors_for_a_flow_and_heartbeats_for_its_reverse() -> None:
+    topology = LabTopology(flows=(US_EU,), engine=Engine.CONNECT)
+    found = {
+        name: config["connector.class"].rpartition(".")[2]
+        for pair in topology.pairs
+        for name, config in connectors(topology, pair, clients(topology)).items()
+    }
+
+    assert found == {
+        "us->eu.MirrorSourceConnector": "MirrorSourceConnector",
+        "us->eu.MirrorCheckpointConnector": "MirrorCheckpointConnector",
+        "us->eu.MirrorHeartbeatConnector": "MirrorHeartbeatConnector",
+        "eu->us.MirrorHeartbeatConnector": "MirrorHeartbeatConnector",
+    }
+
+
+def test_a_connectors_clusters_are_source_and_target_of_its_flow() -> None:
+    topology = LabTopology(engine=Engine.CONNECT)
+    config = connectors(topology, US_EU, clients(topology))["us->eu.MirrorSourceConnector"]
+
+    assert config["source.cluster.bootstrap.servers"] == "us:9092"
+    assert config["target.cluster.bootstrap.servers"] == "eu:9092"
+    assert config["header.converter"].endswith("ByteArrayConverter")
+    assert "connect-.*" in config["topics.exclude"]
+
+
+def test_a_worker_hands_its_security_to_every_client_role() -> None:
+    client = {"bootstrap.servers": "eu:9092", "security.protocol": "SASL_SSL"}
+
+    properties = worker_properties(client, 8083)
+
+    assert {key for key in properties if key.endswith("security.protocol")} == {
+        "security.protocol",
+        "producer.security.protocol",
+        "consumer.security.protocol",
+        "admin.security.protocol",
+    }
+    assert properties["listeners"] == "http://127.0.0.1:8083"

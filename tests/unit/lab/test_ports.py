@@ -1,0 +1,26 @@
+"""Ports that a stopped broker finds free when it comes back."""
+
+from __future__ import annotations
+
+import socket
+
+from mm2slo_lab import ports
+
+
+def test_ports_differ_and_lie_below_those_of_outgoing_connections() -> None:
+    found = ports.free_ports(20)
+
+    assert len(set(found)) == 20
+    assert all(ports.FIRST <= port <= ports.LAST < 32768 for port in found)
+
+
+def test_a_port_in_use_is_not_free() -> None:
+    with socket.socket() as listener:
+        listener.bind((ports.HOST, ports.free_ports(1)[0]))
+        listener.listen()
+        port = listener.getsockname()[1]
+
+        assert ports.accepts(port)
+        assert port not in {found for _ in range(20) for found in ports.free_ports(100)}
+
+    assert not ports.accepts(port)
