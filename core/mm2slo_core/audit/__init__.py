@@ -1,0 +1,3 @@
+"""What an audit judges and says: identity, scope, verdicts, outcomes. Pure; Spark is compared
+with the reference here.
+"""

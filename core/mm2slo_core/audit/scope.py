@@ -1,0 +1,140 @@
+"""What one run may judge: the window, and per partition what the snapshots allow.
+
+Snapshots are taken in this order: position, then target end, then source end; so a record below
+the position is on the target if it was ever copied, and no target record lacks its source record
+for being too new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mm2slo_core.audit.identity import Identity
+    from mm2slo_core.topology import Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Records whose timestamp is in [begin, end) are judged; epoch ms."""
+
+    begin: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.begin >= self.end:
+            raise ValueError(f"a window of [{self.begin}, {self.end}) ms holds nothing")
+
+    def holds(self, timestamp: int) -> bool:
+        """Whether a record of that *timestamp* is judged."""
+        return self.begin <= timestamp < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePartition:
+    """A source partition: offsets [read_from, end) are read."""
+
+    partition: int
+    log_start: int
+    """At the end of the scan: retention may have moved it meanwhile."""
+    read_from: int
+    end: int
+    """High watermark, or last stable offset for a flow that reads committed."""
+    next_offset: int | None
+    """max(committed, newest synced upstream) + 1, never interpolated. None: not known; nothing
+    that is missing is called lost then."""
+    known_from: int = 0
+    """Upstream offset of the oldest surviving sync of this epoch; missing records below it are
+    unauditable: whether the flow ever began there is not known."""
+    expired: int = 0
+    """Records of this window that left the source before they were copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPartition:
+    """A target partition: offsets [read_from, end) are read."""
+
+    partition: int
+    log_start: int
+    read_from: int
+    end: int
+    auditable_from: int = 0
+    """Below it the source's copy may be gone, or be of an earlier epoch: what has no counterpart
+    there is unauditable, not extra."""
+
+
+class Comparison(StrEnum):
+    """How the two sides are compared."""
+
+    RECORDS = "records"
+    """Every record, in its own partition."""
+    KEYS = "keys"
+    """Every record, whatever its partition: partition counts differ, so affinity is judged per key.
+    """
+    LATEST = "latest"
+    """The newest value of each key: compacted topics thin out independently."""
+
+
+class TargetTime(StrEnum):
+    """`message.timestamp.type` of a topic."""
+
+    CREATE = "CreateTime"
+    LOG_APPEND = "LogAppendTime"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowScope:
+    """One flow's source topic of a unit."""
+
+    flow: Flow
+    source_topic: str
+    partitions: tuple[SourcePartition, ...]
+    source_time: TargetTime = TargetTime.CREATE
+    has_positions: bool = True
+    """False for flows without MirrorMaker 2: what is due follows from age alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitScope:
+    """The unit of audit: one target topic with all flows that feed it."""
+
+    index: int
+    target_topic: str
+    flows: tuple[FlowScope, ...]
+    partitions: tuple[TargetPartition, ...]
+    window: Window
+    identity: Identity
+    comparison: Comparison = Comparison.RECORDS
+    target_time: TargetTime = TargetTime.CREATE
+    taken_at: int = 0
+    """When the source end was read, epoch ms: the present that ages are measured to."""
+    max_pending: int = 300_000
+    """Patience in ms: what is older, and beyond the position, is overdue."""
+
+
+class NotAuditedReason(StrEnum):
+    """Why a topic has no verdict; a closed list."""
+
+    TARGET_MISSING = "target_missing"
+    SOURCE_MISSING = "source_missing"
+    EXPIRED = "expired"
+    """Nothing of the window is left on the source."""
+    EMPTY = "empty"
+    """No record of the window on either side."""
+    AUTHORIZATION = "authorization"
+    UNREACHABLE = "unreachable"
+    LEASED = "leased"
+    """Another run holds the topic's lease."""
+    FAILED = "failed"
+    """Reading or judging failed; the detail says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotAudited:
+    """A topic that has no verdict in this run. It fails no run."""
+
+    target_topic: str
+    reason: NotAuditedReason
+    detail: str
