@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mm2slo_core.timeline_record import Side
+if TYPE_CHECKING:
+    from mm2slo_core.timeline_record import Side
 
 
 @dataclass(frozen=True, slots=True)

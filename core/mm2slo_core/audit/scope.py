@@ -77,7 +77,7 @@ class Comparison(StrEnum):
     """The newest value of each key: compacted topics thin out independently."""
 
 
-class TargetTime(StrEnum):
+class TimestampType(StrEnum):
     """`message.timestamp.type` of a topic."""
 
     CREATE = "CreateTime"
@@ -91,7 +91,7 @@ class FlowScope:
     flow: Flow
     source_topic: str
     partitions: tuple[SourcePartition, ...]
-    source_time: TargetTime = TargetTime.CREATE
+    source_time: TimestampType = TimestampType.CREATE
     has_positions: bool = True
     """False for flows without MirrorMaker 2: what is due follows from age alone."""
 
@@ -107,7 +107,7 @@ class UnitScope:
     window: Window
     identity: Identity
     comparison: Comparison = Comparison.RECORDS
-    target_time: TargetTime = TargetTime.CREATE
+    target_time: TimestampType = TimestampType.CREATE
     taken_at: int = 0
     """When the source end was read, epoch ms: the present that ages are measured to."""
     max_pending: int = 300_000

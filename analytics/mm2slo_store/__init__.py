@@ -1,0 +1,1 @@
+"""The results store: audit runs, their figures and evidence, in SQLite or PostgreSQL."""
