@@ -159,7 +159,7 @@ class PartitionTracker:
         next_offset = max(position.next_offset, _skipped_to(position.next_offset, reading.probe))
         lag = record_lag(end, next_offset, reading.source_start)
         # Not from the log start: what retention removed must not make a stopped flow look fresher.
-        self._history.forget_below(next_offset)
+        self._history.forget_below(min(next_offset, _copied_for_good(reading, next_offset)))
         age = time_lag(
             at,
             lag,
@@ -267,6 +267,13 @@ class PartitionTracker:
             sync_at=None if reading.sync is None else reading.sync.at,
             open_transaction_records=_held_back(reading),
         )
+
+
+def _copied_for_good(reading: PartitionReading, next_offset: int) -> int:
+    """Where MirrorMaker 2 begins again once it is killed: the position then steps back to here."""
+    if reading.committed is not None:
+        return reading.committed + 1
+    return next_offset if reading.sync is None else reading.sync.upstream + 1
 
 
 def _skipped_to(next_offset: int, probe: TailProbe | None) -> int:

@@ -115,6 +115,20 @@ def test_without_the_source_nothing_is_told_but_the_target_and_the_sync() -> Non
 AWAY: dict[str, Any] = {"target_end": None, "target_start": None, "target_readable": False}
 
 
+def test_a_position_that_steps_back_to_its_commit_still_tells_its_age() -> None:
+    here = Partition()
+    here.look(99.0, reading(10, 10, committed=9))
+    for second in range(100, 104):
+        end = 20 + 10 * (second - 100)
+        assert here.look(float(second), reading(end, end, committed=9)).lag_seconds == 0.0
+    # Killed and back: ten copies made twice, before the offset sync that explains them was read.
+    killed = here.look(104.0, reading(70, 60, committed=19))
+    assert (killed.next_offset, killed.quality) == (20, PositionQuality.FOREIGN_WRITER)
+    assert (killed.lag_records, killed.lag_origin) == (40, LagOrigin.HISTORY)
+    # Offset 20 came between the polls of 100 and 101; likely when the first of them was asked.
+    assert killed.lag_seconds == near(104.0 - 99.8)
+
+
 def test_while_the_target_is_away_the_position_stands_and_says_so() -> None:
     one = Partition()
     one.look(100.0, reading(40, 50, committed=19))
