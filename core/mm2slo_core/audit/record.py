@@ -18,7 +18,7 @@ class AuditRecord:
 
     Column names and types in Parquet, in this order: topic int, flow int, side byte (0 source,
     1 target), partition int, offset long, ts long (epoch ms), fp long, kh long or null, size int
-    (bytes of key and value), in_records boolean, in_keys boolean.
+    (bytes of key and value), in_records boolean, in_keys boolean, tombstone boolean.
     """
 
     topic: int
@@ -40,6 +40,8 @@ class AuditRecord:
     """In the record stratum of the sample."""
     in_keys: bool = True
     """In the key stratum of the sample; False for records without a key unless it is a census."""
+    tombstone: bool = False
+    """The value is null: on a compacted topic the key may then be gone on either side."""
 
 
 @dataclass(frozen=True, slots=True)

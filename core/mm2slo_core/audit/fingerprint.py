@@ -1,0 +1,153 @@
+"""The fingerprint of a record, the same in Python and in Spark, bit for bit.
+
+**Unkeyed**: chained XXH64. The first column is hashed with seed 42, each further one with the hash
+before it as seed; the last hash, read as signed, is the fingerprint. That is Spark's
+`xxhash64(c1, c2, ...)`. Columns, in this order, each only where `Identity` covers the part:
+
+    key        int(key is null)      int, 4 bytes little endian
+               coalesce(key, X'')    its bytes
+    value      int(value is null)    as above
+               coalesce(value, X'')
+    timestamp  epoch ms              long, 8 bytes little endian
+    headers    their number          int; of the headers that are not ignored; 0 for null
+               per header, in order: name (UTF-8 bytes), int(value is null), coalesce(value, X'')
+
+In Spark the last two lines are, over `kept = filter(coalesce(headers, array()), h -> h.key not in
+(ignored))`, `size(kept)` and
+`transform(kept, h -> struct(h.key, int(h.value is null), coalesce(h.value, X'')))`.
+Null flags and the number of headers are explicit, because Spark skips nulls and empty arrays.
+
+**Keyed**: HMAC-SHA-256 over one unambiguous byte string; the first 15 hexadecimal digits (60 bits)
+of the result, as a number. The string joins the same parts in the same order:
+
+    field(x)   `-` for null, else its length in decimal digits, `:`, its bytes
+    key        field(key)
+    value      field(value)
+    timestamp  epoch ms in decimal digits, `;`
+    headers    number of kept headers in decimal digits, `;`, then field(name) field(value) of each
+
+In Spark, with K the HMAC key as of RFC 2104 (hashed when longer than 64 bytes, padded with zeros to
+64), `ipad = K xor 0x36...` and `opad = K xor 0x5c...` as binary literals:
+`inner = unhex(sha2(concat(ipad, message), 256))`, `outer = sha2(concat(opad, inner), 256)`,
+`cast(conv(substr(outer, 1, 15), 16, 10) as bigint)`; a length is
+`cast(concat(length(x), ':') as binary)`, and headers join by `aggregate(..., X'', concat)`.
+"""
+
+from __future__ import annotations
+
+import hmac
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from xxhash import xxh64_intdigest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mm2slo_core.audit.identity import Identity
+
+SEED: Final = 42
+"""Spark's seed of `xxhash64`."""
+KEYED_DIGITS: Final = 15
+"""Hexadecimal digits of the HMAC that are kept: they fit a signed 64-bit number."""
+
+_INT = Struct("<i").pack
+_LONG = Struct("<q").pack
+_PRESENT, _NULL = _INT(0), _INT(1)
+
+Header = tuple[str, bytes | None]
+
+
+def fingerprint(
+    identity: Identity,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[Header] | None,
+    timestamp_ms: int,
+) -> int:
+    """Hash what *identity* covers; signed 64 bits. See the module for the exact bytes."""
+    kept = [h for h in headers or () if h[0] not in identity.ignored_headers]
+    if identity.hmac_key is not None:
+        message = b"".join(_keyed_parts(identity, key, value, kept, timestamp_ms))
+        return _keyed(identity.hmac_key, message)
+    seed = SEED
+    for column in _columns(identity, key, value, kept, timestamp_ms):
+        seed = xxh64_intdigest(column, seed)
+    return _signed(seed)
+
+
+def key_hash(key: bytes | None, hmac_key: bytes | None = None) -> int | None:
+    """Hash a key alone; None: the record has no key.
+
+    Spark: `xxhash64(key)`; with *hmac_key* the keyed hash of `field(key)`. Spark must ask for the
+    null first, since its `xxhash64(null)` is 42.
+    """
+    if key is None:
+        return None
+    if hmac_key is not None:
+        return _keyed(hmac_key, _field(key))
+    return _signed(xxh64_intdigest(key, SEED))
+
+
+def chained(*longs: int) -> int:
+    """Spark's `xxhash64` of bigint columns; signed 64 bits."""
+    seed = SEED
+    for each in longs:
+        seed = xxh64_intdigest(_LONG(each), seed)
+    return _signed(seed)
+
+
+def _columns(
+    identity: Identity,
+    key: bytes | None,
+    value: bytes | None,
+    kept: Sequence[Header],
+    timestamp_ms: int,
+) -> Iterator[bytes]:
+    if identity.key:
+        yield from _nullable(key)
+    if identity.value:
+        yield from _nullable(value)
+    if identity.timestamp:
+        yield _LONG(timestamp_ms)
+    if identity.headers:
+        yield _INT(len(kept))
+        for name, content in kept:
+            yield name.encode()
+            yield from _nullable(content)
+
+
+def _nullable(part: bytes | None) -> tuple[bytes, bytes]:
+    return (_NULL, b"") if part is None else (_PRESENT, part)
+
+
+def _keyed_parts(
+    identity: Identity,
+    key: bytes | None,
+    value: bytes | None,
+    kept: Sequence[Header],
+    timestamp_ms: int,
+) -> Iterator[bytes]:
+    if identity.key:
+        yield _field(key)
+    if identity.value:
+        yield _field(value)
+    if identity.timestamp:
+        yield b"%d;" % timestamp_ms
+    if identity.headers:
+        yield b"%d;" % len(kept)
+        for name, content in kept:
+            yield _field(name.encode())
+            yield _field(content)
+
+
+def _field(part: bytes | None) -> bytes:
+    return b"-" if part is None else b"%d:%b" % (len(part), part)
+
+
+def _keyed(hmac_key: bytes, message: bytes) -> int:
+    return int(hmac.digest(hmac_key, message, "sha256").hex()[:KEYED_DIGITS], 16)
+
+
+def _signed(unsigned: int) -> int:
+    return unsigned - (1 << 64) if unsigned >> 63 else unsigned
