@@ -95,23 +95,36 @@ class OffsetReader:
         if timestamp < 0:
             raise ValueError(f"timestamp {timestamp} is before 1970: expected epoch seconds")
         moment = int(timestamp * 1000)
-        reading = self._read(partitions, moment, timeout, "looking up offsets by time")
+        reading = self._read_by_time(partitions, moment, timeout)
         later = [partition for partition, offset in reading.offsets.items() if offset < 0]
         if not later:
             return reading
+        # First the ends, then a second look: a record that came between the first look and its
+        # end would be passed over.
         ends = self.read_end(later, timeout)
+        again = self._read_by_time(list(ends.offsets), moment, timeout)
         kept = {partition: at for partition, at in reading.offsets.items() if at >= 0}
+        found = {
+            partition: ends.offsets[partition] if at < 0 else at
+            for partition, at in again.offsets.items()
+        }
         return OffsetReading(
-            {**kept, **ends.offsets},
-            {**reading.errors, **ends.errors},
+            {**kept, **found},
+            {**reading.errors, **ends.errors, **again.errors},
             reading.requested_at,
-            ends.answered_at,
+            again.answered_at,
         )
 
     def close(self) -> None:
         """Close the consumer."""
         with self._lock:
             self._drop_consumer()
+
+    def _read_by_time(
+        self, partitions: Sequence[TopicPartition], moment: int, timeout: float
+    ) -> OffsetReading:
+        """As Kafka answers: -1 where no record is at or after the time."""
+        return self._read(partitions, moment, timeout, "looking up offsets by time")
 
     def _read(
         self, partitions: Sequence[TopicPartition], moment: int, timeout: float, operation: str
@@ -308,7 +321,8 @@ class OffsetReader:
         if held is not None and held[0] == wanted:
             return held[1]
         raw = [RawPartition(topic, partition, moment) for topic, partition in wanted]
-        self._raw[moment] = (wanted, raw)
+        if moment < 0:  # a time is rarely asked for twice
+            self._raw[moment] = (wanted, raw)
         return raw
 
     def _open_consumer(self) -> Consumer:
