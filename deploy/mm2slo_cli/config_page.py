@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.config import Config, Listen
 from mm2slo_core.config.durations import DurationBound, format_duration
 from mm2slo_core.config.schema import bare, is_model
+from mm2slo_core.config.shares import ShareBound, format_share
 from mm2slo_core.secret import Secret
 from mm2slo_core.topology import Flow
 
@@ -96,12 +97,16 @@ def _type(info: FieldInfo) -> str:
     if bound is not None:
         at_least = _bound(bound)
         return f"duration, at least {format_duration(at_least or 0.0)}"
-    return _cell(_type_name(info.annotation))
+    return "share, as in `1%`" if _is_share(info) else _cell(_type_name(info.annotation))
 
 
 def _bound(part: object) -> float | None:
     function = getattr(part, "func", None)
     return function.at_least if isinstance(function, DurationBound) else None
+
+
+def _is_share(info: FieldInfo) -> bool:
+    return any(isinstance(getattr(part, "func", None), ShareBound) for part in info.metadata)
 
 
 def _type_name(annotation: Any) -> str:  # noqa: ANN401 - an annotation is any object
@@ -133,14 +138,17 @@ def _default(info: FieldInfo) -> str:
         return "its own"
     if any(_bound(part) is not None for part in info.metadata):
         return f"`{format_duration(value)}`"
-    return _cell(_shown(value))
+    if _is_share(info):
+        return f"`{format_share(value)}`"
+    # A default that stands in the source is no secret, whatever the field may hold.
+    return _cell(_shown(value.reveal() if isinstance(value, Secret) else value))
 
 
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, tuple):
-        return "<br>".join(_shown(item) for item in value)
+        return "<br>".join(_shown(item) for item in value) or "none"
     if isinstance(value, float):
         return f"`{format_duration(value)}`"
     if isinstance(value, Mapping):

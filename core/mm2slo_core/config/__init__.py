@@ -4,6 +4,7 @@
 opens no file and reads no environment: `Resolvers` are handed in.
 """
 
+from mm2slo_core.config.audit import AuditConfig, FlowAuditConfig, IdentityConfig, SparkConfig
 from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.cluster import ClusterConfig
 from mm2slo_core.config.exporter import (
@@ -33,6 +34,7 @@ from mm2slo_core.config.references import NO_RESOLVERS, Resolvers, UnresolvedErr
 
 __all__ = [
     "NO_RESOLVERS",
+    "AuditConfig",
     "CanaryCarrier",
     "CanaryConfig",
     "ClusterConfig",
@@ -41,9 +43,11 @@ __all__ = [
     "ConnectConfig",
     "Engine",
     "ExporterConfig",
+    "FlowAuditConfig",
     "FlowConfig",
     "FreshnessClass",
     "Granularity",
+    "IdentityConfig",
     "Isolation",
     "Listen",
     "LogConfig",
@@ -54,6 +58,7 @@ __all__ = [
     "Problem",
     "ReadinessConfig",
     "Resolvers",
+    "SparkConfig",
     "TimelineConfig",
     "UnresolvedError",
     "load_config",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from mm2slo_core.config import flow_rules, rules
+from mm2slo_core.config.audit import AuditConfig
 from mm2slo_core.config.cluster import ClusterConfig
 from mm2slo_core.config.exporter import ExporterConfig
 from mm2slo_core.config.flow import FlowConfig
@@ -53,6 +54,9 @@ def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
     exporter = _readable(ExporterConfig, merged.get("exporter", {}), {}) or ExporterConfig()
     for finding in rules.check_exporter(exporter):
         yield finding._replace(path=("exporter", *finding.path))
+    audit = _readable(AuditConfig, merged.get("audit", {}), {}) or AuditConfig()
+    for finding in rules.check_audit(audit):
+        yield finding._replace(path=("audit", *finding.path))
     entries = merged.get("flows")
     entries = entries if isinstance(entries, list) else []
     named = {index: flow for index, raw in enumerate(entries) if (flow := _named(raw)) is not None}

@@ -1,14 +1,12 @@
 """`clusters:`, how to reach each Kafka cluster."""
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
-from mm2slo_core.config.fields import Section
+from mm2slo_core.config.fields import Properties, Section
 from mm2slo_core.config.refusal import Refusal
-from mm2slo_core.secret import Secret
 from mm2slo_core.security import Security
 
 _SERVER: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:,\[\]/]+):(?P<port>\d{1,5})")
@@ -33,15 +31,6 @@ def _bootstrap_servers(value: object) -> str:
     return ",".join(servers)
 
 
-def _property(value: object) -> object:
-    # YAML's own true and 5 mean the texts "true" and "5" to librdkafka.
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    return value
-
-
 class ClusterConfig(Section):
     """One Kafka cluster, under MirrorMaker 2's alias for it."""
 
@@ -51,7 +40,7 @@ class ClusterConfig(Section):
     security: Security = Field(
         default_factory=Security, description="Encryption and authentication."
     )
-    client: Mapping[str, Annotated[Secret, BeforeValidator(_property)]] = Field(
+    client: Properties = Field(
         default_factory=dict,
         description="More librdkafka properties, passed on as they are; never shown.",
     )

@@ -1,12 +1,14 @@
 """Field types that several sections share, and the strict base of every section."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict
 
 from mm2slo_core.config.refusal import Refusal
 from mm2slo_core.java_regex import compile_java
+from mm2slo_core.secret import Secret
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 _ALIAS: Final = re.compile(r"[^\s>,\"'\\]+")
@@ -67,6 +69,15 @@ def _pattern(value: str) -> str:
     return value
 
 
+def _property(value: object) -> object:
+    # YAML's own true and 5 mean the texts "true" and "5" to librdkafka and Spark.
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return value
+
+
 def _not_empty(value: str) -> str:
     if not value.strip():
         raise Refusal("is empty", expected="text")
@@ -80,3 +91,5 @@ TopicName = Annotated[str, AfterValidator(_topic_name)]
 Alias = Annotated[str, AfterValidator(_alias)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]
+# Passed on to a client as they are. Any of them may be a password, so all are secret.
+Properties = Mapping[str, Annotated[Secret, BeforeValidator(_property)]]

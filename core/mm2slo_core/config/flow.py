@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
+from mm2slo_core.config.audit import FlowAuditConfig
 from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import Duration, SlowInterval
 from mm2slo_core.config.fields import Flag, Patterns, Section, Text, TopicName, Whole
@@ -191,6 +192,9 @@ class FlowConfig(Section):
     )
     readiness: ReadinessConfig = Field(
         default_factory=ReadinessConfig, description="When a group may fail over."
+    )
+    audit: FlowAuditConfig = Field(
+        default_factory=FlowAuditConfig, description="What an audit of this flow looks at."
     )
 
     @model_validator(mode="before")

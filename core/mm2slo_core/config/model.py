@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from mm2slo_core.config.audit import AuditConfig
 from mm2slo_core.config.canary import CanaryCarrier
 from mm2slo_core.config.cluster import ClusterConfig
 from mm2slo_core.config.exporter import ExporterConfig
@@ -26,6 +27,9 @@ class Config(Section):
     )
     exporter: ExporterConfig = Field(
         default_factory=ExporterConfig, description="The service that publishes the figures."
+    )
+    audit: AuditConfig = Field(
+        default_factory=AuditConfig, description="The audit of what was copied."
     )
 
     @property

@@ -14,6 +14,7 @@ from mm2slo_core.security import Mechanism, Sasl, Security
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mm2slo_core.config.audit import AuditConfig, IdentityConfig
     from mm2slo_core.config.cluster import ClusterConfig
     from mm2slo_core.config.exporter import ExporterConfig
     from mm2slo_core.config.problems import Path
@@ -27,6 +28,13 @@ _OWNED: Final = frozenset(
         "enable.auto.offset.store", "auto.offset.reset", "isolation.level", "transactional.id",
     }
 )  # fmt: skip
+_SPARK_OWNED: Final = {
+    "spark.master": "audit.spark.master",
+    "spark.driver.memory": "audit.spark.driver_memory",
+    "spark.jars": "audit.spark.jars",
+    "spark.jars.ivy": "audit.spark.ivy_dir",
+    "spark.sql.session.timeZone": "mm2slo itself",
+}
 
 
 class Finding(NamedTuple):
@@ -112,6 +120,8 @@ def check_flow(flow: FlowConfig, exporter: ExporterConfig) -> Iterator[Finding]:
             ("canary", "carrier"), f"'heartbeats' is not copied by the engine {flow.engine}",
             "topic or off", "set carrier to topic if that topic is copied, else to off",
         )  # fmt: skip
+    for finding in _check_identity(flow.audit.identity):
+        yield finding._replace(path=("audit", "identity", *finding.path))
     yield from _check_freshness(flow)
     yield from _check_policy(flow)
     if flow.slice < exporter.poll_interval:
@@ -171,6 +181,35 @@ def _check_policy(flow: FlowConfig) -> Iterator[Finding]:
                     "a separator that no alias contains: MirrorMaker 2 finds the source by it",
                     "change the alias or the separator in MirrorMaker 2 and here",
                 )  # fmt: skip
+
+
+def _check_identity(identity: IdentityConfig) -> Iterator[Finding]:
+    if not (identity.key or identity.value or identity.headers):
+        yield Finding(
+            (), "compares nothing of a record's content",
+            "key, value or headers, or several of them",
+        )  # fmt: skip
+    if identity.ignored_headers and not identity.headers:
+        yield Finding(
+            ("ignored_headers",), "has no effect where headers are not compared",
+            "headers: true", "remove it",
+        )  # fmt: skip
+
+
+def check_audit(audit: AuditConfig) -> Iterator[Finding]:
+    """`spark.conf` holds Spark properties that nothing else sets."""
+    for name in audit.spark.conf:
+        owner = _SPARK_OWNED.get(name)
+        if owner is not None:
+            yield Finding(
+                ("spark", "conf", name), f"is set by {owner}",
+                "Spark properties that nothing else sets", "remove it",
+            )  # fmt: skip
+        elif not name.startswith("spark."):
+            yield Finding(
+                ("spark", "conf", name), "is no Spark property",
+                "names that begin with spark.",
+            )  # fmt: skip
 
 
 def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:

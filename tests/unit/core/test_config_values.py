@@ -41,6 +41,7 @@ def test_the_reference_file_states_the_defaults() -> None:
     smallest = load(SMALLEST)
     assert reference.flows == smallest.flows
     assert reference.exporter == smallest.exporter
+    assert reference.audit == smallest.audit
     assert reference.clusters["us"].security == smallest.clusters["us"].security
     assert reference.clusters["us"].client == smallest.clusters["us"].client
 

@@ -1,0 +1,139 @@
+"""`audit:` of the file and of a flow: values, mistakes, and nothing secret shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from mm2slo_core.audit.identity import Identity
+from mm2slo_core.config import Config, ConfigProblems, load_config
+from mm2slo_core.config.shares import format_share
+
+CLUSTERS = """\
+clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+"""
+FLOWS = "flows: [{flow: us->eu}]\n"
+
+
+def of_flow(audit: str) -> str:
+    return f"flows:\n  - flow: us->eu\n    audit: {audit}\n"
+
+
+def flow_with(audit: str) -> Config:
+    return load_config(CLUSTERS + of_flow(audit))
+
+
+def test_the_defaults() -> None:
+    config = load_config(CLUSTERS + FLOWS)
+    audit = config.audit
+    assert audit.store.reveal() == "sqlite:///mm2slo.db"
+    assert (audit.directory, audit.sample) == ("mm2slo-audit", 0.01)
+    assert (audit.spark.master, audit.spark.jars, dict(audit.spark.conf)) == ("local[*]", None, {})
+    of_flow = config.flows[0].audit
+    assert (of_flow.topics, of_flow.topics_exclude, of_flow.max_pending) == ((".*",), (), 300.0)
+    assert of_flow.identity.identity == Identity()
+
+
+def test_the_identity_leaves_out_what_is_named() -> None:
+    config = flow_with(
+        "{max_pending: 90s,"
+        " identity: {timestamp: false, ignored_headers: [hop], hmac_key: k\u00e4y}}"
+    )
+    assert config.flows[0].audit.max_pending == 90.0
+    assert config.flows[0].audit.identity.identity == Identity(
+        timestamp=False, ignored_headers=("hop",), hmac_key="k\u00e4y".encode()
+    )
+    assert "k\u00e4y" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "shown"),
+    [
+        ("1%", 0.01, "1%"),
+        ("0.1 %", 0.001, "0.1%"),
+        ("100%", 1.0, "100%"),
+        ("0.25", 0.25, "25%"),
+        ("0.0001%", 0.000001, "0.0001%"),
+    ],
+)
+def test_samples_are_shares(text: str, share: float, shown: str) -> None:
+    config = load_config(f"{CLUSTERS}{FLOWS}audit: {{sample: {text}}}\n")
+    assert config.audit.sample == pytest.approx(share)
+    assert format_share(config.audit.sample) == shown
+
+
+def test_the_store_and_the_properties_of_spark_are_secret() -> None:
+    config = load_config(
+        CLUSTERS
+        + FLOWS
+        + "audit: {store: 'postgresql://app:hunter2@db/slo',"
+        + " spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter3, spark.cores.max: 4}}}\n"
+    )
+    assert "hunter" not in repr(config)
+    assert "hunter" not in config.model_dump_json()
+    revealed = {name: value.reveal() for name, value in config.audit.spark.conf.items()}
+    assert revealed == {"spark.hadoop.fs.s3a.secret.key": "hunter3", "spark.cores.max": "4"}
+
+
+MISTAKES = {
+    "nothing compared": (
+        of_flow("{identity: {key: false, value: false, headers: false}}"),
+        (
+            "flows[0].audit.identity (line 4): compares nothing of a record's content\n"
+            "  expected: key, value or headers, or several of them"
+        ),
+    ),
+    "headers ignored where none is compared": (
+        of_flow("{identity: {headers: false, ignored_headers: [hop]}}"),
+        (
+            "flows[0].audit.identity.ignored_headers (line 4): "
+            "has no effect where headers are not compared\n"
+            "  expected: headers: true\n"
+            "  next step: remove it"
+        ),
+    ),
+    "a sample of nothing": (
+        f"{FLOWS}audit: {{sample: 0%}}\n",
+        (
+            "audit.sample (line 3): '0%' is not a share that can be drawn\n"
+            "  expected: from 0.0001% to 100%"
+        ),
+    ),
+    "a sample of more than all": (
+        f"{FLOWS}audit: {{sample: 2}}\n",
+        (
+            "audit.sample (line 3): 2 is not a share that can be drawn\n"
+            "  expected: from 0.0001% to 100%"
+        ),
+    ),
+    "a word for a sample": (
+        f"{FLOWS}audit: {{sample: some}}\n",
+        (
+            "audit.sample (line 3): 'some' is not a share\n"
+            "  expected: a share such as 1%, 0.1% or 100%\n"
+            "  next step: write for example 1%"
+        ),
+    ),
+    "a Spark property that has its own key": (
+        f"{FLOWS}audit: {{spark: {{conf: {{spark.master: yarn}}}}}}\n",
+        (
+            "audit.spark.conf['spark.master'] (line 3): is set by audit.spark.master\n"
+            "  expected: Spark properties that nothing else sets\n"
+            "  next step: remove it"
+        ),
+    ),
+    "a property of something else": (
+        f"{FLOWS}audit: {{spark: {{conf: {{kafka.ssl.protocol: TLS}}}}}}\n",
+        (
+            "audit.spark.conf['kafka.ssl.protocol'] (line 3): is no Spark property\n"
+            "  expected: names that begin with spark."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), MISTAKES.values(), ids=[*MISTAKES])
+def test_a_mistake_is_told_exactly(text: str, expected: str) -> None:
+    with pytest.raises(ConfigProblems) as refused:
+        load_config(CLUSTERS + text)
+    (problem,) = refused.value.problems
+    assert str(problem) == expected
