@@ -68,7 +68,15 @@ def connectors(
         kinds: tuple[str, ...] = (SOURCE, CHECKPOINT, HEARTBEAT)
     else:
         kinds = (HEARTBEAT,) if pair.reverse in topology.flows else ()
-    given = {key: value for key, value in topology.mm2_properties.items() if "->" not in key}
+    properties = topology.mm2_properties
+    given = {key: value for key, value in properties.items() if "->" not in key}
+    # A flow's own keys override all others, as in dedicated mode.
+    prefix = f"{pair.label}."
+    given |= {
+        key.removeprefix(prefix): value
+        for key, value in properties.items()
+        if key.startswith(prefix)
+    }
     common = {
         "source.cluster.alias": pair.source,
         "target.cluster.alias": pair.target,

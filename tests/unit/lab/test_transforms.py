@@ -20,11 +20,19 @@ EXPECTED = {
 }
 
 
-def test_a_topology_takes_transforms_to_dedicated_mode_and_to_connect() -> None:
-    topology = LabTopology(mm2_properties=dropping("gone"))
+def test_a_flow_takes_transforms_in_dedicated_mode_and_on_connect() -> None:
+    topology = LabTopology(mm2_properties=dropping(US_EU, "gone"))
 
     dedicated = mirror_properties(topology, CLIENTS)
+    assert {name: dedicated.get(f"us->eu.{name}") for name in EXPECTED} == EXPECTED
     on_connect = connectors(topology, US_EU, CLIENTS)["us->eu.MirrorSourceConnector"]
+    assert {name: on_connect.get(name) for name in EXPECTED} == EXPECTED
+    assert not any("->" in name for name in on_connect)
 
-    for found in (dedicated, on_connect):
-        assert {name: found[name] for name in EXPECTED} == EXPECTED
+
+def test_other_flows_keep_every_record() -> None:
+    topology = LabTopology(mm2_properties=dropping(US_EU, "gone"))
+
+    assert "transforms" not in mirror_properties(topology, CLIENTS)
+    others = connectors(topology, US_EU.reverse, CLIENTS)
+    assert not any("transforms" in settings for settings in others.values())
