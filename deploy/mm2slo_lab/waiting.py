@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def wait_for(
-    condition: Callable[[], bool], what: str, timeout: float = 30.0, poll: float = 0.1
+    condition: Callable[[], bool], what: str, timeout: float = 60.0, poll: float = 0.1
 ) -> float:
     """Wait until *condition* holds; the seconds it took. Raises LabError after *timeout*."""
     begin = time.monotonic()

@@ -105,8 +105,8 @@ def served(seen: Watch) -> None:
         for page in PAGES:
             status, body, seconds = get(seen.url + page)
             assert (status, bool(body)) == (200, True), page
-            # On a busy machine; a call to a cluster that is away takes seconds.
-            assert seconds < 1, page
+            # On a busy machine; a call to a cluster that is away takes five seconds.
+            assert seconds < 4, page
 
 
 @pytest.mark.usefixtures("both_back")

@@ -84,7 +84,7 @@ def test_of_two_replicas_one_writes_and_the_other_takes_over(lab: Lab, fresh_top
                     "five canaries",
                 )
                 assert later.value("mm2_canary_duplicates_total", flow="us->eu") == 0
-        second.until(lambda s: writers(s) == 1, "the survivor to write", timeout=30)
+        second.until(lambda s: writers(s) == 1, "the survivor to write")
         before = len(records_of(eu.librdkafka(), fresh_topic))
         produce(us.librdkafka(), fresh_topic, Load(10))
         second.until(

@@ -153,7 +153,7 @@ def story(lab: Lab) -> Iterator[Story]:
         "topics": [Story.topic],
         "groups": [Story.group],
         "stall_after": f"{STALL_AFTER:.0f}s",
-        "slice": "2s",
+        "slice": "4s",
         "freshness": [{"name": "orders", "topics": [".*"], "threshold": f"{THRESHOLD:.0f}s"}],
         "canary": {"deadline": f"{DEADLINE:.0f}s", "latency_tiers": ["2s", "5s"]},
     }

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _OWN_TOPIC_PARTITIONS = 4
 _RESTORE_PATIENCE_SECONDS = 30.0
 _TOPIC_RETRY_SECONDS = 5.0
+_TOPIC_SHOWS_LOOKS = 20
+_TOPIC_SHOWS_SECONDS = 0.1
 _REPORT_SECONDS = 1.0
 _DELIVERY_TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.2
@@ -138,7 +140,11 @@ class Sender:
                         if own
                         else {"cleanup.policy": "compact"},
                     )
-                    found, errors = self._source.identify([topic])
+                    for _ in range(_TOPIC_SHOWS_LOOKS):
+                        found, errors = self._source.identify([topic])
+                        # A broker learns a moment later of what its controller has created.
+                        if found or stopping.wait(_TOPIC_SHOWS_SECONDS):
+                            break
                 if topic in found:
                     return found[topic].partitions
                 kind = str(errors.get(topic, ErrorKind.UNKNOWN_TOPIC))

@@ -101,7 +101,7 @@ class Watch:
         return found
 
     def until(
-        self, condition: Callable[[Scrape], object], what: str, timeout: float = 60.0
+        self, condition: Callable[[Scrape], object], what: str, timeout: float = 120.0
     ) -> Scrape:
         """Scrape until *condition* holds; fails with *what* and the last verdict otherwise."""
         deadline = time.monotonic() + timeout
@@ -115,7 +115,7 @@ class Watch:
                 raise AssertionError(f"waited {timeout:.0f} s for {what}; states {states}")
             pause.wait(0.25)
 
-    def until_ready(self, timeout: float = 60.0) -> Scrape:
+    def until_ready(self, timeout: float = 120.0) -> Scrape:
         """Wait until every flow's topics were read."""
         return self.until(
             lambda s: (found := s.values("mm2_exporter_flow_ready")) and all(found.values()),
@@ -123,7 +123,7 @@ class Watch:
             timeout,
         )
 
-    def after_rounds(self, count: int = 3, timeout: float = 60.0) -> Scrape:
+    def after_rounds(self, count: int = 3, timeout: float = 120.0) -> Scrape:
         """Wait until *count* more rounds of both clusters were read and evaluated."""
         begin = _rounds(self.scrape())
         # A round under way at the first scrape and the one being evaluated prove nothing.

@@ -35,6 +35,7 @@ class World:
         self.partitions = partitions
         self.refusals: list[KafkaProblem] = []
         self.there: set[str] = set()
+        self.hidden_looks = 0
         self.created: list[tuple[str, int, Mapping[str, str]]] = []
         self.sent: list[dict[str, Any]] = []
         self.farewells: list[dict[str, Any]] = []
@@ -59,6 +60,9 @@ class World:
         self, topics: Sequence[str]
     ) -> tuple[Mapping[str, TopicIdentity], Mapping[str, ErrorKind]]:
         there = {created[0] for created in self.created} | self.there
+        if self.created and self.hidden_looks:
+            self.hidden_looks -= 1
+            return {}, dict.fromkeys(topics, ErrorKind.UNKNOWN_TOPIC)
         return {topic: TopicIdentity("id", self.partitions) for topic in there & {*topics}}, {}
 
     def send(
@@ -200,6 +204,14 @@ def test_a_topic_that_is_there_is_not_made_so_that_nobody_needs_to_be_allowed_to
     run(world)
     assert world.created == []
     assert len(world.sent) == 1
+
+
+def test_a_topic_that_shows_a_moment_after_its_creation_costs_no_canary() -> None:
+    world = World(1)
+    world.hidden_looks = 2
+    events = run(world)
+    assert [type(event) for event in events] == [Scheduled, Produced, Working]
+    assert len(world.created) == 1
 
 
 def test_without_a_topic_canaries_fall_due_and_fail() -> None:
