@@ -1,0 +1,63 @@
+"""Whether the records of a key stayed in their partition, and in their order."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.outcome import AffinityOutcome
+from mm2slo_core.audit.reference.order import descents
+from mm2slo_core.audit.scope import Comparison
+from mm2slo_core.timeline_record import Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.audit.record import AuditRecord
+    from mm2slo_core.audit.reference.groups import Pair
+    from mm2slo_core.audit.scope import UnitScope
+
+
+def affinity(
+    records: Iterable[AuditRecord], matched: Iterable[Pair], scope: UnitScope, cap: int | None
+) -> AffinityOutcome:
+    """Judge the key stratum; *matched* are its pairs, none where order is not judged."""
+    sources: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    targets: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    auditable_from = {each.partition: each.auditable_from for each in scope.partitions}
+    for record in records:
+        if record.key_hash is None or not scope.window.holds(record.timestamp):
+            continue
+        if record.side is Side.SOURCE:
+            sources[record.key_hash][record.partition] += 1
+        elif record.offset >= auditable_from.get(record.partition, 0):
+            targets[record.key_hash][record.partition] += 1
+    keys = sources.keys() & targets.keys()
+    strays = {key: _strays(sources[key], targets[key], scope) for key in keys}
+    split = {key for key, records_moved in strays.items() if records_moved}
+    disordered = {
+        key
+        for source, _ in descents((each for each in matched if each[0].key_hash in keys), _lane)
+        if scope.window.holds(source.timestamp) and (key := source.key_hash) is not None
+    }
+    return AffinityOutcome(
+        keys=len(keys),
+        keys_split=len(split),
+        keys_disordered=len(disordered),
+        records_moved=sum(strays.values()),
+        broken_keys=tuple(sorted(split | disordered)[:cap]),
+    )
+
+
+def _strays(source: Counter[int], target: Counter[int], scope: UnitScope) -> int:
+    """Records of a key where it does not belong."""
+    if scope.comparison is Comparison.RECORDS:
+        return sum(count for partition, count in target.items() if partition not in source)
+    fullest = sorted(target.values(), reverse=True)
+    return sum(fullest[len(source) :])
+
+
+def _lane(pair: Pair) -> tuple[int, ...]:
+    source, copy = pair
+    # Pairs without a key were left out: 0 is never taken for a key that is missing.
+    return source.key_hash or 0, source.flow, source.partition, copy.partition
