@@ -11,6 +11,7 @@ Not produced, because the definitions alone decide there and not what happened:
   (foreign records have keys and timestamps of their own);
 - two records of one key (or, without a key, of one partition) and timestamp of which one is lost
   or altered: which of them is not told (timestamps around those are unique);
+- a copy whose source record is gone, and a missing record with its key and timestamp (likewise);
 - identical records in two flows of which one is lost;
 - identical records that are moved, altered or reordered: which of them is not told;
 - a record moved to where its key is on the source as well (a key has one partition there).

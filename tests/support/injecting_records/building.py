@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WINDOW = Window(BEGIN, END)
 _LONE = {Fault.DROP, Fault.ALTER}
-"""Their timestamps are unique."""
+"""Their timestamps are unique, as are those of copies that outlive their source record."""
 _SINGLE = {Fault.MOVE, Fault.ALTER, Fault.REORDER}
 
 
@@ -146,19 +146,20 @@ class _Builder:
 
     def _write(self, number: int, step: Step, following: Step | None) -> None:
         lane = self.lanes[_lane(step)]
-        lone = step.fault in _LONE
+        ends, seen = self.plan.ends, lane.seen + 1
+        outlived = ends.expired < seen <= ends.expired + ends.outlived
+        lone = step.fault in _LONE or outlived
         self.now += step.pause + lone
         lane.offset += step.hole
         # Identical records are one group; its number is their content.
         records = [self._source(number, step, lane.offset + n) for n in range(step.multiplicity)]
         lane.offset += step.multiplicity
-        lane.seen += 1
-        ends, seen = self.plan.ends, lane.seen
+        lane.seen = seen
         if seen <= ends.expired:
             lane.log_start = lane.known_from = lane.offset
             inside = sum(WINDOW.holds(each.timestamp) for each in records)
             self.truth.expired[_lane(step)] += inside
-        elif seen <= ends.expired + ends.outlived:
+        elif outlived:
             lane.log_start = lane.known_from = lane.offset
             for each in records:
                 self._copy(_Row(self._copied(each, self._home(step)), _Kind.OUTLIVED, number))
