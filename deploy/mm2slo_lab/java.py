@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
+from mm2slo_core.java_version import java_major
 from mm2slo_lab.errors import JavaMissingError
 
-_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _INSTALL = "install Java 17 or newer (Debian and Ubuntu: apt-get install openjdk-17-jre-headless)"
 
 
@@ -32,9 +31,3 @@ def find_java(minimum: int) -> str:
         found = "an unknown version" if major is None else f"version {major}"
         raise JavaMissingError(f"{java} is {found}, this Kafka needs {minimum}: {_INSTALL}")
     return java
-
-
-def java_major(version_text: str) -> int | None:
-    """The major version in the answer of `java -version`; None when it holds none."""
-    match = _VERSION.search(version_text)
-    return None if match is None else int(match[1])

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from mm2slo_core.java_version import java_major
 from mm2slo_lab import ivy, jars, java
 from mm2slo_lab.errors import JarsUnavailableError, JavaMissingError, LabError
 from mm2slo_lab.versions import Artifact, artifacts, release_line
@@ -105,7 +106,7 @@ def test_an_unknown_line_is_refused_with_the_known_ones() -> None:
     ],
 )
 def test_the_major_version_of_java_is_read(text: str, major: int | None) -> None:
-    assert java.java_major(text) == major
+    assert java_major(text) == major
 
 
 def test_the_newest_patch_in_the_cache_is_by_number_not_by_text(cache: Path) -> None:

@@ -1,0 +1,138 @@
+"""Starts a Spark session, and leaves nothing behind when it ends."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_audit.session.failures import start_failure
+from mm2slo_audit.session.java import require_java
+from mm2slo_audit.session.relay import ErrorRelay
+from mm2slo_audit.session.settings import SESSION, at_launch, settings
+from mm2slo_core.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from mm2slo_audit.session.options import SparkOptions
+
+_UNDER_SUBMIT: Final = "PYSPARK_GATEWAY_PORT"
+_EXIT_SECONDS: Final = 20.0
+
+
+@contextmanager
+def spark_session(options: SparkOptions) -> Iterator[SparkSession]:
+    """A session by *options*; it and its JVM have ended when the context does.
+
+    Under spark-submit the master, memory and jars are those of spark-submit. Raises UserError when
+    Spark cannot be started, MissingExtra without pyspark.
+    """
+    try:
+        import pyspark  # noqa: PLC0415 - 0.2 s that commands without Spark do not pay
+    except ImportError:
+        raise MissingExtra(module="pyspark", install="pip install 'mm2slo[audit]'") from None
+    if _UNDER_SUBMIT in os.environ:
+        with _submitted(options) as session:
+            yield session
+        return
+    _require_own_spark(Path(pyspark.__file__).parent)
+    require_java()
+    with _launched(options) as session:
+        yield session
+
+
+@contextmanager
+def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    builder = SparkSession.builder.appName(options.app_name)
+    for name, value in {**SESSION, **options.conf}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _launched(options: SparkOptions) -> Iterator[SparkSession]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no other way to ask
+        raise UserError("a Spark session is already running in this process: stop it first")
+    wanted = settings(options)
+    relay = ErrorRelay()
+    started: list[Popen[bytes]] = []
+    try:
+        try:
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]  # PySpark's own
+                _conf(SparkConf, {n: v for n, v in wanted.items() if at_launch(n)}),
+                popen_kwargs={"stderr": relay.write_end},
+            )
+            started.append(gateway.proc)
+        finally:
+            relay.process_started()
+        context = SparkContext(conf=_conf(SparkConf, wanted), gateway=gateway)
+        session = SparkSession(context)
+    except (PySparkException, Py4JError) as error:
+        for process in started:
+            _end(process)
+        _forget_gateway(SparkContext)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise start_failure(relay.ended(), reason, options.master) from None
+    relay.session_started()
+    try:
+        yield session
+    finally:
+        with suppress(Exception):
+            session.stop()
+        with suppress(Exception):
+            gateway.shutdown()
+        for process in started:
+            _end(process)
+        _forget_gateway(SparkContext)
+
+
+def _conf(kind: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - SparkConf, imported late
+    conf = kind(loadDefaults=False)
+    for name, value in values.items():
+        conf.set(name, value)
+    return conf
+
+
+def _end(process: Popen[bytes]) -> None:
+    """The JVM ends by itself when its standard input does."""
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(_EXIT_SECONDS)
+    except TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _forget_gateway(context: Any) -> None:  # noqa: ANN401 - SparkContext, imported late
+    # PySpark keeps one JVM per process for good; the next session here starts its own.
+    context._gateway = None  # noqa: SLF001 - no other way to let go of it
+    context._jvm = None  # noqa: SLF001 - as above
+
+
+def _require_own_spark(package: Path) -> None:
+    """SPARK_HOME wins over the Spark that pip installed, and may be of any version."""
+    home = os.environ.get("SPARK_HOME")
+    if home and Path(home).resolve() != package.resolve():
+        raise UserError(
+            f"SPARK_HOME is {home}, and the audit needs the Spark of its own pyspark package in"
+            f" {package}: unset SPARK_HOME, or run it by that Spark's spark-submit"
+        )
