@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.audit.conclusion import conclude
+from mm2slo_core.audit.identity import Identity
+from mm2slo_core.audit.outcome import AffinityOutcome, PartitionOutcome, UnitOutcome
+from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.scope import FlowScope, NotAudited, NotAuditedReason, UnitScope, Window
+from mm2slo_core.audit.verdict import FAULTS, Verdict
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOON = 1_767_268_800_000  # 2026-01-01T12:00:00Z
+US, AP = Flow("us", "eu"), Flow("ap", "eu")
+LEASED = NotAudited("t", NotAuditedReason.LEASED, "held by another run")
+
+
+def unit(
+    counts: Mapping[Verdict, int],
+    *flows: Flow,
+    oldest_open: int | None = None,
+    affinity: AffinityOutcome | None = None,
+) -> UnitOutcome:
+    scope = UnitScope(
+        index=0,
+        target_topic="t",
+        flows=tuple(FlowScope(flow, "t", ()) for flow in flows or (US,)),
+        partitions=(),
+        window=Window(NOON - 3_600_000, NOON),
+        identity=Identity(),
+    )
+    partitions = (PartitionOutcome(0, 0, counts),)
+    return UnitOutcome(
+        scope, partitions, affinity=affinity or AffinityOutcome(), oldest_open=oldest_open
+    )
+
+
+def test_a_clean_run_is_complete_up_to_the_end_of_its_window() -> None:
+    found = conclude([unit({Verdict.MATCHED: 200_000})], [])
+    assert (found.exit_code, found.complete_up_to) == (0, NOON)
+    assert found.line == "clean; 200,000 matched; complete up to 2026-01-01T12:00:00Z"
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_every_fault_ends_with_1(fault: Verdict) -> None:
+    found = conclude([unit({Verdict.MATCHED: 5}), unit({fault: 1})], [LEASED])
+    assert found.exit_code == 1
+    assert found.line.startswith(f"faults: 1 {fault}; 5 matched; 1 topic not audited; complete up")
+
+
+def test_findings_are_said_and_are_no_faults() -> None:
+    counts = {Verdict.DUPLICATE: 1_000, Verdict.REPLAY: 3, Verdict.EXTRA: 2, Verdict.PENDING: 1}
+    affinity = AffinityOutcome(keys=9, keys_split=1, keys_disordered=2)
+    found = conclude([unit(counts, oldest_open=NOON - 1_500, affinity=affinity)], [])
+    assert found.exit_code == 0
+    assert found.line == (
+        "clean; 0 matched; 1,000 duplicate, 3 replay, 2 extra, 1 pending; 1 key split; "
+        "2 keys out of order; complete up to 2026-01-01T11:59:58Z"
+    )
+
+
+def test_what_is_open_holds_the_flow_back_and_the_run_but_no_other_flow() -> None:
+    open_at = NOON - 60_000
+    found = conclude(
+        [
+            unit({Verdict.MATCHED: 1}, US),
+            unit({Verdict.MATCHED: 1, Verdict.OVERDUE: 1}, US, oldest_open=open_at),
+            unit({Verdict.MATCHED: 1}, AP),
+        ],
+        [],
+    )
+    assert found.by_flow == {US: open_at, AP: NOON}
+    assert found.complete_up_to == open_at
+    assert found.exit_code == 1
+
+
+def test_units_of_two_flows_hold_both_back() -> None:
+    found = conclude([unit({Verdict.PENDING: 1}, US, AP, oldest_open=NOON - 1)], [])
+    assert found.by_flow == {US: NOON - 1, AP: NOON - 1}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "not_audited", "line"),
+    [
+        ([], [], "nothing could be judged: no record in the window; complete up to: unknown"),
+        ([unit({})], [], "nothing could be judged: no record in the window; complete up to"),
+        ([], [LEASED] * 2, "nothing could be judged: 2 topics leased; complete up to: unknown"),
+        ([unit({Verdict.UNAUDITABLE: 7})], [], "nothing could be judged: 7 unauditable; complete"),
+    ],
+)
+def test_a_run_that_judged_nothing_ends_with_2(
+    outcomes: list[UnitOutcome], not_audited: list[NotAudited], line: str
+) -> None:
+    found = conclude(outcomes, not_audited)
+    assert (found.exit_code, found.complete_up_to) == (2, None)
+    assert found.line.startswith(line)
+
+
+def test_a_sample_says_so_in_the_line() -> None:
+    found = conclude([unit({Verdict.MATCHED: 5})], [], sample=Sample(0.01))
+    assert found.line.startswith("clean; 5 matched in a sample of 1%; complete up to")
+    assert "sample" not in conclude([unit({Verdict.MATCHED: 5})], [], sample=Sample(1)).line
