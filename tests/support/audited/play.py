@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from audited.contents import keyed, keyless, now, odd
-from audited.waiting import commits, copied, source_ends, wait_copied, wait_flushed
 from injecting import MARK, Content, Injector
 
+from audited.contents import keyed, keyless, now, odd
+from audited.waiting import commits, copied, source_ends, wait_copied, wait_flushed
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
 from mm2slo_lab.transforms import dropping
@@ -40,13 +40,8 @@ REPLAYED: Final = 2_000
 
 # Names on the source.
 FAULTS, REPLAY, EXPIRED, CLEAN = "faults", "replay", "expired", "clean"
-TRANSACTIONS, COMPACTED, ODD, APPENDED, WIDER = (
-    "transactions",
-    "compacted",
-    "odd",
-    "append",
-    "wider",
-)
+TRANSACTIONS, COMPACTED, ODD = "transactions", "compacted", "odd"
+APPENDED, WIDER, STOPPED = "appended", "wider", "stopped"
 TOPICS: Final = {
     FAULTS: 2,
     REPLAY: 2,
@@ -92,10 +87,6 @@ class Story:
             )
         return self.injectors[name]
 
-    def wait_copied(self, name: str, timeout: float = 90) -> None:
-        """Wait until the copy holds what the injector sent for it."""
-        wait_copied(self.lab, US_EU, self.copy(name), self.injectors[name].copied, timeout)
-
 
 def create(story: Story) -> None:
     """The topics, and beforehand those copies that differ from what MirrorMaker 2 would make."""
@@ -129,11 +120,10 @@ def send(story: Story) -> None:
 def kill(story: Story) -> None:
     """MirrorMaker 2 is killed under load; records expire before it is back."""
     lab, topic, copy = story.lab, story.topic(REPLAY), story.copy(REPLAY)
-    for name in (EXPIRED, FAULTS, ODD, WIDER):
-        story.wait_copied(name)
+    wait_copied(lab, US_EU, story.copy(TRANSACTIONS), 600)
     with traffic(lab, topic, rate=2_500):
-        # All that was copied before this flush is committed by it.
-        wait_flushed(lab, US_EU, story.topic(EXPIRED), _last(lab, story.topic(EXPIRED)))
+        # No other topic has a block to replay.
+        wait_committed(story)
         before = commits(lab, US_EU, topic)
         wait_for(lambda: _moved(before, commits(lab, US_EU, topic)), "a flush", 40)
         begin = copied(lab, US_EU, copy)
@@ -142,12 +132,18 @@ def kill(story: Story) -> None:
         story.injector(EXPIRED).expire(lab.cluster("us").admin, keyed(2, 200, first=500))
         story.injector(EXPIRED).plain(keyed(2, 50, first=700))
         lab.mm2.start()
-    wait_at_end(story)
+    wait_committed(story, REPLAY)
 
 
-def wait_at_end(story: Story) -> None:
-    """Wait until every topic's commit is at its source's end, but for what cannot be copied."""
-    for name in (EXPIRED, FAULTS, ODD, WIDER, REPLAY, CLEAN, APPENDED):
+def strike(story: Story) -> None:
+    """What is done to the target by hand."""
+    for injector in story.injectors.values():
+        injector.strike()
+
+
+def wait_committed(story: Story, *more: str) -> None:
+    """Wait until all that was sent is committed; a transaction's marker never is."""
+    for name in (EXPIRED, FAULTS, ODD, WIDER, CLEAN, COMPACTED, APPENDED, *more):
         wait_flushed(story.lab, US_EU, story.topic(name), _last(story.lab, story.topic(name)), 90)
 
 
