@@ -16,24 +16,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_core.blind import Blindness, BlindTimes
-from mm2slo_core.canary_pending import Awaited, AwaitedCanaries, Punctuality
+from mm2slo_core.canary_evidence import CanaryEvidence
+from mm2slo_core.canary_pending import Awaited, Punctuality
 from mm2slo_core.canary_restore import FormerRun, Inherited
-from mm2slo_core.canary_rules import (
-    AFFINITY,
-    COMPLETENESS,
-    ORDER,
-    UNIQUENESS,
-    Arrival,
-    CanaryRules,
-    CanaryTotals,
-    SentCanary,
-    Suspect,
-)
+from mm2slo_core.canary_rules import Arrival, CanaryRules, CanaryTotals, SentCanary, Suspect
+from mm2slo_core.canary_scores import CanaryScores
 from mm2slo_core.sequence_set import SequenceSet
-from mm2slo_core.sli import BAD, GOOD, UNKNOWN, SliCount, SliCounters, SliKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from mm2slo_core.sli import SliCount, SliKey
 
 __all__ = ["Arrival", "CanaryLedger", "CanaryRules", "CanaryTotals", "FormerRun", "SentCanary"]
 
@@ -57,17 +50,12 @@ class CanaryLedger:
 
     def __init__(self, rules: CanaryRules) -> None:
         self._rules = rules
-        self._counters = SliCounters(rules.indicators)
-        self._totals = CanaryTotals()
-        self._latencies: list[float] = []
+        self._scores = CanaryScores(rules)
         self._open: dict[int, _Open] = {}
         self._due: deque[tuple[float, int]] = deque()  # deadline and sequence, ascending
-        self._awaited = AwaitedCanaries(rules.pending_limit)
-        self._suspects: dict[int, Suspect] = {}
+        self._evidence = CanaryEvidence(rules)
         self._closed = SequenceSet()  # completeness is settled
         self._absent = SequenceSet()  # of these: without an arrival
-        self._seen: dict[int, tuple[int, int]] = {}  # position and log start, by partition
-        self._newest_in: dict[int, int] = {}
         self._blind = BlindTimes()
         self._last_arrival_at: float | None = None
         self._newest_sent_at: float | None = None
@@ -80,17 +68,17 @@ class CanaryLedger:
     @property
     def counters(self) -> dict[SliKey, SliCount]:
         """Good, total and unknown events of each indicator, there from the start at 0."""
-        return self._counters.snapshot()
+        return self._scores.counters
 
     @property
     def totals(self) -> CanaryTotals:
         """Canaries by fate."""
-        return self._totals
+        return self._scores.totals
 
     @property
     def pending(self) -> int:
         """Canaries whose completeness is open: before their deadline, or awaited after it."""
-        return len(self._open) + len(self._awaited) + len(self._suspects)
+        return len(self._open) + len(self._evidence)
 
     @property
     def last_arrival_at(self) -> float | None:
@@ -110,15 +98,14 @@ class CanaryLedger:
     @property
     def floor(self) -> int:
         """Every sequence below is settled; canaries carry it for the sake of a restart."""
-        waiting = [canary.sequence for canary in self._awaited.oldest()]
-        waiting.extend(self._suspects)
+        waiting = [canary.sequence for canary in self._evidence.oldest]
+        waiting.extend(suspect.sequence for suspect in self._evidence.suspects)
         waiting.extend(next(((seq,) for _, seq in self._due if seq in self._open), ()))
         return min(waiting, default=self._next_sequence)
 
     def take_latencies(self) -> list[float]:
         """Latencies in seconds observed since the last call, those of late arrivals included."""
-        taken, self._latencies = self._latencies, []
-        return taken
+        return self._scores.take_latencies()
 
     def silence(self, now: float) -> float | None:
         """Seconds for which canaries have been out without any arriving.
@@ -148,7 +135,7 @@ class CanaryLedger:
 
     def produced(self, sequence: int, source_partition: int, source_offset: int, at: float) -> None:
         """The source acknowledged the canary."""
-        self._totals.sent += 1
+        self._scores.totals.sent += 1
         self._newest_sent_at = at
         canary = self._open.get(sequence)
         if canary is not None:
@@ -169,11 +156,9 @@ class CanaryLedger:
         if not self._is_known(sequence):
             return
         if sequence in self._closed and sequence not in self._absent:
-            self._totals.duplicates += 1
-            self._settle(UNIQUENESS, BAD)
+            self._scores.came_again()
             return
-        self._totals.received += 1
-        self._settle(UNIQUENESS, GOOD)
+        self._scores.came()
         self._last_arrival_at = max(at, self._last_arrival_at or at)
         self._newest_arrived = max(sequence, self._newest_arrived or 0)
         canary = self._open.pop(sequence, None)
@@ -184,8 +169,8 @@ class CanaryLedger:
             self._arrived_late(sequence, target_partition, at, not_before)
         else:
             self._close_arrived(sequence, canary.partition, target_partition)
-            self._latencies.append(at - canary.scheduled_at)
-            self._settle_time(canary.scheduled_at, at, not_before)
+            self._scores.latency(at - canary.scheduled_at)
+            self._scores.timed(canary.scheduled_at, at, not_before)
 
     def position(
         self, source_partition: int, next_offset: int, log_start: int, *, target_read: bool
@@ -196,34 +181,21 @@ class CanaryLedger:
         interpolated position. *target_read*: the target has since been read to an end offset that
         was fetched after this position; without it nothing is judged.
         """
-        before = self._seen.get(source_partition)
-        self._seen[source_partition] = (next_offset, log_start)
-        if not target_read:
-            return
-
-        def judge(canary: Awaited) -> bool:
-            offset = canary.source_offset
-            if offset >= log_start or (before is not None and offset < before[0]):
-                self._settle_passed(source_partition, canary)
-                return True
-            # Gone from the source. One sample cannot tell what came first, copy or removal.
-            if before is None or not (offset < next_offset or offset < before[1]):
-                return False
-            self._settle_absent(canary.sequence, expired=True)
-            return True
-
-        self._awaited.take_below(source_partition, max(next_offset, log_start), judge)
+        for sequence, expired in self._evidence.weigh(
+            source_partition, next_offset, log_start, target_read=target_read
+        ):
+            self._settle_absent(sequence, expired=expired)
 
     def suspects(self) -> tuple[Suspect, ...]:
         """Canaries to look up on a compacted source, by their offsets, before they count as lost.
 
         The cleaner may have removed them (a newer record has their key), which is no loss by MM2.
         """
-        return tuple(self._suspects.values())
+        return self._evidence.suspects
 
     def looked_up(self, sequence: int, *, present: bool) -> None:
         """The answer for a suspect: *present* on the source means lost, else expired."""
-        if self._suspects.pop(sequence, None) is not None:
+        if self._evidence.clear(sequence):
             self._settle_absent(sequence, expired=not present)
 
     def tick(self, now: float) -> None:
@@ -285,41 +257,26 @@ class CanaryLedger:
         else:
             self._await(canary.partition, canary.awaited(Punctuality.OPEN))
             if not found:
-                self._count_unknown()
+                self._scores.time_unknown()
 
     def _know(self, sequence: int) -> None:
         if self._first_sequence is None:
             self._first_sequence = sequence
         self._next_sequence = max(self._next_sequence, sequence + 1)
 
-    def _settle(self, key: SliKey, events: SliCount) -> None:
-        if key in self._counters:
-            self._counters.add(key, events)
-
-    def _settle_time(self, sent_at: float, at: float, not_before: float | None) -> None:
-        """Availability and latency of an arrival within [not_before, at]."""
-        upper = at - sent_at
-        lower = upper if not_before is None else min(not_before - sent_at, upper)
-        for key, limit in self._rules.time_limits:
-            within = GOOD if upper <= limit else BAD if lower > limit else UNKNOWN
-            self._settle(key, within)
-        if lower <= self._rules.deadline < upper:
-            self._totals.unknown += 1
-
     def _settle_deadline(self, sequence: int, canary: _Open) -> None:
         """Nothing arrived in time."""
         if canary.source_offset is None:
             # Not known to be on the source. Should it arrive all the same, that is evidence.
-            self._count_unknown()
-            self._settle(COMPLETENESS, UNKNOWN)
+            self._scores.time_unknown()
+            self._scores.completeness_unknown()
             return
         if self._blind.excuses(canary.scheduled_at, canary.scheduled_at + self._rules.deadline):
             punctuality = Punctuality.UNKNOWN
-            self._count_unknown()
+            self._scores.time_unknown()
         else:
             punctuality = Punctuality.SETTLED
-            for key, _ in self._rules.time_limits:
-                self._settle(key, BAD)
+            self._scores.overdue()
         self._await(
             canary.partition,
             Awaited(sequence, canary.source_offset, canary.scheduled_at, punctuality),
@@ -329,69 +286,42 @@ class CanaryLedger:
         self, sequence: int, target_partition: int, at: float, not_before: float | None
     ) -> None:
         """An arrival after its deadline was judged, or one whose deadline we did not see."""
-        if sequence in self._closed or self._suspects.pop(sequence, None) is not None:
+        if sequence in self._closed or self._evidence.clear(sequence):
             # Settled as lost or expired, or about to be; counters do not go back.
-            self._totals.late += 1
+            self._scores.totals.late += 1
             if sequence not in self._closed:
                 self._close_arrived(sequence, None, target_partition)
             return
-        taken = self._awaited.take(sequence, target_partition)
+        taken = self._evidence.take(sequence, target_partition)
         partition, canary = taken if taken is not None else (None, None)
         self._close_arrived(sequence, partition, target_partition)
         if canary is None:
             return  # never acknowledged: its send time is not certain
-        self._latencies.append(at - canary.sent_at)
+        self._scores.latency(at - canary.sent_at)
         in_time = at - canary.sent_at <= self._rules.deadline
         if canary.punctuality is Punctuality.OPEN:
-            self._settle_time(canary.sent_at, at, not_before)
+            self._scores.timed(canary.sent_at, at, not_before)
         if not in_time:
-            self._totals.late += 1
+            self._scores.totals.late += 1
 
     def _close_arrived(self, sequence: int, source: int | None, target: int) -> None:
-        """Completeness is good; place and order are judged where the source partition is known."""
         self._closed.add(sequence)
-        self._settle(COMPLETENESS, GOOD)
-        if source is None:
-            return
-        in_order = sequence > self._newest_in.get(source, -1)
-        if in_order:
-            self._newest_in[source] = sequence
-        self._totals.reordered += not in_order
-        self._totals.moved += source != target
-        self._settle(ORDER, GOOD if in_order else BAD)
-        self._settle(AFFINITY, GOOD if source == target else BAD)
-
-    def _settle_passed(self, partition: int, canary: Awaited) -> None:
-        if self._rules.confirm_losses:
-            suspect = Suspect(canary.sequence, partition, canary.source_offset)
-            self._suspects[canary.sequence] = suspect
-        else:
-            self._settle_absent(canary.sequence, expired=False)
+        self._scores.complete(sequence, source, target)
 
     def _settle_absent(self, sequence: int, *, expired: bool) -> None:
-        """Lost, or expired: the latter is counted apart, since MM2 had nothing left to copy."""
         self._closed.add(sequence)
         self._absent.add(sequence)
-        if expired:
-            self._totals.expired += 1
-        else:
-            self._totals.lost += 1
-            self._settle(COMPLETENESS, BAD)
-
-    def _count_unknown(self) -> None:
-        self._totals.unknown += 1
-        for key, _ in self._rules.time_limits:
-            self._settle(key, UNKNOWN)
+        self._scores.absent(expired=expired)
 
     def _await(self, partition: int, canary: Awaited) -> None:
-        dropped = self._awaited.append(partition, canary)
+        dropped = self._evidence.append(partition, canary)
         if dropped is not None:
-            self._totals.unknown += 1
-            self._settle(COMPLETENESS, UNKNOWN)
+            self._scores.totals.unknown += 1
+            self._scores.completeness_unknown()
 
     def _oldest_out(self) -> float | None:
         """Send time of the oldest canary that is on the source and has not arrived."""
-        times = [canary.sent_at for canary in self._awaited.oldest()]
+        times = [canary.sent_at for canary in self._evidence.oldest]
         for _, sequence in self._due:
             canary = self._open.get(sequence)
             if canary is not None and canary.source_offset is not None:
