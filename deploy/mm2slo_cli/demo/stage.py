@@ -13,7 +13,7 @@ from mm2slo_cli.demo.script import READERS, STREAMS
 from mm2slo_cli.demo.traffic import Traffic
 from mm2slo_cli.exporter import serving
 from mm2slo_core.config import load_config
-from mm2slo_exporter.logs import JsonFormatter
+from mm2slo_core.json_logs import JsonFormatter
 from mm2slo_kafka.errors import translated
 
 if TYPE_CHECKING:

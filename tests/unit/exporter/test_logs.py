@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.config.exporter import LogConfig, LogFormat, LogLevel
-from mm2slo_exporter.logs import JsonFormatter, set_up
+from mm2slo_core.json_logs import JsonFormatter
+from mm2slo_exporter.logs import set_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

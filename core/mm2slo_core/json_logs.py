@@ -1,0 +1,31 @@
+"""How every program of mm2slo writes its log: one JSON object per line.
+
+Fields: `time` (ISO 8601, UTC), `level`, `logger`, `message`, and whatever the call adds of
+`EXTRAS`. Splunk and others join lines by these names.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Final
+
+EXTRAS: Final = ("flow", "cluster", "stage", "reason", "run", "topic", "records", "seconds")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Render *record*."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: record.__dict__[name] for name in EXTRAS if name in record.__dict__}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
