@@ -85,16 +85,18 @@ def plan_flow(
     source_alias: str,
     target_alias: str,
     canary_topic: str | None,
+    heartbeats_copied: bool = True,
 ) -> FlowPlan:
     """Select the topics of a flow as Kafka's `MirrorSourceConnector.shouldReplicateTopic` does.
 
     Heartbeats topics are copied whatever the filter says; internal topics and topics that
-    came from the target never are.
+    came from the target never are. Not *heartbeats_copied*: by another engine than MirrorMaker 2,
+    which has nothing to do with them.
     """
     pairs = []
     for topic in sorted(source_topics):
         heartbeats = policy.is_heartbeats_topic(topic)
-        if not (heartbeats or topic_filter.matches(topic)):
+        if not (heartbeats_copied if heartbeats else topic_filter.matches(topic)):
             continue
         if policy.is_internal_topic(topic) or policy.is_cycle(topic, target_alias):
             continue

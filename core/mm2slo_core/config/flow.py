@@ -149,7 +149,8 @@ class FlowConfig(Section):
         description="MirrorMaker 2's `groups.exclude`; wins over `groups`.",
     )
     policy: PolicyConfig = Field(
-        default_factory=PolicyConfig, description="MirrorMaker 2's replication policy."
+        default_factory=PolicyConfig,
+        description="MirrorMaker 2's replication policy; of another engine `identity` by default.",
     )
     offset_syncs_location: OffsetSyncsLocation = Field(
         default=OffsetSyncsLocation.SOURCE, description="`offset-syncs.topic.location`."
@@ -199,15 +200,21 @@ class FlowConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_heartbeats_without_mirrormaker(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+    def _defaults_without_mirrormaker(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
         # Only MirrorMaker 2 copies the heartbeats topic: elsewhere the default canary would be
-        # lost every second.
+        # lost every second. And only it puts an alias before the names, unless told otherwise.
         if not isinstance(data, dict) or str(data.get("engine")) not in _NOT_MIRRORMAKER:
             return data
+        data = {"policy": {"kind": PolicyKind.IDENTITY.value}} | data
         canary = data.get("canary", {})
         if isinstance(canary, dict) and "carrier" not in canary:
             return data | {"canary": canary | {"carrier": CanaryCarrier.OFF.value}}
         return data
+
+    @property
+    def by_mirrormaker(self) -> bool:
+        """Whether the engine leaves MirrorMaker 2's traces: syncs, commits, states, heartbeats."""
+        return self.engine is Engine.MIRRORMAKER2
 
     @property
     def label(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.canary import CanaryCarrier
-from mm2slo_core.config.flow import Engine, FlowConfig, PolicyKind
+from mm2slo_core.config.flow import FlowConfig, PolicyKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 _NEEDS_MIRRORMAKER = (
     "MirrorMaker 2's heartbeats, offset syncs, checkpoints and connector states",
-    "replicated position and lag in records and seconds",
+    "replicated position, lag and data freshness, stalled partitions",
+    "retention headroom and records lost to retention",
     "failover readiness of consumer groups",
 )
 
 
 def unavailable(flow: FlowConfig) -> tuple[str, ...]:
     """What cannot be told of *flow*, because its engine leaves no such traces; often nothing."""
-    return () if flow.engine is Engine.MIRRORMAKER2 else _NEEDS_MIRRORMAKER
+    return () if flow.by_mirrormaker else _NEEDS_MIRRORMAKER
 
 
 def notices(config: Config) -> tuple[str, ...]:

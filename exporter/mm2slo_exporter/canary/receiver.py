@@ -77,7 +77,8 @@ class Receiver:
             ]
             for thread in others:
                 thread.start()
-            self._follow(streams[0], stopping)
+            if streams:
+                self._follow(streams[0], stopping)
             for thread in others:
                 thread.join()
         finally:
@@ -92,13 +93,10 @@ class Receiver:
     def _streams(self, since: float) -> list[_Stream]:
         spec = self._spec
         shared = spec.carrier == "heartbeats"
-        streams = [
-            _Stream(
-                self._tail_of_target(spec.heartbeats_topic_on_target, since),
-                heartbeats=True,
-                canaries=shared,
-            )
-        ]
+        streams = []
+        if spec.heartbeats_topic_on_target is not None:
+            beats = self._tail_of_target(spec.heartbeats_topic_on_target, since)
+            streams.append(_Stream(beats, heartbeats=True, canaries=shared))
         if spec.carrier == "topic":
             own = self._tail_of_target(spec.target_topic, since)
             # The canary topic first: its stamps matter most.

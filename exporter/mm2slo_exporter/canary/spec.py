@@ -21,7 +21,8 @@ class CanarySpec:
     target_alias: str
     source_client: Mapping[str, str] = field(repr=False)
     target_client: Mapping[str, str] = field(repr=False)
-    heartbeats_topic_on_target: str
+    heartbeats_topic_on_target: str | None
+    """None: the flow is not MirrorMaker 2's, and has no heartbeats."""
     carrier: str
     """`heartbeats`, `topic`, or `off`: then nothing is sent, and heartbeats are only watched."""
     source_topic: str

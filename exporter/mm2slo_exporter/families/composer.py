@@ -72,6 +72,26 @@ BEFORE_READY: Final = frozenset(
 )
 """What is published of a flow whose topics have not all been read yet."""
 
+NEEDS_MIRRORMAKER: Final = frozenset(
+    {
+        *heartbeats.SERIES,
+        *(lag.SERIES.keys() - {catalogue.OPEN_TRANSACTION_RECORDS}),
+        *stall.SERIES,
+        *retention.SERIES,
+        *offset_syncs.SERIES,
+        *checkpoints.SERIES,
+        *failover.SERIES,
+        *connect.SERIES,
+        catalogue.REPLICATED_PARTITIONS,
+        catalogue.REPLICATED_SOURCE_OFFSET,
+        catalogue.POSITION_QUALITY,
+        catalogue.REPLICATED_RECORDS_TOTAL,
+        catalogue.ASSIGNED_MISSING_PARTITIONS,
+        catalogue.UNASSIGNED_PARTITIONS,
+    }
+)
+"""What no other engine leaves a trace of: zeros would say that there is nothing wrong."""
+
 
 def families(
     reports: Sequence[FlowReport],
@@ -119,7 +139,12 @@ def _series(
         return of_own(own, granularity)
     of_flow = _FLOW_SERIES[metric]
     early = metric in BEFORE_READY
-    parts = [of_flow(view, granularity) for view in views if early or view.report.ready]
+    needs_mirrormaker = metric in NEEDS_MIRRORMAKER
+    parts = [
+        of_flow(view, granularity)
+        for view in views
+        if (early or view.report.ready) and (view.report.by_mirrormaker or not needs_mirrormaker)
+    ]
     return parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
 
 

@@ -30,7 +30,9 @@ def canary_spec(config: Config, rulebook: FlowRulebook) -> CanarySpec:
         target_alias=target,
         source_client=config.clusters[source].librdkafka_properties(),
         target_client=config.clusters[target].librdkafka_properties(),
-        heartbeats_topic_on_target=rulebook.internal.remote_heartbeats.topic,
+        heartbeats_topic_on_target=rulebook.internal.remote_heartbeats.topic
+        if flow.by_mirrormaker
+        else None,
         carrier=carrier.value,
         source_topic=source_topic,
         target_topic=rulebook.remote(source_topic),

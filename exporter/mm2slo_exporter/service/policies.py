@@ -55,10 +55,11 @@ class FlowRulebook:
                 source_alias=self.flow.flow.source,
                 target_alias=self.flow.flow.target,
                 canary_topic=self._canary_topic,
+                heartbeats_copied=self.flow.by_mirrormaker,
             )
             self._planned = (source_topics, plan)
         return plan
 
     def wants_group(self, group: str) -> bool:
         """Whether MirrorMaker 2 translates the offsets of *group*."""
-        return self._groups.matches(group)
+        return self.flow.by_mirrormaker and self._groups.matches(group)

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mm2slo_core.config.flow import Engine, Isolation
+from mm2slo_core.config.flow import Isolation
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.events import Malformed, Trouble, Working
 from mm2slo_exporter.canary.hints import Hint
@@ -209,7 +209,7 @@ class FlowRunner:
             malformed=lambda kind, reason: self._health.malformed(target, kind.value, reason),
             dense=dense and not self.flow.exactly_once,
         )
-        places = self._places() if self.flow.engine is Engine.MIRRORMAKER2 else ()
+        places = self._places() if self.flow.by_mirrormaker else ()
         return InternalsReader(self.flow.label, places, store, self._health)
 
     def _places(self) -> tuple[TopicPlace, ...]:

@@ -55,6 +55,7 @@ class FlowTracker:
             exactly_once=flow.exactly_once,
             shared_target=shared_target,
             reads_committed=flow.isolation is Isolation.READ_COMMITTED,
+            has_positions=flow.by_mirrormaker,
         )
         self._budget = ReadinessBudget(
             max_redelivery_records=flow.readiness.max_redelivery_records,

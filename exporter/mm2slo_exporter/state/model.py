@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mm2slo_core.config.flow import Engine
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -65,6 +67,10 @@ class TopicState:
     truncations_total: int
     source_recreations_total: int
     target_recreations_total: int
+    target_moved_at: float | None = None
+    """When the copy last grew; told where the flow leaves no positions."""
+    waits_since: float | None = None
+    """Since when the copy has stood still though the topic moves; told there, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +159,11 @@ class FlowReport:
     catch_up_seconds: float | None = None
     stalled: tuple[TopicPartition, ...] = ()
     timeline: TimelineState | None = None
+
+    @property
+    def by_mirrormaker(self) -> bool:
+        """Whether MirrorMaker 2 copies the records, and leaves its traces."""
+        return self.info.engine == Engine.MIRRORMAKER2
 
     def with_timeline(self, timeline: TimelineState) -> FlowReport:
         """Add what was written to the timeline in this round."""

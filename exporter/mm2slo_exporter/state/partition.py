@@ -41,6 +41,8 @@ class FlowRules:
     exactly_once: bool
     shared_target: bool
     reads_committed: bool
+    has_positions: bool = True
+    """False: another engine than MirrorMaker 2, whose offsets are not comparable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,10 @@ class PartitionTracker:
     ) -> PartitionState:
         """Turn one round's figures into what is published."""
         end = reading.stable_end if rules.reads_committed else reading.source_end
+        if not rules.has_positions:
+            if end is not None:
+                self._history.forget_below(end)
+            return self._unknown(reading)
         position = self._locate(reading, end, rules)
         if end is None or position is None:
             return self._unknown(reading)

@@ -63,9 +63,10 @@ class FreshnessClasses:
 
 
 class SliceIndicators:
-    """Counts slices of one flow."""
+    """Counts slices of one flow; of none but MirrorMaker 2's, which alone tell their positions."""
 
     def __init__(self, flow: FlowConfig, *, by_heartbeats: bool, started_at: float) -> None:
+        self._told = flow.by_mirrormaker
         self._classes = FreshnessClasses(flow)
         self._clock = SliceClock(flow.slice, started_at)
         self._checkpoints = CheckpointFreshness(flow.checkpoint_interval)
@@ -74,14 +75,14 @@ class SliceIndicators:
         keys.append(_CHECKPOINTS)
         if by_heartbeats:
             keys.append(_AVAILABILITY)
-        self._counters = SliCounters(keys)
+        self._counters = SliCounters(keys if self._told else ())
 
     def observe(
         self, seen: Observation, topics: Sequence[TopicState], heartbeats: HeartbeatState
     ) -> None:
         """Judge the slices that ended since the last round."""
         slices = self._clock.due(seen.at)
-        if not slices.judged:
+        if not slices.judged or not self._told:
             return
         lags = self._classes.lags(topics, known=seen.target_readable)
         self._counters.add_all(data_freshness(slices, lags))

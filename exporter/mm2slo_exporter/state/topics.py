@@ -8,6 +8,7 @@ from mm2slo_core.drift import TopicEpochs
 from mm2slo_core.retention import RetentionPolicy
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import OffsetsRead
+from mm2slo_exporter.state.following import Following
 from mm2slo_exporter.state.model import TopicState
 from mm2slo_exporter.state.partition import FlowRules, PartitionReading, PartitionTracker
 
@@ -36,6 +37,7 @@ class TopicTracker:
         self._compared: tuple[object, object] = (None, None)
         self._differing: tuple[str, ...] = ()
         self._policy_of: Mapping[str, str] | None = None
+        self._following: Following | None = None
 
     def partition(self, number: int) -> PartitionTracker:
         """The tracker of one partition, made on first use."""
@@ -70,6 +72,10 @@ class TopicTracker:
         count = seen.source.topics.get(source)
         target_count = seen.target.topics.get(target)
         partitions = self._judge_partitions(seen, pair, rules, count or 0)
+        source_total = sum(t.source_total for t in self._partitions.values())
+        moved_at = waits_since = None
+        if not rules.has_positions:
+            moved_at, waits_since = self._follow(seen, target, source_total, rules.stall_after)
         return TopicState(
             pair=pair,
             partitions=partitions,
@@ -79,13 +85,24 @@ class TopicTracker:
             config_drift=self._config_drift(seen, pair, settings),
             assigned_missing=self._assigned_missing(seen, pair, target_count or 0),
             unassigned=self._unassigned(seen, pair, count or 0),
-            source_records_total=sum(t.source_total for t in self._partitions.values()),
+            source_records_total=source_total,
             replicated_records_total=sum(t.replicated_total for t in self._partitions.values()),
             lost_records_total=sum(t.lost_total for t in self._partitions.values()),
             truncations_total=sum(t.truncations for t in self._partitions.values()),
             source_recreations_total=self._source_epochs.recreations,
             target_recreations_total=self._target_epochs.recreations,
+            target_moved_at=moved_at,
+            waits_since=waits_since,
         )
+
+    def _follow(
+        self, seen: Observation, target: str, source_total: int, grace: float
+    ) -> tuple[float | None, float | None]:
+        """When the copy last moved, and since when it does not follow."""
+        if self._following is None:
+            self._following = Following(grace)
+        self._following.observe(seen, target, source_total)
+        return self._following.target_moved_at, self._following.waits_since
 
     def _judge_partitions(
         self, seen: Observation, pair: TopicPair, rules: FlowRules, count: int

@@ -51,7 +51,7 @@ class Judge:
             ready=not seen.internals.waiting_for,
             source_readable=seen.source_readable,
             target_readable=seen.target_readable,
-            backlog=_backlog(topics),
+            backlog=self._backlog(topics),
             progress_age=_age(seen.at, self._progressed_at),
             stuck_for=self._stuck_for(seen.at, topics),
             source_moving=_recent(seen.at, self._source_moved_at, patience.backlog),
@@ -72,6 +72,9 @@ class Judge:
         if replicated > self._replicated_total:
             self._progressed_at = at
         self._source_total, self._replicated_total = source, replicated
+        if not self._flow.by_mirrormaker:
+            moved = (topic.target_moved_at for topic in topics)
+            self._progressed_at = max((at for at in moved if at is not None), default=None)
 
     def _position_period(self, topics: Sequence[TopicState]) -> float:
         """MM2's flush interval, where a waiting partition's position is only known from commits."""
@@ -82,7 +85,14 @@ class Judge:
         )
         return self._flow.offset_flush_interval if by_commit else 0.0
 
+    def _backlog(self, topics: Sequence[TopicState]) -> bool | None:
+        if not self._flow.by_mirrormaker:
+            return bool(_standing(topics))
+        return _backlog(topics)
+
     def _stuck_for(self, at: float, topics: Sequence[TopicState]) -> float | None:
+        if not self._flow.by_mirrormaker:
+            return min((at - since for since in _standing(topics)), default=None)
         waiting = [
             at - partition.waits_since
             for topic in topics
@@ -120,6 +130,11 @@ def _backlog(topics: Sequence[TopicState]) -> bool | None:
         return False
     known = [lag for lag in lags if lag is not None]
     return any(known) if known else None
+
+
+def _standing(topics: Sequence[TopicState]) -> list[float]:
+    """Since when topics move and their copies do not; told where positions are not."""
+    return [topic.waits_since for topic in topics if topic.waits_since is not None]
 
 
 def _age(at: float, moment: float | None) -> float | None:

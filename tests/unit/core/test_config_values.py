@@ -183,10 +183,27 @@ def test_an_engine_other_than_mirrormaker_sends_no_canary_and_says_what_is_missi
     assert notices(config) == (
         (
             "us->eu: the engine dual-produce leaves out MirrorMaker 2's heartbeats, offset syncs, "
-            "checkpoints and connector states; replicated position and lag in records and seconds; "
+            "checkpoints and connector states; replicated position, lag and data freshness, "
+            "stalled partitions; retention headroom and records lost to retention; "
             "failover readiness of consumer groups"
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ("", PolicyKind.DEFAULT),
+        (", engine: dual-produce", PolicyKind.IDENTITY),
+        (", engine: other", PolicyKind.IDENTITY),
+        (", engine: other, policy: {kind: default}", PolicyKind.DEFAULT),
+    ],
+)
+def test_only_mirrormaker_puts_the_alias_before_a_topic_unless_told_otherwise(
+    settings: str, kind: PolicyKind
+) -> None:
+    config = load(SMALLEST.replace("us->eu}", f"us->eu{settings}}}"))
+    assert config.flows[0].policy.kind is kind
 
 
 def test_a_flow_without_a_canary_says_what_stands_in() -> None:

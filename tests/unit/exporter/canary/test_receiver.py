@@ -192,6 +192,14 @@ def test_without_canaries_heartbeats_are_watched_and_the_source_is_left_alone(
     assert {event.stage for event in kinds(events, Working)} == {"heartbeats"}
 
 
+def test_where_nothing_is_to_be_received_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = Topics()
+    topics.stopping.set()
+    events = run(topics, monkeypatch, carrier="off", heartbeats_topic_on_target=None)
+    assert kinds(events, Restored) == events
+    assert topics.opened == []
+
+
 def test_what_cannot_be_read_is_counted_and_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     damaged = canary(1)._replace(
         headers=[

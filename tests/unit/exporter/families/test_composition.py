@@ -13,7 +13,7 @@ from mm2slo_core.catalogue import Granularity
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Format, Renderer
 from mm2slo_exporter.families import LabelCache, families, limited_families
-from mm2slo_exporter.families.composer import FLOW_TABLES
+from mm2slo_exporter.families.composer import FLOW_TABLES, NEEDS_MIRRORMAKER
 from mm2slo_exporter.families.own_health import OWN_SERIES
 
 EARLY = [
@@ -24,6 +24,42 @@ EARLY = [
     "mm2_sli_unknown_events_total",
     "mm2_exporter_flow_ready",
 ]
+
+TOLD_OF_OTHER_ENGINES = {
+    "mm2_canary_duplicates_total",
+    "mm2_canary_expired_total",
+    "mm2_canary_last_arrival_timestamp_seconds",
+    "mm2_canary_late_total",
+    "mm2_canary_latency_seconds",
+    "mm2_canary_lost_total",
+    "mm2_canary_moved_total",
+    "mm2_canary_pending",
+    "mm2_canary_received_total",
+    "mm2_canary_reordered_total",
+    "mm2_canary_sent_total",
+    "mm2_canary_unknown_total",
+    "mm2_exporter_flow_ready",
+    "mm2_exporter_timeline_bytes_total",
+    "mm2_exporter_timeline_records_total",
+    "mm2_exporter_timeline_writer",
+    "mm2_flow_info",
+    "mm2_flow_state",
+    "mm2_open_transaction_records",
+    "mm2_partition_drift",
+    "mm2_sli_events_total",
+    "mm2_sli_good_events_total",
+    "mm2_sli_unknown_events_total",
+    "mm2_source_end_offset",
+    "mm2_source_records_total",
+    "mm2_source_start_offset",
+    "mm2_source_truncations_total",
+    "mm2_target_end_offset",
+    "mm2_target_start_offset",
+    "mm2_topic_config_drift",
+    "mm2_topic_info",
+    "mm2_topic_missing",
+    "mm2_topic_recreations_total",
+}
 
 
 def test_each_metric_of_the_catalogue_is_produced_by_exactly_one_module() -> None:
@@ -61,6 +97,14 @@ def test_a_flow_that_is_not_ready_shows_what_it_is_and_its_indicators_alone(
         '{sli="availability",tier="all"} 95',
         '{sli="latency",tier="10s"} 0',
     ]
+
+
+def test_another_engine_s_flow_tells_no_figure_that_only_mirrormaker_leaves(publisher: Any) -> None:
+    info = replace(publisher.report.info, engine="other")
+    found = families([publisher.changed(info=info)], publisher.own, Granularity.PARTITION)
+    told = {family.metric.name for family in found if family.metric.per_flow}
+    assert told == TOLD_OF_OTHER_ENGINES
+    assert told.isdisjoint(metric.name for metric in NEEDS_MIRRORMAKER)
 
 
 def test_flows_stand_together_under_each_metric(publisher: Any) -> None:

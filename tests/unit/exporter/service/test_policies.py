@@ -48,6 +48,15 @@ def test_the_canary_topic_has_its_role_where_it_carries(
     assert rules(carrier).plan(["mm2slo.canary"]).pairs[0].role is role
 
 
+def test_another_engine_has_no_heartbeats_and_no_groups_of_ours() -> None:
+    book = rules(OFF, engine="other")
+    pairs = book.plan(["heartbeats", "orders"]).pairs
+    assert [(pair.source, pair.target, pair.role) for pair in pairs] == [
+        ("orders", "orders", TopicRole.DATA)
+    ]
+    assert not book.wants_group("app")
+
+
 def test_groups_are_chosen_as_mirrormaker_does() -> None:
     book = rules(groups=["app.*"], groups_exclude=["app-test"])
     assert [book.wants_group(group) for group in ("app-1", "app-test", "other")] == [

@@ -1,0 +1,112 @@
+"""A flow of another engine: no position is made up, and movement and canaries speak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from observing import Scene, flow_config
+
+from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.flow_state import FlowStateName, StateReason
+from mm2slo_core.lag import LagOrigin
+from mm2slo_core.sli import Sli
+from mm2slo_core.stall import Progress
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.canary.events import Arrived, Event, Produced, Restored, Scheduled
+from mm2slo_exporter.plan import TopicRole
+from mm2slo_exporter.state.flow import FlowTracker
+
+OFF, TOPIC = CanaryCarrier.OFF, CanaryCarrier.TOPIC
+
+
+def tracker(carrier: CanaryCarrier = OFF, engine: str = "dual-produce") -> FlowTracker:
+    flow: dict[str, Any] = {"engine": engine, "stall_after": 30.0}
+    if carrier is TOPIC:
+        flow["canary"] = {"carrier": "topic", "deadline": 60.0}
+    return FlowTracker(flow_config(**flow), carrier=carrier, shared_target=False, started_at=0.0)
+
+
+def test_it_is_ready_at_once_and_tells_no_position_no_lag_and_no_loss() -> None:
+    scene = Scene()
+    log = scene.add("orders")
+    log.start, log.end, log.target_end = 100, 700, 650
+    report = tracker().update(scene.look(1000.0))
+    assert (report.ready, report.waiting_for) == (True, ())
+    assert (report.lag_records, report.lag_seconds, report.stalled) == (None, None, ())
+    [topic] = report.topics
+    [partition] = topic.partitions
+    assert (partition.source_start, partition.source_end, partition.target_end) == (100, 700, 650)
+    assert (partition.next_offset, partition.quality, partition.headroom) == (None, None, None)
+    assert (partition.lag_records, partition.lag_origin) == (None, LagOrigin.ABSENT)
+    assert partition.progress is Progress.UNKNOWN
+    assert topic.lost_records_total == 0
+    assert (report.groups, report.tasks, dict(report.slis)) == ((), (), {})
+
+
+@pytest.mark.parametrize(
+    ("case", "moves", "expected"),
+    [
+        ("both sides move", [(10, 10)] * 20, (FlowStateName.RUNNING, "position_advances")),
+        ("to other partitions", [(10, 7)] * 20, (FlowStateName.RUNNING, "position_advances")),
+        (
+            "one side alone moves",
+            [(10, 10)] + [(10, 0)] * 20,
+            (FlowStateName.STOPPED, "backlog_stands_still"),
+        ),
+        ("not for long", [(10, 10)] * 15 + [(10, 0)] * 5, (FlowStateName.RUNNING, None)),
+        ("nothing moves", [(10, 10)] + [(0, 0)] * 20, (FlowStateName.IDLE, "nothing_to_copy")),
+        ("a side that comes back", [(9, 0)] * 20 + [(0, 9)], (FlowStateName.RUNNING, None)),
+    ],
+)
+def test_its_state_is_told_from_movement(
+    case: str, moves: list[tuple[int, int]], expected: tuple[FlowStateName, str | None]
+) -> None:
+    scene, flow = Scene(), tracker()
+    log = scene.add("orders")
+    log.end, log.target_end = 500, 900
+    report = flow.update(scene.look(1000.0))
+    for number, (source, target) in enumerate(moves, 1):
+        log.end += source
+        log.target_end += target
+        report = flow.update(scene.look(1000.0 + 5.0 * number))
+    state, reason = expected
+    assert report.state is state, case
+    assert reason in {None, str(report.state_reason)}, case
+
+
+def test_a_side_that_cannot_be_read_is_no_stop() -> None:
+    scene, flow = Scene(), tracker()
+    log = scene.add("orders")
+    flow.update(scene.look(1000.0))
+    scene.target_readable = False
+    for second in range(1005, 1200, 5):
+        log.end = (log.end or 0) + 10
+        report = flow.update(scene.look(float(second)))
+        assert report.state_reason == StateReason.TARGET_UNREADABLE
+    scene.target_readable = True
+    log.target_end = log.end
+    report = flow.update(scene.look(1205.0))
+    assert (report.state, report.topics[0].waits_since) == (FlowStateName.RUNNING, None)
+
+
+def test_a_canary_on_its_own_topic_proves_arrivals_and_never_a_loss() -> None:
+    scene, flow = Scene(), tracker(TOPIC, "other")
+    scene.add("mm2slo.canary", role=TopicRole.CANARY)
+    events: list[Event] = [
+        Restored("us->eu", 999.0),
+        *(Scheduled("us->eu", n, 0, 1000.0 + n) for n in (0, 1)),
+        *(Produced("us->eu", n, 0, n, 1000.0 + n) for n in (0, 1)),
+        Arrived("us->eu", 0, 0, 1000.5),
+    ]
+    report = flow.update(scene.look(1002.0, *events))
+    assert (report.state, report.state_reason) == (FlowStateName.IDLE, StateReason.CANARIES_ARRIVE)
+    carrier = scene.logs[TopicPartition("mm2slo.canary", 0)]
+    carrier.end, carrier.target_end = 2, 2
+    for second in range(1010, 1100, 10):
+        report = flow.update(scene.look(float(second)))
+    counts = {key.sli: count for key, count in report.slis.items() if key.sli != Sli.LATENCY}
+    assert counts[Sli.COMPLETENESS] == (1, 1, 0)
+    assert report.canary is not None
+    assert (report.canary.lost, report.canary_pending) == (0, 1)
+    assert Sli.DATA_FRESHNESS not in counts
