@@ -125,8 +125,12 @@ class _Builder:
         steps = list(self._normalised())
         for step in steps:
             self.lanes[step.flow, step.partition].steps += 1
-        for number, step in enumerate(steps):
-            following = next((s for s in steps[number + 1 :] if _lane(s) == _lane(step)), None)
+        newest: dict[tuple[int, int], Step] = {}
+        followers: list[Step | None] = []
+        for step in reversed(steps):
+            followers.append(newest.get(_lane(step)))
+            newest[_lane(step)] = step
+        for number, (step, following) in enumerate(zip(steps, reversed(followers), strict=True)):
             self._write(number, step, following)
         scope = self._scope()
         self._settle(scope)
