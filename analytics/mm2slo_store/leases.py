@@ -1,0 +1,143 @@
+"""Who may audit a target topic now: one holder at a time, across processes, until it expires."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from mm2slo_core.errors import UserError
+from mm2slo_store.schema import leases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sqlalchemy import ColumnElement, Connection
+
+
+class LeaseHeld(UserError):  # noqa: N818 - named for what is so; the base says it is an error
+    """Another run audits the topic."""
+
+    def __init__(self, target_topic: str, holder: str, expires_in_ms: int) -> None:
+        super().__init__(
+            f"{target_topic} is being audited by the run {holder}: wait for it; should it have "
+            f"died, its lease ends in {max(0, expires_in_ms) / 1000:.0f} s"
+        )
+        self.holder = holder
+
+
+class LeaseLost(UserError):  # noqa: N818 - as above
+    """The lease expired and another run took it over; what this run found is not stored."""
+
+    def __init__(self, target_topic: str, holder: str) -> None:
+        super().__init__(
+            f"nothing was stored: the lease on {target_topic} expired and the run {holder} took "
+            "it over; run the audit again when that has ended"
+        )
+        self.holder = holder
+
+
+class Lease:
+    """A lease that a thread renews until `end`.
+
+    Renewing may fail for a while (the store is away): the lease is kept as long as nobody else
+    takes it, and `held` says whether that is so as far as is known.
+    """
+
+    def __init__(self, renew: Callable[[], bool], every_s: float) -> None:
+        self._renew = renew
+        self._every_s = every_s
+        self._lost = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="mm2slo-lease", daemon=True)
+        self._thread.start()
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody is known to have taken it over."""
+        return not self._lost.is_set()
+
+    def end(self) -> None:
+        """Renew no more."""
+        self._ended.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(self._every_s):
+            try:
+                kept = self._renew()
+            except UserError:  # the store is away; it may be back before the lease expires
+                continue
+            if not kept:
+                self._lost.set()
+                return
+
+
+def acquire(
+    connection: Connection,
+    target_cluster: str,
+    target_topic: str,
+    holder: str,
+    *,
+    now: int,
+    ttl_ms: int,
+) -> tuple[str, int]:
+    """Take the lease when it is free, expired or already *holder*'s, in one statement.
+
+    Gives whose it is now, and until when.
+    """
+    values = {"holder": holder, "acquired_at": now, "expires_at": now + ttl_ms}
+    key = {"target_cluster": target_cluster, "target_topic": target_topic}
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    connection.execute(
+        insert(leases)
+        .values(**key, **values)
+        .on_conflict_do_update(
+            index_elements=list(key),
+            set_=values,
+            where=(leases.c.expires_at <= now) | (leases.c.holder == holder),
+        )
+    )
+    mine = select(leases.c.holder, leases.c.expires_at).where(_on(target_cluster, target_topic))
+    found = connection.execute(mine).one()
+    return found.holder, found.expires_at
+
+
+def renew(
+    connection: Connection,
+    target_cluster: str,
+    target_topic: str,
+    holder: str,
+    *,
+    now: int,
+    ttl_ms: int,
+) -> bool:
+    """Extend the lease; False when it is no longer *holder*'s."""
+    mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
+    done = connection.execute(update(leases).where(mine).values(expires_at=now + ttl_ms))
+    return done.rowcount == 1
+
+
+def release(connection: Connection, target_cluster: str, target_topic: str, holder: str) -> bool:
+    """Give the lease back; False when it is no longer *holder*'s."""
+    mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
+    return connection.execute(delete(leases).where(mine)).rowcount == 1
+
+
+def refuse_if_taken(
+    connection: Connection, topics: Iterable[tuple[str, str]], *, holder: str, now: int
+) -> None:
+    """Raise LeaseLost when another than *holder* has a live lease on one of *topics*."""
+    for cluster, topic in topics:
+        live = (leases.c.expires_at > now) & (leases.c.holder != holder)
+        other = connection.execute(
+            select(leases.c.holder).where(_on(cluster, topic), live)
+        ).scalar()
+        if other is not None:
+            raise LeaseLost(topic, other)
+
+
+def _on(target_cluster: str, target_topic: str) -> ColumnElement[bool]:
+    return (leases.c.target_cluster == target_cluster) & (leases.c.target_topic == target_topic)

@@ -1,0 +1,1 @@
+"""Migrations of the store, forward only; `opening` runs them."""

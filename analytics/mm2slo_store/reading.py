@@ -1,0 +1,250 @@
+"""What can be asked of the store; each function is one question on an open connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, or_, select
+
+from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.topology import Flow
+from mm2slo_store import schema
+from mm2slo_store.conversion import (
+    directory_of,
+    evidence_of,
+    outcome_of,
+    run_of,
+    stored_unit,
+)
+from mm2slo_store.rows import (
+    Completion,
+    OpenRecord,
+    StoredEvidence,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sqlalchemy import ColumnElement, Connection, Table
+
+    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.scope import Window
+    from mm2slo_store.rows import Run, RunDirectory, RunState, StoredUnit, UnitKey
+
+ONCE_OPEN: Final = (Verdict.LOST, Verdict.OVERDUE, Verdict.LATE)
+"""Late counts: a third run of a window then says late again."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFilter:
+    """Which units are asked for; None: any."""
+
+    run_id: str | None = None
+    unit: int | None = None
+    flow: Flow | None = None
+    target_topic: str | None = None
+    overlapping: Window | None = None
+    judged: bool | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """The same in SQL, on `schema.units`."""
+        columns = schema.units.c
+        found: list[ColumnElement[bool]] = []
+        if self.run_id is not None:
+            found.append(columns.run_id == self.run_id)
+        if self.unit is not None:
+            found.append(columns.unit == self.unit)
+        if self.target_topic is not None:
+            found.append(columns.target_topic == self.target_topic)
+        if self.judged is not None:
+            found.append(columns.judged == self.judged)
+        if self.overlapping is not None:
+            found += _overlaps(self.overlapping)
+        if self.flow is not None:
+            found.append(
+                select(schema.unit_flows.c.flow)
+                .where(
+                    _same_unit(schema.unit_flows),
+                    schema.unit_flows.c.label == self.flow.label,
+                )
+                .exists()
+            )
+        return found
+
+
+def runs(
+    connection: Connection,
+    *,
+    run_id: str | None = None,
+    flow: Flow | None = None,
+    state: RunState | None = None,
+    limit: int | None = None,
+) -> tuple[Run, ...]:
+    """Runs, newest first."""
+    query = select(schema.runs).order_by(schema.runs.c.started_at.desc(), schema.runs.c.id.desc())
+    if run_id is not None:
+        query = query.where(schema.runs.c.id == run_id)
+    if state is not None:
+        query = query.where(schema.runs.c.state == state.value)
+    found = map(run_of, connection.execute(query).mappings())
+    # Few runs hold many units: the list of flows is looked through here, not in SQL's dialects.
+    wanted = (each for each in found if flow is None or flow in each.header.flows)
+    return tuple(each for each, _ in zip(wanted, _numbers(limit), strict=False))
+
+
+def units(connection: Connection, wanted: UnitFilter) -> tuple[StoredUnit, ...]:
+    """Units in order of window, topic and run."""
+    columns = schema.units.c
+    # The scope of a unit can be large, and no summary needs it.
+    shown = [column for column in columns if column is not columns.scope]
+    query = (
+        select(*shown, schema.unit_flows.c.label, schema.unit_flows.c.source_topic)
+        .join(schema.unit_flows, _same_unit(schema.unit_flows))
+        .where(*wanted.conditions())
+        .order_by(
+            columns.window_begin,
+            columns.window_end,
+            columns.target_topic,
+            columns.run_id,
+            columns.unit,
+            schema.unit_flows.c.flow,
+        )
+    )
+    found = connection.execute(query).mappings()
+    grouped = (
+        list(rows) for _, rows in groupby(found, key=lambda row: (row["run_id"], row["unit"]))
+    )
+    return tuple(stored_unit(rows[0], rows) for rows in grouped)
+
+
+def outcome(connection: Connection, run_id: str, unit: int) -> UnitOutcome | None:
+    """All that was published of a judged unit; None when there is no such unit."""
+    found = UnitFilter(run_id=run_id, unit=unit, judged=True).conditions()
+    row = connection.execute(select(schema.units).where(*found)).mappings().first()
+    if row is None:
+        return None
+    return outcome_of(
+        row,
+        _of(connection, schema.partitions, run_id, unit, order=("flow", "partition")),
+        _of(connection, schema.evidence, run_id, unit, order=("number",)),
+        _of(connection, schema.replays, run_id, unit, order=("number",)),
+    )
+
+
+def evidence(
+    connection: Connection,
+    wanted: UnitFilter,
+    *,
+    verdicts: Collection[Verdict] = (),
+    limit: int | None = None,
+) -> tuple[StoredEvidence, ...]:
+    """Anomalies in order of window, unit and number."""
+    table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
+    query = (
+        select(table, columns.target_topic, flows.c.label)
+        .join(schema.units, _same_unit(table))
+        .join(
+            flows,
+            and_(
+                flows.c.run_id == table.c.run_id,
+                flows.c.unit == table.c.unit,
+                flows.c.flow == table.c.flow,
+            ),
+        )
+        .where(*wanted.conditions())
+        .order_by(columns.window_begin, table.c.run_id, table.c.unit, table.c.number)
+        .limit(limit)
+    )
+    if verdicts:
+        query = query.where(table.c.verdict.in_([each.value for each in verdicts]))
+    return tuple(
+        StoredEvidence(
+            run_id=row["run_id"],
+            unit=row["unit"],
+            target_topic=row["target_topic"],
+            flow=Flow.parse(row["label"]),
+            evidence=evidence_of(row),
+        )
+        for row in connection.execute(query).mappings()
+    )
+
+
+def directories(connection: Connection, run_id: str | None) -> tuple[RunDirectory, ...]:
+    """The manifest, of one run or of all."""
+    table = schema.directories
+    query = select(table).order_by(table.c.run_id, table.c.unit, table.c.number)
+    if run_id is not None:
+        query = query.where(table.c.run_id == run_id)
+    return tuple(map(directory_of, connection.execute(query).mappings()))
+
+
+def completion(connection: Connection, flow: Flow, target_topic: str) -> Completion | None:
+    """How far a topic of a flow is complete; None: it was never judged."""
+    table = schema.completions
+    query = select(table).where(table.c.flow == flow.label, table.c.target_topic == target_topic)
+    row = connection.execute(query).first()
+    if row is None:
+        return None
+    return Completion(flow, target_topic, row.begin_at, row.up_to, row.run_id, row.updated_at)
+
+
+def once_open(connection: Connection, key: UnitKey, window: Window) -> frozenset[OpenRecord]:
+    """Records of *window* that stored runs called lost, overdue or late."""
+    table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
+    query = (
+        select(table, flows.c.label)
+        .join(schema.units, _same_unit(table))
+        .join(
+            flows,
+            and_(
+                flows.c.run_id == table.c.run_id,
+                flows.c.unit == table.c.unit,
+                flows.c.flow == table.c.flow,
+            ),
+        )
+        .where(
+            columns.target_cluster == key.target_cluster,
+            columns.target_topic == key.target_topic,
+            *_overlaps(window),
+            or_(*(flows.c.label == flow.label for flow in key.flows)),
+            table.c.verdict.in_([each.value for each in ONCE_OPEN]),
+            table.c.record_timestamp >= window.begin,
+            table.c.record_timestamp < window.end,
+        )
+    )
+    return frozenset(
+        OpenRecord(
+            flow=Flow.parse(row["label"]),
+            partition=row["partition"],
+            offset=row["record_offset"],
+            timestamp=row["record_timestamp"],
+            fingerprint=row["fingerprint"],
+        )
+        for row in connection.execute(query).mappings()
+    )
+
+
+def _of(
+    connection: Connection, table: Table, run_id: str, unit: int, *, order: tuple[str, ...]
+) -> list[Mapping[Any, Any]]:
+    query = (
+        select(table)
+        .where(table.c.run_id == run_id, table.c.unit == unit)
+        .order_by(*(table.c[each] for each in order))
+    )
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _same_unit(table: Table) -> ColumnElement[bool]:
+    return and_(table.c.run_id == schema.units.c.run_id, table.c.unit == schema.units.c.unit)
+
+
+def _overlaps(window: Window) -> list[ColumnElement[bool]]:
+    columns = schema.units.c
+    return [columns.window_begin < window.end, columns.window_end > window.begin]
+
+
+def _numbers(limit: int | None) -> range:
+    return range(limit if limit is not None else 1 << 62)

@@ -1,0 +1,201 @@
+"""The tables, in SQLAlchemy Core. `migrations/versions` creates them; a test holds both equal.
+
+Keys are natural (run, number within it), never counters of the database: what is published twice
+is the same twice. Figures that are read as a whole (histograms, offsets) are JSON; what one
+searches by is a column. Tables of other parts are added beside these, by migrations of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+REVISION: Final = "0001"
+"""The newest migration. Compared on open without loading Alembic."""
+VERSION_TABLE: Final = "mm2slo_schema_version"
+NO_FLOW: Final = -1
+"""`flow` of what the target alone has in a partition; a key holds no null."""
+
+metadata = MetaData()
+
+runs = Table(
+    "audit_runs",
+    metadata,
+    Column("id", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("flows", JSON, nullable=False),
+    Column("window_begin", BigInteger, nullable=False),
+    Column("window_end", BigInteger, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Column("sample_rate", Double, nullable=False),
+    Column("salt", BigInteger, nullable=False),
+    Column("config_hash", String, nullable=False),
+    Column("versions", JSON, nullable=False),
+    Column("exit_code", Integer),
+    Column("verdict_line", String),
+    Column("complete_up_to", BigInteger),
+    Column("superseded_units", Integer, nullable=False),
+    PrimaryKeyConstraint("id", name="pk_audit_runs"),
+    Index("ix_audit_runs_started_at", "started_at"),
+)
+
+units = Table(
+    "audit_units",
+    metadata,
+    Column("run_id", String, nullable=False),
+    Column("unit", Integer, nullable=False),
+    Column("target_cluster", String, nullable=False),
+    Column("target_topic", String, nullable=False),
+    Column("flow_set", String, nullable=False),
+    Column("window_begin", BigInteger, nullable=False),
+    Column("window_end", BigInteger, nullable=False),
+    Column("judged", Boolean, nullable=False),
+    Column("reason", String),
+    Column("detail", String),
+    Column("comparison", String, nullable=False),
+    Column("target_time", String, nullable=False),
+    Column("keyed", Boolean, nullable=False),
+    Column("counts", JSON, nullable=False),
+    Column("source_bytes", BigInteger, nullable=False),
+    Column("without_bracket", BigInteger, nullable=False),
+    Column("end_to_end", JSON, nullable=False),
+    Column("transfer", JSON, nullable=False),
+    Column("keys", BigInteger, nullable=False),
+    Column("keys_split", BigInteger, nullable=False),
+    Column("keys_disordered", BigInteger, nullable=False),
+    Column("records_moved", BigInteger, nullable=False),
+    Column("broken_keys", JSON, nullable=False),
+    Column("oldest_open", BigInteger),
+    Column("order_judged", Boolean, nullable=False),
+    Column("bounds", JSON, nullable=False),
+    Column("scope", JSON, nullable=False),
+    PrimaryKeyConstraint("run_id", "unit", name="pk_audit_units"),
+    ForeignKeyConstraint(["run_id"], ["audit_runs.id"], name="fk_audit_units_run"),
+    UniqueConstraint(
+        "target_cluster",
+        "target_topic",
+        "flow_set",
+        "window_begin",
+        "window_end",
+        "judged",
+        name="uq_audit_units_key",
+    ),
+)
+
+
+def _of_unit(name: str, *columns: Column[object], key: tuple[str, ...]) -> Table:
+    """A table whose rows belong to a unit."""
+    return Table(
+        name,
+        metadata,
+        Column("run_id", String, nullable=False),
+        Column("unit", Integer, nullable=False),
+        *columns,
+        PrimaryKeyConstraint("run_id", "unit", *key, name=f"pk_{name}"),
+        ForeignKeyConstraint(
+            ["run_id", "unit"],
+            ["audit_units.run_id", "audit_units.unit"],
+            name=f"fk_{name}_unit",
+        ),
+    )
+
+
+unit_flows = _of_unit(
+    "audit_unit_flows",
+    Column("flow", Integer, nullable=False),
+    Column("label", String, nullable=False),
+    Column("source_topic", String),
+    key=("flow",),
+)
+
+partitions = _of_unit(
+    "audit_partitions",
+    Column("flow", Integer, nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("counts", JSON, nullable=False),
+    Column("source_bytes", BigInteger, nullable=False),
+    Column("without_bracket", BigInteger, nullable=False),
+    Column("end_to_end", JSON, nullable=False),
+    Column("transfer", JSON, nullable=False),
+    key=("flow", "partition"),
+)
+
+evidence = _of_unit(
+    "audit_evidence",
+    Column("number", Integer, nullable=False),
+    Column("verdict", String, nullable=False),
+    Column("side", String, nullable=False),
+    Column("flow", Integer, nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("record_offset", BigInteger, nullable=False),
+    Column("record_timestamp", BigInteger, nullable=False),
+    Column("fingerprint", BigInteger, nullable=False),
+    Column("key_hash", BigInteger),
+    Column("other_partition", Integer),
+    Column("other_offset", BigInteger),
+    Column("block", BigInteger),
+    key=("number",),
+)
+
+replays = _of_unit(
+    "audit_replays",
+    Column("number", Integer, nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("begin_offset", BigInteger, nullable=False),
+    Column("end_offset", BigInteger, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    key=("number",),
+)
+
+directories = _of_unit(
+    "audit_directories",
+    Column("number", Integer, nullable=False),
+    Column("path", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    key=("number",),
+)
+Index("ix_audit_directories_path", directories.c.path)
+
+completions = Table(
+    "audit_completions",
+    metadata,
+    Column("flow", String, nullable=False),
+    Column("target_topic", String, nullable=False),
+    Column("begin_at", BigInteger, nullable=False),
+    Column("up_to", BigInteger, nullable=False),
+    Column("run_id", String, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("flow", "target_topic", name="pk_audit_completions"),
+)
+
+leases = Table(
+    "audit_leases",
+    metadata,
+    Column("target_cluster", String, nullable=False),
+    Column("target_topic", String, nullable=False),
+    Column("holder", String, nullable=False),
+    Column("acquired_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("target_cluster", "target_topic", name="pk_audit_leases"),
+)
+
+OF_UNIT: Final = (unit_flows, partitions, evidence, replays, directories)
+"""Tables that fall with their unit."""

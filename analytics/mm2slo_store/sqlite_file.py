@@ -1,0 +1,87 @@
+"""Whether a file can be a store of ours; asked before anything is written to it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.errors import UserError
+from mm2slo_store.engine import BUSY_TIMEOUT_MS
+from mm2slo_store.schema import VERSION_TABLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHEAP_CHECK_BYTES: Final = 32 * 1024 * 1024
+"""Up to this size a file is checked as a whole on open: about 0.1 s."""
+_MAGIC: Final = b"SQLite format 3\x00"
+
+
+def prepare(file: Path) -> None:
+    """Make the folder, check the file and turn on its write-ahead log.
+
+    Raises UserError, or sqlite3.Error, when it cannot be a store; it is then as it was.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"the store {file} cannot be made: its folder cannot be created ({error.strerror}); "
+            "give a path in a folder this user may write to"
+        ) from error
+    size = _size_of_database(file)
+    with closing(sqlite3.connect(file, timeout=BUSY_TIMEOUT_MS / 1000)) as connection:
+        if size:
+            _refuse_strangers(connection, file)
+        if 0 < size <= CHEAP_CHECK_BYTES:
+            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if answer != "ok":
+                raise sqlite3.DatabaseError(f"malformed: {answer}")
+        _turn_on_wal(connection)
+
+
+def _size_of_database(file: Path) -> int:
+    """Bytes of an existing file; 0 when there is none, or nothing in it yet."""
+    if file.is_dir():
+        raise UserError(f"the store {file} is a folder: give the path of a file, as in audit.db")
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(len(_MAGIC))
+        size = file.stat().st_size
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise UserError(
+            f"the store {file} cannot be read ({error.strerror}): "
+            "give this user the right to read and write it"
+        ) from error
+    if head and head != _MAGIC:
+        raise UserError(
+            f"the store {file} is not a SQLite database: give another path, or move the file away"
+        )
+    return size
+
+
+def _refuse_strangers(connection: sqlite3.Connection, file: Path) -> None:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if tables and VERSION_TABLE not in tables:
+        raise UserError(
+            f"the store {file} is the database of another program "
+            f"(it holds {min(tables)}, and no {VERSION_TABLE}): give another path"
+        )
+
+
+def _turn_on_wal(connection: sqlite3.Connection) -> None:
+    """SQLite answers "locked" at once, however long its timeout, when two processes do this."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
