@@ -17,23 +17,19 @@ class Span:
     up_to: int
 
 
-def advanced(
-    known: Span | None, window: Window, oldest_open: int | None, *, restarts: bool
-) -> Span:
-    """What is complete once *window* has been judged too.
+def advanced(known: Span | None, window: Window, reached: int, *, restarts: bool) -> Span:
+    """What is complete once *window* has been judged too, itself complete up to *reached*.
 
-    A window with an open record is complete up to that one; otherwise up to its end. Windows form
-    one chain without gaps: one that lies apart changes nothing, for the next run is to begin where
-    the chain ends; unless what is between can never be audited (*restarts*). An open record that
-    was found later, as when a producer writes old timestamps, pulls the chain back.
+    Windows form one chain without gaps: one that lies apart changes nothing, for the next run is
+    to begin where the chain ends; unless what is between can never be audited (*restarts*). A
+    record that is found open later, as when a producer writes old timestamps, pulls the chain back.
     """
-    reached = window.end if oldest_open is None else oldest_open
     if known is None or restarts:
         return Span(window.begin, reached)
     if window.begin > known.up_to or window.end < known.begin:
         return known
-    if oldest_open is None:
+    if reached == window.end:
         return Span(min(known.begin, window.begin), max(known.up_to, window.end))
-    if oldest_open < known.begin:
+    if reached < known.begin:
         return known
-    return Span(min(known.begin, window.begin), oldest_open)
+    return Span(min(known.begin, window.begin), reached)

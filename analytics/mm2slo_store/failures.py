@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from mm2slo_core.errors import UserError
 
@@ -46,7 +46,7 @@ def told(address: Address) -> Iterator[None]:
     """Turn what the database raises into a UserError about *address*."""
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error) as error:
+    except (DBAPIError, sqlite3.Error) as error:
         raise UserError(sentence(address, error)) from error
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Table, bindparam, delete, exists, insert, select, update
 
+from mm2slo_core.audit.conclusion import complete_up_to
 from mm2slo_store import schema
 from mm2slo_store.completing import Span, advanced
 from mm2slo_store.conversion import Row, UnitRows, judged_rows, run_row, unjudged_rows
@@ -60,16 +61,17 @@ def _numbered(run: AuditRun) -> list[UnitRows]:
 
 def _superseded(connection: Connection, run_id: str, units: Iterable[UnitRows]) -> set[_Place]:
     """The stored units that give way: those of the same key, and all of a run published again."""
-    place = select(schema.units.c.run_id, schema.units.c.unit)
-    found = set(connection.execute(place.where(schema.units.c.run_id == run_id)).tuples())
-    same_key = place.where(*(schema.units.c[column] == bindparam(column) for column in _KEY))
+    columns = schema.units.c
+    place = select(columns.run_id, columns.unit)
+    same_run = connection.execute(place.where(columns.run_id == run_id))
+    found = {(row.run_id, row.unit) for row in same_run}
+    same_key = place.where(*(columns[column] == bindparam(column) for column in _KEY))
     # A verdict is not thrown away because a later run had none.
-    unjudged = same_key.where(~schema.units.c.judged)
+    unjudged = same_key.where(~columns.judged)
     for each in units:
         key = {column: each.unit[column] for column in _KEY}
-        found.update(
-            connection.execute(same_key if each.unit["judged"] else unjudged, key).tuples()
-        )
+        rows = connection.execute(same_key if each.unit["judged"] else unjudged, key)
+        found.update((row.run_id, row.unit) for row in rows)
     return found
 
 
@@ -130,7 +132,10 @@ def _complete(connection: Connection, run_id: str, judged: JudgedUnit, now: int)
         found = connection.execute(select(table.c.begin_at, table.c.up_to).where(same)).first()
         known = None if found is None else Span(found.begin_at, found.up_to)
         span = advanced(
-            known, scope.window, judged.outcome.oldest_open, restarts=judged.restarts_completion
+            known,
+            scope.window,
+            complete_up_to(judged.outcome),
+            restarts=judged.restarts_completion,
         )
         values = {
             "begin_at": span.begin,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, exists, or_, select
 
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.topology import Flow
@@ -27,7 +27,7 @@ from mm2slo_store.rows import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlalchemy import ColumnElement, Connection, Table
+    from sqlalchemy import ColumnElement, Connection, FromClause, Table
 
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.scope import Window
@@ -63,14 +63,8 @@ class UnitFilter:
         if self.overlapping is not None:
             found += _overlaps(self.overlapping)
         if self.flow is not None:
-            found.append(
-                select(schema.unit_flows.c.flow)
-                .where(
-                    _same_unit(schema.unit_flows),
-                    schema.unit_flows.c.label == self.flow.label,
-                )
-                .exists()
-            )
+            of_flow = schema.unit_flows.alias()
+            found.append(exists().where(_same_unit(of_flow), of_flow.c.label == self.flow.label))
         return found
 
 
@@ -237,7 +231,7 @@ def _of(
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def _same_unit(table: Table) -> ColumnElement[bool]:
+def _same_unit(table: FromClause) -> ColumnElement[bool]:
     return and_(table.c.run_id == schema.units.c.run_id, table.c.unit == schema.units.c.unit)
 
 

@@ -1,0 +1,133 @@
+"""What a store must answer, on every back-end: a class of tests over the fixture `back_end`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.topology import Flow
+from mm2slo_store import OpenRecord, UnitKey
+from store_specs.results import (
+    AP_EU,
+    ORDERS,
+    US_EU,
+    evidence,
+    judged,
+    orders_outcome,
+    run_of,
+)
+
+if TYPE_CHECKING:
+    from store_specs.back_end import BackEnd
+
+FIRST = Window(0, 100)
+SECOND = Window(100, 200)
+BOTH = (US_EU, AP_EU)
+
+
+class AskingContract:
+    """Units, evidence, completion, and what was open before."""
+
+    def test_units_are_found_by_flow_topic_window_and_run(self, back_end: BackEnd) -> None:
+        outcome = orders_outcome(FIRST, topic="us.only")
+        lone = replace(outcome, scope=replace(outcome.scope, flows=outcome.scope.flows[:1]))
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST)), judged(lone)))
+            store.publish(run_of("r2", judged(orders_outcome(SECOND))))
+
+            def topics(**wanted: object) -> list[tuple[str, str]]:
+                found = store.units(**wanted)  # type: ignore[arg-type]
+                return [(unit.run_id, unit.key.target_topic) for unit in found]
+
+            assert topics(flow=AP_EU) == [("r1", ORDERS), ("r2", ORDERS)]
+            assert topics(flow=Flow("eu", "us")) == []
+            assert topics(target_topic="us.only") == [("r1", "us.only")]
+            assert topics(run_id="r2") == [("r2", ORDERS)]
+            assert topics(overlapping=Window(99, 100)) == [("r1", ORDERS), ("r1", "us.only")]
+            assert topics(overlapping=Window(100, 101)) == [("r2", ORDERS)]
+            # Found by one of its flows, a unit still names all of them.
+            assert [each.flow for each in store.units(flow=AP_EU)[0].flows] == [US_EU, AP_EU]
+            assert [run.header.id for run in store.runs(flow=US_EU)] == ["r2", "r1"]
+            assert store.runs(flow=Flow("eu", "us")) == ()
+
+    def test_evidence_says_whose_it_is(self, back_end: BackEnd) -> None:
+        found = [
+            evidence(Verdict.LOST, 4),
+            evidence(Verdict.OVERDUE, 8, flow=1),
+            evidence(Verdict.LOST, 2),
+        ]
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST, found=found))))
+            lost = store.evidence(target_topic=ORDERS, verdicts={Verdict.LOST})
+            assert [each.evidence for each in lost] == [found[2], found[0]]
+            assert {(each.run_id, each.unit, each.flow) for each in lost} == {("r1", 0, US_EU)}
+            (overdue,) = store.evidence(run_id="r1", unit=0, verdicts=[Verdict.OVERDUE])
+            assert (overdue.flow, overdue.target_topic) == (AP_EU, ORDERS)
+            assert len(store.evidence()) == 5
+            assert len(store.evidence(limit=2)) == 2
+            assert store.evidence(target_topic="other") == ()
+
+    def test_a_topic_is_complete_up_to_the_first_open_record(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            assert store.completion(US_EU, ORDERS) is None
+
+            def after(run_id: str, window: Window, oldest_open: int | None) -> tuple[int, int, str]:
+                outcome = orders_outcome(window, oldest_open=oldest_open)
+                store.publish(run_of(run_id, judged(outcome)))
+                found = store.completion(US_EU, ORDERS)
+                assert found is not None
+                return found.begin, found.up_to, found.run_id
+
+            assert after("r1", FIRST, 90) == (0, 90, "r1")
+            assert after("r2", Window(90, 200), None) == (0, 200, "r2")
+            assert after("r3", Window(300, 400), None) == (0, 200, "r2")
+            assert after("r4", Window(50, 200), 60) == (0, 60, "r4")
+            other = store.completion(AP_EU, ORDERS)
+            assert other is not None
+            assert other.up_to == 60
+            assert store.completion(AP_EU, "other") is None
+
+    def test_completion_begins_anew_where_the_data_begins(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST))))
+            later = orders_outcome(Window(500, 600))
+            store.publish(run_of("r2", judged(later, restarts=True)))
+            found = store.completion(US_EU, ORDERS)
+        assert found is not None
+        assert (found.begin, found.up_to, found.updated_at) == (500, 600, 10_000)
+
+    def test_what_was_open_before_is_told_to_a_later_run(self, back_end: BackEnd) -> None:
+        def opened(verdict: Verdict, offset: int, flow: int = 0) -> tuple[Verdict, int, int]:
+            return verdict, offset, flow
+
+        first = [
+            opened(Verdict.LOST, 10),
+            opened(Verdict.OVERDUE, 20, flow=1),
+            opened(Verdict.LATE, 30),
+            opened(Verdict.PENDING, 40),
+            opened(Verdict.LOST, 95),
+        ]
+        units = [
+            orders_outcome(FIRST, found=[evidence(v, o, flow=f) for v, o, f in first]),
+            orders_outcome(SECOND, found=[evidence(Verdict.LOST, 150)]),
+            orders_outcome(FIRST, topic="other", found=[evidence(Verdict.LOST, 50)]),
+        ]
+        key = UnitKey.named(ORDERS, BOTH)
+        with back_end.open() as store:
+            store.publish(run_of("r1", *map(judged, units)))
+
+            def offsets(key: UnitKey, window: Window) -> list[tuple[str, int]]:
+                found = store.prior_open_evidence(key, window)
+                return sorted((each.flow.label, each.offset) for each in found)
+
+            assert offsets(key, Window(5, 90)) == [("ap->eu", 20), ("us->eu", 10), ("us->eu", 30)]
+            assert offsets(UnitKey.named(ORDERS, (US_EU,)), Window(0, 500)) == [
+                ("us->eu", 10),
+                ("us->eu", 30),
+                ("us->eu", 95),
+                ("us->eu", 150),
+            ]
+            assert offsets(UnitKey.named(ORDERS, (Flow("us", "ap"),)), FIRST) == []
+            assert OpenRecord(US_EU, 1, 10, 10, -11) in store.prior_open_evidence(key, FIRST)

@@ -1,0 +1,72 @@
+"""One empty store for one test, and ways to look at it from outside."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import MetaData, create_engine, select
+from sqlalchemy.pool import NullPool
+
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+
+@dataclass
+class Clock:
+    """Stands still until it is moved; epoch ms."""
+
+    now: int = 10_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass(frozen=True)
+class BackEnd:
+    """Where the store of this test is."""
+
+    address: str
+    clock: Clock = field(default_factory=Clock)
+
+    def open(self) -> AbstractContextManager[Store]:
+        return Store.open(self.address, clock=self.clock)
+
+    @contextmanager
+    def raw(self) -> Iterator[Any]:
+        """A connection that knows nothing of the store's classes."""
+        engine = create_engine(self.url, poolclass=NullPool)
+        try:
+            with engine.begin() as connection:
+                yield connection
+        finally:
+            engine.dispose()
+
+    @property
+    def url(self) -> str:
+        return self.address.replace("postgresql://", "postgresql+psycopg://", 1)
+
+    def content(self) -> dict[str, list[str]]:
+        """Every row of every table, as text in a fixed order."""
+        with self.raw() as connection:
+            tables = MetaData()
+            tables.reflect(connection)
+            return {
+                table.name: sorted(
+                    repr(dict(row)) for row in connection.execute(select(table)).mappings()
+                )
+                for table in tables.sorted_tables
+            }
+
+
+@dataclass(frozen=True)
+class SqliteBackEnd(BackEnd):
+    """A file."""
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.address}"

@@ -1,0 +1,33 @@
+"""What every back-end must do, on SQLite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from store_specs import SqliteBackEnd
+from store_specs.asking import AskingContract
+from store_specs.leasing import LeasingContract
+from store_specs.publishing import PublishingContract
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from store_specs import BackEnd
+
+
+@pytest.fixture
+def back_end(tmp_path: Path) -> BackEnd:
+    return SqliteBackEnd(str(tmp_path / "audit.db"))
+
+
+class TestPublishing(PublishingContract):
+    """See the contract."""
+
+
+class TestAsking(AskingContract):
+    """See the contract."""
+
+
+class TestLeasing(LeasingContract):
+    """See the contract."""
