@@ -1,0 +1,250 @@
+"""One run: scope, lease, land, judge, conclude, publish."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.run.bounding import stated_bounds
+from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.late import Missed, with_late
+from mm2slo_audit.run.model import RunReport, UnitReport
+from mm2slo_audit.run.options import config_hash, selected
+from mm2slo_audit.run.ports import Unscoped
+from mm2slo_audit.run.progress import Stage
+from mm2slo_core.audit.conclusion import conclude
+from mm2slo_core.audit.scope import NotAudited, NotAuditedReason, UnitScope
+from mm2slo_store import (
+    AuditRun,
+    JudgedUnit,
+    LeaseHeld,
+    RunHeader,
+    RunState,
+    UnitKey,
+    UnjudgedUnit,
+    new_run_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from mm2slo_audit.run.options import AuditOptions
+    from mm2slo_audit.run.ports import Engine, Landed, Ports, Scoped
+    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.sampling import Sample
+    from mm2slo_core.audit.scope import Window
+    from mm2slo_core.config import Config, FlowConfig
+    from mm2slo_store import Store
+
+_LEASE_MS = 60_000
+_DEAD_AT_MOST = 20
+"""Failed runs whose directories are looked for: the newest."""
+
+
+def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
+    """Audit once and store the result.
+
+    Raises UserError for what the user can mend; the store is then as it was, but for the note
+    that a run failed.
+    """
+    flows = selected(config, options)
+    started_at = ports.clock()
+    window = options.span.window(started_at, _resume(ports.store, flows, options))
+    ports.engine.begin()
+    ports.progress.stage(Stage.SCOPING)
+    scoped = ports.scoping.take(flows, options.topics, window)
+    run_id = new_run_id(started_at)
+    header = RunHeader(
+        id=run_id,
+        flows=tuple(flow.flow for flow in flows),
+        window=window,
+        started_at=started_at,
+        sample_rate=options.sample.rate,
+        salt=options.sample.salt,
+        config_hash=config_hash(flows, options),
+    )
+    with ExitStack() as leases:
+        scoped = _leased(scoped, run_id, ports.store, leases)
+        if not scoped.scopes:
+            report = _report(header, (), scoped.not_audited, options.sample, ports)
+            _publish(report, header, (), ports)
+            return report
+        ports.progress.stage(Stage.STARTING)
+        engine = ports.engine.get()
+        header = replace(header, versions=engine.versions)
+        return _announced(header, scoped, engine, options.sample, ports)
+
+
+def _announced(
+    header: RunHeader, scoped: Scoped, engine: Engine, sample: Sample, ports: Ports
+) -> RunReport:
+    """Read, judge and publish; a run that does not come to its end leaves a note, no records."""
+    ports.store.announce(header)
+    # After announcing: it tells which of the unfinished runs are dead.
+    for dead in ports.store.runs(state=RunState.FAILED, limit=_DEAD_AT_MOST):
+        ports.directories.delete(ports.directories.of_run(dead.header.id))
+    directory = ports.directories.of_run(header.id)
+    try:
+        ports.progress.stage(Stage.READING, _counted(scoped.scopes))
+        ports.progress.expect(_offsets(scoped.scopes))
+        landed = engine.land(scoped, sample, directory, ports.progress.read)
+        ports.progress.stage(Stage.JUDGING)
+        units, failed = _judged(scoped, landed, engine, sample, ports.store)
+        report = _report(header, units, (*scoped.not_audited, *failed), sample, ports)
+        superseded = _publish(report, header, scoped.restarting, ports)
+    except BaseException as error:
+        ports.store.fail(header, str(error) or f"ended by {type(error).__name__}")
+        ports.directories.delete(directory)
+        raise
+    for path in superseded:
+        ports.directories.delete(path)
+    return report
+
+
+def _resume(store: Store, flows: Sequence[FlowConfig], options: AuditOptions) -> int | None:
+    """Where an incremental run goes on: the earliest moment that a topic is complete up to."""
+    if not options.span.incremental:
+        return None
+    topics = {
+        (flow.flow, unit.key.target_topic)
+        for flow in flows
+        for unit in store.units(flow=flow.flow, judged=True)
+    }
+    found = [store.completion(flow, topic) for flow, topic in sorted(topics)]
+    return min((each.up_to for each in found if each is not None), default=None)
+
+
+def _leased(scoped: Scoped, run_id: str, store: Store, leases: ExitStack) -> Scoped:
+    """Only what nobody else audits right now; the rest is said to be leased."""
+    mine: list[UnitScope] = []
+    others: list[Unscoped] = []
+    for scope in scoped.scopes:
+        key = UnitKey.of(scope)
+        lease = store.lease(key.target_cluster, key.target_topic, holder=run_id, ttl_ms=_LEASE_MS)
+        try:
+            leases.enter_context(lease)
+        except LeaseHeld as held:
+            others.append(_unscoped(scope, NotAuditedReason.LEASED, str(held)))
+        else:
+            mine.append(scope)
+    return replace(scoped, scopes=tuple(mine), not_audited=(*scoped.not_audited, *others))
+
+
+def _judged(
+    scoped: Scoped, landed: Landed, engine: Engine, sample: Sample, store: Store
+) -> tuple[tuple[UnitReport, ...], tuple[Unscoped, ...]]:
+    readable = [scope for scope in scoped.scopes if scope.index not in landed.failed]
+    failed = [
+        _unscoped(scope, NotAuditedReason.FAILED, landed.failed[scope.index])
+        for scope in scoped.scopes
+        if scope.index in landed.failed
+    ]
+    outcomes: list[UnitOutcome] = []
+    try:
+        outcomes += engine.judge(landed, readable, sample)
+    except EngineProblem:
+        if len(readable) == 1:
+            raise
+        # One topic must not take the others with it: which of them is it?
+        for scope in readable:
+            try:
+                outcomes += engine.judge(landed, [scope], sample)
+            except EngineProblem as problem:
+                failed.append(_unscoped(scope, NotAuditedReason.FAILED, str(problem)))
+    units = [
+        _unit(with_late(outcome, _missed(store, outcome), sample), landed, sample)
+        for outcome in outcomes
+    ]
+    return tuple(units), tuple(failed)
+
+
+def _unit(outcome: UnitOutcome, landed: Landed, sample: Sample) -> UnitReport:
+    return UnitReport(
+        outcome,
+        stated_bounds(outcome, sample),
+        landed.directories.get(outcome.scope.index, ()),
+    )
+
+
+def _missed(store: Store, outcome: UnitOutcome) -> Iterator[Missed]:
+    scope = outcome.scope
+    index = {each.flow: number for number, each in enumerate(scope.flows)}
+    for each in store.prior_open_evidence(UnitKey.of(scope), scope.window):
+        if each.flow in index:
+            yield Missed(
+                index[each.flow], each.partition, each.offset, each.timestamp, each.fingerprint
+            )
+
+
+def _report(
+    header: RunHeader,
+    units: Sequence[UnitReport],
+    not_audited: Sequence[Unscoped],
+    sample: Sample,
+    ports: Ports,
+) -> RunReport:
+    return RunReport(
+        run_id=header.id,
+        flows=header.flows,
+        window=header.window,
+        sample=sample,
+        started_at=header.started_at,
+        finished_at=ports.clock(),
+        conclusion=conclude(
+            [unit.outcome for unit in units],
+            [each.not_audited for each in not_audited],
+            sample=sample,
+        ),
+        units=tuple(units),
+        not_audited=tuple(not_audited),
+        config_hash=header.config_hash,
+        versions=header.versions,
+    )
+
+
+def _publish(
+    report: RunReport, header: RunHeader, restarting: Collection[int], ports: Ports
+) -> tuple[str, ...]:
+    """Store it; the directories that nothing refers to any more."""
+    ports.progress.stage(Stage.PUBLISHING)
+    run = AuditRun(
+        header=header,
+        finished_at=report.finished_at,
+        exit_code=report.exit_code,
+        verdict_line=report.conclusion.line,
+        complete_up_to=report.conclusion.complete_up_to,
+        judged=tuple(
+            JudgedUnit(
+                unit.outcome,
+                unit.bounds,
+                unit.directories,
+                restarts_completion=unit.outcome.scope.index in restarting,
+            )
+            for unit in report.units
+        ),
+        not_audited=tuple(_unjudged(report.not_audited, header.window)),
+    )
+    return ports.store.publish(run).superseded
+
+
+def _unjudged(not_audited: Iterable[Unscoped], window: Window) -> Iterator[UnjudgedUnit]:
+    return (UnjudgedUnit(each.not_audited, each.flows, window) for each in not_audited)
+
+
+def _unscoped(scope: UnitScope, reason: NotAuditedReason, detail: str) -> Unscoped:
+    flows = tuple(each.flow for each in scope.flows)
+    return Unscoped(NotAudited(scope.target_topic, reason, detail), flows)
+
+
+def _offsets(scopes: Iterable[UnitScope]) -> int:
+    """How many records are going to be read, at most."""
+    return sum(
+        sum(part.end - part.read_from for part in scope.partitions)
+        + sum(part.end - part.read_from for flow in scope.flows for part in flow.partitions)
+        for scope in scopes
+    )
+
+
+def _counted(scopes: Sequence[UnitScope]) -> str:
+    return "1 topic" if len(scopes) == 1 else f"{len(scopes):,} topics"

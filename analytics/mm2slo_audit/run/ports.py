@@ -1,0 +1,121 @@
+"""What a run needs of the world: scopes from Kafka, an engine, directories, a clock.
+
+The store is `mm2slo_store.Store` itself: a SQLite file is as good in a test as a fake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from mm2slo_audit.run.progress import Progress
+    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.sampling import Sample
+    from mm2slo_core.audit.scope import NotAudited, UnitScope, Window
+    from mm2slo_core.config import FlowConfig
+    from mm2slo_core.topology import Flow
+    from mm2slo_store import RunDirectory, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Unscoped:
+    """A topic that cannot be audited, and the flows that feed it."""
+
+    not_audited: NotAudited
+    flows: tuple[Flow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """What can be judged, and what cannot."""
+
+    scopes: tuple[UnitScope, ...]
+    not_audited: tuple[Unscoped, ...] = ()
+    detail: Any = None
+    """What the engine needs besides to read it; the run looks not into it."""
+    restarting: Collection[int] = ()
+    """Indexes of scopes before whose window nothing can ever be audited: it is gone."""
+
+    def of(self, scopes: Sequence[UnitScope]) -> Scoped:
+        """The same for some of the scopes."""
+        return replace(self, scopes=tuple(scopes))
+
+
+class Scoping(Protocol):
+    """Asks both clusters what there is to judge."""
+
+    def take(self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window) -> Scoped:
+        """Positions, ends and arrivals as of now.
+
+        Raises UserError for a topic that is not there, and for a side that does not answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Records that were read and can be judged."""
+
+    data: Any
+    """The engine's own."""
+    failed: Mapping[int, str] = field(default_factory=dict)
+    """By index: why a unit could not be read."""
+    directories: Mapping[int, tuple[RunDirectory, ...]] = field(default_factory=dict)
+    """By index: where the records of a unit are kept."""
+    records: int = 0
+
+
+class Engine(Protocol):
+    """Reads and judges; Spark, or the reference in tests."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Program -> version."""
+
+    def land(
+        self, scoped: Scoped, sample: Sample, directory: str, on_read: Callable[[int], None]
+    ) -> Landed:
+        """Read both sides and keep what is sampled below *directory*.
+
+        *on_read* gets the number of records read so far. Raises EngineProblem.
+        """
+
+    def judge(
+        self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
+    ) -> Sequence[UnitOutcome]:
+        """Judge *scopes* of what has landed. Raises EngineProblem."""
+
+
+class EngineSource(Protocol):
+    """An engine that starts in the background: Spark takes seconds."""
+
+    def begin(self) -> None:
+        """Start it, if it is not started yet; returns at once."""
+
+    def get(self) -> Engine:
+        """The engine, once it is there. Raises UserError when it cannot be started."""
+
+
+class Directories(Protocol):
+    """The folders of the record detail."""
+
+    def of_run(self, run_id: str) -> str:
+        """Where a run keeps its records."""
+
+    def delete(self, path: str) -> None:
+        """Delete *path* and all below; nothing when it is not there or not below our own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything a run needs from outside."""
+
+    scoping: Scoping
+    engine: EngineSource
+    store: Store
+    directories: Directories
+    clock: Callable[[], int]
+    """Epoch ms."""
+    progress: Progress

@@ -1,0 +1,167 @@
+"""Fakes behind the ports of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.run.directories import RunDirectories
+from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.ports import Landed, Ports, Scoped
+from mm2slo_core.audit.reference import judge
+from mm2slo_store import RunDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from generated import Generated
+
+    from mm2slo_audit.run.progress import Stage
+    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.sampling import Sample
+    from mm2slo_core.audit.scope import UnitScope, Window
+    from mm2slo_core.config import FlowConfig
+    from mm2slo_store import Store
+
+
+@dataclass
+class Clock:
+    """A clock that moves when told to."""
+
+    now: int
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Scopes:
+    """Scoping of generated units; `error` is raised instead when there is one."""
+
+    units: tuple[Generated, ...]
+    error: BaseException | None = None
+    windows: list[Window] = field(default_factory=list)
+    unscoped: tuple = ()  # type: ignore[type-arg]
+
+    def take(self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window) -> Scoped:
+        self.windows.append(window)
+        if self.error is not None:
+            raise self.error
+        wanted = {flow.flow for flow in flows}
+        return Scoped(
+            tuple(
+                replace(unit.scope, index=number, window=window)
+                for number, unit in enumerate(self.units)
+                if unit.scope.flows[0].flow in wanted
+                and (not topics or unit.scope.flows[0].source_topic in topics)
+            ),
+            self.unscoped,
+        )
+
+
+@dataclass
+class ReferenceEngine:
+    """Lands nothing but a manifest, and judges by the plain-Python reference."""
+
+    units: tuple[Generated, ...]
+    unreadable: Mapping[int, str] = field(default_factory=dict)
+    broken: frozenset[int] = frozenset()
+    """Units whose judging fails."""
+    on_land: Callable[[], None] = lambda: None
+    landed: list[str] = field(default_factory=list)
+    begun: int = 0
+    problem: BaseException | None = None
+
+    def begin(self) -> None:
+        self.begun += 1
+
+    def get(self) -> ReferenceEngine:
+        if self.problem is not None:
+            raise self.problem
+        return self
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return {"mm2slo": "0.1.0", "spark": "none"}
+
+    def land(
+        self, scoped: Scoped, sample: Sample, directory: str, on_read: Callable[[int], None]
+    ) -> Landed:
+        folder = Path(directory)
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text(json.dumps({"rate": sample.rate}))
+        self.landed.append(directory)
+        self.on_land()
+        read = sum(len(self.units[scope.index].records) for scope in scoped.scopes)
+        on_read(read)
+        return Landed(
+            data=None,
+            failed=self.unreadable,
+            directories={
+                scope.index: (RunDirectory(f"{directory}", rows=read),) for scope in scoped.scopes
+            },
+            records=read,
+        )
+
+    def judge(
+        self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
+    ) -> list[UnitOutcome]:
+        if any(scope.index in self.broken for scope in scopes):
+            raise EngineProblem("the records of the topic cannot be judged: the disk is full")
+        return [
+            judge(
+                [
+                    replace(each, topic=scope.index)
+                    for each in self.units[scope.index].records
+                    if not sample.census or sample.keeps_record(each.fingerprint)
+                ],
+                [replace(each, topic=scope.index) for each in self.units[scope.index].polls],
+                scope,
+                sample,
+            )
+            for scope in scopes
+        ]
+
+
+@dataclass
+class Heard:
+    """Progress that remembers."""
+
+    stages: list[Stage] = field(default_factory=list)
+    expected: int = 0
+    records: int = 0
+    said: list[str] = field(default_factory=list)
+
+    def stage(self, stage: Stage, detail: str = "") -> None:
+        self.stages.append(stage)
+
+    def expect(self, records: int) -> None:
+        self.expected = records
+
+    def read(self, records: int) -> None:
+        self.records = records
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+def ports_for(store: Store, folder: Path, *units: Generated, clock: Clock | None = None) -> Ports:
+    """Ports of fakes for *units*, whose clock stands at the end of the first one."""
+    return Ports(
+        scoping=Scopes(units),
+        engine=ReferenceEngine(units),
+        store=store,
+        directories=RunDirectories(str(folder)),
+        clock=clock or Clock(units[0].scope.window.end),
+        progress=Heard(),
+    )
+
+
+def started(ports: Ports) -> tuple[Scopes, ReferenceEngine, Heard]:
+    """The fakes of *ports* by their own types."""
+    assert isinstance(ports.scoping, Scopes)
+    assert isinstance(ports.engine, ReferenceEngine)
+    assert isinstance(ports.progress, Heard)
+    return ports.scoping, ports.engine, ports.progress
