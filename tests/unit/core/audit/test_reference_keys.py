@@ -56,6 +56,14 @@ def test_strata_are_kept_apart() -> None:
     assert (outcome.affinity.keys, outcome.affinity.keys_split) == (1, 1)
 
 
+def test_order_per_key_is_of_the_key_stratum() -> None:
+    records = [src(0, 1, key=5), src(1, 2, key=5), dst(1, 1, key=5), dst(0, 2, key=5)]
+    affinity = found([replace(each, in_records=False) for each in records]).affinity
+    assert (affinity.keys, affinity.keys_disordered, affinity.broken_keys) == (1, 1, (5,))
+    affinity = found([replace(each, in_keys=False) for each in records]).affinity
+    assert (affinity.keys, affinity.keys_disordered) == (0, 0)
+
+
 # Compacted topics.
 
 LATEST = Comparison.LATEST
@@ -83,7 +91,7 @@ LATEST = Comparison.LATEST
         ([src(0, 1, key=5, at=1_700), src(1, 2, key=5), dst(0, 2, key=5)], {Verdict.MATCHED: 1}),
         # ... and between partitions that of the later timestamp.
         (
-            [src(9, 1, key=5), src(1, 2, key=5, partition=1, at=1_700), dst(0, 2, key=5, at=1_700)],
+            [src(9, 2, key=5, at=1_700), src(1, 1, key=5, partition=1), dst(0, 2, key=5, at=1_700)],
             {Verdict.MATCHED: 1},
         ),
         ([src(0, 1), dst(0, 2)], {}),
@@ -108,5 +116,6 @@ def test_of_two_flows_the_later_writer_of_a_key_hides_the_other() -> None:
 
 
 def test_the_key_stratum_is_what_latest_compares() -> None:
-    records = [src(0, 1, key=5, in_keys=False), src(0, 1, key=6, in_records=False)]
-    assert counts(records, scope(comparison=LATEST), Sample(0.5)) == {Verdict.LOST: 1}
+    by_key = [src(n, 1, key=6 + n, in_records=False) for n in (1, 2)]
+    records = [src(0, 1, key=5, in_keys=False), *by_key]
+    assert counts(records, scope(comparison=LATEST), Sample(0.5)) == {Verdict.LOST: 2}

@@ -75,6 +75,8 @@ def test_each_copy_explains_one_missing_record_in_the_order_of_offsets() -> None
     records = [src(4, 7, key=5), src(2, 6, key=5), dst(0, 8, key=5)]
     evidence = found(records).evidence
     assert [(e.verdict, e.offset) for e in evidence] == [(Verdict.LOST, 4), (Verdict.ALTERED, 2)]
+    evidence = found([*records, dst(1, 9, key=5)]).evidence
+    assert [(e.offset, e.other_offset) for e in evidence] == [(2, 0), (4, 1)]
 
 
 # Groups.
