@@ -1,0 +1,196 @@
+"""Puts what was read of a unit together as its scope (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.scoping.copy_map import CopyMap
+from mm2slo_audit.scoping.listing import TopicKind
+from mm2slo_audit.scoping.narrowing import bounded
+from mm2slo_audit.scoping.position import KnownPosition, known_position
+from mm2slo_audit.scoping.syncs import SyncHistory, sync_runs
+from mm2slo_core.audit.scope import (
+    Comparison,
+    FlowScope,
+    SourcePartition,
+    TargetPartition,
+    TimestampType,
+    UnitScope,
+)
+from mm2slo_core.config.flow import Engine
+from mm2slo_core.topology import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_audit.scoping.internals import Internals
+    from mm2slo_audit.scoping.narrowing import CopyKey
+    from mm2slo_audit.scoping.polls import TopicTimeline
+    from mm2slo_audit.scoping.snapshot import Readings
+    from mm2slo_audit.scoping.units import Feed, Unit
+    from mm2slo_core.audit.identity import Identity
+    from mm2slo_core.audit.scope import Window
+
+
+@dataclass(frozen=True, slots=True)
+class FeedReading:
+    """What was read of a flow's source topic. The mappings are by partition."""
+
+    feed: Feed
+    partitions: int
+    readings: Readings
+    internals: Internals
+    timeline: TopicTimeline | None
+    kind: TopicKind = field(default_factory=TopicKind)
+    progress: Mapping[int, int] = field(default_factory=dict)
+    """Without positions: the source offset that the target's time has come to."""
+    at_source_start: Mapping[int, int] = field(default_factory=dict)
+    at_target_start: Mapping[int, int] = field(default_factory=dict)
+
+    def key(self, partition: int) -> TopicPartition:
+        """A partition of the source topic."""
+        return TopicPartition(self.feed.topic, partition)
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the flow leaves offsets behind."""
+        return self.feed.flow.engine is Engine.MIRRORMAKER2
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReading:
+    """What was read of a unit."""
+
+    unit: Unit
+    partitions: int
+    readings: Readings
+    feeds: tuple[FeedReading, ...]
+    kind: TopicKind = field(default_factory=TopicKind)
+
+    def key(self, partition: int) -> TopicPartition:
+        """A partition of the target topic."""
+        return TopicPartition(self.unit.topic, partition)
+
+    @property
+    def dense(self) -> bool:
+        """Whether each target offset is a record of the only flow: no markers, no other writer."""
+        return len(self.feeds) == 1 and not self.feeds[0].feed.flow.exactly_once
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A scope, and what its bounds rest on."""
+
+    scope: UnitScope
+    copies: Mapping[CopyKey, CopyMap]
+    known: Mapping[CopyKey, KnownPosition]
+
+
+def assemble(read: UnitReading, window: Window, max_pending: int | None = None) -> Assembled:
+    """The scope of a unit, its index and what has expired left open.
+
+    *max_pending* (ms) wins over the flows' own; of several flows the least patient one counts.
+    """
+    known: dict[CopyKey, KnownPosition] = {}
+    copies: dict[CopyKey, CopyMap] = {}
+    flows = []
+    for index, feed in enumerate(read.feeds):
+        partitions = []
+        for number in range(feed.partitions):
+            at = known[index, number] = _known(feed, number)
+            partitions.append(_source_partition(feed, number, at))
+            if number < read.partitions:
+                copies[index, number] = _copy_map(read, feed, number, at)
+        flow = feed.feed.flow.flow
+        kind = feed.kind.timestamps
+        flows.append(FlowScope(flow, feed.feed.topic, tuple(partitions), kind, feed.has_positions))
+    pending = min(round(feed.feed.flow.audit.max_pending * 1000) for feed in read.feeds)
+    scope = UnitScope(
+        index=0,
+        target_topic=read.unit.topic,
+        flows=tuple(flows),
+        partitions=tuple(_target_partition(read, number) for number in range(read.partitions)),
+        window=window,
+        identity=_identity(read),
+        comparison=_comparison(read),
+        target_time=read.kind.timestamps,
+        taken_at=round(max(feed.readings.requested_at for feed in read.feeds) * 1000),
+        max_pending=pending if max_pending is None else max_pending,
+    )
+    return Assembled(bounded(scope, copies), copies, known)
+
+
+def _known(feed: FeedReading, partition: int) -> KnownPosition:
+    key = feed.key(partition)
+    if not feed.has_positions:
+        return KnownPosition(feed.progress.get(partition), 0, (), replaced=False)
+    timeline = feed.timeline
+    held = None if timeline is None else timeline.partitions.get(partition)
+    return known_position(
+        feed.internals.commits.get(key),
+        feed.internals.syncs.get(key, SyncHistory()).points,
+        source_end=feed.readings.ends[key],
+        born=None if timeline is None else timeline.born,
+        remembered=held.positions[0].value if held is not None and held.positions else None,
+    )
+
+
+def _source_partition(feed: FeedReading, partition: int, known: KnownPosition) -> SourcePartition:
+    key, readings = feed.key(partition), feed.readings
+    start = readings.starts[key]
+    end = max(start, readings.ends[key])  # all of it may have gone in between
+    return SourcePartition(
+        partition=partition,
+        log_start=start,
+        read_from=max(start, min(readings.at[key], end)),
+        end=end,
+        next_offset=known.next_offset,
+        known_from=known.known_from,
+    )
+
+
+def _target_partition(read: UnitReading, partition: int) -> TargetPartition:
+    key, readings = read.key(partition), read.readings
+    start = readings.starts[key]
+    end = max(start, readings.ends[key])
+    return TargetPartition(
+        partition=partition,
+        log_start=start,
+        read_from=max(start, min(readings.at[key], end)),
+        end=end,
+    )
+
+
+def _copy_map(
+    read: UnitReading, feed: FeedReading, partition: int, known: KnownPosition
+) -> CopyMap:
+    target_end = read.readings.ends[read.key(partition)]
+    begins_at = 0
+    if known.replaced:
+        begins_at = known.epoch[0].downstream if known.epoch else target_end
+    return CopyMap(
+        runs=sync_runs(known.epoch, dense=read.dense) if known.epoch else None,
+        begins_at=begins_at,
+        known_from=known.known_from,
+        dense=read.dense,
+        source_end=feed.readings.ends[feed.key(partition)],
+        target_end=target_end,
+        at_source_start=feed.at_source_start.get(partition),
+        at_target_start=feed.at_target_start.get(partition),
+    )
+
+
+def _identity(read: UnitReading) -> Identity:
+    identity = read.feeds[0].feed.flow.audit.identity.identity
+    if read.kind.timestamps is TimestampType.LOG_APPEND:
+        return identity.without_timestamp()
+    return identity
+
+
+def _comparison(read: UnitReading) -> Comparison:
+    if read.kind.compacted or any(feed.kind.compacted for feed in read.feeds):
+        return Comparison.LATEST
+    if any(feed.partitions != read.partitions for feed in read.feeds):
+        return Comparison.KEYS
+    return Comparison.RECORDS

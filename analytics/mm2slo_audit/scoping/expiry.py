@@ -1,0 +1,147 @@
+"""Source records that retention removed before they were copied, by their offsets (pure).
+
+Offsets thinned out by compaction or transactions count, too: an upper bound in such topics.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mm2slo_audit.scoping.partition_timeline import Figure, PartitionTimeline
+    from mm2slo_audit.scoping.syncs import SyncPoint
+    from mm2slo_core.audit.scope import Window
+
+
+class Expired(NamedTuple):
+    """Source offsets [begin, end) that were never copied and can no longer be."""
+
+    begin: int
+    end: int
+    next_copy: int | None
+    """Target offset of the copy of record *end*, the first that survived; None: not copied yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Figures of one source partition at the time of the snapshots."""
+
+    at: float
+    """Epoch s."""
+    log_start: int
+    source_end: int
+    next_offset: int | None
+    copied_to: int | None = None
+    """Where the target's end says that copying is, when it can be interpolated."""
+
+
+def expired_ranges(
+    epoch: Sequence[SyncPoint],
+    timeline: PartitionTimeline | None,
+    present: Present,
+    *,
+    dense: bool,
+    position_period: float,
+) -> tuple[Expired, ...]:
+    """All ranges that are known, ascending and disjoint.
+
+    *dense*: each target offset is one record of this flow, so that between two syncs the source's
+    surplus was not copied. *position_period* (s): how stale a healthy position may be; a gap
+    between log start and position counts once it has lasted that long.
+    """
+    found: list[Expired] = []
+    if dense:
+        found += _between_syncs(epoch, timeline, present)
+    if timeline is not None:
+        found += _below_log_start(timeline, present, position_period)
+    if present.next_offset is not None:
+        copied = max(present.next_offset, present.copied_to or 0)
+        if present.log_start > copied:
+            found.append(Expired(copied, present.log_start, None))
+    return tuple(_joined(found))
+
+
+def _between_syncs(
+    epoch: Sequence[SyncPoint], timeline: PartitionTimeline | None, present: Present
+) -> Iterator[Expired]:
+    """After a gap MirrorMaker 2 writes a sync at once, so its end is the first record copied."""
+    for before, after in pairwise(epoch):
+        run, rise = after.upstream - before.upstream, after.downstream - before.downstream
+        if not 0 < rise < run or present.log_start < after.upstream:
+            continue
+        begin = before.upstream + rise
+        later = None if timeline is None else _value_at(timeline.starts, after.at)
+        if later is not None and later <= begin:
+            continue  # the records were still there: transaction markers or compaction
+        yield Expired(begin, after.upstream, after.downstream)
+
+
+def _below_log_start(
+    timeline: PartitionTimeline, present: Present, period: float
+) -> Iterator[Expired]:
+    moments = sorted({figure.at for figure in (*timeline.starts, *timeline.positions)})
+    for at in moments:
+        start, position = _value_at(timeline.starts, at), _value_at(timeline.positions, at)
+        if start is None or position is None or start <= position:
+            continue
+        # A position that is only stale moves on within its period.
+        if at + period <= present.at:
+            position = _value_at(timeline.positions, at + period) or position
+        else:
+            position = max(position, present.next_offset or 0, present.copied_to or 0)
+        if start > position:
+            yield Expired(position, start, None)
+
+
+def _value_at(figures: Sequence[Figure], at: float) -> int | None:
+    index = bisect_right(figures, at, key=lambda figure: figure.at) - 1
+    return figures[index].value if index >= 0 else None
+
+
+def _joined(ranges: Iterable[Expired]) -> Iterator[Expired]:
+    held: Expired | None = None
+    for each in sorted(ranges):
+        if held is None:
+            held = each
+        elif each.begin <= held.end:
+            last = max(held, each, key=lambda one: (one.end, one.next_copy is not None))
+            held = Expired(held.begin, last.end, last.next_copy)
+        else:
+            yield held
+            held = each
+    if held is not None:
+        yield held
+
+
+def arrived_in(
+    expired: Expired, timeline: PartitionTimeline, window: Window, present: Present
+) -> tuple[int, int]:
+    """How many of the range arrived within *window*, and of how many that is not known.
+
+    A record may have arrived any time within its bracket: it counts when that meets the window,
+    so that two windows that adjoin may both count what one poll saw.
+    """
+    counted = unknown = 0
+    begin = expired.begin
+    for poll in timeline.polls:
+        end = min(poll.end, expired.end)
+        if end <= begin:
+            continue
+        if poll.earliest is None:
+            unknown += end - begin
+        elif poll.earliest < window.end and poll.latest >= window.begin:
+            counted += end - begin
+        begin = end
+    rest = expired.end - begin
+    if rest > 0 and timeline.polls:
+        since = timeline.polls[-1].latest
+        if since < window.end and present.at * 1000 >= window.begin:
+            counted += rest
+    elif rest > 0:
+        unknown += rest
+    return counted, unknown

@@ -1,0 +1,66 @@
+"""Topics of the clusters, and the settings of those that are audited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.audit.scope import TimestampType
+from mm2slo_kafka.errors import KafkaProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from mm2slo_kafka.client import ClusterClient
+    from mm2slo_kafka.errors import ErrorKind
+
+_SETTINGS: Final = frozenset({"cleanup.policy", "message.timestamp.type"})
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Topics of one cluster with their partition counts, and those that gave an error."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, ErrorKind] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKind:
+    """What of a topic's settings changes how it is compared."""
+
+    compacted: bool = False
+    timestamps: TimestampType = TimestampType.CREATE
+
+
+def list_clusters(
+    clients: Mapping[str, ClusterClient], aliases: Iterable[str]
+) -> tuple[dict[str, Listing], dict[str, KafkaProblem]]:
+    """The topics of each cluster, and the clusters that could not be asked."""
+    listings, problems = {}, {}
+    for alias in sorted(set(aliases)):
+        try:
+            found = clients[alias].topics()
+        except KafkaProblem as problem:
+            problems[alias] = problem
+        else:
+            listings[alias] = Listing(found.partition_counts, found.errors)
+    return listings, problems
+
+
+def topic_kinds(client: ClusterClient, topics: Collection[str]) -> dict[str, TopicKind]:
+    """Compaction and timestamps of *topics*; those that cannot be read count as Kafka's defaults.
+
+    Raises KafkaProblem when the cluster does not answer.
+    """
+    if not topics:
+        return {}
+    reading = client.topic_configs(sorted(topics), defaults_of=_SETTINGS)
+    found = {}
+    for topic, entries in reading.configs.items():
+        values = {name: entry.value for name, entry in entries.items()}
+        found[topic] = TopicKind(
+            "compact" in (values.get("cleanup.policy") or ""),
+            TimestampType(values.get("message.timestamp.type") or TimestampType.CREATE),
+        )
+    return found

@@ -1,0 +1,89 @@
+"""Offsets by time, where nothing tells which record of one side is which of the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.scoping.lookups import first_timestamps, offsets_at
+from mm2slo_core.topology import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_audit.scoping.assembling import FeedReading
+    from mm2slo_audit.scoping.snapshot import Readings
+    from mm2slo_audit.scoping.units import Unit
+    from mm2slo_kafka.client import ClusterClient
+
+
+def with_moments(
+    feed: FeedReading,
+    unit: Unit,
+    partitions: int,
+    target: Readings,
+    clients: Mapping[str, ClusterClient],
+) -> FeedReading:
+    """*feed* with the offsets that log starts and progress have on the other side by their time.
+
+    *partitions* and *target* are those of the unit. Raises KafkaProblem.
+    """
+    here = clients[feed.feed.flow.flow.source]
+    there = clients[unit.cluster]
+    source = feed.readings
+    without = [
+        number
+        for number in range(min(feed.partitions, partitions))
+        if feed.key(number) not in feed.internals.syncs
+    ]
+    removed = {
+        key: (source.starts[key], source.ends[key])
+        for key in map(feed.key, without)
+        if source.starts[key]
+    }
+    cut = {
+        key: (target.starts[key], target.ends[key])
+        for number in without
+        if target.starts[key := TopicPartition(unit.topic, number)]
+    }
+    at_source_start = offsets_at(there, _renamed(first_timestamps(here, removed), unit.topic))
+    at_target_start = offsets_at(here, _renamed(first_timestamps(there, cut), feed.feed.topic))
+    return replace(
+        feed,
+        at_source_start=_by_number(at_source_start),
+        at_target_start=_by_number(at_target_start),
+        progress={} if feed.has_positions else _progress(feed, unit, partitions, target, clients),
+    )
+
+
+def _progress(
+    feed: FeedReading,
+    unit: Unit,
+    partitions: int,
+    target: Readings,
+    clients: Mapping[str, ClusterClient],
+) -> Mapping[int, int]:
+    """Source offsets older, by the patience, than the target's newest record."""
+    last = {
+        key: (max(target.starts[key], target.ends[key] - 1), target.ends[key])
+        for number in range(partitions)
+        if target.starts[key := TopicPartition(unit.topic, number)] < target.ends[key]
+    }
+    newest = first_timestamps(clients[unit.cluster], last)
+    patience = round(feed.feed.flow.audit.max_pending * 1000)
+    newest_of_all = max(newest.values(), default=None)
+    moments = {}
+    for number in range(feed.partitions):
+        there = TopicPartition(unit.topic, number)
+        at = newest.get(there) if partitions == feed.partitions else newest_of_all
+        if at is not None:
+            moments[feed.key(number)] = at - patience
+    return _by_number(offsets_at(clients[feed.feed.flow.flow.source], moments))
+
+
+def _renamed(moments: Mapping[TopicPartition, int], topic: str) -> dict[TopicPartition, int]:
+    return {TopicPartition(topic, key.partition): at for key, at in moments.items()}
+
+
+def _by_number(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:
+    return {key.partition: offset for key, offset in offsets.items()}

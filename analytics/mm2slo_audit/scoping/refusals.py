@@ -1,0 +1,33 @@
+"""Why a topic is not audited, by what Kafka answered (pure)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_REASONS: Final[Mapping[ErrorKind, NotAuditedReason]] = {
+    ErrorKind.AUTHORIZATION: NotAuditedReason.AUTHORIZATION,
+    ErrorKind.AUTHENTICATION: NotAuditedReason.AUTHORIZATION,
+    ErrorKind.UNREACHABLE: NotAuditedReason.UNREACHABLE,
+    ErrorKind.TIMEOUT: NotAuditedReason.UNREACHABLE,
+    ErrorKind.TLS: NotAuditedReason.UNREACHABLE,
+}
+
+
+def reason_of(kind: ErrorKind) -> NotAuditedReason:
+    """The word for a kind of failure."""
+    return _REASONS.get(kind, NotAuditedReason.FAILED)
+
+
+def failed(topic: str, error: Exception) -> NotAudited:
+    """A topic whose clusters could not be asked."""
+    if isinstance(error, KafkaProblem):
+        return NotAudited(topic, reason_of(error.kind), str(error))
+    if isinstance(error, TimeoutError):
+        return NotAudited(topic, NotAuditedReason.UNREACHABLE, str(error))
+    return NotAudited(topic, NotAuditedReason.FAILED, str(error))
