@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check fmt bench java prometheus setup clean
+.PHONY: help demo test test-long check fmt bench java postgres prometheus setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -13,7 +13,7 @@ help: ## List the targets
 demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown live in this terminal
 	@$(BIN)/mm2slo demo || [ $$? -eq 130 ]  # Ctrl-C is how a demo ends
 
-test: setup java prometheus ## Run the default test suite (unit, spec, integration on real Kafka)
+test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
 	@$(BIN)/pytest -m "not long and not benchmark"
 
 test-long: setup java prometheus ## Run the long suite (Kafka Connect, Kafka 3.9, long faults)
@@ -39,6 +39,9 @@ java: ## Find Java 17 or newer, or install Debian's openjdk-17-jre-headless
 
 prometheus: ## Find prometheus and promtool, or install Debian's package
 	@deploy/scripts/prometheus
+
+postgres: ## Find PostgreSQL's initdb and postgres, or install Debian's package
+	@deploy/scripts/postgres
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

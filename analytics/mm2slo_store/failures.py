@@ -74,5 +74,7 @@ def _never_connected(error: Exception) -> bool:
 def _cause(error: Exception) -> str:
     """The driver's own words, on one line; never the statement, never its values."""
     origin = error.orig if isinstance(error, DBAPIError) else error
-    text = " ".join(str(origin).split())
+    # psycopg appends the statement's line to its message, unless asked for the message alone.
+    message = getattr(getattr(origin, "diag", None), "message_primary", None) or str(origin)
+    text = " ".join(message.split())
     return text or type(error).__name__

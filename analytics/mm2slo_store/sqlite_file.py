@@ -27,8 +27,10 @@ def prepare(file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        in_its_place = isinstance(error, (FileExistsError, NotADirectoryError))
+        why = "a file is in its place" if in_its_place else error.strerror
         raise UserError(
-            f"the store {file} cannot be made: its folder cannot be created ({error.strerror}); "
+            f"the store {file} cannot be made: its folder cannot be created ({why}); "
             "give a path in a folder this user may write to"
         ) from error
     size = _size_of_database(file)

@@ -9,6 +9,7 @@ from store_specs import SqliteBackEnd
 from store_specs.asking import AskingContract
 from store_specs.leasing import LeasingContract
 from store_specs.publishing import PublishingContract
+from store_specs.sharing import SharingContract
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,4 +31,8 @@ class TestAsking(AskingContract):
 
 
 class TestLeasing(LeasingContract):
+    """See the contract."""
+
+
+class TestSharing(SharingContract):
     """See the contract."""
