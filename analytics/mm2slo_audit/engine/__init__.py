@@ -1,0 +1,16 @@
+"""The engine: records of both sides in, outcomes of units out, all heavy work in Spark.
+
+Its rooms, by what they find out:
+
+    fingerprint  hashes and strata of what the connector reads
+    matching     matches, order and latency of plain units: one exchange
+    pairing      the same record by record, where counts do not tell
+    latest       compacted topics
+    unmatched    what is left over; `fates` and `surplus` give it its verdict
+    affinity     keys
+    judging      all of it: `judge`
+"""
+
+from mm2slo_audit.engine.judging import judge
+
+__all__ = ["judge"]

@@ -1,0 +1,162 @@
+"""Pairs of a source record and its copy, record by record.
+
+The exact form of what `matching` derives from counts: records are numbered within their group, and
+the k-th of the source belongs to the k-th of the target. It takes a further exchange, so it is for
+what counts do not tell: identical records, keys instead of partitions, topics that stamp records
+on arrival, and evidence of disorder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.cells import latency_columns
+from mm2slo_audit.engine.fates import FOUND, code
+from mm2slo_audit.engine.groups import GROUP, grouped
+from mm2slo_audit.engine.matching import partition_tally
+from mm2slo_audit.engine.schema import SOURCE
+from mm2slo_audit.engine.units import compares_records
+from mm2slo_core.audit.scope import TimestampType
+from mm2slo_core.audit.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from mm2slo_audit.engine.units import Units
+
+
+def bracketed(records: DataFrame, polls: DataFrame, units: Units) -> DataFrame:
+    """Records with `earliest` and `latest` arrival; null where it is not known."""
+    lane = Window.partitionBy("topic", "side", "timeline", "partition")
+    seen = lane.orderBy(F.desc("place"), F.desc("poll_latest")).rowsBetween(
+        Window.unboundedPreceding, Window.currentRow
+    )
+    # A target partition has one timeline, whatever flow wrote it down.
+    timeline = F.when(F.col("side") == SOURCE, F.col("flow")).otherwise(0)
+    rows = units.of(records).withColumns({"timeline": timeline, "place": F.col("offset") * 2 + 1})
+    marks = units.of(polls).select(
+        "topic",
+        "side",
+        "partition",
+        timeline.alias("timeline"),
+        (F.col("end") * 2).alias("place"),
+        F.col("latest").alias("poll_latest"),
+        F.struct("earliest", "latest").alias("poll"),
+    )
+    stamped_target = units.flag(lambda each: each.target_time is TimestampType.LOG_APPEND)
+    stamped = F.when(F.col("side") == SOURCE, units.stamped_source).otherwise(stamped_target)
+    return (
+        rows.unionByName(marks, allowMissingColumns=True)
+        .withColumn("seen", F.last("poll", ignorenulls=True).over(seen))
+        .where("offset is not null")
+        .withColumns(
+            {
+                "earliest": F.when(stamped, F.col("ts")).otherwise(F.col("seen.earliest")),
+                "latest": F.when(stamped, F.col("ts")).otherwise(F.col("seen.latest")),
+            }
+        )
+        .drop("timeline", "place", "poll_latest", "poll", "seen")
+    )
+
+
+def pairs(records: DataFrame, units: Units) -> DataFrame:
+    """Source records with the place of their copy: t_partition, t_offset, and both brackets.
+
+    Of records as `bracketed` gives them.
+    """
+    source = F.col("side") == SOURCE
+    numbered = grouped(records, units).withColumn(
+        "k",
+        F.row_number().over(
+            Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
+        ),
+    )
+
+    def of(side: Column, name: str) -> Column:
+        return F.max(F.when(side, F.col(name)))
+
+    return (
+        numbered.groupBy(*GROUP, "k")
+        .agg(
+            *(of(source, each).alias(each) for each in ("flow", "partition", "offset", "ts", "kh")),
+            *(of(source, each).alias(f"s_{each}") for each in ("earliest", "latest")),
+            *(
+                of(~source, each).alias(f"t_{each}")
+                for each in ("partition", "offset", "earliest", "latest")
+            ),
+        )
+        .where("offset is not null and t_offset is not null")
+        .drop("group_partition", "group_ts", "k")
+    )
+
+
+def pair_tally(found: DataFrame, units: Units) -> DataFrame:
+    """Judged pairs by (topic, flow, partition), as `matching.tally` has them: `matched`, cells."""
+    judged = found.where(units.judged)
+    columns = latency_columns(units, F.lit(True))
+    return partition_tally(
+        judged.select(
+            "topic",
+            "flow",
+            "partition",
+            F.lit(1).alias("matched"),
+            *(each.alias(name) for name, each in columns.items()),
+        ),
+        ("matched",),
+    )
+
+
+def overtaken(found: DataFrame, units: Units) -> DataFrame:
+    """Judged pairs whose copy lies before that of their predecessor, where that means disorder."""
+    return _descents(found, units.where(compares_records), ("topic", "flow", "partition"))
+
+
+def disorder(found: DataFrame, units: Units) -> DataFrame:
+    """Verdicts on what `overtaken` finds, in the columns `FOUND`."""
+    none = F.lit(None).cast("bigint")
+    return overtaken(found, units).select(
+        "topic",
+        F.lit(code(Verdict.OUT_OF_ORDER)).alias("verdict"),
+        F.col("flow").alias("cell_flow"),
+        F.col("partition").alias("cell_partition"),
+        "flow",
+        "partition",
+        "offset",
+        "ts",
+        "fp",
+        "kh",
+        F.col("t_partition").alias("other_partition"),
+        F.col("t_offset").alias("other_offset"),
+        *(none.alias(each) for each in FOUND[-3:]),
+    )
+
+
+def disordered_keys(found: DataFrame, units: Units) -> DataFrame:
+    """(topic, kh) of keys of which a judged record overtook an earlier one of its partition."""
+    lane = ("topic", "kh", "flow", "partition", "t_partition")
+    keyed = found.where("kh is not null")
+    return _descents(keyed, units, lane).select("topic", "kh").distinct()
+
+
+def _descents(found: DataFrame, units: Units, lane: tuple[str, ...]) -> DataFrame:
+    before = F.lag("t_offset").over(Window.partitionBy(*lane).orderBy("offset"))
+    if not units:
+        return found.where(F.lit(False))
+    return (
+        units.of(found)
+        .withColumn("before", before)
+        .where(units.judged & (F.col("before") > F.col("t_offset")))
+    )
+
+
+def source_bytes(records: DataFrame, units: Units) -> DataFrame:
+    """`source_bytes` of judged source records by (topic, flow, partition)."""
+    return (
+        units.of(records)
+        .where((F.col("side") == SOURCE) & units.judged)
+        .groupBy("topic", "flow", "partition")
+        .agg(F.sum(F.col("size").cast("bigint")).alias("source_bytes"))
+    )

@@ -1,0 +1,72 @@
+"""The records that match leaves over: missing on the target, surplus, or not explained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.groups import GROUP, grouped
+from mm2slo_audit.engine.schema import SOURCE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from mm2slo_audit.engine.units import Units
+
+MISSING: Final = 0
+DUPLICATED: Final = 1
+UNEXPLAINED: Final = 2
+_FLOW: Final = 1 << 32
+
+COLUMNS: Final = (
+    "topic",
+    "kind",
+    "flow",
+    "partition",
+    "offset",
+    "ts",
+    "fp",
+    "kh",
+    "group_partition",
+    "group_ts",
+    "owner_flow",
+    "owner_partition",
+)
+
+
+def unmatched(records: DataFrame, units: Units) -> DataFrame:
+    """Each record without a counterpart, with `kind` and, for duplicates, the owner of its group.
+
+    Groups are counted first; only those that do not balance are joined back to their records and
+    numbered, so that the cost follows what is left over.
+    """
+    source = F.col("side") == SOURCE
+    rows = grouped(records, units)
+    unbalanced = (
+        rows.groupBy(*GROUP)
+        .agg(
+            F.count(F.when(source, 1)).alias("ns"),
+            F.count(F.when(~source, 1)).alias("nd"),
+            F.min(F.when(source, F.col("flow") * F.lit(_FLOW) + F.col("partition"))).alias("owner"),
+        )
+        .where("ns != nd")
+    )
+    # The unbalanced groups build the hash table: they are the few, and there is nothing to sort.
+    joined = rows.join(unbalanced.hint("shuffle_hash"), on=list(GROUP), how="inner")
+    place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
+    kind = F.when(source, MISSING).when(F.col("ns") > 0, DUPLICATED).otherwise(UNEXPLAINED)
+    surplus = F.row_number().over(place) > F.least("ns", "nd")
+    return (
+        joined.withColumn("surplus", surplus)
+        .where("surplus")
+        .withColumns(
+            {
+                "kind": kind,
+                "owner_flow": F.expr(f"cast(owner div {_FLOW} as int)"),
+                "owner_partition": F.pmod("owner", F.lit(_FLOW)).cast("int"),
+            }
+        )
+        .select(*COLUMNS)
+    )
