@@ -138,3 +138,5 @@ class NotAudited:
     target_topic: str
     reason: NotAuditedReason
     detail: str
+    flows: tuple[Flow, ...] = ()
+    """Those that feed it, as far as they are known."""
