@@ -100,6 +100,7 @@ def test_loss_is_the_gap_and_survives_restarts_of_either_process(
         assert lost(seen.after_rounds()) == {topic: 50, spared: 0}
 
 
+@pytest.mark.long
 def test_headroom_in_seconds_shrinks_as_the_waiting_record_ages(
     stopped: Lab, fresh_topic: str
 ) -> None:

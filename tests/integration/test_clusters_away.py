@@ -23,6 +23,7 @@ from mm2slo_kafka.client import ClusterClient
 from mm2slo_kafka.handles import HandleFactory
 from mm2slo_kafka.producer import RecordProducer
 from mm2slo_kafka.tail import TopicTail
+from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,12 +175,12 @@ class Process:
         [line] = [line["message"] for line in self.lines() if "serving" in line["message"]]
         self.url = line.removeprefix("serving ").removesuffix("/metrics")
 
-    def wait(self, condition: Callable[[], object], what: str, timeout: float = 60.0) -> None:
-        deadline = time.monotonic() + timeout
-        while not condition():
+    def wait(self, condition: Callable[[], object], what: str) -> None:
+        def holds() -> bool:
             assert self._process.poll() is None, f"the exporter ended: {self.errors()}"
-            assert time.monotonic() < deadline, f"waited for {what}: {self.lines()[-5:]}"
-            time.sleep(0.2)
+            return bool(condition())
+
+        wait_for(holds, what)
 
     def errors(self) -> str:
         return self._log.with_suffix(".err").read_text()

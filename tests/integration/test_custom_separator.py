@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab.jars import Progress
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 US_EU = Flow("us", "eu")
 # A dot in the topic: with the default separator it would seem to come from a cluster "orders".

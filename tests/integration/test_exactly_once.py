@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+import exact
 import pytest
-from exact import (
-    by_partition,
-    canaries,
-    ends,
-    qualities,
-    records,
-    send,
-    until_canaries,
-    until_copied,
-)
 from reading import read_whole
-from watching import counters_never_decreased, watch
+from watching import counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce_in_transaction
-from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab import LabTopology
 from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -29,6 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
     from watching import Watch
 
+    from mm2slo_lab import Lab
     from mm2slo_lab.jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -50,8 +42,7 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def lab(lab_progress: Progress) -> Iterator[Lab]:
     topology = LabTopology(flows=(US_EU,), mm2_properties=SETTINGS)
-    with Lab.start(topology, progress=lab_progress) as own:
-        own.cluster("us").admin.create_topic(TOPIC, 2)
+    with exact.lab_with(topology, lab_progress, {(US_EU, TOPIC): (2, 0)}) as own:
         yield own
 
 
@@ -59,19 +50,18 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
 def seen(lab: Lab) -> Iterator[Watch]:
     assert "exactly_once: true" in lab.config_yaml()
     assert "isolation: read_committed" in lab.config_yaml()
-    with watch(lab, [US_EU], exporter={"instance": INSTANCE}) as watching:
-        watching.until_ready()
+    with exact.watched(lab, INSTANCE, US_EU) as watching:
         yield watching
 
 
 def committed(lab: Lab) -> list[int]:
-    return records(lab, US_EU, COPY, "read_committed")
+    return exact.records(lab, US_EU, COPY, "read_committed")
 
 
 def test_markers_on_the_target_are_no_lag(lab: Lab, seen: Watch) -> None:
-    send(lab, US_EU, TOPIC, 1_000)
-    at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert qualities(at_rest, US_EU, TOPIC) == {"exactly_once"}
+    exact.send(lab, US_EU, TOPIC, 1_000)
+    at_rest = exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert exact.qualities(at_rest, US_EU, TOPIC) == {"exactly_once"}
     assert committed(lab) == list(range(1_000))
     # What interpolation would have taken for records that nobody sent.
     assert copied(lab) > 1_000
@@ -88,7 +78,7 @@ def test_markers_and_aborted_records_on_the_source_are_no_lag(lab: Lab, seen: Wa
             transactional_id="orders",
             abort=abort,
         )
-    at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    at_rest = exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert committed(lab) == list(range(1_050))
     assert at_rest.value("mm2_flow_lag_records", flow="us->eu") == 0
     for lost in at_rest.values("mm2_retention_lost_records_total", topic=TOPIC).values():
@@ -109,13 +99,13 @@ def test_an_open_transaction_holds_records_back_and_is_no_lag(lab: Lab, seen: Wa
         )
         assert held.value("mm2_replication_lag_records", topic=TOPIC, partition="0") == 0
         transaction.commit()
-    until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert committed(lab) == list(range(1_080))
 
 
 def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch) -> None:
     """One partition ends in a marker since long, the other gets new ones: neither lags again."""
-    until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     for number in range(3):
         produce_in_transaction(
             lab.cluster("us").librdkafka(),
@@ -124,11 +114,11 @@ def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch)
             transactional_id="none",
             abort=True,
         )
-        until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+        exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
         begin = len(seen.scrapes)
         seen.after_rounds(6)
         lags = [
-            by_partition(scrape, "mm2_replication_lag_records", US_EU, TOPIC)
+            exact.by_partition(scrape, "mm2_replication_lag_records", US_EU, TOPIC)
             for scrape in seen.scrapes[begin:]
         ]
         assert lags == [{"0": 0, "1": 0}] * len(lags), number
@@ -137,18 +127,18 @@ def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch)
 def test_a_kill_between_commits_gives_readers_no_duplicate(lab: Lab, seen: Watch) -> None:
     before, more = len(committed(lab)), 60_000
     begin = copied(lab)
-    send(lab, US_EU, TOPIC, more, first=before)
+    exact.send(lab, US_EU, TOPIC, more, first=before)
     wait_for(lambda: copied(lab) > begin + 5_000, "a part of the copies", 60)
     wait_for(lambda: paused_inside_a_transaction(lab), "a pause inside a transaction", 60)
     lab.mm2.kill()
     assert len(committed(lab)) < before + more
     lab.mm2.start()
-    until_copied(lab, seen, US_EU, TOPIC, copy=COPY, timeout=120)
+    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY, timeout=120)
     assert committed(lab) == list(range(before + more))
     # What the kill left open was aborted, and copied again.
-    assert len(records(lab, US_EU, COPY)) > before + more
-    after = until_canaries(seen, US_EU, 10)
-    assert qualities(after, US_EU, TOPIC) == {"exactly_once"}
+    assert len(exact.records(lab, US_EU, COPY)) > before + more
+    after = exact.until_canaries(seen, US_EU, 10)
+    assert exact.qualities(after, US_EU, TOPIC) == {"exactly_once"}
     assert counters_never_decreased(seen.scrapes) == []
 
 
@@ -158,14 +148,14 @@ def paused_inside_a_transaction(lab: Lab) -> bool:
     lab.mm2.pause()
     # A second look: a commit that was under way has been answered by then.
     for _ in range(2):
-        if ends(eu, COPY, "read_committed") == ends(eu, COPY):
+        if exact.ends(eu, COPY, "read_committed") == exact.ends(eu, COPY):
             lab.mm2.resume()
             return False
     return True
 
 
 def copied(lab: Lab) -> int:
-    return sum(ends(lab.cluster("eu").librdkafka(), COPY).values())
+    return sum(exact.ends(lab.cluster("eu").librdkafka(), COPY).values())
 
 
 def our_canaries(lab: Lab, isolation: str) -> list[Message]:
@@ -190,11 +180,11 @@ def test_a_canary_that_was_taken_back_has_not_arrived_twice(lab: Lab, seen: Watc
     produce_in_transaction(eu, CARRIER, again, transactional_id="aborted", abort=True)
     assert occurrences(lab, newest, "read_uncommitted") == 2
     assert occurrences(lab, newest, "read_committed") == 1
-    until_canaries(seen, US_EU, 5)
+    exact.until_canaries(seen, US_EU, 5)
     # The same record, committed, is a duplicate: the receiver does look.
     produce_in_transaction(eu, CARRIER, again, transactional_id="aborted")
-    found = seen.until(lambda s: canaries(s, US_EU, "duplicates_total") > 0, "the duplicate")
-    assert canaries(found, US_EU, "duplicates_total") == 1
+    found = seen.until(lambda s: exact.canaries(s, US_EU, "duplicates_total") > 0, "the duplicate")
+    assert exact.canaries(found, US_EU, "duplicates_total") == 1
 
 
 def test_every_canary_is_accounted_for(seen: Watch) -> None:
@@ -204,4 +194,4 @@ def test_every_canary_is_accounted_for(seen: Watch) -> None:
     )
     good, total, _unknown = scrape.sli("us->eu", "completeness")
     assert good == total
-    assert canaries(scrape, US_EU, "lost_total") == 0
+    assert exact.canaries(scrape, US_EU, "lost_total") == 0

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import exact
 import pytest
-from exact import by_partition, canaries, ends, qualities, send, until_copied, until_lag
 from reading import read_whole
-from watching import counters_never_decreased, watch
+from watching import counters_never_decreased
 
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab import LabTopology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from watching import Scrape, Watch
 
+    from mm2slo_lab import Lab
     from mm2slo_lab.jars import Progress
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 US_HUB, EU_HUB, US_EU = Flow("us", "hub"), Flow("eu", "hub"), Flow("us", "eu")
 FLOWS = (US_HUB, EU_HUB, US_EU)
@@ -34,60 +35,58 @@ COUNTS = {"us": 300, "eu": 500}
 @pytest.fixture(scope="module")
 def lab(lab_progress: Progress) -> Iterator[Lab]:
     topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS)
-    with Lab.start(topology, progress=lab_progress) as own:
-        own.cluster("us").admin.create_topic(TOPIC, 2)
-        own.cluster("eu").admin.create_topic(TOPIC, 3)
-        send(own, US_HUB, TOPIC, COUNTS["us"])
-        send(own, EU_HUB, TOPIC, COUNTS["eu"])
+    topics = {(US_HUB, TOPIC): (2, COUNTS["us"]), (EU_HUB, TOPIC): (3, COUNTS["eu"])}
+    with exact.lab_with(topology, lab_progress, topics) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     flow = {"topics": [TOPIC], "canary": {"interval": "100ms"}}
-    with watch(lab, FLOWS, flow=flow, exporter={"instance": "fan-in"}) as watching:
-        watching.until_ready()
+    with exact.watched(lab, "fan-in", *FLOWS, settings=flow) as watching:
         yield watching
 
 
 def settled(scrape: Scrape, flow: Flow) -> tuple[float, float]:
     """Sent canaries that need no longer be waited for, and those that arrived."""
-    pending = canaries(scrape, flow, "pending")
-    return canaries(scrape, flow, "sent_total") - pending, canaries(scrape, flow, "received_total")
+    pending = exact.canaries(scrape, flow, "pending")
+    return exact.canaries(scrape, flow, "sent_total") - pending, exact.canaries(
+        scrape, flow, "received_total"
+    )
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=str)
 def test_each_flow_has_its_own_figures_at_rest(lab: Lab, seen: Watch, flow: Flow) -> None:
-    at_rest = until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
-    assert qualities(at_rest, flow, TOPIC) == {"live"}
-    copied = by_partition(at_rest, "mm2_target_end_offset", flow, TOPIC)
+    at_rest = exact.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
+    assert exact.qualities(at_rest, flow, TOPIC) == {"live"}
+    copied = exact.by_partition(at_rest, "mm2_target_end_offset", flow, TOPIC)
     assert sum(copied.values()) == COUNTS[flow.source]
     assert len(copied) == {"us": 2, "eu": 3}[flow.source]
 
 
 def test_each_flow_has_its_own_lag(lab: Lab, seen: Watch) -> None:
-    before = {alias: ends(lab.cluster(alias).librdkafka(), TOPIC) for alias in ("us", "eu")}
+    before = {alias: exact.ends(lab.cluster(alias).librdkafka(), TOPIC) for alias in ("us", "eu")}
     lab.mm2.stop()
-    send(lab, US_HUB, TOPIC, 40)
-    send(lab, EU_HUB, TOPIC, 70)
+    exact.send(lab, US_HUB, TOPIC, 40)
+    exact.send(lab, EU_HUB, TOPIC, 70)
     for flow, lag in {US_HUB: 40, EU_HUB: 70, US_EU: 40}.items():
-        behind = until_lag(lab, seen, flow, TOPIC, copied=before[flow.source])
+        behind = exact.until_lag(lab, seen, flow, TOPIC, copied=before[flow.source])
         assert behind.value("mm2_flow_lag_records", flow=flow.label) == lag
     lab.mm2.start()
     for flow in FLOWS:
-        until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
+        exact.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
 
 
 def test_canaries_of_two_flows_from_one_source_are_told_apart(seen: Watch) -> None:
     """Both are written into one topic, which both flows copy whole."""
     enough = seen.until(
-        lambda s: all(canaries(s, flow, "received_total") >= 150 for flow in FLOWS),
+        lambda s: all(exact.canaries(s, flow, "received_total") >= 150 for flow in FLOWS),
         "150 canaries of each flow",
         90,
     )
     for flow in FLOWS:
         for fate in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
-            assert canaries(enough, flow, f"{fate}_total") == 0, (flow, fate)
+            assert exact.canaries(enough, flow, f"{fate}_total") == 0, (flow, fate)
         sent, received = settled(enough, flow)
         assert abs(received - sent) <= 1, flow
     assert counters_never_decreased(seen.scrapes) == []
@@ -109,4 +108,4 @@ def test_the_timeline_keeps_flows_apart(lab: Lab, seen: Watch) -> None:
         at, topic = (flow.source, TOPIC) if side is Side.SOURCE else (flow.target, COPIES[flow])
         assert record.topic == topic
         found = dict(zip(map(str, record.partitions), record.ends, strict=True))
-        assert found == ends(lab.cluster(at).librdkafka(), topic)
+        assert found == exact.ends(lab.cluster(at).librdkafka(), topic)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import exact
 import pytest
-from exact import by_partition, canaries, ends, qualities, records, send, until_canaries, until_lag
-from watching import counters_never_decreased, watch
+from watching import counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab import LabTopology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from watching import Scrape, Watch
 
+    from mm2slo_lab import Lab
     from mm2slo_lab.jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -36,29 +37,26 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
         "hub.offset.flush.interval.ms": f"{FLUSH * 1000:.0f}",
     }
     topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS, mm2_properties=properties)
-    with Lab.start(topology, progress=lab_progress) as own:
-        for flow in FLOWS:
-            own.cluster(flow.source).admin.create_topic(TOPIC, 2)
-            send(own, flow, TOPIC, COUNTS[flow])
+    topics = {(flow, TOPIC): (2, COUNTS[flow]) for flow in FLOWS}
+    with exact.lab_with(topology, lab_progress, topics) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     flow = {"stall_after": "5s"}
-    with watch(lab, FLOWS, flow=flow, exporter={"instance": "identity-fan-in"}) as watching:
-        watching.until_ready()
+    with exact.watched(lab, "identity-fan-in", *FLOWS, settings=flow) as watching:
         yield watching
 
 
 def lags(scrape: Scrape, flow: Flow) -> dict[str, float]:
-    return by_partition(scrape, "mm2_replication_lag_records", flow, TOPIC)
+    return exact.by_partition(scrape, "mm2_replication_lag_records", flow, TOPIC)
 
 
 def until_at_rest(lab: Lab, seen: Watch, flow: Flow, timeout: float) -> Scrape:
-    at_source = ends(lab.cluster(flow.source).librdkafka(), TOPIC)
+    at_source = exact.ends(lab.cluster(flow.source).librdkafka(), TOPIC)
     at_rest = seen.until(
-        lambda s: by_partition(s, "mm2_replicated_source_offset", flow, TOPIC) == at_source,
+        lambda s: exact.by_partition(s, "mm2_replicated_source_offset", flow, TOPIC) == at_source,
         f"{flow} to be copied",
         timeout,
     )
@@ -69,10 +67,10 @@ def until_at_rest(lab: Lab, seen: Watch, flow: Flow, timeout: float) -> Scrape:
 def test_positions_come_from_commits_and_are_exact_at_rest(lab: Lab, seen: Watch) -> None:
     for flow in FLOWS:
         at_rest = until_at_rest(lab, seen, flow, 60)
-        assert qualities(at_rest, flow, TOPIC) == {"shared_target"}
-    both = ends(lab.cluster("hub").librdkafka(), TOPIC)
+        assert exact.qualities(at_rest, flow, TOPIC) == {"shared_target"}
+    both = exact.ends(lab.cluster("hub").librdkafka(), TOPIC)
     assert sum(both.values()) == sum(COUNTS.values())
-    assert len(records(lab, US_HUB, TOPIC)) == sum(COUNTS.values())
+    assert len(exact.records(lab, US_HUB, TOPIC)) == sum(COUNTS.values())
 
 
 def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch) -> None:
@@ -85,24 +83,24 @@ def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch)
     assert time.monotonic() - sent_at <= FLUSH + 10
     eu = seen.scrapes[begin:]
     assert [lags(scrape, EU_HUB) for scrape in eu] == [{"0": 0, "1": 0}] * len(eu)
-    positions = [by_partition(s, "mm2_replicated_source_offset", EU_HUB, TOPIC) for s in eu]
-    assert positions == [ends(lab.cluster("eu").librdkafka(), TOPIC)] * len(eu)
+    positions = [exact.by_partition(s, "mm2_replicated_source_offset", EU_HUB, TOPIC) for s in eu]
+    assert positions == [exact.ends(lab.cluster("eu").librdkafka(), TOPIC)] * len(eu)
 
 
 def test_a_backlog_does_not_shrink_by_what_others_write(lab: Lab, seen: Watch) -> None:
     """Interpolated, records that another flow copies meanwhile would pass for this flow's."""
-    begin = {flow: ends(lab.cluster(flow.source).librdkafka(), TOPIC) for flow in FLOWS}
+    begin = {flow: exact.ends(lab.cluster(flow.source).librdkafka(), TOPIC) for flow in FLOWS}
     backlog = {US_HUB: 50, EU_HUB: 80}
     lab.mm2.stop()
     for flow, count in backlog.items():
-        send(lab, flow, TOPIC, count, first=10_000)
-    behind = {flow: until_lag(lab, seen, flow, TOPIC, copied=begin[flow]) for flow in FLOWS}
+        exact.send(lab, flow, TOPIC, count, first=10_000)
+    behind = {flow: exact.until_lag(lab, seen, flow, TOPIC, copied=begin[flow]) for flow in FLOWS}
     produce(lab.cluster("hub").librdkafka(), TOPIC, Load(30, value_size=20))
     after = seen.after_rounds(3)
     for flow, count in backlog.items():
         assert after.value("mm2_flow_lag_records", flow=flow.label) == count
         assert lags(after, flow) == lags(behind[flow], flow)
-        assert qualities(after, flow, TOPIC) == {"shared_target"}
+        assert exact.qualities(after, flow, TOPIC) == {"shared_target"}
     seen.until(lambda s: {s.state(flow.label) for flow in FLOWS} == {"stopped"}, "two stops")
     lab.mm2.start()
     for flow in FLOWS:
@@ -111,6 +109,6 @@ def test_a_backlog_does_not_shrink_by_what_others_write(lab: Lab, seen: Watch) -
 
 def test_canaries_of_both_flows_arrive_apart(seen: Watch) -> None:
     for flow in FLOWS:
-        scrape = until_canaries(seen, flow, 5)
-        assert canaries(scrape, flow, "lost_total") == 0
+        scrape = exact.until_canaries(seen, flow, 5)
+        assert exact.canaries(scrape, flow, "lost_total") == 0
     assert counters_never_decreased(seen.scrapes) == []

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import exact
 import pytest
-from exact import (
-    canaries,
-    commit_at_the_head,
-    ends,
-    qualities,
-    records,
-    send,
-    until_canaries,
-    until_copied,
-    until_lag,
-    until_ready_to_fail_over,
-)
-from watching import counters_never_decreased, watch
+from watching import counters_never_decreased
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab import LabTopology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from watching import Watch
 
+    from mm2slo_lab import Lab
     from mm2slo_lab.jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -40,29 +30,24 @@ INTERNAL = "app.internal"
 
 @pytest.fixture(scope="module")
 def lab(lab_progress: Progress) -> Iterator[Lab]:
-    with Lab.start(
-        LabTopology(flows=(US_EU,), kafka_version="3.9.x"), progress=lab_progress
-    ) as own:
+    topology = LabTopology(flows=(US_EU,), kafka_version="3.9.x")
+    topics = {(US_EU, TOPIC): (3, 1_000), (US_EU, INTERNAL): (1, 10)}
+    with exact.lab_with(topology, lab_progress, topics) as own:
         assert any("connect-mirror-3.9." in jar.name for jar in own.jars)
-        own.cluster("us").admin.create_topic(TOPIC, 3)
-        own.cluster("us").admin.create_topic(INTERNAL, 1)
-        send(own, US_EU, TOPIC, 1_000)
-        send(own, US_EU, INTERNAL, 10)
         yield own
 
 
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     flow = {"stall_after": "5s", "canary": {"deadline": "10s", "latency_tiers": ["5s", "10s"]}}
-    with watch(lab, [US_EU], flow=flow, exporter={"instance": "older"}) as watching:
-        watching.until_ready()
+    with exact.watched(lab, "older", US_EU, settings=flow) as watching:
         yield watching
 
 
 def test_lag_is_exact_at_rest(lab: Lab, seen: Watch) -> None:
-    at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert qualities(at_rest, US_EU, TOPIC) == {"live"}
-    assert records(lab, US_EU, COPY) == list(range(1_000))
+    at_rest = exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert exact.qualities(at_rest, US_EU, TOPIC) == {"live"}
+    assert exact.records(lab, US_EU, COPY) == list(range(1_000))
     assert at_rest.value("mm2_flow_lag_records", flow=FLOW) == 0
 
 
@@ -88,35 +73,35 @@ def test_tasks_and_assignments_are_read(seen: Watch) -> None:
 
 
 def test_a_group_at_the_head_is_ready(lab: Lab, seen: Watch) -> None:
-    commit_at_the_head(lab, US_EU, TOPIC, "readers")
-    until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
+    exact.commit_at_the_head(lab, US_EU, TOPIC, "readers")
+    exact.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
 
 
 def test_canaries_and_heartbeats_arrive(seen: Watch) -> None:
-    scrape = until_canaries(seen, US_EU, 5)
+    scrape = exact.until_canaries(seen, US_EU, 5)
     good, total, unknown = scrape.sli(FLOW, "availability")
     assert (good, unknown) == (total, 0)
     assert scrape.value("mm2_heartbeats_present", flow=FLOW) == 1
 
 
 def test_a_stop_is_told_and_a_start_clears_the_backlog(lab: Lab, seen: Watch) -> None:
-    before = ends(lab.cluster("us").librdkafka(), TOPIC)
+    before = exact.ends(lab.cluster("us").librdkafka(), TOPIC)
     lab.mm2.stop()
-    send(lab, US_EU, TOPIC, 120, first=1_000)
-    behind = until_lag(lab, seen, US_EU, TOPIC, copied=before)
+    exact.send(lab, US_EU, TOPIC, 120, first=1_000)
+    behind = exact.until_lag(lab, seen, US_EU, TOPIC, copied=before)
     assert behind.value("mm2_flow_lag_records", flow=FLOW) == 120
     seen.until(lambda s: s.state(FLOW) == "stopped", "the stop to be told")
     lab.mm2.start()
-    until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert records(lab, US_EU, COPY) == list(range(1_120))
+    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert exact.records(lab, US_EU, COPY) == list(range(1_120))
     end = seen.until(
         lambda s: (
             s.state(FLOW) in {"running", "idle"}
-            and s.sli(FLOW, "completeness")[1] == canaries(s, US_EU, "sent_total")
+            and s.sli(FLOW, "completeness")[1] == exact.canaries(s, US_EU, "sent_total")
         ),
         "the canaries of the stop",
         90,
     )
-    sent = canaries(end, US_EU, "sent_total")
+    sent = exact.canaries(end, US_EU, "sent_total")
     assert end.sli(FLOW, "completeness") == (sent, sent, 0)
     assert counters_never_decreased(seen.scrapes) == []

@@ -32,6 +32,7 @@ def refusal(properties: dict[str, str]) -> KafkaProblem:
     return caught.value
 
 
+@pytest.mark.long
 def test_a_wrong_password_a_wrong_ca_and_a_wrong_protocol_are_told_apart(
     lab_factory: LabFactory,
 ) -> None:

@@ -149,6 +149,7 @@ def test_from_a_time_it_begins_with_the_first_record_since(
     assert places(batches) == [(0, 3), (0, 4)]
 
 
+@pytest.mark.long
 def test_it_survives_a_broker_that_stops_and_returns(lab_factory: LabFactory) -> None:
     broker = lab_factory(ALONE).cluster("us")
     broker.admin.create_topic("orders", 1)

@@ -86,6 +86,7 @@ def test_headers_partition_and_timestamp_reach_the_target(lab: Lab, fresh_topic:
         assert found.timestamp()[1] == made * 1000
 
 
+@pytest.mark.long
 def test_a_stopped_mirrormaker_copies_nothing_until_it_is_started(
     lab: Lab, fresh_topic: str
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_stopped_mirrormaker_copies_nothing_until_it_is_started(
     assert copied(lab, US_EU, fresh_topic) == 15, "a clean stop copies nothing twice"
 
 
+@pytest.mark.long
 def test_a_frozen_mirrormaker_runs_but_copies_nothing(lab: Lab, fresh_topic: str) -> None:
     produce_and_copy(lab, US_EU, fresh_topic, 10)
 
@@ -117,6 +119,7 @@ def test_a_frozen_mirrormaker_runs_but_copies_nothing(lab: Lab, fresh_topic: str
     wait_for(lambda: copied(lab, US_EU, fresh_topic) == 15, "the rest")
 
 
+@pytest.mark.long
 def test_a_killed_mirrormaker_comes_back_and_loses_nothing(lab: Lab, fresh_topic: str) -> None:
     produce_and_copy(lab, US_EU, fresh_topic, 10)
 
@@ -132,6 +135,7 @@ def test_a_killed_mirrormaker_comes_back_and_loses_nothing(lab: Lab, fresh_topic
     wait_for(lambda: keys(lab, f"us.{fresh_topic}") == expected, "every record")
 
 
+@pytest.mark.long
 def test_a_restarted_cluster_keeps_its_port_and_its_data(lab: Lab, fresh_topic: str) -> None:
     eu = lab.cluster("eu")
     produce_and_copy(lab, US_EU, fresh_topic, 10)
@@ -203,6 +207,7 @@ def test_a_recreated_topic_is_empty(lab: Lab, fresh_topic: str) -> None:
     assert us.admin.end_offsets(fresh_topic) == {0: 0, 1: 0}
 
 
+@pytest.mark.long
 def test_one_of_two_tasks_fails_and_is_repaired(lab: Lab, fresh_topic: str) -> None:
     produce_and_copy(lab, US_EU, fresh_topic, 40, partitions=4)
     try:

@@ -93,6 +93,7 @@ def lab(*arguments: str) -> str:
     return result.output
 
 
+@pytest.mark.long
 def test_a_persisted_lab_is_found_changed_and_ended(state: Path) -> None:
     text = lab("up")
     assert "the lab is up" in text

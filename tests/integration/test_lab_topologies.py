@@ -32,6 +32,7 @@ def mirror(lab: Lab, flow: Flow, count: int = 100) -> dict[int, int]:
     return target.admin.end_offsets(remote)
 
 
+@pytest.mark.long
 def test_three_clusters_form_a_fan_in(lab_factory: LabFactory) -> None:
     lab = lab_factory(FAN_IN)
 
@@ -44,6 +45,7 @@ def test_three_clusters_form_a_fan_in(lab_factory: LabFactory) -> None:
     assert not {"mm2-status.eu.internal", "eu.heartbeats"} & lab.cluster("us").admin.topics()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("security", [Security.SASL_PLAINTEXT, Security.SASL_SSL])
 def test_a_secured_lab_copies_and_denies(lab_factory: LabFactory, security: Security) -> None:
     lab = lab_factory(LabTopology(flows=(US_EU,), security=security))

@@ -7,7 +7,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -23,6 +22,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client import ClusterClient
 from mm2slo_kafka.tail import TopicTail
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +108,7 @@ def records_of(properties: dict[str, str], topic: str) -> list[WatermarkRecord]:
     return found
 
 
+@pytest.mark.long
 def test_damaged_records_are_counted_and_the_rest_goes_on(
     lab_factory: Callable[[], Lab], fresh_topic: str
 ) -> None:
@@ -162,20 +163,20 @@ def test_reload_keeps_what_did_not_change(lab: Lab, tmp_path: Path) -> None:
     )
     try:
         seen = Remote(f"http://127.0.0.1:{port}")
-        seen.until(lambda s: received(s, "us->eu") >= 3 and received(s, "eu->us") >= 3)
+        seen.until(lambda s: received(s, "us->eu") >= 3 and received(s, "eu->us") >= 3, "canaries")
         [canary] = children_of(process.pid)
         config.write_text("flows: [{flow: us->us}]", encoding="utf-8")
         process.send_signal(signal.SIGHUP)
-        seen.until(lambda s: s.value("mm2_exporter_config_reloads_total", result="failure") == 1)
+        seen.until(lambda s: reloads(s, "failure") == 1, "a reload that fails")
         changed = text.replace("- flow: eu->us", "- flow: eu->us\n  stall_after: 7s")
         config.write_text(changed, encoding="utf-8")
         request = urllib.request.Request(f"{seen.url}/-/reload", method="POST")  # noqa: S310
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             assert answer.status == 200
             assert "1 flow(s) started anew" in answer.read().decode()
-        seen.until(lambda s: s.value("mm2_exporter_config_reloads_total", result="success") == 1)
+        seen.until(lambda s: reloads(s, "success") == 1, "a reload")
         before = received(seen.scrapes[-1], "us->eu")
-        seen.until(lambda s: received(s, "us->eu") > before)
+        seen.until(lambda s: received(s, "us->eu") > before, "canaries after it")
         kept = [drop_flow(scrape, "eu->us") for scrape in seen.scrapes]
         assert counters_never_decreased(kept) == []
         port_in_use = subprocess.run(
@@ -201,19 +202,20 @@ class Remote:
         self.url = url
         self.scrapes: list[Scrape] = []
 
-    def until(self, condition: Callable[[Scrape], object], timeout: float = 60.0) -> Scrape:
-        deadline, pause = time.monotonic() + timeout, threading.Event()
-        while True:
+    def until(self, condition: Callable[[Scrape], object], what: str) -> Scrape:
+        def holds() -> bool:
             try:
-                found = Scrape.fetch(self.url)
+                self.scrapes.append(Scrape.fetch(self.url))
             except OSError:
-                found = Scrape({})
-            else:
-                self.scrapes.append(found)
-            if condition(found):
-                return found
-            assert time.monotonic() < deadline
-            pause.wait(0.25)
+                return False
+            return bool(condition(self.scrapes[-1]))
+
+        wait_for(holds, what)
+        return self.scrapes[-1]
+
+
+def reloads(scrape: Scrape, result: str) -> float | None:
+    return scrape.value("mm2_exporter_config_reloads_total", result=result)
 
 
 def received(scrape: Scrape, flow: str) -> float:

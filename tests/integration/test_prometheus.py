@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import threading
-import time
 import urllib.parse
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +15,8 @@ from watching import watch
 
 from mm2slo_core import catalogue
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_lab import LabError
+from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,11 +67,16 @@ def answer(address: str, query: str) -> list[dict[str, Any]]:
         return []
 
 
-def answered(address: str, query: str, timeout: float = 30.0) -> list[dict[str, Any]]:
+def answered(address: str, query: str, timeout: float = 60.0) -> list[dict[str, Any]]:
     """The same, once there is an answer; empty after *timeout* seconds."""
-    deadline, pause = time.monotonic() + timeout, threading.Event()
-    while not (found := answer(address, query)) and time.monotonic() < deadline:
-        pause.wait(0.25)
+    found: list[dict[str, Any]] = []
+
+    def ask() -> bool:
+        found[:] = answer(address, query)
+        return bool(found)
+
+    with suppress(LabError):
+        wait_for(ask, query, timeout)
     return found
 
 
@@ -106,5 +111,5 @@ def test_each_metric_of_the_catalogue_answers(seen: Watch, tmp_path: Path) -> No
         assert float(up_to_date["value"][1]) <= float(published["value"][1])
         [states] = answered(address, 'sum(mm2_flow_state{flow="us->eu"})')
         assert states["value"][1] == "1"
-        one_second = answered(address, "rate(mm2_canary_received_total[10s]) > 0.5", timeout=30)
+        one_second = answered(address, "rate(mm2_canary_received_total[10s]) > 0.5")
         assert one_second, "about one canary a second"

@@ -14,11 +14,12 @@ from large_flow import LargeFlow, Shape
 from mm2slo_cli.exporter import serving
 from mm2slo_core.config import load_config
 from mm2slo_kafka.client import ClusterClient
+from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 SHAPE = Shape(topics=60, partitions=5, groups=10)
 PARTITIONS = 300
@@ -79,12 +80,7 @@ def scrape(url: str) -> str:
         return str(answer.read().decode())
 
 
-def ready_within(url: str, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while 'mm2_exporter_flow_ready{flow="us->eu",source="us",target="eu"} 1' not in scrape(url):
-        assert time.monotonic() < deadline, "the flow was not ready in time"
-        pause.wait(0.2)
+READY = 'mm2_exporter_flow_ready{flow="us->eu",source="us",target="eu"} 1'
 
 
 def test_kafka_is_asked_by_rounds_and_never_by_partitions_or_scrapes(
@@ -93,7 +89,7 @@ def test_kafka_is_asked_by_rounds_and_never_by_partitions_or_scrapes(
     calls = Calls(monkeypatch)
     config = load_config(flow.lab.config_yaml(flow={"topics": [".*"]}, exporter=SETTINGS))
     with serving(lambda: config) as (exporter, server):
-        ready_within(server.url, 60)
+        wait_for(lambda: READY in scrape(server.url), "the flow to be ready")
         calls.counts.clear()
         before = Counter(exporter._flows.request_totals())
         pause = threading.Event()

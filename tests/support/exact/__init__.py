@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, TopicPartition
 from reading import read_whole
+from watching import watch
 
 from mm2slo_kafka.traffic import Load, commit, produce
+from mm2slo_lab import Lab
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from watching import Scrape, Watch
 
     from mm2slo_core.topology import Flow
-    from mm2slo_lab import Lab
+    from mm2slo_lab import LabTopology
+    from mm2slo_lab.jars import Progress
 
 _TIMEOUT = 30.0
+
+
+@contextmanager
+def lab_with(
+    topology: LabTopology, progress: Progress, topics: Mapping[tuple[Flow, str], tuple[int, int]]
+) -> Iterator[Lab]:
+    """A lab of its own; *topics* on the source of a flow, with their partitions and records."""
+    with Lab.start(topology, progress=progress) as own:
+        for (flow, topic), (partitions, count) in topics.items():
+            own.cluster(flow.source).admin.create_topic(topic, partitions)
+            if count:
+                send(own, flow, topic, count)
+        yield own
+
+
+@contextmanager
+def watched(
+    lab: Lab, instance: str, *flows: Flow, settings: Mapping[str, object] | None = None
+) -> Iterator[Watch]:
+    """An exporter of *flows* that has read all it needs; *settings* are each flow's."""
+    with watch(lab, flows, flow=settings, exporter={"instance": instance}) as watching:
+        watching.until_ready()
+        yield watching
 
 
 def ends(

@@ -64,4 +64,5 @@ def test_a_failed_handshake_is_the_reason_of_the_timeout_that_follows(
     with ClusterClient("us", properties) as client, pytest.raises(KafkaProblem) as caught:
         client.topics(1.0)
     assert caught.value.kind is ErrorKind.TLS
-    assert "SSL handshake failed" in caught.value.detail
+    # Told in two ways, by which end saw it first.
+    assert "in state SSL_HANDSHAKE" in caught.value.detail
