@@ -105,7 +105,7 @@ def _value_at(figures: Sequence[Figure], at: float) -> int | None:
 
 def _joined(ranges: Iterable[Expired]) -> Iterator[Expired]:
     held: Expired | None = None
-    for each in sorted(ranges):
+    for each in sorted(ranges, key=lambda one: (one.begin, one.end)):
         if held is None:
             held = each
         elif each.begin <= held.end:
