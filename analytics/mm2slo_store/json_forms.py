@@ -63,7 +63,7 @@ def latency_form(latency: LatencyCells) -> Form:
     cells = ((lower, upper, n) for (lower, upper), n in latency.cells.items() if n)
     known_last = sorted(cells, key=lambda cell: (cell[0] is not None, cell[0] or 0, cell[1]))
     return {
-        "cells": [list(cell) for cell in known_last],
+        "cells": known_last,
         "negative": latency.negative,
         "total_lower_ms": latency.total_lower_ms,
         "total_upper_ms": latency.total_upper_ms,

@@ -25,9 +25,10 @@ _Place = tuple[str, int]
 """(run id, number of the unit)."""
 
 
-def publish(connection: Connection, run: AuditRun, now: int) -> Published:
-    """Replace what *run* replaces. See `Store.publish`."""
-    units = _numbered(run)
+def publish(
+    connection: Connection, run: AuditRun, units: Sequence[UnitRows], now: int
+) -> Published:
+    """Replace what *run* replaces; *units* are its `numbered` rows. See `Store.publish`."""
     refuse_if_taken(
         connection,
         [
@@ -49,8 +50,11 @@ def publish(connection: Connection, run: AuditRun, now: int) -> Published:
     return Published(tuple(sorted(paths - _referred(connection, paths))))
 
 
-def _numbered(run: AuditRun) -> list[UnitRows]:
-    """The units in an order that does not depend on who was ready first."""
+def numbered(run: AuditRun) -> list[UnitRows]:
+    """The rows of the units, in an order that does not depend on who was ready first.
+
+    Asked for before the transaction begins, so that it is short: nobody else can write meanwhile.
+    """
     units = [*map(judged_rows, run.judged), *map(unjudged_rows, run.not_audited)]
     units.sort(key=lambda each: tuple(each.unit[column] for column in _KEY))
     keys = {tuple(each.unit[column] for column in _KEY) for each in units}

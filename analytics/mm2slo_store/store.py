@@ -15,7 +15,7 @@ from mm2slo_store.conversion import failed_row, header_row
 from mm2slo_store.engine import begin_reading, begin_writing, engine_for
 from mm2slo_store.failures import told
 from mm2slo_store.migrating import bring_up_to_date
-from mm2slo_store.publishing import publish
+from mm2slo_store.publishing import numbered, publish
 from mm2slo_store.reading import UnitFilter
 from mm2slo_store.rows import RunState
 from mm2slo_store.sqlite_file import prepare
@@ -128,8 +128,9 @@ class Store:
         Raises LeaseLost when another run than this one holds a live lease on a judged topic;
         ValueError when *run* has two units of one key.
         """
+        units = numbered(run)
         with self._writing() as connection:
-            return publish(connection, run, self._clock())
+            return publish(connection, run, units, self._clock())
 
     def runs(
         self, *, flow: Flow | None = None, state: RunState | None = None, limit: int | None = None
