@@ -3,6 +3,8 @@
 Keys are natural (run, number within it), never counters of the database: what is published twice
 is the same twice. Figures that are read as a whole (histograms, offsets) are JSON; what one
 searches by is a column. Tables of other parts are added beside these, by migrations of their own.
+A new word in a closed list (verdicts, reasons) takes a migration too, be it an empty one: versions
+that do not know the word then refuse the store instead of tripping over it.
 """
 
 from __future__ import annotations

@@ -73,8 +73,9 @@ def _read_all(store: Store) -> None:
 
 
 def test_a_corrupt_file(tmp_path: Path) -> None:
+    """What opening reads is sound; only a look at all of it finds the rest."""
     path = tmp_path / "audit.db"
-    filled(path)
+    filled(path, units=40)
     content = spoilt(path)
     assert refusal(path) == (
         f"the store {path} is corrupt: restore it from a copy, or move it away and audit its "
