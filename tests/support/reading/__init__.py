@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Message
 
+    from mm2slo_core.topology import Flow
     from mm2slo_lab import Lab
 
 _TIMEOUT = 30.0
@@ -71,3 +73,14 @@ def read_whole(
 def copied(lab: Lab, topic: str, source: str = "us", target: str = "eu") -> int:
     """The sum of the end offsets of the copy of *topic*; 0 while it does not exist."""
     return sum(lab.cluster(target).admin.end_offsets(f"{source}.{topic}").values())
+
+
+def committed(lab: Lab, flow: Flow, topic: str) -> dict[int, int]:
+    """MirrorMaker 2's newest committed offset by partition of a source *topic*."""
+    found: dict[int, int] = {}
+    offsets = f"mm2-offsets.{flow.source}.internal"
+    for message in read_whole(lab.cluster(flow.target).librdkafka(), offsets):
+        connector, place = json.loads(message.key() or b"[null, {}]")
+        if connector == "MirrorSourceConnector" and place.get("topic") == topic:
+            found[place["partition"]] = json.loads(message.value() or b"{}").get("offset", -1)
+    return found
