@@ -150,10 +150,13 @@ class _Judging:
         chosen = F.broadcast(table(self.spark, sorted(places), "topic int, partition int"))
         rows = units.of(in_records).join(chosen, on=["topic", "partition"], how="left_semi")
         found = self._keep(pairs(bracketed(rows, self.polls, units), units))
+        for topic, partition in places:
+            self.ledgers[topic].forget_tally(partition)
         for row in pair_tally(found, units).collect():
             self.ledgers[row.topic].take_tally(row)
-        if exact:
-            self._take_bytes(in_records, exact)
+        uncounted = units.where(lambda each: not matchable(each) or len(each.flows) > 1)
+        if uncounted:
+            self._take_bytes(rows, uncounted)
         return found
 
     def _latest(self, units: Units) -> DataFrame:

@@ -46,10 +46,11 @@ def matchable(scope: UnitScope) -> bool:
 def tally(records: DataFrame, polls: DataFrame, units: Units, partitions: int) -> DataFrame:
     """One row per (topic, flow, partition), flow null for what the target alone has.
 
-    Columns: matched, source_bytes, groups that are missing records or unexplained (judged),
-    duplicated (judged or not, for what is not decides on replays), repeated (of several source
-    records with a copy), descents (judged or not); e_cells, x_cells (arrays of `packed`) and the
-    sums of bounds. *partitions*: how many the exchange makes.
+    Columns: `matched` and `source_bytes` of judged records; numbers of groups that are `missing`
+    records or `unexplained` (judged), `duplicated` (judged or not, for what is not decides on
+    replays), `repeated` (of several source records, whose order or flow counts do not tell);
+    `descents` (judged or not); `e_cells`, `x_cells` (arrays of `packed`) and the sums of bounds.
+    *partitions*: how many the exchange makes.
     """
     several_flows = any(len(each.flows) > 1 for each in units.scopes)
     rows = _records(units.of(records)).unionByName(_polls(units.of(polls)))
@@ -62,7 +63,8 @@ def tally(records: DataFrame, polls: DataFrame, units: Units, partitions: int) -
         F.sum("bytes").alias("bytes"),
         (F.max("flow") if several_flows else F.lit(0)).alias("flow"),
     )
-    return _tallied(_bracketed(groups, several_flows=several_flows), units)
+    rows = _bracketed(groups, several_flows=several_flows)
+    return _tallied(rows, units, several_flows=several_flows)
 
 
 def _records(records: DataFrame) -> DataFrame:
@@ -131,10 +133,12 @@ def _last_poll(side: str, poll: Column, window: WindowSpec) -> list[Column]:
     ]
 
 
-def _tallied(rows: DataFrame, units: Units) -> DataFrame:
+def _tallied(rows: DataFrame, units: Units, *, several_flows: bool) -> DataFrame:
     judged = units.judged
     ns, nd = F.col("ns"), F.col("nd")
     matched = judged & (ns > 0) & (nd > 0)
+    # Whose they are is not told either where flows meet.
+    repeated = (ns > 1) if several_flows else (ns > 1) & (nd > 0)
     stamped = units.stamped_source
     bounded = rows.select(
         "topic",
@@ -150,7 +154,7 @@ def _tallied(rows: DataFrame, units: Units) -> DataFrame:
         (judged & (ns > nd)).cast("int").alias("missing"),
         ((nd > ns) & (ns > 0)).cast("int").alias("duplicated"),
         (judged & (ns == 0)).cast("int").alias("unexplained"),
-        ((ns > 1) & (nd > 0)).cast("int").alias("repeated"),
+        repeated.cast("int").alias("repeated"),
         ((ns > 0) & (nd > 0) & (F.col("t_before") > F.col("t"))).cast("int").alias("descents"),
     )
     counts = ("source_bytes", "missing", "duplicated", "unexplained", "repeated", "descents")

@@ -59,10 +59,16 @@ class UnitLedger:
                     cell[Verdict.EXPIRED] = each.expired
 
     def take_tally(self, row: Row) -> None:
-        """Matches and latencies of a partition; the later one stands."""
+        """Matches and latencies of a partition."""
         cell = row.flow, row.partition
         self.matched[cell] = row.matched
         self.latency[cell] = both(row)
+
+    def forget_tally(self, partition: int) -> None:
+        """Of all flows, for it will be told better."""
+        for flow in range(len(self.scope.flows)):
+            self.matched.pop((flow, partition), None)
+            self.latency.pop((flow, partition), None)
 
     def take_deleted(self, row: Row) -> None:
         """Matches without a copy."""

@@ -1,0 +1,78 @@
+"""Spark's outcomes are the reference's: many units in one frame, judged in one go."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import pytest
+from audit_spark import poll_frame, record_frame
+from audit_spark.random_units import random_unit
+from generated import sampled
+from injecting_records import inject, random_plan
+
+from mm2slo_audit.engine import judge
+from mm2slo_core.audit.outcome import UnitOutcome
+from mm2slo_core.audit.reference import judge as judge_plainly
+from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.scope import Comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from mm2slo_core.audit.record import ArrivalPoll, AuditRecord
+    from mm2slo_core.audit.scope import UnitScope
+
+CAP = 5
+
+
+def differences(
+    spark: SparkSession,
+    scopes: Sequence[UnitScope],
+    records: Sequence[AuditRecord],
+    polls: Sequence[ArrivalPoll],
+    sample: Sample,
+) -> list[str]:
+    """Where Spark says something else than the reference, in words."""
+    found = judge(
+        spark,
+        record_frame(spark, records),
+        poll_frame(spark, polls),
+        scopes,
+        sample,
+        evidence_cap=CAP,
+        partitions=2,
+    )
+    assert [each.scope for each in found] == list(scopes)
+    differ = []
+    for scope, outcome in zip(scopes, found, strict=True):
+        expected = judge_plainly(records, polls, scope, sample, evidence_cap=CAP)
+        differ += [
+            f"unit {scope.index}, {name}: expected {theirs}, found {ours}"
+            for name in (each.name for each in fields(UnitOutcome))
+            if (theirs := getattr(expected, name)) != (ours := getattr(outcome, name))
+        ]
+    return differ
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.4])
+def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
+    """Fifty with injected faults, fifty full of ties; the strata mixed up by the sample."""
+    sample = Sample(rate)
+    injected = [inject(random_plan(seed), index=seed, sample=sample) for seed in range(50)]
+    tied = [
+        random_unit(seed, seed, comparison)
+        for seed, comparison in zip(range(50, 100), cycle(Comparison), strict=False)
+    ]
+    records = [each for unit in injected for each in unit.records]
+    records += sampled((each for unit in tied for each in unit.records), sample)
+    assert not differences(
+        spark,
+        [unit.scope for unit in (*injected, *tied)],
+        records,
+        [poll for unit in (*injected, *tied) for poll in unit.polls],
+        sample,
+    )
