@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 _OURS = "mm2slo_"
-_EXTRAS = {"pyspark": "lab", "py4j": "lab"}
+_EXTRAS = {"pyspark": "audit", "py4j": "audit", "sqlalchemy": "audit", "alembic": "audit"}
 
 
 def main() -> int:
@@ -114,6 +114,20 @@ def demo(
 
 
 @app.command(
+    "audit",
+    # As for the lab below.
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)
+def audit(context: typer.Context) -> None:
+    """Audit what arrived: loss, duplicates, order, affinity and latency."""
+    _sub_command("audit", context)
+
+
+@app.command(
     "lab",
     # Everything after `lab`, --help as well, belongs to the lab's own command line.
     context_settings={
@@ -124,8 +138,12 @@ def demo(
 )
 def lab(context: typer.Context) -> None:
     """Kafka clusters and MirrorMaker 2 on this machine, for trying and testing."""
-    sub_app: typer.Typer = _load("mm2slo_cli.lab").lab_app
-    code: Any = sub_app(args=context.args, prog_name="mm2slo lab", standalone_mode=False)
+    _sub_command("lab", context)
+
+
+def _sub_command(name: str, context: typer.Context) -> None:
+    sub_app: typer.Typer = getattr(_load(f"mm2slo_cli.{name}"), f"{name}_app")
+    code: Any = sub_app(args=context.args, prog_name=f"mm2slo {name}", standalone_mode=False)
     if isinstance(code, int) and code:
         raise typer.Exit(code)
 

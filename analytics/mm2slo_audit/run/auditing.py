@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -65,7 +65,7 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
         config_hash=config_hash(flows, options),
     )
     with ExitStack() as leases:
-        scoped = _leased(scoped, run_id, ports.store, leases)
+        scoped = _leased(scoped, run_id, leases, ports)
         if not scoped.scopes:
             report = _report(header, (), scoped.not_audited, options.sample, ports)
             _publish(report, header, (), ports)
@@ -83,22 +83,23 @@ def _announced(
     ports.store.announce(header)
     # After announcing: it tells which of the unfinished runs are dead.
     for dead in ports.store.runs(state=RunState.FAILED, limit=_DEAD_AT_MOST):
-        ports.directories.delete(ports.directories.of_run(dead.header.id))
-    directory = ports.directories.of_run(header.id)
+        engine.discard(dead.header.id, dead.header.window)
     try:
         ports.progress.stage(Stage.READING, _counted(scoped.scopes))
         ports.progress.expect(_offsets(scoped.scopes))
-        landed = engine.land(scoped, sample, directory, ports.progress.read)
+        landed = engine.land(scoped, sample, header.id, ports.progress.read)
         ports.progress.stage(Stage.JUDGING)
-        units, failed = _judged(scoped, landed, engine, sample, ports.store)
-        report = _report(header, units, (*scoped.not_audited, *failed), sample, ports)
+        units, failed = _judged(landed, engine, sample, ports.store)
+        not_audited = (*scoped.not_audited, *landed.failed, *failed)
+        report = _report(header, units, not_audited, sample, ports)
         superseded = _publish(report, header, scoped.restarting, ports)
     except BaseException as error:
         ports.store.fail(header, str(error) or f"ended by {type(error).__name__}")
-        ports.directories.delete(directory)
+        # What stays because Spark is gone goes with the next run.
+        with suppress(EngineProblem):
+            engine.discard(header.id, header.window)
         raise
-    for path in superseded:
-        ports.directories.delete(path)
+    engine.delete(superseded)
     return report
 
 
@@ -115,39 +116,36 @@ def _resume(store: Store, flows: Sequence[FlowConfig], options: AuditOptions) ->
     return min((each.up_to for each in found if each is not None), default=None)
 
 
-def _leased(scoped: Scoped, run_id: str, store: Store, leases: ExitStack) -> Scoped:
+def _leased(scoped: Scoped, run_id: str, leases: ExitStack, ports: Ports) -> Scoped:
     """Only what nobody else audits right now; the rest is said to be leased."""
-    mine: list[UnitScope] = []
-    others: list[Unscoped] = []
+    taken: dict[int, Unscoped] = {}
     for scope in scoped.scopes:
         key = UnitKey.of(scope)
-        lease = store.lease(key.target_cluster, key.target_topic, holder=run_id, ttl_ms=_LEASE_MS)
+        lease = ports.store.lease(
+            key.target_cluster, key.target_topic, holder=run_id, ttl_ms=_LEASE_MS
+        )
         try:
             leases.enter_context(lease)
         except LeaseHeld as held:
-            others.append(_unscoped(scope, NotAuditedReason.LEASED, str(held)))
-        else:
-            mine.append(scope)
-    return replace(scoped, scopes=tuple(mine), not_audited=(*scoped.not_audited, *others))
+            taken[scope.index] = _unscoped(scope, NotAuditedReason.LEASED, str(held))
+    if not taken:
+        return scoped
+    kept = ports.scoping.without(scoped, taken.keys())
+    return replace(kept, not_audited=(*kept.not_audited, *taken.values()))
 
 
 def _judged(
-    scoped: Scoped, landed: Landed, engine: Engine, sample: Sample, store: Store
+    landed: Landed, engine: Engine, sample: Sample, store: Store
 ) -> tuple[tuple[UnitReport, ...], tuple[Unscoped, ...]]:
-    readable = [scope for scope in scoped.scopes if scope.index not in landed.failed]
-    failed = [
-        _unscoped(scope, NotAuditedReason.FAILED, landed.failed[scope.index])
-        for scope in scoped.scopes
-        if scope.index in landed.failed
-    ]
     outcomes: list[UnitOutcome] = []
+    failed: list[Unscoped] = []
     try:
-        outcomes += engine.judge(landed, readable, sample)
+        outcomes += engine.judge(landed, landed.scopes, sample)
     except EngineProblem:
-        if len(readable) == 1:
+        if len(landed.scopes) == 1:
             raise
         # One topic must not take the others with it: which of them is it?
-        for scope in readable:
+        for scope in landed.scopes:
             try:
                 outcomes += engine.judge(landed, [scope], sample)
             except EngineProblem as problem:

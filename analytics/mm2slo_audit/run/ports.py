@@ -1,11 +1,11 @@
-"""What a run needs of the world: scopes from Kafka, an engine, directories, a clock.
+"""What a run needs of the world: scopes from Kafka, an engine, a clock.
 
 The store is `mm2slo_store.Store` itself: a SQLite file is as good in a test as a fake.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -35,13 +35,9 @@ class Scoped:
     scopes: tuple[UnitScope, ...]
     not_audited: tuple[Unscoped, ...] = ()
     detail: Any = None
-    """What the engine needs besides to read it; the run looks not into it."""
+    """What the engine needs besides to read it; the run does not look into it."""
     restarting: Collection[int] = ()
     """Indexes of scopes before whose window nothing can ever be audited: it is gone."""
-
-    def of(self, scopes: Sequence[UnitScope]) -> Scoped:
-        """The same for some of the scopes."""
-        return replace(self, scopes=tuple(scopes))
 
 
 class Scoping(Protocol):
@@ -53,18 +49,22 @@ class Scoping(Protocol):
         Raises UserError for a topic that is not there, and for a side that does not answer.
         """
 
+    def without(self, scoped: Scoped, indexes: Collection[int]) -> Scoped:
+        """The same without some of the scopes; the others may be numbered anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Landed:
     """Records that were read and can be judged."""
 
-    data: Any
+    scopes: tuple[UnitScope, ...]
+    """With the bounds that they were read with: retention may have moved on."""
+    data: Any = None
     """The engine's own."""
-    failed: Mapping[int, str] = field(default_factory=dict)
-    """By index: why a unit could not be read."""
+    failed: tuple[Unscoped, ...] = ()
+    """What could not be read."""
     directories: Mapping[int, tuple[RunDirectory, ...]] = field(default_factory=dict)
     """By index: where the records of a unit are kept."""
-    records: int = 0
 
 
 class Engine(Protocol):
@@ -75,17 +75,24 @@ class Engine(Protocol):
         """Program -> version."""
 
     def land(
-        self, scoped: Scoped, sample: Sample, directory: str, on_read: Callable[[int], None]
+        self, scoped: Scoped, sample: Sample, run_id: str, on_read: Callable[[int], None]
     ) -> Landed:
-        """Read both sides and keep what is sampled below *directory*.
+        """Read both sides and keep what is sampled.
 
-        *on_read* gets the number of records read so far. Raises EngineProblem.
+        *on_read* gets the number of records read so far. Raises UserError when nothing can be
+        read.
         """
 
     def judge(
         self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
     ) -> Sequence[UnitOutcome]:
         """Judge *scopes* of what has landed. Raises EngineProblem."""
+
+    def discard(self, run_id: str, window: Window) -> None:
+        """Delete what a run has landed, if there is any of it."""
+
+    def delete(self, paths: Collection[str]) -> None:
+        """Delete run directories that nothing refers to any more."""
 
 
 class EngineSource(Protocol):
@@ -98,16 +105,6 @@ class EngineSource(Protocol):
         """The engine, once it is there. Raises UserError when it cannot be started."""
 
 
-class Directories(Protocol):
-    """The folders of the record detail."""
-
-    def of_run(self, run_id: str) -> str:
-        """Where a run keeps its records."""
-
-    def delete(self, path: str) -> None:
-        """Delete *path* and all below; nothing when it is not there or not below our own."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything a run needs from outside."""
@@ -115,7 +112,6 @@ class Ports:
     scoping: Scoping
     engine: EngineSource
     store: Store
-    directories: Directories
     clock: Callable[[], int]
     """Epoch ms."""
     progress: Progress

@@ -12,20 +12,20 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mm2slo_cli.demo.ending import Told, told_by_signals
 from mm2slo_cli.demo.live import json_line, watch, write_json, write_lines
 from mm2slo_cli.demo.settle import DEADLINE, settle
 from mm2slo_cli.demo.stage import staged
 from mm2slo_cli.demo.view import address_line, screen
+from mm2slo_cli.ending import Told, told_by_signals
 from mm2slo_cli.lab_terminal import steps
 from mm2slo_core.errors import UserError
 from mm2slo_kafka.errors import KafkaProblem
 from mm2slo_lab import Lab
 
 if TYPE_CHECKING:
-    from mm2slo_cli.demo.ending import Ending
     from mm2slo_cli.demo.settle import Settled
     from mm2slo_cli.demo.stage import Stage
+    from mm2slo_cli.ending import Ending
 
 
 def run(seconds: float | None, *, once: bool, as_json: bool, keep: bool = False) -> None:

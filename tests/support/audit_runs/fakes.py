@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.run.directories import RunDirectories
+from generated import sampled
+
 from mm2slo_audit.run.errors import EngineProblem
-from mm2slo_audit.run.ports import Landed, Ports, Scoped
+from mm2slo_audit.run.ports import Landed, Ports, Scoped, Unscoped
 from mm2slo_core.audit.reference import judge
+from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
 from mm2slo_store import RunDirectory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
 
     from generated import Generated
 
@@ -43,7 +46,7 @@ class Scopes:
     units: tuple[Generated, ...]
     error: BaseException | None = None
     windows: list[Window] = field(default_factory=list)
-    unscoped: tuple = ()  # type: ignore[type-arg]
+    unscoped: tuple[Unscoped, ...] = ()
 
     def take(self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window) -> Scoped:
         self.windows.append(window)
@@ -60,17 +63,22 @@ class Scopes:
             self.unscoped,
         )
 
+    def without(self, scoped: Scoped, indexes: Collection[int]) -> Scoped:
+        kept = tuple(scope for scope in scoped.scopes if scope.index not in indexes)
+        return replace(scoped, scopes=kept)
+
 
 @dataclass
 class ReferenceEngine:
     """Lands nothing but a manifest, and judges by the plain-Python reference."""
 
     units: tuple[Generated, ...]
+    folder: Path
     unreadable: Mapping[int, str] = field(default_factory=dict)
+    """Units that cannot be read, and why."""
     broken: frozenset[int] = frozenset()
     """Units whose judging fails."""
     on_land: Callable[[], None] = lambda: None
-    landed: list[str] = field(default_factory=list)
     begun: int = 0
     problem: BaseException | None = None
 
@@ -87,35 +95,45 @@ class ReferenceEngine:
         return {"mm2slo": "0.1.0", "spark": "none"}
 
     def land(
-        self, scoped: Scoped, sample: Sample, directory: str, on_read: Callable[[int], None]
+        self, scoped: Scoped, sample: Sample, run_id: str, on_read: Callable[[int], None]
     ) -> Landed:
-        folder = Path(directory)
+        folder = self.folder / run_id
         folder.mkdir(parents=True)
         (folder / "manifest.json").write_text(json.dumps({"rate": sample.rate}))
-        self.landed.append(directory)
         self.on_land()
-        read = sum(len(self.units[scope.index].records) for scope in scoped.scopes)
+        readable = [scope for scope in scoped.scopes if scope.index not in self.unreadable]
+        read = sum(len(self.units[scope.index].records) for scope in readable)
         on_read(read)
         return Landed(
-            data=None,
-            failed=self.unreadable,
+            scopes=tuple(readable),
+            failed=tuple(
+                Unscoped(
+                    NotAudited(
+                        scope.target_topic,
+                        NotAuditedReason.FAILED,
+                        self.unreadable[scope.index],
+                    ),
+                    tuple(flow.flow for flow in scope.flows),
+                )
+                for scope in scoped.scopes
+                if scope.index in self.unreadable
+            ),
             directories={
-                scope.index: (RunDirectory(f"{directory}", rows=read),) for scope in scoped.scopes
+                scope.index: (RunDirectory(str(folder), rows=read),) for scope in readable
             },
-            records=read,
         )
 
     def judge(
         self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
     ) -> list[UnitOutcome]:
+        assert set(scopes) <= set(landed.scopes)
         if any(scope.index in self.broken for scope in scopes):
             raise EngineProblem("the records of the topic cannot be judged: the disk is full")
         return [
             judge(
                 [
                     replace(each, topic=scope.index)
-                    for each in self.units[scope.index].records
-                    if not sample.census or sample.keeps_record(each.fingerprint)
+                    for each in sampled(self.units[scope.index].records, sample)
                 ],
                 [replace(each, topic=scope.index) for each in self.units[scope.index].polls],
                 scope,
@@ -123,6 +141,14 @@ class ReferenceEngine:
             )
             for scope in scopes
         ]
+
+    def discard(self, run_id: str, window: Window) -> None:
+        assert window.begin < window.end
+        shutil.rmtree(self.folder / run_id, ignore_errors=True)
+
+    def delete(self, paths: Collection[str]) -> None:
+        for path in paths:
+            shutil.rmtree(path)
 
 
 @dataclass
@@ -136,6 +162,7 @@ class Heard:
 
     def stage(self, stage: Stage, detail: str = "") -> None:
         self.stages.append(stage)
+        self.said += [detail] if detail else []
 
     def expect(self, records: int) -> None:
         self.expected = records
@@ -151,9 +178,8 @@ def ports_for(store: Store, folder: Path, *units: Generated, clock: Clock | None
     """Ports of fakes for *units*, whose clock stands at the end of the first one."""
     return Ports(
         scoping=Scopes(units),
-        engine=ReferenceEngine(units),
+        engine=ReferenceEngine(units, folder),
         store=store,
-        directories=RunDirectories(str(folder)),
         clock=clock or Clock(units[0].scope.window.end),
         progress=Heard(),
     )

@@ -1,0 +1,125 @@
+"""Spark behind the engine's port."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_audit.reading.folders import read_manifest
+from mm2slo_audit.run.cleaning import absolute, delete, delete_run
+from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.ports import Landed, Unscoped
+from mm2slo_audit.session import spark_session
+from mm2slo_store import RunDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from mm2slo_audit.run.ports import Scoped
+    from mm2slo_audit.session import SparkOptions
+    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.sampling import Sample
+    from mm2slo_core.audit.scope import UnitScope, Window
+    from mm2slo_core.config import Config
+
+_SENTENCE: Final = 400
+
+
+@contextmanager
+def spark_engine(config: Config, options: SparkOptions, directory: str) -> Iterator[SparkEngine]:
+    """An engine on a session of its own. Raises UserError when Spark cannot be started."""
+    with spark_session(options) as session:
+        yield SparkEngine(session, config, directory)
+
+
+class SparkEngine:
+    """Reads by Spark's Kafka connector into *directory*, judges by `mm2slo_audit.engine`."""
+
+    def __init__(self, spark: SparkSession, config: Config, directory: str) -> None:
+        self._spark = spark
+        self._config = config
+        with _told(f"finding {directory}"):
+            self._directory = absolute(spark, directory)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Program -> version."""
+        return {"mm2slo": version("mm2slo"), "spark": self._spark.version}
+
+    def land(
+        self, scoped: Scoped, sample: Sample, run_id: str, on_read: Callable[[int], None]
+    ) -> Landed:
+        """See `Engine.land`."""
+        from mm2slo_audit.reading import land  # noqa: PLC0415 - loads pyspark
+
+        with _told("reading"):
+            found = land(
+                self._spark,
+                scoped.detail,
+                self._config,
+                sample,
+                self._directory,
+                run=run_id,
+                on_progress=lambda progress: on_read(progress.read),
+            )
+            rows = {
+                folder: read_manifest(self._spark, folder).rows
+                for folder in dict.fromkeys(found.folders.values())
+            }
+        flows = {scope.index: tuple(each.flow for each in scope.flows) for scope in scoped.scopes}
+        return Landed(
+            scopes=found.scoping.scopes,
+            data=found,
+            failed=tuple(Unscoped(each, flows[index]) for index, each in found.failed.items()),
+            directories={
+                index: (RunDirectory(folder, rows=rows[folder]),)
+                for index, folder in found.folders.items()
+            },
+        )
+
+    def judge(
+        self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
+    ) -> Sequence[UnitOutcome]:
+        """See `Engine.judge`."""
+        from mm2slo_audit.engine import judge  # noqa: PLC0415 - loads pyspark
+
+        with _told("judging"):
+            return judge(self._spark, landed.data.records, landed.data.polls, scopes, sample)
+
+    def discard(self, run_id: str, window: Window) -> None:
+        """See `Engine.discard`."""
+        with _told(f"deleting what {run_id} has landed"):
+            delete_run(self._spark, self._directory, run_id, window)
+
+    def delete(self, paths: Collection[str]) -> None:
+        """See `Engine.delete`."""
+        for path in paths:
+            with _told(f"deleting {path}"):
+                delete(self._spark, path)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Turn what Spark or its JVM raises into one sentence."""
+    from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - loads pyspark
+        Py4JError,
+        Py4JJavaError,
+    )
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise EngineProblem(f"{what} failed: {_first(str(error.java_exception))}") from None
+    except (PySparkException, Py4JError) as error:
+        raise EngineProblem(f"{what} failed: {_first(str(error))}") from None
+
+
+def _first(text: str) -> str:
+    """The first line that says something, without the JVM's stack."""
+    lines = [line.strip() for line in text.splitlines()]
+    said = next((line for line in lines if line and not line.startswith("at ")), "no reason given")
+    return said if len(said) <= _SENTENCE else f"{said[:_SENTENCE]} ..."

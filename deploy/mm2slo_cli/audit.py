@@ -1,0 +1,140 @@
+"""`mm2slo audit`: whether what arrived is what was sent."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mm2slo_audit.report.writing import check_target
+from mm2slo_audit.run import AuditOptions, Span
+from mm2slo_audit.session import SparkOptions
+from mm2slo_cli.audit_run import Output, Places, execute
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.lab_terminal import pairs
+from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.config import Config
+from mm2slo_core.config.durations import parse_duration
+from mm2slo_core.errors import UserError
+
+audit_app = typer.Typer(
+    name="audit",
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+
+
+@audit_app.callback(invoke_without_command=True)
+def run(  # noqa: PLR0913 - one parameter per option
+    context: typer.Context,
+    *,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")
+    ] = None,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FLOW", help="Audit this flow only, as in 'us->eu'; repeatable."),
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOPIC", help="Audit this topic only, by either name; repeatable."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Look back so far, as in 1h.")
+    ] = None,
+    begin: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Begin of the window, ISO 8601.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Its end. [default: now]")
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Share of the records; 100% is a census."),
+    ] = None,
+    salt: Annotated[int, typer.Option(help="Another salt draws another sample.")] = 0,
+    max_pending: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Age at which what did not arrive is overdue."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the report to FILE.html, .md or .json."),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--follow", metavar="TIME", help="Audit again and again, as in 10m, until Ctrl-C."
+        ),
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Results store instead of `audit.store`.")
+    ] = None,
+    directory: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Record detail instead of `audit.directory`."),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark master instead of `local[*]`.")
+    ] = None,
+    jars: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="The Kafka connector's jars, without a repository."),
+    ] = None,
+    spark_conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A Spark property; repeatable."),
+    ] = None,
+) -> None:
+    """Audit what arrived: loss, duplicates, order, affinity and latency, by the records themselves.
+
+    Without --since or --from it goes on where the last run was complete; the first one looks
+    back an hour.
+
+    Exit code 0: clean, 1: faults found, 2: nothing could be judged.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if config is None:
+        raise typer.BadParameter("name the mm2slo.yaml", param_hint="--config")
+    loaded = read_config(config)
+    options = AuditOptions(
+        flows=tuple(flow or ()),
+        topics=tuple(topic or ()),
+        span=Span.parse(since, begin, end),
+        sample=_sample(sample, loaded, salt),
+        max_pending=None if max_pending is None else _seconds("--max-pending", max_pending),
+    )
+    loaded.select(options.flows)  # an unknown flow, before anything starts
+    pause = None if every is None else _seconds("--follow", every)
+    if pause is not None and (begin is not None or end is not None):
+        raise UserError("--follow goes on where each run ended: leave out --from and --to")
+    target = None if report is None else check_target(report)
+    spark = SparkOptions.from_config(loaded.audit.spark)
+    spark = replace(
+        spark,
+        master=master or spark.master,
+        jars=jars or spark.jars,
+        conf={**spark.conf, **pairs(spark_conf)},
+    )
+    places = Places(store or loaded.audit.store.reveal(), directory or loaded.audit.directory)
+    raise typer.Exit(execute(loaded, options, places, spark, Output(target, pause)))
+
+
+def _sample(text: str | None, config: Config, salt: int) -> Sample:
+    try:
+        found = Sample(config.audit.sample) if text is None else Sample.parse(text)
+        return replace(found, salt=salt)
+    except ValueError as error:
+        raise UserError(f"--sample: {error}") from None
+
+
+def _seconds(option: str, text: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise UserError(f"{option} {text!r} is not a time: write for example 10m or 30s")
+    return seconds

@@ -1,0 +1,101 @@
+"""Composes a run of the audit: Kafka, Spark, the store and the terminal."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rich.console import Console
+
+from mm2slo_audit.report import terminal
+from mm2slo_audit.report.writing import write_report
+from mm2slo_audit.run import Ports, audit
+from mm2slo_audit.run.background import Background
+from mm2slo_audit.run.following import follow
+from mm2slo_audit.run.kafka_scoping import KafkaScoping
+from mm2slo_audit.run.progress import shown
+from mm2slo_audit.run.spark_engine import spark_engine
+from mm2slo_cli.ending import Told, told_by_signals
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mm2slo_audit.run import AuditOptions, RunReport
+    from mm2slo_audit.session import SparkOptions
+    from mm2slo_core.config import Config
+
+_NOTHING: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where results are kept."""
+
+    store: str = field(repr=False)
+    """URL or path; may hold a password."""
+    directory: str
+
+
+class Output:
+    """Where reports go, and after how many seconds the next run begins."""
+
+    def __init__(self, target: Path | None, pause: float | None) -> None:
+        self.target = target
+        self.pause = pause
+        self.worst = 0
+
+    def tell(self, report: RunReport) -> None:
+        """Print it, and write it where it was asked for."""
+        # Following, a window without any record is no news.
+        self.worst = max(self.worst, 0 if report.exit_code == _NOTHING else report.exit_code)
+        terminal.write(Console(), report)
+        if self.target is not None:
+            write_report(self.target, report)
+
+
+def execute(
+    config: Config, options: AuditOptions, places: Places, spark: SparkOptions, output: Output
+) -> int:
+    """Everything from the first question to the last line; the exit code."""
+    with told_by_signals() as ending:
+        try:
+            with opened(config, options, places, spark) as ports:
+                if output.pause is None:
+                    report = audit(config, options, ports)
+                else:
+                    _follow(config, options, ports, output)
+                # From here on everything is being ended anyway.
+                ending.quietly()
+            output.tell(report)
+        except Told as told:
+            return told.exit_code if output.pause is None else output.worst
+    return report.exit_code
+
+
+def _follow(config: Config, options: AuditOptions, ports: Ports, output: Output) -> NoReturn:
+    assert output.pause is not None  # noqa: S101 - for the type checker
+    follow(config, options, ports, every=output.pause, told=output.tell, wait=time.sleep)
+    raise AssertionError("following ends by a signal alone")
+
+
+@contextmanager
+def opened(
+    config: Config, options: AuditOptions, places: Places, spark: SparkOptions
+) -> Iterator[Ports]:
+    """Kafka, Spark, the store and the terminal behind the ports of a run."""
+    with (
+        shown() as progress,
+        Store.open(places.store) as store,
+        Background(lambda: spark_engine(config, spark, places.directory)) as engine,
+    ):
+        yield Ports(
+            scoping=KafkaScoping(config, options.max_pending),
+            engine=engine,
+            store=store,
+            clock=lambda: time.time_ns() // 1_000_000,
+            progress=progress,
+        )
