@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mm2slo_audit.scoping.partition_timeline import Figure, PartitionTimeline
     from mm2slo_audit.scoping.syncs import SyncPoint
     from mm2slo_core.audit.scope import Window
+
+_STARTS_TOLD_SECONDS: Final = 120.0
+"""A topic at rest is written once a minute, with log starts of the half minute before."""
 
 
 class Expired(NamedTuple):
@@ -75,8 +78,9 @@ def _between_syncs(
         if not 0 < rise < run or present.log_start < after.upstream:
             continue
         begin = before.upstream + rise
-        later = None if timeline is None else _value_at(timeline.starts, after.at)
-        if later is not None and later <= begin:
+        told_by = after.at + _STARTS_TOLD_SECONDS
+        later = None if timeline is None else _value_at(timeline.starts, told_by)
+        if later is not None and later <= begin and told_by <= present.at:
             continue  # the records were still there: transaction markers or compaction
         yield Expired(begin, after.upstream, after.downstream)
 
