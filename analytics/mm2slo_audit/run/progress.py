@@ -146,7 +146,9 @@ def shown(console: Console | None = None) -> Iterator[Progress]:
     """
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        with _logging():
+        lines = logging.StreamHandler(sys.stderr)
+        lines.setFormatter(JsonFormatter())
+        with _logging_to(lines):
             yield LogProgress()
         return
     columns = (
@@ -157,20 +159,25 @@ def shown(console: Console | None = None) -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Bars(*columns, console=console, transient=True) as bars:
+    # A log line would tear the view; what the user must know is said by `Progress.say`.
+    with (
+        _logging_to(logging.NullHandler()),
+        Bars(*columns, console=console, transient=True) as bars,
+    ):
         yield BarProgress(bars)
 
 
 @contextmanager
-def _logging() -> Iterator[None]:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
-    root = logging.getLogger()
-    former, level = root.handlers[:], root.level
+def _logging_to(handler: logging.Handler) -> Iterator[None]:
+    """Our own log lines from INFO on, those of libraries from WARNING on."""
+    root, ours = logging.getLogger(), logging.getLogger("mm2slo")
+    former, levels = root.handlers[:], (root.level, ours.level)
     root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
+    root.setLevel(logging.WARNING)
+    ours.setLevel(logging.INFO)
     try:
         yield
     finally:
         root.handlers[:] = former
-        root.setLevel(level)
+        root.setLevel(levels[0])
+        ours.setLevel(levels[1])

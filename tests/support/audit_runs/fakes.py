@@ -13,6 +13,7 @@ from mm2slo_audit.run.errors import EngineProblem
 from mm2slo_audit.run.ports import Landed, Ports, Scoped, Unscoped
 from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
+from mm2slo_core.config import load_config
 from mm2slo_store import RunDirectory
 
 if TYPE_CHECKING:
@@ -191,3 +192,12 @@ def started(ports: Ports) -> tuple[Scopes, ReferenceEngine, Heard]:
     assert isinstance(ports.engine, ReferenceEngine)
     assert isinstance(ports.progress, Heard)
     return ports.scoping, ports.engine, ports.progress
+
+
+CONFIG = load_config(
+    """
+    clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+    flows: [{flow: us->eu}]
+    """
+)
+"""Two clusters that nobody connects to, and the flow of generated units."""
