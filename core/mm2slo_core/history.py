@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 DEFAULT_BUDGET = 64
 _SMALLEST_BUDGET = 4
+_COARSE_POINTS = 3
 
 
 class Bracket(NamedTuple):
@@ -85,11 +86,20 @@ class ArrivalHistory:
         likely = min(max(earliest + share * (latest - earliest), earliest), latest)
         return Bracket(earliest, latest, likely)
 
-    def forget_below(self, next_offset: int) -> None:
-        """Drop what is replicated. A position that later steps back is then not told."""
+    def forget_below(self, next_offset: int, *, coarse_below: int | None = None) -> None:
+        """Drop what is replicated. A position that later steps back is then not told.
+
+        What lies from there up to *coarse_below* is kept in few points: it is rarely asked for.
+        """
         if self._ends is None or self._times is None or self._base is None:
             return
         gone = bisect_right(self._ends, next_offset)
+        if coarse_below is not None:
+            coarse = bisect_right(self._ends, coarse_below) - gone
+            if coarse > _COARSE_POINTS:
+                last = gone + coarse - _COARSE_POINTS
+                del self._ends[gone:last]
+                del self._times[2 * gone + 1 : 2 * last + 1]
         if not gone:
             return
         self._base = self._ends[gone - 1]

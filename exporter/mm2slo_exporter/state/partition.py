@@ -165,7 +165,8 @@ class PartitionTracker:
         next_offset = max(position.next_offset, _skipped_to(position.next_offset, reading.probe))
         lag = record_lag(end, next_offset, reading.source_start)
         # Not from the log start: what retention removed must not make a stopped flow look fresher.
-        self._history.forget_below(min(next_offset, _copied_for_good(reading, next_offset)))
+        good = min(next_offset, _copied_for_good(reading, next_offset))
+        self._history.forget_below(good, coarse_below=next_offset)
         age = time_lag(
             at,
             lag,

@@ -81,6 +81,22 @@ def test_what_is_replicated_is_forgotten_and_the_rest_kept() -> None:
     assert history.arrived(40) == Bracket(4.0, 5.1, 4.0)
 
 
+def test_what_is_copied_but_may_be_asked_for_again_takes_three_points() -> None:
+    history = ArrivalHistory()
+    history.add(None, 0.0, 0)
+    for poll in range(1, 21):
+        history.add(10.0 * poll - 10, 10.0 * poll, 5 * poll)
+        history.forget_below(0, coarse_below=5 * poll - 5)
+    # One for what still waits.
+    assert (len(history), history.begins_at) == (3 + 1, 0)
+    assert history.arrived(0) == (0.0, 170.0, 0.0)
+    assert history.arrived(42) == (0.0, 170.0, pytest.approx(84.0, abs=1.0))
+    assert history.arrived(97) == (190.0, 200.0, 194.0)
+    history.forget_below(86, coarse_below=95)
+    assert (len(history), history.begins_at) == (3, 85)
+    assert history.arrived(85) == (170.0, 180.0, 170.0)
+
+
 def test_a_stop_of_six_hours_keeps_its_budget_and_brackets_narrow_for_their_age() -> None:
     history = ArrivalHistory(budget=64)
     history.add(None, 0.0, 0)
