@@ -1,0 +1,53 @@
+"""Both sides through Spark's connector with SCRAM over TLS, headers and transactions included."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from landing import land_in_child
+from reading import copied
+
+from mm2slo_core.audit.scope import Window
+from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab import LabTopology, Security
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.integration.conftest import LabFactory
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+COUNT = 3000
+
+
+def test_a_secured_lab_lands_the_same_records_of_both_sides(
+    lab_factory: LabFactory, fresh_topic: str, tmp_path: Path
+) -> None:
+    lab = lab_factory(LabTopology(security=Security.SASL_SSL))
+    us = lab.cluster("us")
+    us.admin.create_topic(fresh_topic, 3)
+    begin = round(time.time() * 1000)
+    produce(us.librdkafka(), fresh_topic, Load(COUNT))
+    wait_for(lambda: copied(lab, fresh_topic) == COUNT, f"{COUNT} copies", 60.0)
+    window = Window(begin, round(time.time() * 1000) + 1)
+
+    census = land_in_child(lab.config_yaml(), tmp_path, window, "us->eu", fresh_topic)
+    assert census["failed"] == {}
+    assert census["offsets"] == census["rows"] == 2 * COUNT
+    assert census["sides"] == [[0, 0, COUNT, COUNT], [0, 1, COUNT, COUNT]]
+    assert census["unbalanced"] == 0
+    folder = f"flow=us-to-eu/window={window.begin}-{window.end}/run=r1"
+    assert census["folders"] == [folder]
+    assert census["manifests"] == [["r1", 2 * COUNT, 2 * COUNT]]
+    assert census["progress"] == [2 * COUNT, 2 * COUNT]
+
+    # The same run again replaces its rows, and a sample is the same on both sides.
+    sampled = land_in_child(lab.config_yaml(), tmp_path, window, "us->eu", fresh_topic, sample=0.1)
+    (source, target) = sampled["sides"]
+    assert source[2] == target[2] == sampled["rows"] / 2
+    assert 0.05 * COUNT < source[2] < 0.4 * COUNT
+    assert sampled["unbalanced"] == 0
+    assert sampled["offsets"] == 2 * COUNT
