@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 60.0
 _QUEUE = 100_000
+_OPEN_MS = 900_000  # the brokers' default of transaction.max.timeout.ms
 _REPORT = 100
 _ANY_PARTITION = -1  # librdkafka's RD_KAFKA_PARTITION_UA: the partitioner decides
 _NOW = 0  # librdkafka: a timestamp of 0 is the time of the call
@@ -116,7 +117,13 @@ class OpenTransaction:
 
     def __init__(self, properties: Mapping[str, str], topic: str, *, transactional_id: str) -> None:
         self._topic = topic
-        settings = {**_PRODUCER, **properties, "transactional.id": transactional_id}
+        settings = {
+            **_PRODUCER,
+            # Until told, not until the default of a minute has passed.
+            "transaction.timeout.ms": _OPEN_MS,
+            **properties,
+            "transactional.id": transactional_id,
+        }
         self._producer = Producer(settings)
         self._producer.init_transactions(_TIMEOUT)
         self._producer.begin_transaction()

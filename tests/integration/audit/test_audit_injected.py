@@ -13,6 +13,7 @@ from audited import (
     FAULTS,
     ODD,
     REPLAY,
+    STAMPED,
     TRANSACTIONS,
     WIDER,
 )
@@ -78,7 +79,14 @@ def test_a_compacted_topic_lost_three_newest_values(told: Told) -> None:
 
 @pytest.mark.parametrize(
     ("name", "records"),
-    [(CLEAN, 205_000), (TRANSACTIONS, 600), (ODD, 90), (APPENDED, 12_000), (WIDER, 3_000)],
+    [
+        (CLEAN, 205_000),
+        (TRANSACTIONS, 600),
+        (ODD, 90),
+        (APPENDED, 8_000),
+        (STAMPED, 8_000),
+        (WIDER, 3_000),
+    ],
 )
 def test_all_others_were_copied_as_they_are(told: Told, name: str, records: int) -> None:
     read = told.reads[name]

@@ -2,12 +2,14 @@
 
 from audited.play import (
     APPENDED,
+    BALANCED,
     CLEAN,
     COMPACTED,
     EXPIRED,
     FAULTS,
     ODD,
     REPLAY,
+    STAMPED,
     STOPPED,
     TRANSACTIONS,
     US_EU,
@@ -18,12 +20,14 @@ from audited.tell import Told, tell
 
 __all__ = [
     "APPENDED",
+    "BALANCED",
     "CLEAN",
     "COMPACTED",
     "EXPIRED",
     "FAULTS",
     "ODD",
     "REPLAY",
+    "STAMPED",
     "STOPPED",
     "TRANSACTIONS",
     "US_EU",

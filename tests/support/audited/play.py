@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -35,13 +36,15 @@ SETTINGS: Final = {
     "us.consumer.isolation.level": "read_committed",
 }
 CLEAN_RECORDS: Final = 205_000
+TIMED_RECORDS: Final = 8_000
 REPLAYED: Final = 2_000
 """Records after a commit, at least, that the kill leaves to be copied again."""
 
 # Names on the source.
 FAULTS, REPLAY, EXPIRED, CLEAN = "faults", "replay", "expired", "clean"
 TRANSACTIONS, COMPACTED, ODD = "transactions", "compacted", "odd"
-APPENDED, WIDER, STOPPED = "appended", "wider", "stopped"
+APPENDED, STAMPED, WIDER = "appended", "stamped", "wider"
+BALANCED, STOPPED = "balanced", "stopped"
 TOPICS: Final = {
     FAULTS: 2,
     REPLAY: 2,
@@ -51,10 +54,13 @@ TOPICS: Final = {
     COMPACTED: 2,
     ODD: 2,
     APPENDED: 2,
+    STAMPED: 2,
     WIDER: 5,
+    BALANCED: 1,
     STOPPED: 1,
 }
 """Partitions of each topic on the source."""
+_COMMITTED: Final = tuple(name for name in TOPICS if name not in {REPLAY, TRANSACTIONS})
 TARGET_PARTITIONS: Final = {**TOPICS, WIDER: 10}
 
 
@@ -92,13 +98,16 @@ def create(story: Story) -> None:
     """The topics, and beforehand those copies that differ from what MirrorMaker 2 would make."""
     us, eu = (story.lab.cluster(alias).admin for alias in ("us", "eu"))
     stamped = {"message.timestamp.type": "LogAppendTime"}
-    eu.create_topic(story.copy(APPENDED), TARGET_PARTITIONS[APPENDED], stamped)
+    for name in (APPENDED, STAMPED):
+        eu.create_topic(story.copy(name), TARGET_PARTITIONS[name], stamped)
     eu.create_topic(story.copy(WIDER), TARGET_PARTITIONS[WIDER])
+    configs = {
+        ODD: {"max.message.bytes": "1100000"},
+        COMPACTED: {"cleanup.policy": "compact"},
+        STAMPED: stamped,
+    }
     for name, partitions in TOPICS.items():
-        configs = {"max.message.bytes": "1100000"} if name == ODD else {}
-        if name == COMPACTED:
-            configs = {"cleanup.policy": "compact"}
-        us.create_topic(story.topic(name), partitions, configs)
+        us.create_topic(story.topic(name), partitions, configs.get(name))
 
 
 def send(story: Story) -> None:
@@ -108,13 +117,20 @@ def send(story: Story) -> None:
     story.injector(ODD).plain(odd(2))
     story.injector(WIDER).plain(keyed(5, 3_000))
     _compacted(story.injector(COMPACTED))
+    _balanced(story.injector(BALANCED))
+    story.injector(STOPPED).plain(keyed(1, 20))
     _transactions(story)
     properties = story.lab.cluster("us").librdkafka()
-    # Slow enough for many polls to divide it.
-    appended = Load(12_000, value_size=60, rate=3_000)
-    story.injector(APPENDED).copied += produce(properties, story.topic(APPENDED), appended).count
-    load = Load(CLEAN_RECORDS, value_size=60)
-    story.injector(CLEAN).copied += produce(properties, story.topic(CLEAN), load).count
+    # Slow enough for many polls to divide them.
+    timed = Load(TIMED_RECORDS, value_size=60, rate=TIMED_RECORDS / 4)
+    with ThreadPoolExecutor() as senders:
+        sent = [
+            senders.submit(produce, properties, story.topic(name), timed)
+            for name in (APPENDED, STAMPED)
+        ]
+    for each in sent:
+        each.result()
+    produce(properties, story.topic(CLEAN), Load(CLEAN_RECORDS, value_size=60))
 
 
 def kill(story: Story) -> None:
@@ -141,9 +157,17 @@ def strike(story: Story) -> None:
         injector.strike()
 
 
+def stop(story: Story) -> int:
+    """MirrorMaker 2 stops, and records come that it will not copy; when they came, epoch ms."""
+    story.lab.mm2.stop()
+    begin = now()
+    story.injector(STOPPED).plain(keyed(1, 30, first=20))
+    return begin
+
+
 def wait_committed(story: Story, *more: str) -> None:
     """Wait until all that was sent is committed; a transaction's marker never is."""
-    for name in (EXPIRED, FAULTS, ODD, WIDER, CLEAN, COMPACTED, APPENDED, *more):
+    for name in (*_COMMITTED, *more):
         wait_flushed(story.lab, US_EU, story.topic(name), _last(story.lab, story.topic(name)), 90)
 
 
@@ -192,6 +216,14 @@ def _faulty(injector: Injector) -> None:
     injector.duplicate(body[10])
     stranger = replace(body[20].content, timestamp=body[20].content.timestamp + 1)
     injector.foreign(body[20].place.partition, stranger)
+
+
+def _balanced(injector: Injector) -> None:
+    """One loss and one duplicate: both sides have as many records."""
+    body = injector.plain(keyed(1, 100))
+    injector.lose(keyed(1, 1, first=100))
+    injector.duplicate(body[50])
+    injector.plain(keyed(1, 100, first=101))
 
 
 def _compacted(injector: Injector) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from injecting import FullRead, compare, read_all
 from watching import watch
 
+from audited.auditing import Audited, Request, auditor
 from audited.contents import now
 from audited.play import (
     APPENDED,
     CLEAN,
+    FLUSH_MS,
     SETTINGS,
+    STAMPED,
     STOPPED,
     TOPICS,
     US_EU,
@@ -21,26 +24,43 @@ from audited.play import (
     kill,
     open_transaction,
     send,
+    stop,
     strike,
     traffic,
 )
+from audited.waiting import source_ends, wait_copied
+from mm2slo_core.audit.scope import Window
 
 if TYPE_CHECKING:
     from injecting import Stored
 
+    from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_lab import Lab
 
-CANARIES_OFF = {"canary": {"carrier": "off"}}
+FLOW = {
+    "canary": {"carrier": "off"},
+    "isolation": "read_committed",
+    "offset_flush_interval": f"{FLUSH_MS}ms",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The story, and each topic as an independent reader finds it on both sides."""
+    """The story, each topic as an independent reader finds it on both sides, and the audits."""
 
     story: Story
     source: dict[str, list[Stored]]
     target: dict[str, list[Stored]]
     reads: dict[str, FullRead]
+    audited: Audited
+    """While MirrorMaker 2 ran and records kept coming."""
+    stopped: Audited
+    """Of the topic that got records after MirrorMaker 2 had stopped."""
+    stopped_at: int
+
+    def outcome(self, name: str) -> UnitOutcome:
+        """What the audit says of a topic."""
+        return self.audited.outcomes[self.story.copy(name)]
 
 
 def tell(lab: Lab, prefix: str) -> Told:
@@ -48,7 +68,7 @@ def tell(lab: Lab, prefix: str) -> Told:
     lab.mm2.configure(SETTINGS)
     lab.mm2.restart()
     try:
-        with watch(lab, [US_EU], flow=CANARIES_OFF) as exporter:
+        with auditor() as spark, watch(lab, [US_EU], flow=FLOW) as exporter:
             exporter.until_ready()
             story = Story(lab, prefix, now())
             create(story)
@@ -56,20 +76,39 @@ def tell(lab: Lab, prefix: str) -> Told:
             kill(story)
             strike(story)
             with open_transaction(story), traffic(lab, story.topic(CLEAN), rate=500):
-                pass
-        return _read(story)
+                audited = spark.audit(_request(story))
+            sent = sum(source_ends(lab, US_EU, story.topic(CLEAN)).values())
+            wait_copied(lab, US_EU, story.copy(CLEAN), sent)
+            source, target, reads = _read(story)
+            stopped_at = stop(story)
+            window = Window(story.begin, now())
+            stopped = spark.audit(replace(_request(story, STOPPED), window=window, max_pending=1))
+        return Told(story, source, target, reads, audited, stopped, stopped_at)
     finally:
         lab.mm2.stop()
         lab.mm2.configure({})
         lab.mm2.start()
 
 
-def _read(story: Story) -> Told:
+def _request(story: Story, *names: str) -> Request:
+    return Request(
+        story.lab.config_yaml(flow=FLOW),
+        Window(story.begin, now()),
+        flows=(US_EU.label,),
+        topics=tuple(map(story.topic, names or _ALL)),
+    )
+
+
+_ALL = tuple(name for name in TOPICS if name != STOPPED)
+_Sides = tuple[dict[str, "list[Stored]"], dict[str, "list[Stored]"], dict[str, "FullRead"]]
+
+
+def _read(story: Story) -> _Sides:
     us, eu = (story.lab.cluster(alias).librdkafka() for alias in ("us", "eu"))
-    names = [name for name in TOPICS if name != STOPPED]
-    source = {name: read_all(us, story.topic(name), "read_committed") for name in names}
-    target = {name: read_all(eu, story.copy(name)) for name in names}
+    source = {name: read_all(us, story.topic(name), "read_committed") for name in _ALL}
+    target = {name: read_all(eu, story.copy(name)) for name in _ALL}
+    stamped = {APPENDED, STAMPED}
     reads = {
-        name: compare(source[name], target[name], timestamps=name != APPENDED) for name in names
+        name: compare(source[name], target[name], timestamps=name not in stamped) for name in _ALL
     }
-    return Told(story, source, target, reads)
+    return source, target, reads

@@ -34,6 +34,10 @@ class Truth:
         """*places* of one side deserve *verdict*."""
         self.places[verdict] |= {Found(side, *place) for place in places}
 
+    def named(self) -> dict[Verdict, set[Found]]:
+        """Places by verdict, without verdicts that no record deserves."""
+        return {verdict: set(found) for verdict, found in self.places.items() if found}
+
     def counts(self) -> dict[Verdict, int]:
         """How many records deserve each verdict; without zeros."""
         return {verdict: len(found) for verdict, found in self.places.items() if found}

@@ -1,0 +1,101 @@
+"""Two sources into one topic under one name: each fault is told of the flow that has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from audited.auditing import Request, audit
+from audited.contents import keyed, keyless, now
+from audited.waiting import source_ends, wait_copied, wait_flushed
+from injecting import MARK, Injector, named
+
+from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.verdict import SURPLUS, Verdict
+from mm2slo_core.topology import Flow
+from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.transforms import dropping
+
+if TYPE_CHECKING:
+    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_lab.jars import Progress
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+US_HUB, EU_HUB = Flow("us", "hub"), Flow("eu", "hub")
+FLOWS = (US_HUB, EU_HUB)
+TOPIC = "orders"
+PROPERTIES = {
+    "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+    **dropping(US_HUB, MARK),
+    **dropping(EU_HUB, MARK),
+}
+Injected = dict[Flow, Injector]
+
+
+@pytest.fixture(scope="module")
+def audited(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
+    topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS, mm2_properties=PROPERTIES)
+    begin = now()
+    with Lab.start(topology, progress=lab_progress) as lab:
+        hub = lab.cluster("hub").librdkafka()
+        injectors = {
+            flow: Injector(lab.cluster(flow.source).librdkafka(), hub, TOPIC, TOPIC)
+            for flow in FLOWS
+        }
+        for flow in FLOWS:
+            lab.cluster(flow.source).admin.create_topic(TOPIC, 2)
+        same = list(keyed(2, 50, text="same"))
+        for flow, injector in injectors.items():
+            injector.plain(keyed(2, 400, text=flow.source))
+            # Equal in both flows: two copies, and neither is a duplicate.
+            injector.plain(same)
+        us, eu = injectors[US_HUB], injectors[EU_HUB]
+        us.lose(keyed(2, 5, first=400, keys=5, text="lost"))
+        us.alter(keyed(2, 3, first=500, keys=3, text="original"), b"changed")
+        eu.lose(keyless(2, 4, text="lost"))
+        eu.move(keyed(1, 3, first=600, keys=3, text="moved"), 1)
+        for flow, injector in injectors.items():
+            body = injector.plain(keyed(2, 200, first=700, text=flow.source))
+            injector.duplicate(body[7])
+            injector.foreign(0, next(keyless(1, 1, text=f"foreign {flow}"))[1])
+        wait_copied(lab, US_HUB, TOPIC, us.copied + eu.copied)
+        for flow, injector in injectors.items():
+            ends = source_ends(lab, flow, TOPIC)
+            wait_flushed(lab, flow, TOPIC, {number: end - 1 for number, end in ends.items()})
+            injector.strike()
+        request = Request(lab.config_yaml(), Window(begin, now()), topics=(TOPIC,))
+        return injectors, audit(request).outcomes[TOPIC]
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_each_fault_is_told_of_the_flow_that_has_it(
+    audited: tuple[Injected, UnitOutcome], flow: Flow
+) -> None:
+    injectors, outcome = audited
+    index = [each.flow for each in outcome.scope.flows].index(flow)
+    found = named(each for each in outcome.evidence if each.flow == index)
+    truth = injectors[flow].truth.places
+    for verdict in (Verdict.LOST, Verdict.ALTERED, Verdict.MOVED, Verdict.DUPLICATE):
+        assert found.get(verdict, set()) == truth.get(verdict, set()), verdict
+
+
+def test_strangers_belong_to_no_flow(audited: tuple[Injected, UnitOutcome]) -> None:
+    injectors, outcome = audited
+    expected = {place for each in injectors.values() for place in each.truth.places[Verdict.EXTRA]}
+    assert named(outcome.evidence)[Verdict.EXTRA] == expected
+    assert len(expected) == 2
+
+
+def test_all_else_was_copied_by_its_own_flow(audited: tuple[Injected, UnitOutcome]) -> None:
+    injectors, outcome = audited
+    for index, each in enumerate(outcome.scope.flows):
+        matched = sum(
+            partition.counts.get(Verdict.MATCHED, 0)
+            for partition in outcome.partitions
+            if partition.flow == index
+        )
+        assert matched == injectors[each.flow].copied == 650
+    unwanted = {*Verdict} - {*SURPLUS, Verdict.MATCHED, Verdict.LOST, Verdict.ALTERED}
+    counts = outcome.counts
+    assert sum(counts.get(verdict, 0) for verdict in unwanted - {Verdict.MOVED}) == 0

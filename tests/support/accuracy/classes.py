@@ -1,0 +1,63 @@
+"""Recall and precision of every verdict, summed over many units."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from injecting import Score, named, scores
+
+from mm2slo_core.audit.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from injecting import Found
+
+    from mm2slo_core.audit.outcome import UnitOutcome
+
+COUNTED_ONLY = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE, Verdict.EXPIRED})
+"""Verdicts that leave no evidence: their counts are compared, not their offsets."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is true and what was found, over all units so far."""
+
+    units: int = 0
+    records: int = 0
+    by_offset: defaultdict[Verdict, Score] = field(
+        default_factory=lambda: defaultdict(lambda: Score(0, 0, 0))
+    )
+    by_count: dict[Verdict, tuple[int, int]] = field(default_factory=dict)
+    """True and found."""
+
+    def take(
+        self,
+        outcome: UnitOutcome,
+        truth: Mapping[Verdict, set[Found]],
+        counts: Mapping[Verdict, int],
+    ) -> None:
+        """Add a unit: *truth* by offset, *counts* of verdicts without evidence."""
+        self.units += 1
+        for verdict, score in scores(truth, named(outcome.evidence)).items():
+            if verdict not in COUNTED_ONLY:
+                so_far = self.by_offset[verdict]
+                self.by_offset[verdict] = Score(
+                    so_far.true + score.true, so_far.found + score.found, so_far.both + score.both
+                )
+        found = Counter(outcome.counts)
+        self.records += sum(found[verdict] for verdict in Verdict)
+        for verdict in COUNTED_ONLY:
+            true_before, found_before = self.by_count.get(verdict, (0, 0))
+            self.by_count[verdict] = (
+                true_before + counts.get(verdict, 0),
+                found_before + found[verdict],
+            )
+
+    @property
+    def perfect(self) -> bool:
+        """Whether nothing was missed and nothing made up."""
+        offsets = all(each.true == each.found == each.both for each in self.by_offset.values())
+        return offsets and all(true == found for true, found in self.by_count.values())

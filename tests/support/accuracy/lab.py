@@ -1,0 +1,92 @@
+"""The figures of the lab's story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from audited import APPENDED, CLEAN, COMPACTED, EXPIRED, REPLAY, STAMPED, tell
+from injecting import Found
+
+from accuracy.classes import Tally
+from accuracy.latency import Widths, widths
+from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.timeline_record import Side
+from mm2slo_lab import Lab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from audited import Told
+    from injecting import Stored
+
+_POLL_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LabFigures:
+    """What the audit of the story found, against its truth."""
+
+    tally: Tally
+    latencies: dict[str, Widths]
+    replayed: int
+    clean: int
+
+
+def lab_figures() -> LabFigures:
+    """Start a lab, tell the story, and compare."""
+    with Lab.start() as lab:
+        told = tell(lab, "accuracy")
+    tally = Tally()
+    for name in told.reads:
+        outcome = told.outcome(name)
+        tally.take(outcome, *_truth(told, name))
+    (stopped,) = told.stopped.outcomes.values()
+    overdue = {Found(Side.SOURCE, 0, offset) for offset in range(20, 50)}
+    tally.take(stopped, {Verdict.OVERDUE: overdue}, {Verdict.MATCHED: 20})
+    return LabFigures(
+        tally=tally,
+        latencies=dict(_latencies(told)),
+        replayed=len(told.reads[REPLAY].duplicates),
+        clean=told.outcome(CLEAN).counts[Verdict.MATCHED],
+    )
+
+
+def _truth(told: Told, name: str) -> tuple[dict[Verdict, set[Found]], dict[Verdict, int]]:
+    """By offset, and the numbers of verdicts that leave no evidence."""
+    read, outcome = told.reads[name], told.outcome(name)
+    counts = {Verdict.MATCHED: len(read.pairs)}
+    truth = told.story.injectors[name].truth.named() if name in told.story.injectors else {}
+    if name == REPLAY:
+        truth = {Verdict.REPLAY: {Found(Side.TARGET, *place) for place in read.duplicates}}
+    elif name == EXPIRED:
+        counts[Verdict.EXPIRED] = len(truth.pop(Verdict.EXPIRED))
+        counts[Verdict.UNAUDITABLE] = len(read.foreign)
+    elif name == COMPACTED:
+        counts[Verdict.MATCHED] = equal_newest(told.source[name], told.target[name])
+    elif name == CLEAN:
+        # All of them were copied in the end; some were still on their way.
+        pending = outcome.counts.get(Verdict.PENDING, 0)
+        in_time = sum(outcome.scope.window.holds(one.content.timestamp) for one, _ in read.pairs)
+        counts |= {Verdict.MATCHED: in_time - pending, Verdict.PENDING: pending}
+    return truth, counts
+
+
+def equal_newest(source: list[Stored], target: list[Stored]) -> int:
+    """Keys whose newest records on both sides are the same."""
+    here, there = (
+        {each.content.key: each.content for each in sorted(side, key=lambda one: one.place)}
+        for side in (source, target)
+    )
+    return sum(there.get(key) == content for key, content in here.items())
+
+
+def _latencies(told: Told) -> Iterator[tuple[str, Widths]]:
+    for name, which in ((APPENDED, "end_to_end"), (STAMPED, "transfer")):
+        outcome = told.audited.unstamped[told.story.copy(name)]
+        truth = [
+            copy.content.timestamp - source.content.timestamp
+            for source, copy in told.reads[name].pairs
+        ]
+        kind = which.replace("_", " ")
+        yield f"lab, polls every {_POLL_MS} ms, {kind}", widths(outcome, which, truth)

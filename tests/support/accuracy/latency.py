@@ -1,0 +1,64 @@
+"""How wide latency bounds from polls are, and whether they hold the truth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, observed, percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.audit.latency_histogram import Bracket
+    from mm2slo_core.audit.outcome import LatencyCells, UnitOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """One percentile: what is true, and what the audit says."""
+
+    q: float
+    true_ms: int
+    found: Bracket | None
+
+    @property
+    def held(self) -> bool:
+        """Whether the bounds hold the truth."""
+        found = self.found
+        if found is None or found.lower is None:
+            return False
+        return found.lower <= self.true_ms <= found.upper
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Latencies of one kind on one topic."""
+
+    records: int
+    percentiles: tuple[Percentile, ...]
+    mean_width_ms: float
+
+
+def cells_of(outcome: UnitOutcome, which: str) -> LatencyCells:
+    """`end_to_end` or `transfer` over all partitions."""
+    return merge(getattr(each, which) for each in outcome.partitions)
+
+
+def nearest_rank(ascending: Sequence[int], q: float) -> int:
+    """The q-quantile of all values."""
+    return ascending[math.ceil(q * len(ascending)) - 1]
+
+
+def widths(outcome: UnitOutcome, which: str, truth: Sequence[int]) -> Widths:
+    """Compare an outcome's bounds with true latencies in ms."""
+    ascending = sorted(truth)
+    cells = cells_of(outcome, which)
+    return Widths(
+        records=observed(cells),
+        percentiles=tuple(
+            Percentile(q, nearest_rank(ascending, q), percentile(cells, q)) for q in PERCENTILES
+        ),
+        mean_width_ms=(cells.total_upper_ms - cells.total_lower_ms) / observed(cells),
+    )
