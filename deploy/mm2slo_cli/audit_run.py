@@ -12,11 +12,10 @@ from rich.console import Console
 from mm2slo_audit.report import terminal
 from mm2slo_audit.report.writing import write_report
 from mm2slo_audit.run import Ports, audit
-from mm2slo_audit.run.background import Background
 from mm2slo_audit.run.following import follow
 from mm2slo_audit.run.kafka_scoping import KafkaScoping
 from mm2slo_audit.run.progress import shown
-from mm2slo_audit.run.spark_engine import spark_engine
+from mm2slo_audit.run.spark_engine import SparkSource
 from mm2slo_cli.ending import Told, told_by_signals
 from mm2slo_store import Store
 
@@ -63,7 +62,8 @@ def execute(
     """Everything from the first question to the last line; the exit code."""
     with told_by_signals() as ending:
         try:
-            with opened(config, options, places, spark) as ports:
+            lasting = output.pause is not None
+            with opened(config, options, places, spark, lasting=lasting) as ports:
                 if output.pause is None:
                     report = audit(config, options, ports)
                 else:
@@ -84,13 +84,18 @@ def _follow(config: Config, options: AuditOptions, ports: Ports, output: Output)
 
 @contextmanager
 def opened(
-    config: Config, options: AuditOptions, places: Places, spark: SparkOptions
+    config: Config,
+    options: AuditOptions,
+    places: Places,
+    spark: SparkOptions,
+    *,
+    lasting: bool = False,
 ) -> Iterator[Ports]:
-    """Kafka, Spark, the store and the terminal behind the ports of a run."""
+    """Kafka, Spark, the store and the terminal behind a run's ports; *lasting*: of many runs."""
     with (
         shown() as progress,
         Store.open(places.store) as store,
-        Background(lambda: spark_engine(config, spark, places.directory)) as engine,
+        SparkSource(config, spark, places.directory, lasting=lasting) as engine,
     ):
         yield Ports(
             scoping=KafkaScoping(config, options.max_pending),

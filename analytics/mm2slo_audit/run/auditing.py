@@ -51,7 +51,6 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
     flows = selected(config, options)
     started_at = ports.clock()
     window = options.span.window(started_at, _resume(ports.store, flows, options))
-    ports.engine.begin()
     ports.progress.stage(Stage.SCOPING)
     scoped = ports.scoping.take(flows, options.topics, window)
     run_id = new_run_id(started_at)
@@ -71,7 +70,7 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
             _publish(report, header, (), ports)
             return report
         ports.progress.stage(Stage.STARTING)
-        engine = ports.engine.get()
+        engine = ports.engine.get(_offsets(scoped.scopes))
         header = replace(header, versions=engine.versions)
         return _announced(header, scoped, engine, options.sample, ports)
 

@@ -96,13 +96,13 @@ class Engine(Protocol):
 
 
 class EngineSource(Protocol):
-    """An engine that starts in the background: Spark takes seconds."""
+    """An engine that is started when it is needed: Spark takes seconds."""
 
-    def begin(self) -> None:
-        """Start it, if it is not started yet; returns at once."""
+    def get(self, records: int) -> Engine:
+        """The engine; one that is not running yet is started for about so many *records*.
 
-    def get(self) -> Engine:
-        """The engine, once it is there. Raises UserError when it cannot be started."""
+        Raises UserError when it cannot be started.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,9 +102,10 @@ class BarProgress:
         self._task = bars.add_task("", total=None)
 
     def stage(self, stage: Stage, detail: str = "") -> None:
-        """Name it."""
+        """Name it; a task of its own, since rich keeps the total of one that is reset."""
         text = f"{stage.value}: {detail}" if detail else stage.value
-        self._bars.reset(self._task, total=None, completed=0, description=text, visible=True)
+        former, self._task = self._task, self._bars.add_task(text, total=None)
+        self._bars.remove_task(former)
 
     def expect(self, records: int) -> None:
         """Size the bar."""
@@ -120,13 +121,13 @@ class BarProgress:
 
 
 class _Count(ProgressColumn):
-    """`1,234 of 5,678 records`, while they are counted."""
+    """`1,234/5,678`, while records are counted."""
 
     def render(self, task: Task) -> Text:
         """The column's text."""
         if task.total is None:
             return Text()
-        return Text(f"{int(task.completed):,} of {int(task.total):,} records")
+        return Text(f"{int(task.completed):,}/{int(task.total):,}")
 
 
 class _Bar(BarColumn):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from mm2slo_audit.reading.folders import read_manifest
 from mm2slo_audit.run.cleaning import absolute, delete, delete_run
@@ -26,13 +27,55 @@ if TYPE_CHECKING:
     from mm2slo_core.config import Config
 
 _SENTENCE: Final = 400
+_SHORT: Final = 1_000_000
+"""Records of both sides, below which a run is short."""
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_QUICK: Final = "-XX:TieredStopAtLevel=1"
 
 
-@contextmanager
-def spark_engine(config: Config, options: SparkOptions, directory: str) -> Iterator[SparkEngine]:
-    """An engine on a session of its own. Raises UserError when Spark cannot be started."""
-    with spark_session(options) as session:
-        yield SparkEngine(session, config, directory)
+class SparkSource:
+    """Starts a session when it is first asked for; leaving the context ends it.
+
+    *lasting*: the session is for more runs than the first.
+    """
+
+    def __init__(
+        self, config: Config, options: SparkOptions, directory: str, *, lasting: bool = False
+    ) -> None:
+        self._config = config
+        self._options = options
+        self._directory = directory
+        self._lasting = lasting
+        self._engine: SparkEngine | None = None
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._engine = None
+        self._opened.close()
+
+    def get(self, records: int) -> SparkEngine:
+        """See `EngineSource.get`."""
+        if self._engine is None:
+            short = records < _SHORT and not self._lasting
+            options = for_a_short_run(self._options) if short else self._options
+            session = self._opened.enter_context(spark_session(options))
+            self._engine = SparkEngine(session, self._config, self._directory)
+        return self._engine
+
+
+def for_a_short_run(options: SparkOptions) -> SparkOptions:
+    """The same with Java's quick compiler alone.
+
+    A run over few records spends its time on compiling: that halves it (measured: 19 instead of
+    35 s of processor time for 52,000 records). A long one gains far more from the thorough one.
+    """
+    if not options.local:
+        return options
+    own = options.conf.get(_JAVA_OPTIONS, "")
+    return replace(options, conf={**options.conf, _JAVA_OPTIONS: f"{own} {_QUICK}".strip()})
 
 
 class SparkEngine:

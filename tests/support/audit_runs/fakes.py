@@ -80,13 +80,12 @@ class ReferenceEngine:
     broken: frozenset[int] = frozenset()
     """Units whose judging fails."""
     on_land: Callable[[], None] = lambda: None
-    begun: int = 0
+    asked_for: list[int] = field(default_factory=list)
+    """About how many records each run said it would read."""
     problem: BaseException | None = None
 
-    def begin(self) -> None:
-        self.begun += 1
-
-    def get(self) -> ReferenceEngine:
+    def get(self, records: int) -> ReferenceEngine:
+        self.asked_for.append(records)
         if self.problem is not None:
             raise self.problem
         return self

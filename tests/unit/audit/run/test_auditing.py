@@ -84,9 +84,10 @@ def test_a_census_finds_what_the_truth_says_and_stores_it(
     assert kept_run.exit_code == 1
     assert kept_run.verdict_line == report.conclusion.line
     assert kept(tmp_path / "runs") == {report.run_id}
-    _, _, heard = started(ports)
+    _, engine, heard = started(ports)
+    assert engine.asked_for == [len(faulty.records)]
     assert heard.stages == list(Stage)
-    assert heard.records == len(faulty.records)
+    assert heard.records == heard.expected == len(faulty.records)
 
 
 def test_a_clean_window_exits_with_zero_and_is_complete_up_to_its_end(
@@ -305,7 +306,7 @@ def test_a_flow_that_is_not_configured_is_refused_before_anything_is_asked(
     with pytest.raises(UserError, match=r"'us->apac' is not a configured flow"):
         audit(CONFIG, options(clean, flows=("us->apac",)), ports)
     assert scopes.windows == []
-    assert engine.begun == 0
+    assert engine.asked_for == []
 
 
 def test_a_sample_states_its_bounds_in_words(
