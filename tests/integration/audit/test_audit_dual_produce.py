@@ -32,7 +32,7 @@ LOST, ALTERED = range(600, 660, 10), range(700, 740, 10)
 STRANGERS = 4
 SPLIT = range(1_007, RECORDS, KEYS)
 """Records of one key that the target's producer sends elsewhere."""
-FLOW = {"engine": "dual-produce", "topics": [TOPIC]}
+FLOW = {"engine": "dual-produce", "policy": {"kind": "identity"}, "topics": [TOPIC]}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def audited(lab_progress: Progress) -> tuple[Audited, dict[Verdict, set[Found]]]
             for number, (key, content) in enumerate(sent)
             if number not in LOST
         ]
-        strangers = keyed(1, STRANGERS, first=90_000, keys=90_001, text="foreign")
+        strangers = keyed(1, STRANGERS, first=90_000, keys=100_000, text="foreign")
         there += [(0, replace(content, timestamp=begin - 3_600_000)) for _, content in strangers]
         eu = write(lab.cluster("eu").librdkafka(), TOPIC, there)
         window = Window(begin - 3_700_000, begin - 60_000)
