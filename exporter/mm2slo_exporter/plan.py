@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mm2slo_core.topology import TopicPartition
@@ -11,25 +10,7 @@ from mm2slo_core.topology import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mm2slo_core.filters import TopicFilter
-    from mm2slo_core.naming import ReplicationPolicy
-
-
-class TopicRole(StrEnum):
-    """What a replicated topic is for; only `data` counts in flow totals and data freshness."""
-
-    DATA = "data"
-    HEARTBEATS = "heartbeats"
-    CANARY = "canary"
-
-
-@dataclass(frozen=True, slots=True)
-class TopicPair:
-    """One replicated topic: its name on the source, its name on the target, and its role."""
-
-    source: str
-    target: str
-    role: TopicRole
+    from mm2slo_core.selection import TopicPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,36 +56,3 @@ def _partitions(topics: Iterable[str], counts: Mapping[str, int]) -> tuple[Topic
         for topic in topics
         for partition in range(counts.get(topic, 0))
     )
-
-
-def plan_flow(
-    source_topics: Iterable[str],
-    *,
-    policy: ReplicationPolicy,
-    topic_filter: TopicFilter,
-    source_alias: str,
-    target_alias: str,
-    canary_topic: str | None,
-    heartbeats_copied: bool = True,
-) -> FlowPlan:
-    """Select the topics of a flow as Kafka's `MirrorSourceConnector.shouldReplicateTopic` does.
-
-    Heartbeats topics are copied whatever the filter says; internal topics and topics that
-    came from the target never are. Not *heartbeats_copied*: by another engine than MirrorMaker 2,
-    which has nothing to do with them.
-    """
-    pairs = []
-    for topic in sorted(source_topics):
-        heartbeats = policy.is_heartbeats_topic(topic)
-        if not (heartbeats_copied if heartbeats else topic_filter.matches(topic)):
-            continue
-        if policy.is_internal_topic(topic) or policy.is_cycle(topic, target_alias):
-            continue
-        if heartbeats:
-            role = TopicRole.HEARTBEATS
-        elif topic == canary_topic:
-            role = TopicRole.CANARY
-        else:
-            role = TopicRole.DATA
-        pairs.append(TopicPair(topic, policy.remote_topic(source_alias, topic), role))
-    return FlowPlan(tuple(pairs))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mm2slo_cli.demo.meter import Recent
 from mm2slo_core.flow_state import FlowStateName
-from mm2slo_exporter.plan import TopicRole
+from mm2slo_core.selection import TopicRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.demo.latency import latency
-from mm2slo_exporter.plan import TopicRole
+from mm2slo_core.selection import TopicRole
 
 if TYPE_CHECKING:
     from mm2slo_cli.demo.latency import Latency

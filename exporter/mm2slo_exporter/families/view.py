@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
+from mm2slo_core.selection import TopicRole
 from mm2slo_exporter.exposition import Histogram
 from mm2slo_exporter.families.labels import LabelCache, Labels, TopicLabels
-from mm2slo_exporter.plan import TopicRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

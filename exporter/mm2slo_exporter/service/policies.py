@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.canary import CanaryCarrier
-from mm2slo_core.config.flow import PolicyKind
-from mm2slo_core.filters import GroupFilter, TopicFilter
+from mm2slo_core.filters import GroupFilter
 from mm2slo_core.internal_topics import internal_topics
-from mm2slo_core.naming import DefaultPolicy, IdentityPolicy, ReplicationPolicy
-from mm2slo_exporter.plan import FlowPlan, plan_flow
+from mm2slo_core.selection import copied_topics, replication_policy
+from mm2slo_exporter.plan import FlowPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,21 +17,12 @@ if TYPE_CHECKING:
     from mm2slo_core.internal_topics import InternalTopics
 
 
-def replication_policy(flow: FlowConfig) -> ReplicationPolicy:
-    """How the flow names topics."""
-    settings = flow.policy
-    if settings.kind is PolicyKind.IDENTITY:
-        return IdentityPolicy(flow.flow.source, settings.separator, settings.internal_separator)
-    return DefaultPolicy(settings.separator, settings.internal_separator)
-
-
 class FlowRulebook:
     """What of a flow's topics and groups is watched, and where its internal topics are."""
 
     def __init__(self, flow: FlowConfig, carrier: CanaryCarrier) -> None:
         self.flow = flow
         self._policy = replication_policy(flow)
-        self._topics = TopicFilter(flow.topics, flow.topics_exclude)
         self._groups = GroupFilter(flow.groups, flow.groups_exclude)
         self._canary_topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else None
         self._planned: tuple[object, FlowPlan] = (None, FlowPlan())
@@ -48,15 +38,7 @@ class FlowRulebook:
         """The topics that are copied; computed again only when the topics were read again."""
         held_for, plan = self._planned
         if held_for is not source_topics:
-            plan = plan_flow(
-                source_topics,
-                policy=self._policy,
-                topic_filter=self._topics,
-                source_alias=self.flow.flow.source,
-                target_alias=self.flow.flow.target,
-                canary_topic=self._canary_topic,
-                heartbeats_copied=self.flow.by_mirrormaker,
-            )
+            plan = FlowPlan(copied_topics(self.flow, source_topics, self._canary_topic))
             self._planned = (source_topics, plan)
         return plan
 

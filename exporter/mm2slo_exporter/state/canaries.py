@@ -24,9 +24,9 @@ from mm2slo_exporter.state.histogram import LatencyCounter
 
 if TYPE_CHECKING:
     from mm2slo_core.canary_rules import CanaryRules
+    from mm2slo_core.selection import TopicPair
     from mm2slo_exporter.canary.events import Event
     from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.plan import TopicPair
 
 
 class _Evidence(NamedTuple):

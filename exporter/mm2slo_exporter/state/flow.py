@@ -11,10 +11,10 @@ from mm2slo_core.drift import SyncedSettings
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.lag import SmoothedRate, catch_up_seconds
 from mm2slo_core.readiness import ReadinessBudget
+from mm2slo_core.selection import TopicRole
 from mm2slo_core.stall import Progress
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.events import HeartbeatSeen
-from mm2slo_exporter.plan import TopicRole
 from mm2slo_exporter.state.canaries import CanaryTracker
 from mm2slo_exporter.state.groups import FlowHealth, judge_groups
 from mm2slo_exporter.state.heartbeats import HeartbeatTracker
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from mm2slo_core.config.flow import FlowConfig
     from mm2slo_core.flow_state import FlowState
     from mm2slo_core.retention import SavedLoss
+    from mm2slo_core.selection import TopicPair
     from mm2slo_core.sli import SliCount, SliKey
     from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.plan import TopicPair
     from mm2slo_exporter.state.model import GroupState, HeartbeatState, TopicState
     from mm2slo_exporter.timeline.restore import Remembered
 

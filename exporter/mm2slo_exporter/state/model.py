@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from mm2slo_core.offsets import PositionQuality
     from mm2slo_core.readiness import GroupReadiness
     from mm2slo_core.retention import Headroom
+    from mm2slo_core.selection import TopicPair
     from mm2slo_core.sli import SliCount, SliKey
     from mm2slo_core.stall import Progress
     from mm2slo_core.topology import Flow, TopicPartition
-    from mm2slo_exporter.plan import TopicPair
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_core.drift import SyncedSettings
+    from mm2slo_core.selection import TopicPair
     from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.plan import TopicPair
     from mm2slo_exporter.state.model import PartitionState
     from mm2slo_exporter.timeline.restore import Remembered
 

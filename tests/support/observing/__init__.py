@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mm2slo_core.config.flow import FlowConfig
 from mm2slo_core.offsets import SyncRuns
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import (
     ClusterView,
@@ -16,7 +17,7 @@ from mm2slo_exporter.observation import (
     Sync,
     TailProbe,
 )
-from mm2slo_exporter.plan import FlowPlan, TopicPair, TopicRole
+from mm2slo_exporter.plan import FlowPlan
 
 if TYPE_CHECKING:
     from mm2slo_core.readiness import OffsetMap

@@ -19,8 +19,8 @@ from mm2slo_cli.demo.latency import Latency, latency, quantile
 from mm2slo_cli.demo.meter import Meter, Recent, Throughput
 from mm2slo_core.catalogue.buckets import LATENCY_BUCKETS
 from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.plan import TopicPair, TopicRole
 from mm2slo_exporter.state.model import FlowInfo, FlowReport, LatencyHistogram, TopicState
 
 US_EU = Flow("us", "eu")

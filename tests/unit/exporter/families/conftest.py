@@ -15,13 +15,13 @@ from mm2slo_core.lag import LagOrigin
 from mm2slo_core.offsets import PositionQuality
 from mm2slo_core.readiness import Blocked, BlockReason, GroupReadiness
 from mm2slo_core.retention import Headroom, RetentionLimit
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.sli import Sli, SliCount, SliKey
 from mm2slo_core.stall import Progress
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Format, Renderer
 from mm2slo_exporter.families import OwnReport, ProcessReport, ReloadResult, families
 from mm2slo_exporter.health import Durations, HealthReport, Stage
-from mm2slo_exporter.plan import TopicPair, TopicRole
 from mm2slo_exporter.state.model import (
     FlowInfo,
     FlowReport,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
 from mm2slo_core.retention import Headroom, RetentionLimit
+from mm2slo_core.selection import TopicRole
 from mm2slo_exporter.families import families
-from mm2slo_exporter.plan import TopicRole
 
 FIGURES = st.none() | st.integers(0, 1_000)
 TOPICS = st.lists(st.tuples(st.sampled_from(TopicRole), st.lists(FIGURES, max_size=5)), max_size=6)

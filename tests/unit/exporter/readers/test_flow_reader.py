@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, cast
 
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.events import Restored
 from mm2slo_exporter.observation import ClusterView, InternalsView, OffsetsRead
-from mm2slo_exporter.plan import FlowPlan, TopicPair, TopicRole
+from mm2slo_exporter.plan import FlowPlan
 from mm2slo_exporter.readers.flow import FlowReader, Sides
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from mm2slo_core.config import load_config
 from mm2slo_core.config.canary import CanaryCarrier
 from mm2slo_core.internal_topics import PlacedTopic
 from mm2slo_core.naming import DefaultPolicy, IdentityPolicy
-from mm2slo_exporter.plan import TopicRole
+from mm2slo_core.selection import TopicRole, replication_policy
 from mm2slo_exporter.service.canary_specs import canary_spec
 from mm2slo_exporter.service.flows import shares_target
-from mm2slo_exporter.service.policies import FlowRulebook, replication_policy
+from mm2slo_exporter.service.policies import FlowRulebook
 
 TOPIC, HEARTBEATS, OFF = CanaryCarrier.TOPIC, CanaryCarrier.HEARTBEATS, CanaryCarrier.OFF
 

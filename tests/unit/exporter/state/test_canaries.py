@@ -6,6 +6,7 @@ import pytest
 from observing import Scene
 
 from mm2slo_core.canary_rules import CanaryRules
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.sli import Sli, SliCount, SliKey
 from mm2slo_exporter.canary.events import (
     Arrived,
@@ -19,7 +20,6 @@ from mm2slo_exporter.canary.events import (
     Trouble,
     Working,
 )
-from mm2slo_exporter.plan import TopicPair, TopicRole
 from mm2slo_exporter.state.canaries import CanaryTracker
 
 FLOW = "us->eu"

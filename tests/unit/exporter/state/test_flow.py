@@ -14,12 +14,12 @@ from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.lag import LagOrigin
 from mm2slo_core.offsets import PositionQuality
 from mm2slo_core.retention import Headroom, RetentionLimit, SavedLoss
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.sli import Sli, SliCount, SliKey
 from mm2slo_core.stall import Progress
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.canary.events import Arrived, HeartbeatSeen, Produced, Restored, Scheduled
 from mm2slo_exporter.observation import Sync
-from mm2slo_exporter.plan import TopicPair, TopicRole
 from mm2slo_exporter.state.flow import FlowTracker
 from mm2slo_exporter.state.model import (
     FlowInfo,

@@ -9,10 +9,11 @@ import pytest
 from mm2slo_core.lag import LagOrigin
 from mm2slo_core.offsets import Bounds, PositionQuality
 from mm2slo_core.readiness import Blocked, BlockReason, ReadinessBudget
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.stall import Progress
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import ClusterView, Commit, InternalsView, Observation, OffsetsRead
-from mm2slo_exporter.plan import FlowPlan, TopicPair, TopicRole
+from mm2slo_exporter.plan import FlowPlan
 from mm2slo_exporter.state.groups import FlowHealth, judge_groups
 from mm2slo_exporter.state.model import PartitionState, TopicState
 

@@ -6,9 +6,10 @@ import pytest
 
 from mm2slo_core.config.canary import CanaryCarrier
 from mm2slo_core.config.flow import FlowConfig
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
-from mm2slo_exporter.plan import FlowPlan, TopicPair, TopicRole
+from mm2slo_exporter.plan import FlowPlan
 from mm2slo_exporter.state.flow import FlowTracker
 
 ORDERS = TopicPair("orders", "us.orders", TopicRole.DATA)

@@ -10,11 +10,11 @@ from observing import Scene, flow_config
 from mm2slo_core.config.canary import CanaryCarrier
 from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.lag import LagOrigin
+from mm2slo_core.selection import TopicRole
 from mm2slo_core.sli import Sli
 from mm2slo_core.stall import Progress
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.events import Arrived, Event, Produced, Restored, Scheduled
-from mm2slo_exporter.plan import TopicRole
 from mm2slo_exporter.state.flow import FlowTracker
 
 OFF, TOPIC = CanaryCarrier.OFF, CanaryCarrier.TOPIC

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mm2slo_core.retention import SavedLoss
+from mm2slo_core.selection import TopicPair, TopicRole
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
-from mm2slo_exporter.plan import FlowPlan, TopicPair, TopicRole
+from mm2slo_exporter.plan import FlowPlan
 from mm2slo_exporter.timeline.schedule import AT_REST_SECONDS, TimelineSchedule
 
 FLOW = Flow("us", "eu")
