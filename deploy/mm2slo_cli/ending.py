@@ -31,6 +31,10 @@ class Ending:
     def __init__(self) -> None:
         self._armed = True
 
+    def again(self) -> None:
+        """Let the next signal interrupt, as the first one did."""
+        self._armed = True
+
     def quietly(self) -> None:
         """Let no signal interrupt from here on: everything is being ended already."""
         self._armed = False

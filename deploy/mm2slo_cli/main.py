@@ -108,9 +108,12 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="With --once: leave all running until Ctrl-C.")
     ] = False,
+    audited: Annotated[
+        bool, typer.Option("--audit/--no-audit", help="Audit the traffic at the end.")
+    ] = True,
 ) -> None:
-    """Two Kafka clusters, MirrorMaker 2 and the exporter, live on this machine."""
-    _load("mm2slo_cli.demo").run(seconds, once=once, as_json=as_json, keep=keep)
+    """Two Kafka clusters, MirrorMaker 2 and the exporter, live on this machine; then an audit."""
+    _load("mm2slo_cli.demo").run(seconds, once=once, as_json=as_json, keep=keep, audited=audited)
 
 
 @app.command(

@@ -221,6 +221,35 @@ def test_the_addresses_answer(kept: Demo) -> None:
     assert "eu-&gt;us" in pages["page"]
 
 
+def test_an_audit_of_the_demo_finds_every_record(kept: Demo, tmp_path: Path) -> None:
+    config = {
+        "clusters": {
+            alias: {"bootstrap_servers": servers}
+            for alias, servers in kept.figures["bootstrap_servers"].items()
+        },
+        "flows": [{"flow": label, "offset_flush_interval": "1s"} for label in FLOWS],
+    }
+    (tmp_path / "mm2slo.yaml").write_text(json.dumps(config))  # JSON is YAML
+    window = ["--from", "2020-01-01", "--sample", "100%", "--flow", "us->eu"]
+    command = [PROGRAM, "audit", "--config", "mm2slo.yaml", *window, "--report", "report.json"]
+    found = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert (found.returncode, "Traceback" in found.stderr) == (0, False), found.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    ends = {name: topic["source_end"] for name, topic in kept.flow("us->eu")["topics"].items()}
+    matched = {topic["sources"][0]["topic"]: topic["counts"] for topic in report["topics"]}
+    assert {name: counts["matched"] for name, counts in matched.items()} == ends
+    assert all(sum(counts.values()) == counts["matched"] for counts in matched.values())
+    assert all(topic["end_to_end_latency"]["records"] > 0 for topic in report["topics"])
+    *_, verdict = found.stdout.splitlines()
+    assert verdict.startswith(f"verdict: clean; {sum(ends.values()):,} matched; complete up to 20")
+    stages = [json.loads(line).get("stage") for line in found.stderr.splitlines()]
+    assert list(dict.fromkeys(filter(None, stages))) == [
+        "scoping", "starting", "reading", "judging", "publishing",
+    ]  # fmt: skip
+
+
 def test_an_end_leaves_nothing_and_keeps_the_verdict(kept: Demo) -> None:
     below = descendants(kept.process.pid)
     assert len(below) >= 4  # two brokers, MirrorMaker 2, the canary
@@ -254,7 +283,7 @@ def test_a_stopped_mirrormaker_fails_the_demo(
         assert f"missing: {flow['flow']}: not alive: stopped (" in err
 
 
-def test_the_live_view_fits_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+def test_the_live_view_fits_and_ends_with_ctrl_c_and_an_audit(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:  # pragma: no cover - the child becomes the demo
         os.execve(PROGRAM, [str(PROGRAM), "demo"], environment(tmp_path))  # noqa: S606
@@ -270,9 +299,13 @@ def test_the_live_view_fits_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     assert none_is_left(below)
     assert list(tmp_path.iterdir()) == []
     lines = [line.rsplit("\r", 1)[-1] for line in seen.split("\r\n")]
-    assert max(map(len, lines)) == 80
+    # The verdict is one line, which the terminal wraps.
+    assert max(len(line) for line in lines if not line.startswith("verdict: ")) == 80
     for words in ("starting MirrorMaker 2", "us->eu", "eu->us", "/metrics", "Ctrl-C or q ends"):
         assert words in seen
+    for words in ("census: every record of the window was compared", "us.payments", "eu.clicks"):
+        assert words in seen
+    assert re.search(r"verdict: clean; [\d,]+ matched; .*complete up to \d{4}-", seen)
     assert "Traceback" not in seen
 
 

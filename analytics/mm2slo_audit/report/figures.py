@@ -163,7 +163,8 @@ def _partition_name(part: PartitionOutcome, unit: UnitReport) -> str:
 def _quality(unit: UnitReport, figures: Figures) -> Iterable[str]:
     outcome = unit.outcome
     scope = outcome.scope
-    yield from (bound.words for bound in unit.bounds if bound.words)
+    # Of a census the counts say it all, unless there is something to put in proportion.
+    yield from (bound.words for bound in unit.bounds if bound.upper > 0)
     copied = figures.counts.get(Verdict.MATCHED, 0) + figures.counts.get(Verdict.LATE, 0)
     if copied and not figures.end_to_end.records and not figures.transfer.records:
         yield (

@@ -41,7 +41,7 @@ def _bounds(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
     for name, noun, events, n in (
         ("loss", "lost", counts.get(Verdict.LOST, 0), judged),
         # One record can be copied again and again; a rate is of records that were.
-        ("duplicates", "copied again", min(again, copied), copied),
+        ("duplication", "copied again", min(again, copied), copied),
         ("broken affinity", "keys split", affinity.keys_split, affinity.keys),
     ):
         if n <= 0:

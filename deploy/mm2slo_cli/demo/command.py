@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from mm2slo_cli.demo.census import census
 from mm2slo_cli.demo.live import json_line, watch, write_json, write_lines
 from mm2slo_cli.demo.settle import DEADLINE, settle
 from mm2slo_cli.demo.stage import staged
@@ -28,20 +30,33 @@ if TYPE_CHECKING:
     from mm2slo_cli.ending import Ending
 
 
-def run(seconds: float | None, *, once: bool, as_json: bool, keep: bool = False) -> None:
-    """Start everything, show it, and end everything.
+_CENSUS_SECONDS: Final = 30.0
+"""What an audit of the traffic may take; with --once it is left out when less time is left."""
+
+
+def run(
+    seconds: float | None,
+    *,
+    once: bool,
+    as_json: bool,
+    keep: bool = False,
+    audited: bool = True,
+) -> None:
+    """Start everything, show it, audit it, and end everything.
 
     Without *once* the figures are shown for *seconds* or until told to end: SIGTERM and SIGHUP
     are a plain end (0), Ctrl-C is 130. With *once* they are printed when whole, for which
     *seconds* is the deadline: exit code 0, or 1 when something is missing; *keep* then leaves
-    all running until a signal. Raises UserError for what cannot be started.
+    all running until a signal. *audited*: the traffic is audited at the end, which changes no
+    exit code, unless JSON is asked for, time is short, or SIGTERM or SIGHUP ended the demo; a
+    second Ctrl-C skips it. Raises UserError for what cannot be started.
     """
     if keep and not once:
         raise UserError("--keep goes with --once: without it the demo stays up anyway")
     code = 0
     with told_by_signals() as ending:
         try:
-            code = _play(ending, seconds, once=once, as_json=as_json, keep=keep)
+            code = _play(ending, seconds, once=once, as_json=as_json, keep=keep, audited=audited)
         except Told as told:
             ended_as_asked = not once and told.number != signal.SIGINT
             code = 0 if ended_as_asked else told.exit_code
@@ -55,10 +70,20 @@ def run(seconds: float | None, *, once: bool, as_json: bool, keep: bool = False)
         raise typer.Exit(code)
 
 
-def _play(ending: Ending, seconds: float | None, *, once: bool, as_json: bool, keep: bool) -> int:
+def _play(
+    ending: Ending,
+    seconds: float | None,
+    *,
+    once: bool,
+    as_json: bool,
+    keep: bool,
+    audited: bool,
+) -> int:
     """Everything from the first process to the last; the exit code."""
     # Progress goes to stderr: it never mixes with what was asked for.
     progress = Console(stderr=True)
+    audited = audited and not as_json
+    begun = time.monotonic()
     with ExitStack() as everything:
         with steps(progress, "starting the demo") as tell:
             lab = everything.enter_context(Lab.start(progress=tell))
@@ -66,12 +91,31 @@ def _play(ending: Ending, seconds: float | None, *, once: bool, as_json: bool, k
             settled = settle(stage, seconds or DEADLINE, tell) if once else None
         everything.callback(_leave, ending, progress)
         if settled is None:
-            _show(stage, seconds, as_json=as_json)
-            return 0
+            return _show_and_audit(stage, seconds, ending, as_json=as_json, audited=audited)
         _print(settled, as_json=as_json, keep=keep)
+        left = (seconds or DEADLINE) - (time.monotonic() - begun)
+        if audited and not settled.missing and left >= _CENSUS_SECONDS:
+            census(stage)
         if keep:
             _stay(progress)
         return 1 if settled.missing else 0
+
+
+def _show_and_audit(
+    stage: Stage, seconds: float | None, ending: Ending, *, as_json: bool, audited: bool
+) -> int:
+    code = 0
+    try:
+        _show(stage, seconds, as_json=as_json)
+    except Told as told:
+        if not audited or told.number != signal.SIGINT:
+            raise
+        code = told.exit_code
+        ending.again()
+    if audited:
+        sys.stderr.write("auditing the traffic of this demo; Ctrl-C skips it\n")
+        census(stage)
+    return code
 
 
 def _leave(ending: Ending, progress: Console) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from mm2slo_core.config import Config
     from mm2slo_exporter.service.exporter import Exporter
     from mm2slo_lab import Lab
 
@@ -44,6 +46,9 @@ class Stage:
     traffic: Traffic
     exporter: Exporter
     url: str
+    config: Config
+    began_at: int
+    """Epoch ms, before the first record."""
     _meters: dict[str, Meter] = field(default_factory=dict)
 
     def figures(self) -> DemoFigures:
@@ -93,13 +98,14 @@ def staged(lab: Lab, tell: Callable[[str], None]) -> Iterator[Stage]:
             lab.cluster(stream.cluster).admin.create_topic(stream.topic, stream.partitions)
     clusters = {alias: lab.cluster(alias).librdkafka() for alias in lab.topology.clusters}
     text = lab.config_yaml(flow=_FLOW, exporter=_EXPORTER)
+    config, began_at = load_config(text), time.time_ns() // 1_000_000
     with (
         _logging_to(lab.runtime.log_file("exporter")),
         Traffic(clusters, STREAMS, READERS) as traffic,
     ):
         tell("starting the exporter")
-        with serving(lambda: load_config(text)) as (exporter, server):
-            yield Stage(lab, traffic, exporter, server.url)
+        with serving(lambda: config) as (exporter, server):
+            yield Stage(lab, traffic, exporter, server.url, config, began_at)
 
 
 @contextmanager
