@@ -222,12 +222,12 @@ def test_exporter_and_demo_hand_their_options_on(monkeypatch: pytest.MonkeyPatch
     assert run_root(monkeypatch, "exporter", *several) == 0
     assert run_root(monkeypatch, "exporter", "--config", "c.yaml") == 0
     assert run_root(monkeypatch, "demo", "--seconds", "2.5", "--once", "--json") == 0
-    assert run_root(monkeypatch, "demo") == 0
+    assert run_root(monkeypatch, "demo", "--no-audit") == 0
     assert calls == [
         (Path("c.yaml"), ["us->eu", "eu->us"]),
         (Path("c.yaml"), []),
-        (2.5, {"once": True, "as_json": True, "keep": False}),
-        (None, {"once": False, "as_json": False, "keep": False}),
+        (2.5, {"once": True, "as_json": True, "keep": False, "audited": True}),
+        (None, {"once": False, "as_json": False, "keep": False, "audited": False}),
     ]
 
 
@@ -237,7 +237,7 @@ ENDINGS = {
     "a missing extra": (
         ModuleNotFoundError("no", name="pyspark.sql"),
         2,
-        "this command needs pyspark, which is not installed; run: pip install 'mm2slo[lab]'\n",
+        "this command needs pyspark, which is not installed; run: pip install 'mm2slo[audit]'\n",
     ),
     "a missing dependency": (
         ModuleNotFoundError("no", name="confluent_kafka"),
