@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 64
 """Bytes of a block of SHA-256."""
+_UNROLLED: Final = 3
+"""Headers of a record that are hashed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +78,21 @@ def fingerprint(identity: Identity, *, headers: bool = True) -> Column:
         kept,
         lambda h: F.struct(h["key"], F.isnull(h["value"]).cast("int"), _present(h["value"])),
     )
-    # Functions of arrays are interpreted: rows without headers, most of all rows, pass them by.
-    return F.when(_no_headers(), F.xxhash64(*columns, F.lit(0))).otherwise(
-        F.xxhash64(*columns, F.size(kept), hashed)
-    )
+    # Functions of arrays are interpreted: rows with few headers, most of all rows, pass them by.
+    found = F.when(_no_headers(), F.xxhash64(*columns, F.lit(0)))
+    if not identity.ignored_headers:
+        for count in range(1, _UNROLLED + 1):
+            spread = (part for place in range(count) for part in _spread(F.col("headers")[place]))
+            found = found.when(
+                F.size("headers") == count, F.xxhash64(*columns, F.lit(count), *spread)
+            )
+    return found.otherwise(F.xxhash64(*columns, F.size(kept), hashed))
+
+
+def _spread(header: Column) -> tuple[Column, Column, Column]:
+    """A header as columns: a hash over them is that of the struct."""
+    value = header["value"]
+    return header["key"], F.isnull(value).cast("int"), _present(value)
 
 
 def key_hash(hmac_key: bytes | None = None) -> Column:

@@ -31,6 +31,8 @@ def copy_map(
 
 def test_a_whole_source_explains_every_target_record() -> None:
     assert copy_map((0, 0), (500, 500)).auditable_from(0) == 0
+    # Whether or not a sync of its first record has survived.
+    assert copy_map((40, 30), (500, 490)).auditable_from(0) == 0
 
 
 def test_copies_of_an_earlier_log_are_not_to_be_explained() -> None:

@@ -1,0 +1,167 @@
+"""A 1 % audit's reading of two sides, beside a bare scan of the same records by the connector.
+
+The bare scan hashes key and value, filters by one of the hashes and throws the rest away. The audit
+reads with headers, fingerprints, draws both strata and lands Parquet: all of `land`. Both run in
+turn in one session on local[2]; rates are of the quickest round, CPU is that of the JVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Producer
+
+from mm2slo_audit.reading import land
+from mm2slo_audit.reading.security import kafka_options
+from mm2slo_audit.scoping import open_clients, take_scopes
+from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.scope import Window
+from mm2slo_core.config import load_config
+from mm2slo_lab import Engine, Lab, LabTopology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mm2slo_audit.reading import Landed
+    from mm2slo_audit.scoping import Scoping
+    from mm2slo_core.config import Config
+    from mm2slo_lab.broker import Broker
+
+TOPIC, PARTITIONS = "scanned", 6
+RECORDS = 5_000_000
+"""On each side."""
+VALUE = bytes(range(256)) + b"-" * 32
+HEADERS: list[tuple[str, str | bytes | None]] = [("trace", b"0123456789abcdef")]
+REACH = 0.75
+ROUNDS = 4
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def fill(broker: Broker, count: int, begin: int) -> None:
+    """Records of some 315 bytes, the same on each cluster: their times follow from their number."""
+    broker.admin.create_topic(TOPIC, PARTITIONS)
+    settings = {
+        "linger.ms": "50",
+        "batch.size": "1000000",
+        "queue.buffering.max.messages": "500000",
+    }
+    producer = Producer({**broker.librdkafka(), **settings})
+    for number in range(count):
+        while True:
+            try:
+                producer.produce(
+                    TOPIC,
+                    value=VALUE[: 280 + number % 8],
+                    key=b"k%d" % (number % 400_000),
+                    partition=number % PARTITIONS,
+                    timestamp=begin + number // 1000,
+                    headers=HEADERS,
+                )
+            except BufferError:
+                producer.poll(0.05)
+            else:
+                break
+        if number % 10_000 == 0:
+            producer.poll(0)
+    producer.flush()
+
+
+def bare(spark: SparkSession, scoping: Scoping, config: Config, *, headers: bool) -> None:
+    from pyspark.sql import functions as F  # noqa: PLC0415 - after the session has found its Spark
+
+    def side(alias: str) -> DataFrame:
+        (scope,) = scoping.scopes
+        partitions = scope.flows[0].partitions if alias == "us" else scope.partitions
+        tasks = sum(-(-each.end // 1_500_000) for each in partitions)
+        rows = (
+            spark.read.format("kafka")
+            .options(**kafka_options(config.clusters[alias]))
+            .options(subscribe=TOPIC, includeHeaders=str(headers).lower(), minPartitions=tasks)
+            .load()
+        )
+        hashed = rows.select(
+            F.xxhash64("key").alias("kh"),
+            F.xxhash64("value", *(["headers"] if headers else [])).alias("fp"),
+        )
+        return hashed.where(F.pmod("fp", F.lit(100)) == 0)
+
+    side("us").union(side("eu")).write.format("noop").mode("overwrite").save()
+
+
+def audit(spark: SparkSession, scoping: Scoping, config: Config) -> Landed:
+    with tempfile.TemporaryDirectory(prefix="mm2slo-scan-") as directory:
+        return land(spark, scoping, config, Sample(0.01), directory, run="bench")
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def measured(what: Callable[[], object], pid: int) -> tuple[float, float]:
+    """Wall and CPU seconds."""
+    cpu, since = cpu_seconds(pid), time.monotonic()
+    what()
+    return time.monotonic() - since, cpu_seconds(pid) - cpu
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=RECORDS, help="on each side")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = parser.parse_args()
+    begin = round(time.time() * 1000) - 6 * 3_600_000
+    window = Window(begin, begin + given.records // 1000 + 1)
+    topology = LabTopology(engine=Engine.NONE)
+    with Lab.start(topology) as lab:
+        for alias in ("us", "eu"):
+            fill(lab.cluster(alias), given.records, begin)
+        print(f"{given.records:,} records of about 315 bytes on each side, {PARTITIONS} partitions")
+        flow = {"engine": "dual-produce", "policy": {"kind": "identity"}}
+        config = load_config(lab.config_yaml(flow=flow))
+        options = SparkOptions(master="local[2]", driver_memory="2g")
+        with spark_session(options) as spark, open_clients(config) as clients:
+            gateway = spark.sparkContext._gateway
+            assert gateway is not None
+            pid = gateway.proc.pid
+            scoping = take_scopes(config, ["us->eu"], [TOPIC], window, clients)
+            assert scoping.planned == 2 * given.records, scoping
+            landed = audit(spark, scoping, config)
+            print(f"landed {landed.rows:,} of {landed.offsets:,}")
+            runs: dict[str, Callable[[], object]] = {
+                "bare, no headers": lambda: bare(spark, scoping, config, headers=False),
+                "bare, with headers": lambda: bare(spark, scoping, config, headers=True),
+                "audit 1 %": lambda: audit(spark, scoping, config),
+            }
+            times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+            for _ in range(given.rounds):
+                for name, run in runs.items():
+                    times[name].append(measured(run, pid))
+    for name, each in times.items():
+        wall = min(one for one, _cpu in each)
+        cpu = min(one for _wall, one in each)
+        middle = statistics.median(one for one, _cpu in each)
+        print(
+            f"{name:20} {scoping.planned / wall / 1e6:6.3f} M records/s"
+            f" (quickest {wall:.1f} s, median {middle:.1f} s; CPU {cpu:.1f} s)"
+        )
+    for name in ("bare, no headers", "bare, with headers"):
+        walls = [min(one for one, _cpu in times[which]) for which in (name, "audit 1 %")]
+        cpus = [min(one for _wall, one in times[which]) for which in (name, "audit 1 %")]
+        print(
+            f"audit at {walls[0] / walls[1]:.0%} of the rate of {name}"
+            f" (by CPU {cpus[0] / cpus[1]:.0%}); asked: {REACH:.0%}"
+        )
+
+
+if __name__ == "__main__":
+    main()
