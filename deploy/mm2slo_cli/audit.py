@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from mm2slo_audit.probe import probe as probe_records
+from mm2slo_audit.probe import write
+from mm2slo_audit.probe.probing import RECORDS
 from mm2slo_audit.report.writing import check_target
 from mm2slo_audit.run import AuditOptions, Span
 from mm2slo_audit.session import SparkOptions
 from mm2slo_cli.audit_run import Output, Places, execute
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.lab_terminal import pairs
+from mm2slo_cli.lab_terminal import pairs, steps
 from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.config import Config
 from mm2slo_core.config.durations import parse_duration
@@ -120,6 +124,34 @@ def run(  # noqa: PLR0913 - one parameter per option
     )
     places = Places(store or loaded.audit.store.reveal(), directory or loaded.audit.directory)
     raise typer.Exit(execute(loaded, options, places, spark, Output(target, pause)))
+
+
+@audit_app.command()
+def probe(
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")],
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FLOW", help="Probe this flow only, as in 'us->eu'; repeatable."),
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOPIC", help="Probe this topic only, by either name; repeatable."),
+    ] = None,
+    records: Annotated[
+        int, typer.Option(min=1, help="How many records of each topic are compared.")
+    ] = RECORDS,
+) -> None:
+    """Compare a thousand records and suggest what an audit of transformed ones leaves out.
+
+    Exit code 0, or 2 when no record could be compared.
+    """
+    console = Console()
+    with steps(Console(stderr=True), "probing") as tell:
+        probes, not_compared = probe_records(
+            read_config(config), flow or [], topic or [], records=records, on_topic=tell
+        )
+    write(console, probes, not_compared)
+    raise typer.Exit(0 if any(each.found.compared for each in probes) else 2)
 
 
 def _sample(text: str | None, config: Config, salt: int) -> Sample:

@@ -231,7 +231,7 @@ def test_an_audit_of_the_demo_finds_every_record(kept: Demo, tmp_path: Path) -> 
     }
     (tmp_path / "mm2slo.yaml").write_text(json.dumps(config))  # JSON is YAML
     window = ["--from", "2020-01-01", "--sample", "100%", "--flow", "us->eu"]
-    command = [PROGRAM, "audit", "--config", "mm2slo.yaml", *window, "--report", "report.json"]
+    command = [str(PROGRAM), "audit", "--config", "mm2slo.yaml", *window, "--report", "report.json"]
     found = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False
     )

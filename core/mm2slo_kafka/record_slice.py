@@ -1,0 +1,73 @@
+"""Reads a few records of one partition, with all that they hold."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, cast
+
+from confluent_kafka import KafkaError
+from confluent_kafka import TopicPartition as RawPartition
+
+from mm2slo_kafka.consuming import take_available
+from mm2slo_kafka.tail import TailRecord
+
+if TYPE_CHECKING:
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_kafka.client import ClusterClient
+    from mm2slo_kafka.offsets import Isolation
+    from mm2slo_kafka.tail import Headers
+
+_SETTINGS: Final = {
+    "enable.partition.eof": "true",
+    # What retention removed meanwhile is of no interest here.
+    "auto.offset.reset": "earliest",
+    "queued.min.messages": "1000",
+}
+
+
+def read_slice(
+    client: ClusterClient,
+    partition: TopicPartition,
+    begin: int,
+    most: int,
+    *,
+    isolation: Isolation = "read_uncommitted",
+    timeout: float = 20.0,
+) -> list[TailRecord]:
+    """Up to *most* records from offset *begin* on; fewer where the partition ends before.
+
+    Raises KafkaProblem when the cluster refuses, and when it gives no record in *timeout* seconds.
+    """
+    found: list[TailRecord] = []
+    operation = f"reading {partition}"
+    with client.handles.errors(operation):
+        consumer = client.handles.consumer(
+            {**_SETTINGS, "isolation.level": isolation}, statistics=False
+        )
+        try:
+            consumer.assign([RawPartition(partition.topic, partition.partition, begin)])
+            deadline = time.monotonic() + timeout
+            while len(found) < most:
+                if (left := deadline - time.monotonic()) <= 0:
+                    raise TimeoutError(f"no answer in {timeout:g} s")
+                for message in take_available(consumer, most - len(found), left):
+                    error = message.error()
+                    if error is None:
+                        kind, timestamp_ms = message.timestamp()
+                        found.append(
+                            TailRecord(
+                                partition.partition,
+                                cast("int", message.offset()),
+                                timestamp_ms if kind else None,
+                                message.key(),
+                                message.value(),
+                                cast("Headers", message.headers() or []),
+                            )
+                        )
+                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  its only name
+                        return found
+                    elif not error.retriable():
+                        raise client.handles.problem(error, operation)
+        finally:
+            consumer.close()
+    return found
