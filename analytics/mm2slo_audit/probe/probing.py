@@ -27,6 +27,8 @@ RECORDS: Final = 1_000
 """Per flow and topic."""
 _LEAST: Final = 20
 """Per partition: fewer say nothing of a rare case."""
+_ROOM: Final = 3
+"""Times as many originals as copies: many may have the time of the first one, or wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,14 @@ def _partition(
             last = max(times)
             originals = [
                 each
-                for each in read_slice(source, here, begin, most)
+                for each in read_slice(source, here, begin, _ROOM * most)
                 if each.timestamp_ms is None or each.timestamp_ms <= last
             ]
             found = differences(_probed(originals), _probed(copies))
             if found.compared * 2 >= len(copies):
                 return found
     # The target's timestamps are its own: the newest of both sides, as far as they overlap.
-    return differences(_probed(_newest(source, here, most)), _probed(copies))
+    return differences(_probed(_newest(source, here, _ROOM * most)), _probed(copies))
 
 
 def _newest(client: ClusterClient, partition: TopicPartition, most: int) -> list[TailRecord]:

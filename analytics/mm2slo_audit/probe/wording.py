@@ -106,7 +106,7 @@ def _remarks(found: Differences) -> list[str]:
                 " transformation, so an audit should say so"
             )
     if found.alone:
-        lines.append(f"{found.alone:,} records without a recognisable copy")
+        lines.append(f"{found.alone:,} copies without a recognisable original")
     return lines
 
 

@@ -93,7 +93,7 @@ class Differences:
     reordered_headers: int = 0
     """Pairs whose headers are the same in another order."""
     alone: int = 0
-    """Originals without a copy: not copied yet, or changed beyond recognition."""
+    """Copies without an original: changed beyond recognition, or of another writer."""
 
     def __add__(self, other: Differences) -> Differences:
         names = Counter(self.header_names)
@@ -111,7 +111,7 @@ class Differences:
 
 
 def differences(originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord]) -> Differences:
-    """Compare one partition's records with those of its copy."""
+    """Compare one partition's records with those of its copy; *originals* may be more."""
     found = pairs(originals, copies)
     names: Counter[str] = Counter()
     reordered = 0
@@ -128,7 +128,7 @@ def differences(originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord
         timestamp=sum(original.timestamp != copy.timestamp for original, copy in found),
         header_names=names,
         reordered_headers=reordered,
-        alone=len(originals) - len(found),
+        alone=len(copies) - len(found),
     )
 
 

@@ -45,7 +45,7 @@ def test_a_rare_difference_is_said_and_not_left_out() -> None:
     text = told(MASKED)
     assert "the timestamp differs in 3 of 1,000 records: too rare" in " ".join(text.split())
     assert "timestamp: false" not in text
-    assert "2 records without a recognisable copy" in text
+    assert "2 copies without a recognisable original" in text
 
 
 def test_equal_copies_need_no_change() -> None:

@@ -68,16 +68,21 @@ def test_what_differs_once_is_altered_and_no_transformation() -> None:
     assert suggested(found) == Identity()
 
 
-def test_records_without_a_copy_are_counted_and_disturb_nothing() -> None:
-    found = differences(ORIGINALS, ORIGINALS[:60])
+def test_copies_without_an_original_are_counted_and_disturb_nothing() -> None:
+    found = differences(ORIGINALS[:60], ORIGINALS)
     assert (found.compared, found.alone) == (60, 40)
     assert suggested(found) == Identity()
+
+
+def test_more_originals_than_copies_are_to_be_expected() -> None:
+    found = differences(ORIGINALS, ORIGINALS[40:])
+    assert (found.compared, found.alone) == (60, 0)
 
 
 def test_equal_records_are_paired_as_often_as_both_sides_have_them() -> None:
     same = [record(1)] * 3
     assert len(pairs(same, same[:2])) == 2
-    assert differences(same, same[:2]).alone == 1
+    assert differences(same[:2], same).alone == 1
 
 
 def test_findings_of_partitions_add_up() -> None:

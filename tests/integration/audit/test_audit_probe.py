@@ -1,0 +1,65 @@
+"""`mm2slo audit probe` on real topics whose copies were transformed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from audited.contents import keyed, now
+from injecting import write
+
+from mm2slo_audit.probe import probe
+from mm2slo_core.audit.identity import Identity
+from mm2slo_core.audit.probing import suggested
+from mm2slo_core.config import load_config
+from mm2slo_core.errors import UserError
+
+if TYPE_CHECKING:
+    from mm2slo_core.config import Config
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+TOPIC = f"probed-{os.getpid()}"
+
+
+@pytest.fixture(scope="module")
+def config(lab: Lab) -> Config:
+    """Another engine's flow, which masks values and adds a header; 100 records wait."""
+    begin = now() - 60_000
+    contents = [
+        replace(content, timestamp=begin + number // 3)
+        for number, (_, content) in enumerate(keyed(1, 900, keys=50))
+    ]
+    sent = [(number % 2, content) for number, content in enumerate(contents)]
+    copied = [
+        (partition, replace(content, value=b"***", headers=(*content.headers, ("trace", b"x"))))
+        for partition, content in sent[:800]
+    ]
+    for alias, records in (("us", sent), ("eu", copied)):
+        lab.cluster(alias).admin.create_topic(TOPIC, 2)
+        write(lab.cluster(alias).librdkafka(), TOPIC, records)
+    us, eu = (lab.cluster(alias).bootstrap_servers for alias in ("us", "eu"))
+    return load_config(
+        f"""
+        clusters: {{us: {{bootstrap_servers: "{us}"}}, eu: {{bootstrap_servers: "{eu}"}}}}
+        flows: [{{flow: us->eu, engine: other, topics: [{TOPIC}]}}]
+        """
+    )
+
+
+def test_it_finds_what_the_flow_changes(config: Config) -> None:
+    (found,), not_compared = probe(config, [], [TOPIC], records=600)
+    assert not_compared == ()
+    assert (found.source_topic, found.target_topic) == (TOPIC, TOPIC)
+    assert found.found.compared == 600
+    assert (found.found.value, found.found.key, found.found.timestamp) == (600, 0, 0)
+    assert found.found.header_names == {"trace": 600}
+    assert suggested(found.found) == Identity(value=False, ignored_headers=("trace",))
+
+
+def test_a_topic_that_no_flow_copies_is_refused(config: Config) -> None:
+    with pytest.raises(UserError, match="no topic 'nowhere' is copied by these flows"):
+        probe(config, [], ["nowhere"])
