@@ -137,7 +137,7 @@ class _Judging:
                 ledger.take_bytes(row)
             if row.missing or row.duplicated or row.unexplained:
                 uneven.add(row.topic)
-            if row.repeated or (row.descents and judges_order(ledger.scope)):
+            if row.repeated or (row.overtaken and judges_order(ledger.scope)):
                 unclear.add((row.topic, row.partition))
         return uneven, unclear
 

@@ -18,7 +18,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.cells import SUMS, latency_columns, packed
-from mm2slo_audit.engine.schema import SOURCE, TARGET
+from mm2slo_audit.engine.schema import SOURCE
 from mm2slo_audit.engine.units import compares_records
 from mm2slo_core.audit.scope import TimestampType
 
@@ -30,8 +30,13 @@ if TYPE_CHECKING:
 
 _POLL: Final = -(1 << 63)
 """Added to the time of a poll, so that it is told from the timestamp of a record."""
-_UNKNOWN: Final = -(1 << 62)
-"""In place of null, which `last` would pass over."""
+_RECORD: Final = -(1 << 62)
+"""Timestamps of records are not below it."""
+_UNKNOWN: Final = -1
+"""The start of a poll that none preceded; no poll is of 1969."""
+_HALF: Final = 32
+"""Bits of the lower of two numbers in one: fewer columns, less to exchange and to compare."""
+_LOWER: Final = (1 << _HALF) - 1
 
 
 def matchable(scope: UnitScope) -> bool:
@@ -49,34 +54,49 @@ def tally(records: DataFrame, polls: DataFrame, units: Units, partitions: int) -
     Columns: `matched` and `source_bytes` of judged records; numbers of groups that are `missing`
     records or `unexplained` (judged), `duplicated` (judged or not, for what is not decides on
     replays), `repeated` (of several source records, whose order or flow counts do not tell);
-    `descents` (judged or not); `e_cells`, `x_cells` (arrays of `packed`) and the sums of bounds.
-    *partitions*: how many the exchange makes.
+    `overtaken` (records that a later one precedes on the target; judged or not); `e_cells`,
+    `x_cells` (arrays of `packed`) and the sums of bounds. *partitions*: how many the exchange
+    makes.
     """
     several_flows = any(len(each.flows) > 1 for each in units.scopes)
     rows = _records(units.of(records)).unionByName(_polls(units.of(polls)))
-    exchanged = rows.repartition(partitions, "topic", "partition")
-    groups = exchanged.groupBy("topic", "partition", "ts", "fp").agg(
-        F.count("s").alias("ns"),
-        F.count("t").alias("nd"),
-        F.min("s").alias("s"),
-        F.min("t").alias("t"),
-        F.sum("bytes").alias("bytes"),
-        (F.max("flow") if several_flows else F.lit(0)).alias("flow"),
+    if not several_flows:
+        rows = rows.drop("flow")
+    flow = F.max("flow") if several_flows else F.lit(0)
+    groups = (
+        rows.repartition(partitions, "place")
+        .groupBy("place", "ts", "fp")
+        .agg(
+            F.sum(F.when(_on_source(), 1).otherwise(F.lit(1 << _HALF))).alias("n"),
+            F.min(F.when(_on_source(), F.col("at"))).alias("s"),
+            F.max(F.when(~_on_source(), F.col("at"))).alias("t"),
+            F.sum("bytes").alias("bytes"),
+            flow.alias("flow"),
+        )
+        .select(
+            "place",
+            "ts",
+            "flow",
+            "bytes",
+            "s",
+            F.bitwise_not("t").alias("t"),
+            F.col("n").bitwiseAND(F.lit(_LOWER)).alias("ns"),
+            F.shiftright("n", _HALF).alias("nd"),
+        )
     )
     rows = _bracketed(groups, several_flows=several_flows)
     return _tallied(rows, units, several_flows=several_flows)
 
 
 def _records(records: DataFrame) -> DataFrame:
+    """Place of topic and partition; `at`: the offset, its complement (below 0) on the target."""
     source = F.col("side") == SOURCE
     return records.where("in_records").select(
-        "topic",
-        "partition",
+        _place(),
         "ts",
         "fp",
-        F.when(source, F.col("offset")).alias("s"),
-        F.when(~source, F.col("offset")).alias("t"),
-        F.when(source, F.col("size")).cast("bigint").alias("bytes"),
+        F.when(source, F.col("offset")).otherwise(F.bitwise_not("offset")).alias("at"),
+        F.when(source, F.col("size")).otherwise(0).cast("bigint").alias("bytes"),
         F.when(source, F.col("flow")).alias("flow"),
     )
 
@@ -85,98 +105,108 @@ def _polls(polls: DataFrame) -> DataFrame:
     """Polls in the columns of records: the time of the answer in `ts`, the start in `bytes`."""
     source = F.col("side") == SOURCE
     return polls.select(
-        "topic",
-        "partition",
+        _place(),
         (F.col("latest") + _POLL).alias("ts"),
         F.xxhash64("side", "flow", "end").alias("fp"),
-        F.when(source, F.col("end")).alias("s"),
-        F.when(F.col("side") == TARGET, F.col("end")).alias("t"),
-        F.col("earliest").alias("bytes"),
+        F.when(source, F.col("end")).otherwise(F.bitwise_not("end")).alias("at"),
+        F.coalesce("earliest", F.lit(_UNKNOWN)).alias("bytes"),
         F.when(source, F.col("flow")).alias("flow"),
     )
 
 
+def _place() -> Column:
+    topic = F.shiftleft(F.col("topic").cast("bigint"), _HALF)
+    return topic.bitwiseOR(F.col("partition").cast("bigint")).alias("place")
+
+
+def _on_source() -> Column:
+    return F.col("at") >= 0
+
+
 def _bracketed(groups: DataFrame, *, several_flows: bool) -> DataFrame:
-    lane = ["topic", "partition", *(["flow"] if several_flows else [])]
-    poll = F.col("ts") < _UNKNOWN
-    by_source = Window.partitionBy(*lane).orderBy(F.desc(_order("s", poll)), F.desc("ts"))
-    by_target = Window.partitionBy("topic", "partition").orderBy(
-        F.desc(_order("t", poll)), F.desc("ts")
-    )
-    # Descending, so the one before comes after. The functions of pyspark pass over no nulls here.
+    poll = F.col("ts") < _RECORD
+    both = ~poll & (F.col("ns") > 0) & (F.col("nd") > 0)
     sorted_by_source = groups.select(
         "*",
-        *_last_poll("s", poll, by_source),
-        F.expr(
-            f"lead(if(ts >= {_UNKNOWN} and ns > 0 and nd > 0, t, null), 1) ignore nulls over "
-            f"(partition by {', '.join(lane)} order by "
-            f"if(ts < {_UNKNOWN}, 2 * s, 2 * s + 1) desc, ts desc)"
-        ).alias("t_before"),
+        *_last_poll("s", poll, ["place", *(["flow"] if several_flows else [])]),
+        # Descending, so these are the copies of this record and all later ones.
+        F.min(F.when(both, F.col("t")))
+        .over(_from_last("s", poll, ["place", *(["flow"] if several_flows else [])]))
+        .alias("t_first"),
     )
-    sorted_by_target = sorted_by_source.select("*", *_last_poll("t", poll, by_target))
+    sorted_by_target = sorted_by_source.select("*", *_last_poll("t", poll, ["place"]))
     return sorted_by_target.where(~poll)
 
 
-def _order(side: str, poll: Column) -> Column:
-    """Offsets, a poll after the record at its end: that one it does not cover."""
-    return F.when(poll, F.col(side) * 2).otherwise(F.col(side) * 2 + 1)
+def _from_last(side: str, poll: Column, lane: list[str]) -> WindowSpec:
+    """From the last offset down; a poll after the record at its end, which it does not cover."""
+    order = F.when(poll, F.col(side) * 2).otherwise(F.col(side) * 2 + 1)
+    return (
+        Window.partitionBy(*lane)
+        .orderBy(F.desc(order), F.desc("ts"))
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
 
 
-def _last_poll(side: str, poll: Column, window: WindowSpec) -> list[Column]:
+def _last_poll(side: str, poll: Column, lane: list[str]) -> list[Column]:
     here = poll & F.col(side).isNotNull()
-    seen = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    time = F.col("ts") - _POLL
-    start = F.coalesce(F.expr("bytes div (ns + nd)"), F.lit(_UNKNOWN))
+    seen = _from_last(side, poll, lane)
+    # One poll that was landed twice is one group; its start was added up.
+    start = F.expr("bytes div (ns + nd)")
     return [
-        F.last(F.when(here, time), ignorenulls=True).over(seen).alias(f"{side}_latest"),
+        F.last(F.when(here, F.col("ts") - _POLL), ignorenulls=True)
+        .over(seen)
+        .alias(f"{side}_latest"),
         F.last(F.when(here, start), ignorenulls=True).over(seen).alias(f"{side}_start"),
     ]
 
 
 def _tallied(rows: DataFrame, units: Units, *, several_flows: bool) -> DataFrame:
-    judged = units.judged
     ns, nd = F.col("ns"), F.col("nd")
-    matched = judged & (ns > 0) & (nd > 0)
+    judged, stamped = units.judged, units.stamped_source
     # Whose they are is not told either where flows meet.
     repeated = (ns > 1) if several_flows else (ns > 1) & (nd > 0)
-    stamped = units.stamped_source
-    bounded = rows.select(
+    topic = F.shiftright("place", _HALF).cast("int").alias("topic")
+    bounded = rows.withColumn("topic", topic).select(
+        "place",
         "topic",
-        "partition",
         F.when(ns > 0, F.col("flow")).alias("flow"),
         "ts",
         F.when(stamped, F.col("ts")).otherwise(_known("s_start")).alias("s_earliest"),
         F.when(stamped, F.col("ts")).otherwise(F.col("s_latest")).alias("s_latest"),
         _known("t_start").alias("t_earliest"),
         "t_latest",
-        matched.alias("matched"),
+        (judged & (ns > 0) & (nd > 0)).alias("matched"),
         F.when(judged & (ns > 0), F.col("bytes")).otherwise(0).alias("source_bytes"),
         (judged & (ns > nd)).cast("int").alias("missing"),
         ((nd > ns) & (ns > 0)).cast("int").alias("duplicated"),
         (judged & (ns == 0)).cast("int").alias("unexplained"),
         repeated.cast("int").alias("repeated"),
-        ((ns > 0) & (nd > 0) & (F.col("t_before") > F.col("t"))).cast("int").alias("descents"),
+        ((ns > 0) & (F.col("t_first") < F.col("t"))).cast("int").alias("overtaken"),
     )
-    counts = ("source_bytes", "missing", "duplicated", "unexplained", "repeated", "descents")
-    return partition_tally(
+    counts = ("source_bytes", "missing", "duplicated", "unexplained", "repeated", "overtaken")
+    found = partition_tally(
         bounded.select(
-            "topic",
+            "place",
             "flow",
-            "partition",
             F.col("matched").cast("int").alias("matched"),
             *counts,
             *(each.alias(name) for name, each in latency_columns(units, F.col("matched")).items()),
         ),
+        ("place", "flow"),
         ("matched", *counts),
     )
+    # Only now, for a column that is computed would be exchanged again to be grouped by.
+    partition = F.col("place").bitwiseAND(F.lit(_LOWER)).cast("int").alias("partition")
+    return found.select(topic, partition, "*").drop("place")
 
 
-def partition_tally(rows: DataFrame, counts: tuple[str, ...]) -> DataFrame:
-    """Rows with cells added up, in two steps so that the second sees few."""
-    by_cell = rows.groupBy("topic", "flow", "partition", "e_cell", "x_cell").agg(
+def partition_tally(rows: DataFrame, lane: tuple[str, ...], counts: tuple[str, ...]) -> DataFrame:
+    """Rows with their cells added up by *lane*, in two steps so that the second sees few."""
+    by_cell = rows.groupBy(*lane, "e_cell", "x_cell").agg(
         F.sum("matched").alias("n"), *(F.sum(each).alias(each) for each in (*counts, *SUMS))
     )
-    return by_cell.groupBy("topic", "flow", "partition").agg(
+    return by_cell.groupBy(*lane).agg(
         *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
         *(
             F.collect_list(F.when(F.col("n") > 0, packed(kind))).alias(f"{kind}_cells")

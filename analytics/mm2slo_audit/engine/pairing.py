@@ -105,6 +105,7 @@ def pair_tally(found: DataFrame, units: Units) -> DataFrame:
             F.lit(1).alias("matched"),
             *(each.alias(name) for name, each in columns.items()),
         ),
+        ("topic", "flow", "partition"),
         ("matched",),
     )
 

@@ -68,11 +68,13 @@ def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
         for seed, comparison in zip(range(50, 100), cycle(Comparison), strict=False)
     ]
     records = [each for unit in injected for each in unit.records]
+    polls = [each for unit in injected for each in unit.polls]
+    polls += [each for unit in tied for each in unit.polls]
     records += sampled((each for unit in tied for each in unit.records), sample)
     assert not differences(
         spark,
-        [unit.scope for unit in (*injected, *tied)],
+        [*(unit.scope for unit in injected), *(unit.scope for unit in tied)],
         records,
-        [poll for unit in (*injected, *tied) for poll in unit.polls],
+        polls,
         sample,
     )

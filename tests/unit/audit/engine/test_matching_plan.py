@@ -42,6 +42,6 @@ def test_the_records_are_exchanged_once_and_pass_no_python(adaptive: SparkSessio
             3,
         )
     )
-    assert plan.count("Exchange ") == plan.count("Exchange hashpartitioning(topic") == 1
+    assert plan.count("Exchange ") == plan.count("Exchange hashpartitioning(place") == 1
     for python in ("BatchEvalPython", "ArrowEvalPython", "PythonUDF"):
         assert python not in plan
