@@ -221,4 +221,5 @@ class _Landing:
 
 def empty_records(spark: SparkSession) -> DataFrame:
     """No record, with the columns of all."""
-    return spark.createDataFrame([], RECORD_SCHEMA)
+    nothing = F.from_json(F.lit(None), RECORD_SCHEMA).alias("record")
+    return spark.range(0).select(nothing).select("record.*")
