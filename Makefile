@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown live in this terminal
+demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown live; then an audit of the traffic
 	@$(BIN)/mm2slo demo || [ $$? -eq 130 ]  # Ctrl-C is how a demo ends
 
 test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
