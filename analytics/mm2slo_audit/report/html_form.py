@@ -114,10 +114,10 @@ def _body(report: RunReport) -> Iterator[str]:
             ("Topic", "Flows", "Reason", "Detail"),
             (
                 (
-                    each.not_audited.target_topic,
+                    each.target_topic,
                     ", ".join(flow.label for flow in each.flows),
-                    each.not_audited.reason,
-                    each.not_audited.detail,
+                    each.reason,
+                    each.detail,
                 )
                 for each in report.not_audited
             ),

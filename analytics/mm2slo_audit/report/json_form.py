@@ -65,10 +65,10 @@ def document(report: RunReport) -> dict[str, Any]:
         "topics": [_topic(topic_figures(unit, report.sample)) for unit in report.units],
         "not_audited": [
             {
-                "topic": each.not_audited.target_topic,
+                "topic": each.target_topic,
                 "flows": [flow.label for flow in each.flows],
-                "reason": each.not_audited.reason.value,
-                "detail": each.not_audited.detail,
+                "reason": each.reason.value,
+                "detail": each.detail,
             }
             for each in report.not_audited
         ],

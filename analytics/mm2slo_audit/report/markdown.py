@@ -58,10 +58,7 @@ def _lines(report: RunReport) -> Iterator[str]:
         yield from _section(
             "Not audited",
             ("Topic", "Reason", "Detail"),
-            (
-                [each.not_audited.target_topic, each.not_audited.reason, each.not_audited.detail]
-                for each in report.not_audited
-            ),
+            ([each.target_topic, each.reason, each.detail] for each in report.not_audited),
         )
 
 

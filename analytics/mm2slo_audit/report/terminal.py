@@ -145,8 +145,7 @@ def _not_audited(report: RunReport) -> Iterator[RenderableType]:
         return
     yield Text("not audited", style="bold")
     for each in report.not_audited[:_UNAUDITED_SHOWN]:
-        found = each.not_audited
-        yield _point(f"{found.target_topic}: {found.reason}: {found.detail}")
+        yield _point(f"{each.target_topic}: {each.reason}: {each.detail}")
     rest = len(report.not_audited) - _UNAUDITED_SHOWN
     if rest > 0:
         yield Text(f"  {rest:,} more in --report FILE.html", style="dim")

@@ -11,7 +11,6 @@ from mm2slo_audit.run.errors import EngineProblem
 from mm2slo_audit.run.late import Missed, with_late
 from mm2slo_audit.run.model import RunReport, UnitReport
 from mm2slo_audit.run.options import config_hash, selected
-from mm2slo_audit.run.ports import Unscoped
 from mm2slo_audit.run.progress import Stage
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason, UnitScope
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from mm2slo_audit.run.ports import Engine, Landed, Ports, Scoped
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.sampling import Sample
-    from mm2slo_core.audit.scope import Window
     from mm2slo_core.config import Config, FlowConfig
     from mm2slo_store import Store
 
@@ -117,7 +115,7 @@ def _resume(store: Store, flows: Sequence[FlowConfig], options: AuditOptions) ->
 
 def _leased(scoped: Scoped, run_id: str, leases: ExitStack, ports: Ports) -> Scoped:
     """Only what nobody else audits right now; the rest is said to be leased."""
-    taken: dict[int, Unscoped] = {}
+    taken: dict[int, NotAudited] = {}
     for scope in scoped.scopes:
         key = UnitKey.of(scope)
         lease = ports.store.lease(
@@ -135,9 +133,9 @@ def _leased(scoped: Scoped, run_id: str, leases: ExitStack, ports: Ports) -> Sco
 
 def _judged(
     landed: Landed, engine: Engine, sample: Sample, store: Store
-) -> tuple[tuple[UnitReport, ...], tuple[Unscoped, ...]]:
+) -> tuple[tuple[UnitReport, ...], tuple[NotAudited, ...]]:
     outcomes: list[UnitOutcome] = []
-    failed: list[Unscoped] = []
+    failed: list[NotAudited] = []
     try:
         outcomes += engine.judge(landed, landed.scopes, sample)
     except EngineProblem:
@@ -177,7 +175,7 @@ def _missed(store: Store, outcome: UnitOutcome) -> Iterator[Missed]:
 def _report(
     header: RunHeader,
     units: Sequence[UnitReport],
-    not_audited: Sequence[Unscoped],
+    not_audited: Sequence[NotAudited],
     sample: Sample,
     ports: Ports,
 ) -> RunReport:
@@ -190,7 +188,7 @@ def _report(
         finished_at=ports.clock(),
         conclusion=conclude(
             [unit.outcome for unit in units],
-            [each.not_audited for each in not_audited],
+            not_audited,
             sample=sample,
         ),
         units=tuple(units),
@@ -220,18 +218,15 @@ def _publish(
             )
             for unit in report.units
         ),
-        not_audited=tuple(_unjudged(report.not_audited, header.window)),
+        not_audited=tuple(
+            UnjudgedUnit(each, each.flows, header.window) for each in report.not_audited
+        ),
     )
     return ports.store.publish(run).superseded
 
 
-def _unjudged(not_audited: Iterable[Unscoped], window: Window) -> Iterator[UnjudgedUnit]:
-    return (UnjudgedUnit(each.not_audited, each.flows, window) for each in not_audited)
-
-
-def _unscoped(scope: UnitScope, reason: NotAuditedReason, detail: str) -> Unscoped:
-    flows = tuple(each.flow for each in scope.flows)
-    return Unscoped(NotAudited(scope.target_topic, reason, detail), flows)
+def _unscoped(scope: UnitScope, reason: NotAuditedReason, detail: str) -> NotAudited:
+    return NotAudited(scope.target_topic, reason, detail, tuple(each.flow for each in scope.flows))
 
 
 def _offsets(scopes: Iterable[UnitScope]) -> int:

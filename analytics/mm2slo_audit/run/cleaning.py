@@ -32,7 +32,8 @@ def delete(spark: SparkSession, folder: str) -> None:
     place = path(folder)
     files.delete(place, True)
     for parent in (place.getParent(), place.getParent().getParent()):
-        if not files.exists(parent) or len(files.listStatus(parent)):
+        ours = parent.getName().startswith(("window=", "flow="))
+        if not ours or not files.exists(parent) or len(files.listStatus(parent)):
             return
         files.delete(parent, False)
 

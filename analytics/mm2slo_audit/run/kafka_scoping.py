@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.run.ports import Scoped, Unscoped
+from mm2slo_audit.run.ports import Scoped
 from mm2slo_audit.scoping import open_clients, take_scopes
 from mm2slo_core.errors import UserError
-from mm2slo_core.selection import replication_policy
 from mm2slo_kafka.errors import KafkaProblem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from mm2slo_audit.scoping import Scoping as KafkaScopes
-    from mm2slo_core.audit.scope import NotAudited, Window
+    from mm2slo_core.audit.scope import Window
     from mm2slo_core.config import Config, FlowConfig
-    from mm2slo_core.topology import Flow
 
 
 class KafkaScoping:
@@ -43,9 +41,7 @@ class KafkaScoping:
             raise UserError(str(problem)) from None
         return Scoped(
             scopes=found.scopes,
-            not_audited=tuple(
-                Unscoped(each, each.flows or _feeding(each, flows)) for each in found.not_audited
-            ),
+            not_audited=found.not_audited,
             detail=found,
         )
 
@@ -66,15 +62,3 @@ class KafkaScoping:
             copies=tuple(found.copies[index] for index in kept),
         )
         return replace(scoped, scopes=fewer.scopes, detail=fewer)
-
-
-def _feeding(topic: NotAudited, flows: Sequence[FlowConfig]) -> tuple[Flow, ...]:
-    """The flows that a topic's name tells of; where it tells nothing, those to one cluster."""
-    named = [flow.flow for flow in flows if flow.label == topic.target_topic]
-    named = named or [
-        flow.flow
-        for flow in flows
-        if replication_policy(flow).topic_source(topic.target_topic) == flow.flow.source
-    ]
-    some = named or [flow.flow for flow in flows]
-    return tuple(flow for flow in some if flow.target == some[0].target)

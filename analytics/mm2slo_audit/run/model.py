@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mm2slo_audit.run.ports import Unscoped
     from mm2slo_core.audit.conclusion import Conclusion
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.sampling import Sample
-    from mm2slo_core.audit.scope import Window
+    from mm2slo_core.audit.scope import NotAudited, Window
     from mm2slo_core.topology import Flow
     from mm2slo_store import RunDirectory, StatedBound
 
@@ -38,7 +37,7 @@ class RunReport:
     finished_at: int
     conclusion: Conclusion
     units: tuple[UnitReport, ...] = ()
-    not_audited: tuple[Unscoped, ...] = ()
+    not_audited: tuple[NotAudited, ...] = ()
     config_hash: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
 

@@ -16,16 +16,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.sampling import Sample
     from mm2slo_core.audit.scope import NotAudited, UnitScope, Window
     from mm2slo_core.config import FlowConfig
-    from mm2slo_core.topology import Flow
     from mm2slo_store import RunDirectory, Store
-
-
-@dataclass(frozen=True, slots=True)
-class Unscoped:
-    """A topic that cannot be audited, and the flows that feed it."""
-
-    not_audited: NotAudited
-    flows: tuple[Flow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +24,7 @@ class Scoped:
     """What can be judged, and what cannot."""
 
     scopes: tuple[UnitScope, ...]
-    not_audited: tuple[Unscoped, ...] = ()
+    not_audited: tuple[NotAudited, ...] = ()
     detail: Any = None
     """What the engine needs besides to read it; the run does not look into it."""
     restarting: Collection[int] = ()
@@ -61,7 +52,7 @@ class Landed:
     """With the bounds that they were read with: retention may have moved on."""
     data: Any = None
     """The engine's own."""
-    failed: tuple[Unscoped, ...] = ()
+    failed: tuple[NotAudited, ...] = ()
     """What could not be read."""
     directories: Mapping[int, tuple[RunDirectory, ...]] = field(default_factory=dict)
     """By index: where the records of a unit are kept."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from mm2slo_audit.reading.folders import read_manifest
 from mm2slo_audit.run.cleaning import absolute, delete, delete_run
 from mm2slo_audit.run.errors import EngineProblem
-from mm2slo_audit.run.ports import Landed, Unscoped
+from mm2slo_audit.run.ports import Landed
 from mm2slo_audit.session import spark_session
 from mm2slo_store import RunDirectory
 
@@ -116,7 +116,7 @@ class SparkEngine:
         return Landed(
             scopes=found.scoping.scopes,
             data=found,
-            failed=tuple(Unscoped(each, flows[index]) for index, each in found.failed.items()),
+            failed=tuple(replace(each, flows=flows[index]) for index, each in found.failed.items()),
             directories={
                 index: (RunDirectory(folder, rows=rows[folder]),)
                 for index, folder in found.folders.items()

@@ -69,7 +69,11 @@ class Reach:
         )
         units = select_units(units, labels, topics)
         reached: list[ReachedUnit] = []
-        refused = [failed(label, problem) for label, problem in away.items() if label in labels]
+        refused = [
+            failed(flow.label, away[flow.label], (flow.flow,))
+            for flow in chosen
+            if flow.label in away
+        ]
         unasked = [flow for flow in flows if flow.label in away]
         for unit in units:
             found = _reached(unit, listings, unasked)
@@ -100,11 +104,15 @@ def _reached(
                 unit.topic,
                 NotAuditedReason.UNREACHABLE,
                 f"{flow.label} may feed it as well, and its source could not be asked",
+                (*unit.flows, flow.flow),
             )
     if unit.topic in target.errors:
         kind = target.errors[unit.topic]
         return NotAudited(
-            unit.topic, reason_of(kind), f"{unit.topic} on {unit.cluster} cannot be read ({kind})"
+            unit.topic,
+            reason_of(kind),
+            f"{unit.topic} on {unit.cluster} cannot be read ({kind})",
+            unit.flows,
         )
     if unit.topic not in target.counts:
         return NotAudited(
@@ -112,6 +120,7 @@ def _reached(
             NotAuditedReason.TARGET_MISSING,
             f"there is no {unit.topic} on {unit.cluster}, the copy of "
             + " and ".join(f"{feed.topic} on {feed.flow.flow.source}" for feed in unit.feeds),
+            unit.flows,
         )
     counts = tuple(listings[feed.flow.flow.source].counts[feed.topic] for feed in unit.feeds)
     return ReachedUnit(unit, target.counts[unit.topic], counts)
@@ -143,4 +152,5 @@ def _sources_missing(
                     topic,
                     NotAuditedReason.SOURCE_MISSING,
                     f"there is no {original} on {flow.flow.source}, or it may not be seen",
+                    (flow.flow,),
                 )

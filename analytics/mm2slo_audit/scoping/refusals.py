@@ -10,6 +10,8 @@ from mm2slo_kafka.errors import ErrorKind, KafkaProblem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mm2slo_core.topology import Flow
+
 _REASONS: Final[Mapping[ErrorKind, NotAuditedReason]] = {
     ErrorKind.AUTHORIZATION: NotAuditedReason.AUTHORIZATION,
     ErrorKind.AUTHENTICATION: NotAuditedReason.AUTHORIZATION,
@@ -24,10 +26,10 @@ def reason_of(kind: ErrorKind) -> NotAuditedReason:
     return _REASONS.get(kind, NotAuditedReason.FAILED)
 
 
-def failed(topic: str, error: Exception) -> NotAudited:
-    """A topic whose clusters could not be asked."""
+def failed(topic: str, error: Exception, flows: tuple[Flow, ...]) -> NotAudited:
+    """A topic of *flows* whose clusters could not be asked."""
     if isinstance(error, KafkaProblem):
-        return NotAudited(topic, reason_of(error.kind), str(error))
+        return NotAudited(topic, reason_of(error.kind), str(error), flows)
     if isinstance(error, TimeoutError):
-        return NotAudited(topic, NotAuditedReason.UNREACHABLE, str(error))
-    return NotAudited(topic, NotAuditedReason.FAILED, str(error))
+        return NotAudited(topic, NotAuditedReason.UNREACHABLE, str(error), flows)
+    return NotAudited(topic, NotAuditedReason.FAILED, str(error), flows)

@@ -20,6 +20,7 @@ def nothing_to_judge(scope: UnitScope, clients: Mapping[str, ClusterClient]) -> 
 
     Raises KafkaProblem.
     """
+    flows = tuple(flow.flow for flow in scope.flows)
     sources = [each for flow in scope.flows for each in flow.partitions]
     if any(each.expired for each in sources):
         return None
@@ -30,6 +31,7 @@ def nothing_to_judge(scope: UnitScope, clients: Mapping[str, ClusterClient]) -> 
             scope.target_topic,
             NotAuditedReason.EMPTY,
             "no record of the window or after it, on either side",
+            flows,
         )
     if not sources or not all(_gone(flow, scope, clients) for flow in scope.flows):
         return None
@@ -41,6 +43,7 @@ def nothing_to_judge(scope: UnitScope, clients: Mapping[str, ClusterClient]) -> 
         "the oldest records of "
         + " and ".join(f"{flow.source_topic} on {flow.flow.source}" for flow in scope.flows)
         + " are younger than the window",
+        flows,
     )
 
 

@@ -98,7 +98,7 @@ class Survey:
                     for feed, count in zip(unit.feeds, reached.source_partitions, strict=True)
                 )
             except KafkaProblem as problem:
-                self.not_audited.append(failed(unit.topic, problem))
+                self.not_audited.append(failed(unit.topic, problem, unit.flows))
                 continue
             yield UnitReading(
                 unit,
@@ -214,7 +214,7 @@ class Survey:
                     kind = readings.errors.get(key)
                     if kind is not None:
                         detail = f"{key} on {alias} gave no offset ({kind})"
-                        return NotAudited(unit.topic, reason_of(kind), detail)
+                        return NotAudited(unit.topic, reason_of(kind), detail, unit.flows)
             return None
 
         self._drop(judge)
@@ -266,4 +266,4 @@ def _on(alias: str) -> Callable[[Unit], bool]:
 def _refusal(
     error: Exception, concerns: Callable[[Unit], bool], each: ReachedUnit
 ) -> NotAudited | None:
-    return failed(each.unit.topic, error) if concerns(each.unit) else None
+    return failed(each.unit.topic, error, each.unit.flows) if concerns(each.unit) else None

@@ -66,7 +66,7 @@ def take_scopes(
             scope = with_expired(read, assembled, clients)
             missing = nothing_to_judge(scope, clients)
         except KafkaProblem as problem:
-            not_audited.append(failed(read.unit.topic, problem))
+            not_audited.append(failed(read.unit.topic, problem, read.unit.flows))
             continue
         if missing is not None:
             not_audited.append(missing)

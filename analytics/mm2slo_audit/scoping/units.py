@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mm2slo_core.config.flow import FlowConfig
+    from mm2slo_core.topology import Flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class Unit:
     cluster: str
     topic: str
     feeds: tuple[Feed, ...]
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """Those that feed it."""
+        return tuple(feed.flow.flow for feed in self.feeds)
 
     @property
     def shared(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from generated import sampled
 
 from mm2slo_audit.run.errors import EngineProblem
-from mm2slo_audit.run.ports import Landed, Ports, Scoped, Unscoped
+from mm2slo_audit.run.ports import Landed, Ports, Scoped
 from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
 from mm2slo_core.config import load_config
@@ -47,7 +47,7 @@ class Scopes:
     units: tuple[Generated, ...]
     error: BaseException | None = None
     windows: list[Window] = field(default_factory=list)
-    unscoped: tuple[Unscoped, ...] = ()
+    unscoped: tuple[NotAudited, ...] = ()
 
     def take(self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window) -> Scoped:
         self.windows.append(window)
@@ -107,12 +107,10 @@ class ReferenceEngine:
         return Landed(
             scopes=tuple(readable),
             failed=tuple(
-                Unscoped(
-                    NotAudited(
-                        scope.target_topic,
-                        NotAuditedReason.FAILED,
-                        self.unreadable[scope.index],
-                    ),
+                NotAudited(
+                    scope.target_topic,
+                    NotAuditedReason.FAILED,
+                    self.unreadable[scope.index],
                     tuple(flow.flow for flow in scope.flows),
                 )
                 for scope in scoped.scopes

@@ -21,7 +21,6 @@ from mm2slo_audit.report.json_form import document, json_text
 from mm2slo_audit.report.markdown import markdown
 from mm2slo_audit.report.writing import check_target, write_report
 from mm2slo_audit.run import AuditOptions, RunReport, Span, audit
-from mm2slo_audit.run.ports import Unscoped
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
@@ -52,8 +51,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
             AuditOptions(span=Span(begin=window.begin, end=window.end)),
             ports_for(store, folder / "runs", unit),
         )
-    missing = NotAudited("us.gone", NotAuditedReason.TARGET_MISSING, "there is no us.gone on eu")
-    return replace(found, not_audited=(Unscoped(missing, (Flow("us", "eu"),)),))
+    reason, flows = NotAuditedReason.TARGET_MISSING, (Flow("us", "eu"),)
+    missing = NotAudited("us.gone", reason, "there is no us.gone on eu", flows)
+    return replace(found, not_audited=(missing,))
 
 
 def printed(report: RunReport, width: int = 80) -> list[str]:
@@ -173,7 +173,7 @@ def test_a_sample_says_so_in_every_form(report: RunReport) -> None:
 
 
 def test_nothing_judged_is_a_report_as_well(report: RunReport) -> None:
-    conclusion = conclude([], [each.not_audited for each in report.not_audited])
+    conclusion = conclude([], report.not_audited)
     empty = replace(report, units=(), conclusion=conclusion)
     *_, verdict = printed(empty)
     assert verdict.startswith("verdict: nothing could be judged: 1 topic target_missing")

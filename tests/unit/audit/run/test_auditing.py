@@ -12,7 +12,6 @@ from injecting import Found
 
 from mm2slo_audit.run import AuditOptions, Ports, RunReport, Span, audit
 from mm2slo_audit.run.errors import EngineProblem
-from mm2slo_audit.run.ports import Unscoped
 from mm2slo_audit.run.progress import Stage
 from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.sampling import Sample
@@ -198,7 +197,7 @@ def test_one_topic_that_cannot_be_judged_takes_no_other_with_it(
     report = run(clean, ports)
     assert [unit.outcome.scope.target_topic for unit in report.units] == ["us.clean"]
     (failed,) = report.not_audited
-    assert failed.not_audited.reason is NotAuditedReason.FAILED
+    assert failed.reason is NotAuditedReason.FAILED
     assert failed.flows == (US_EU,)
     assert report.exit_code == 0
 
@@ -210,7 +209,7 @@ def test_a_topic_that_cannot_be_read_is_not_audited(
     _, engine, _ = started(ports)
     engine.unreadable = {1: "the topic was deleted while it was read"}
     report = run(clean, ports)
-    assert [each.not_audited.target_topic for each in report.not_audited] == ["us.generated"]
+    assert [each.target_topic for each in report.not_audited] == ["us.generated"]
     assert "1 topic not audited" in report.conclusion.line
 
 
@@ -221,8 +220,8 @@ def test_a_topic_that_another_run_holds_is_leased_and_the_others_are_judged(
         report = run(clean, ports_for(store, tmp_path / "runs", clean, faulty))
     assert [unit.outcome.scope.target_topic for unit in report.units] == ["us.clean"]
     (held,) = report.not_audited
-    assert held.not_audited.reason is NotAuditedReason.LEASED
-    assert "another-run" in held.not_audited.detail
+    assert held.reason is NotAuditedReason.LEASED
+    assert "another-run" in held.detail
 
 
 def test_leases_are_given_back(store: Store, tmp_path: Path, clean: Generated) -> None:
@@ -237,14 +236,16 @@ def test_nothing_to_judge_exits_with_two_and_needs_no_engine(
     ports = ports_for(store, tmp_path / "runs", clean)
     scopes, engine, _ = started(ports)
     scopes.units = ()
-    missing = NotAudited("us.clean", NotAuditedReason.TARGET_MISSING, "there is no us.clean on eu")
-    scopes.unscoped = (Unscoped(missing, (US_EU,)),)
+    reason = NotAuditedReason.TARGET_MISSING
+    missing = NotAudited("us.clean", reason, "there is no us.clean on eu", (US_EU,))
+    scopes.unscoped = (missing,)
     engine.problem = AssertionError("not needed")
     report = run(clean, ports)
     assert report.exit_code == 2
     assert "nothing could be judged: 1 topic target_missing" in report.conclusion.line
     (unit,) = store.units()
-    assert unit.not_audited == missing
+    assert unit.not_audited == replace(missing, flows=())
+    assert unit.key.flows == (US_EU,)
 
 
 @pytest.mark.parametrize("problem", ["no such topic", "us is away"])

@@ -1,0 +1,89 @@
+"""The engine's port on a real Spark: folders that come and go, and files that are broken."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from audit_runs import CONFIG
+from generated import Faults, generate
+
+from mm2slo_audit.engine.schema import RECORD_SCHEMA
+from mm2slo_audit.reading.folders import run_folder
+from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.ports import Landed
+from mm2slo_audit.run.spark_engine import SparkEngine, for_a_short_run
+from mm2slo_audit.session import SparkOptions
+from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.scope import Window
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+WINDOW = Window(1_000, 2_000)
+FEW = Faults(
+    lost=1, altered=1, moved=0, duplicate=1, extra=1, out_of_order=1, identical=1, replays=(),
+    expired=0, unauditable=0, tail=10,
+)  # fmt: skip
+
+
+def folder(directory: Path, run: str, flow: str = "us-to-eu", window: Window = WINDOW) -> Path:
+    made = type(directory)(run_folder(str(directory), flow, window, run))
+    (made / "records").mkdir(parents=True)
+    (made / "records" / "part-0.parquet").write_bytes(b"x")
+    return made
+
+
+def test_what_a_run_landed_goes_whole_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    engine = SparkEngine(spark, CONFIG, str(tmp_path / "audit"))
+    gone = [folder(tmp_path / "audit", "dead"), folder(tmp_path / "audit", "dead", "eu-to-us")]
+    other_run = folder(tmp_path / "audit", "alive")
+    other_window = folder(tmp_path / "audit", "dead", window=Window(2_000, 3_000))
+    engine.discard("dead", WINDOW)
+    assert [each.exists() for each in gone] == [False, False]
+    assert other_run.exists()
+    assert other_window.exists()
+    # The folders above an emptied one are no use either.
+    assert not (tmp_path / "audit" / "flow=eu-to-us").exists()
+    engine.discard("dead", WINDOW)
+
+
+def test_superseded_folders_are_deleted_by_the_paths_that_the_store_holds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    engine = SparkEngine(spark, CONFIG, str(tmp_path / "audit"))
+    old = folder(tmp_path / "audit", "old")
+    stranger = tmp_path / "stranger" / "folder"
+    stranger.mkdir(parents=True)
+    # Hadoop's paths are not percent-encoded.
+    engine.delete([f"file:{old}", f"file:{tmp_path}/never-there", f"file:{stranger}"])
+    assert not old.exists()
+    assert stranger.parent.exists()
+
+
+def test_a_corrupt_parquet_file_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    engine = SparkEngine(spark, CONFIG, str(tmp_path))
+    unit = generate(1, partitions=1, size=400, faults=FEW)
+    (tmp_path / "part-0.parquet").write_bytes(b"PAR1 this is no Parquet file PAR1")
+    records = spark.read.schema(RECORD_SCHEMA).parquet(str(tmp_path / "part-0.parquet"))
+    polls = spark.createDataFrame([], "topic int, flow int, side byte, partition int, end long,"
+                                      " earliest long, latest long")  # fmt: skip
+    landed = Landed((unit.scope,), SimpleNamespace(records=records, polls=polls))
+    with pytest.raises(EngineProblem) as told:
+        engine.judge(landed, [unit.scope], Sample(1.0))
+    text = str(told.value)
+    assert text.startswith("judging failed: ")
+    assert "part-0.parquet" in text
+    assert "\n" not in text
+    assert len(text) < 500
+
+
+def test_short_runs_use_the_quick_compiler_where_java_is_ours() -> None:
+    own = SparkOptions(conf={"spark.driver.extraJavaOptions": "-Xss4m"})
+    quick = for_a_short_run(own).conf["spark.driver.extraJavaOptions"]
+    assert quick == "-Xss4m -XX:TieredStopAtLevel=1"
+    cluster = SparkOptions(master="spark://host:7077")
+    assert for_a_short_run(cluster) is cluster
