@@ -11,11 +11,11 @@ from dataclasses import replace
 import pytest
 
 from mm2slo_cli.demo import run
-from mm2slo_cli.ending import Told, told_by_signals
 from mm2slo_cli.demo.figures import DemoFigures, FlowFigures, GroupFigures, TopicFigures
 from mm2slo_cli.demo.script import READERS, STREAMS, Pace
 from mm2slo_cli.demo.settle import Rest
 from mm2slo_cli.demo.traffic import next_commits
+from mm2slo_cli.ending import Told, told_by_signals
 from mm2slo_core.errors import UserError
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.topology import Flow

@@ -90,7 +90,10 @@ def test_what_is_copied_but_may_be_asked_for_again_takes_three_points() -> None:
     # One for what still waits.
     assert (len(history), history.begins_at) == (3 + 1, 0)
     assert history.arrived(0) == (0.0, 170.0, 0.0)
-    assert history.arrived(42) == (0.0, 170.0, pytest.approx(84.0, abs=1.0))
+    coarse = history.arrived(42)
+    assert coarse is not None
+    assert coarse[:2] == (0.0, 170.0)
+    assert coarse.likely == pytest.approx(84.0, abs=1.0)
     assert history.arrived(97) == (190.0, 200.0, 194.0)
     history.forget_below(86, coarse_below=95)
     assert (len(history), history.begins_at) == (3, 85)
