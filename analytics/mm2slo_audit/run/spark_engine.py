@@ -135,6 +135,8 @@ class SparkEngine:
     def discard(self, run_id: str, window: Window) -> None:
         """See `Engine.discard`."""
         with _told(f"deleting what {run_id} has landed"):
+            # Of a run that was interrupted: a job that goes on would write on.
+            self._spark.sparkContext.cancelAllJobs()
             delete_run(self._spark, self._directory, run_id, window)
 
     def delete(self, paths: Collection[str]) -> None:

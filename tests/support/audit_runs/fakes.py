@@ -7,8 +7,6 @@ import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from generated import sampled
-
 from mm2slo_audit.run.errors import EngineProblem
 from mm2slo_audit.run.ports import Landed, Ports, Scoped
 from mm2slo_core.audit.reference import judge
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from mm2slo_audit.run.progress import Stage
     from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.record import AuditRecord
     from mm2slo_core.audit.sampling import Sample
     from mm2slo_core.audit.scope import UnitScope, Window
     from mm2slo_core.config import FlowConfig
@@ -131,7 +130,7 @@ class ReferenceEngine:
             judge(
                 [
                     replace(each, topic=scope.index)
-                    for each in sampled(self.units[scope.index].records, sample)
+                    for each in _sampled(self.units[scope.index].records, sample)
                 ],
                 [replace(each, topic=scope.index) for each in self.units[scope.index].polls],
                 scope,
@@ -147,6 +146,18 @@ class ReferenceEngine:
     def delete(self, paths: Collection[str]) -> None:
         for path in paths:
             shutil.rmtree(path)
+
+
+def _sampled(records: Sequence[AuditRecord], sample: Sample) -> list[AuditRecord]:
+    marked = [
+        replace(
+            each,
+            in_records=sample.keeps_record(each.fingerprint),
+            in_keys=sample.keeps_key(each.key_hash),
+        )
+        for each in records
+    ]
+    return [each for each in marked if each.in_records or each.in_keys]
 
 
 @dataclass
