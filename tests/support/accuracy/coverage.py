@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from generated import Faults, Generated, generate, sampled
+from generated import Drawing, Faults, Generated, generate
 
 from mm2slo_core.audit.bounds import clopper_pearson
 from mm2slo_core.audit.reference import judge
@@ -120,8 +120,8 @@ class Tally:
 
 def coverage(generated: Generated, salts: Iterable[int]) -> dict[str, Coverage]:
     """Draw a sample for each salt, judge it in plain Python, and look at its bounds."""
-    tally = Tally(truths(generated))
+    tally, drawing = Tally(truths(generated)), Drawing(generated.records)
     for salt in salts:
         sample = Sample(RATE, salt)
-        tally.take(judge(sampled(generated.records, sample), (), generated.scope, sample))
+        tally.take(judge(drawing.draw(sample), (), generated.scope, sample))
     return tally.coverage()

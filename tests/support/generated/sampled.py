@@ -1,7 +1,8 @@
-"""A sample drawn from generated records, as the reading part of an audit would draw it."""
+"""Samples drawn from generated records, as the reading part of an audit would draw them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,32 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.sampling import Sample
 
 
-def sampled(records: Iterable[AuditRecord], sample: Sample) -> list[AuditRecord]:
-    """The records in either stratum, each marked with those it is in."""
-    found = []
-    for record in records:
-        in_records = sample.keeps_record(record.fingerprint)
-        in_keys = sample.keeps_key(record.key_hash)
-        if in_records or in_keys:
-            found.append(replace(record, in_records=in_records, in_keys=in_keys))
-    return found
+class Drawing:
+    """Asks each fingerprint and each key hash once per sample, not each record."""
+
+    def __init__(self, records: Iterable[AuditRecord]) -> None:
+        self._records = tuple(records)
+        self._of_content: defaultdict[int, list[int]] = defaultdict(list)
+        self._of_key: defaultdict[int | None, list[int]] = defaultdict(list)
+        for place, record in enumerate(self._records):
+            self._of_content[record.fingerprint].append(place)
+            self._of_key[record.key_hash].append(place)
+
+    def draw(self, sample: Sample) -> list[AuditRecord]:
+        """The records in either stratum, each marked with those it is in."""
+        contents = {
+            place
+            for fingerprint, places in self._of_content.items()
+            if sample.keeps_record(fingerprint)
+            for place in places
+        }
+        keys = {
+            place
+            for key_hash, places in self._of_key.items()
+            if sample.keeps_key(key_hash)
+            for place in places
+        }
+        return [
+            replace(self._records[place], in_records=place in contents, in_keys=place in keys)
+            for place in sorted(contents | keys)
+        ]

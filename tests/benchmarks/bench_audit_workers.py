@@ -1,0 +1,102 @@
+"""One and two one-core workers of a Spark standalone cluster: a census of the same Parquet files.
+
+No broker runs. Each cluster is a master and its workers as real processes; time is that of the
+quickest warm round of the whole judgement, evidence and keys included. With fewer than four cores
+driver, master and workers share them, so that the gain is smaller than the executors alone have:
+their own time is printed beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from audit_load import generate, scopes
+from standalone import standalone
+
+from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA
+from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_core.audit.sampling import Sample
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REACH = 1.6
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One cluster."""
+
+    cold: float
+    warm: float
+    counts: dict[str, int]
+
+
+def measure(workers: int, folder: Path, rounds: int, memory: str) -> Measured:
+    # Off the heap, a worker of this machine needs a quarter of a gibibyte more.
+    conf = {"spark.executor.memory": memory, "spark.executor.cores": "1"}
+    with (
+        standalone(workers, cores=1, memory="4g") as cluster,
+        spark_session(SparkOptions(master=cluster.master, conf=conf)) as spark,
+    ):
+        wait_for_executors(spark, workers)
+        records = spark.read.schema(RECORD_SCHEMA).parquet(str(folder / "records"))
+        polls = spark.read.schema(POLL_SCHEMA).parquet(str(folder / "polls"))
+        times, counts = [], dict[str, int]()
+        for _ in range(rounds + 1):
+            begin = time.perf_counter()
+            outcomes = judge(spark, records, polls, scopes(), Sample(1.0))
+            times.append(time.perf_counter() - begin)
+            counts = {}
+            for outcome in outcomes:
+                for verdict, count in outcome.counts.items():
+                    counts[verdict] = counts.get(verdict, 0) + count
+    return Measured(times[0], min(times[1:]), counts)
+
+
+def wait_for_executors(spark: SparkSession, count: int) -> None:
+    """Until each worker has its executor; the driver is one of those that Spark lists."""
+    status = spark.sparkContext._jsc.sc()
+    while status.getExecutorMemoryStatus().size() < count + 1:
+        time.sleep(0.1)
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rows", type=int, default=10_000_000, help="both sides together")
+    arguments.add_argument("--rounds", type=int, default=3, help="warm ones")
+    arguments.add_argument("--memory", default="2g", help="heap of an executor")
+    arguments.add_argument("--folder", type=Path, help="generated there once, and kept")
+    chosen = arguments.parse_args()
+    with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
+        folder = chosen.folder or Path(scratch)
+        generate(folder, chosen.rows // 2)
+        print(f"  {chosen.rows:,} rows, {os.cpu_count()} cores")
+        found = {}
+        for workers in (1, 2):
+            found[workers] = measure(workers, folder, chosen.rounds, chosen.memory)
+            each = found[workers]
+            load = os.getloadavg()[0]
+            print(
+                f"  {workers} worker(s)   cold {each.cold:6.1f} s   warm {each.warm:6.1f} s"
+                f"   (load {load:.1f})",
+                flush=True,
+            )
+    assert found[1].counts == found[2].counts, found
+    gain = found[1].warm / found[2].warm
+    print(f"  two workers: {gain:.2f}x one   (reach: {REACH}x)")
+    return 0 if gain >= REACH else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
