@@ -33,7 +33,7 @@ _STYLE: Final = """
   --warn: #a16207; --dim: #666 }
 @media (prefers-color-scheme: dark) { :root { --good: #4ade80; --bad: #f87171; --warn: #facc15;
   --dim: #aaa } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 84rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2.2rem } h3 { font-size: 1rem }
 .verdict { border-left: .35rem solid; padding: .6rem 1rem; background: var(--soft) }
 .verdict p { margin: .2rem 0; color: CanvasText }
@@ -41,7 +41,7 @@ h1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2.2rem } h3 { font-
 .dim, dt { color: var(--dim) } .wide { overflow-x: auto }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem } dd { margin: 0 }
 table { border-collapse: collapse; width: 100%; font-size: .93rem }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line);
+th, td { text-align: left; padding: .3rem .45rem; border-bottom: 1px solid var(--line);
   vertical-align: top }
 thead th { white-space: nowrap } td.number, th.number { text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap }
