@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from mm2slo_audit.engine.fingerprint import TOO_MANY_HEADERS
 from mm2slo_audit.engine.schema import RECORD_SCHEMA
 from mm2slo_audit.reading.failures import NO_CONNECTOR, not_read, root_cause
 from mm2slo_audit.reading.folders import (
@@ -51,6 +52,8 @@ logger = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
 """Each time retention overtakes the reading, what is gone is left out and all is read again."""
+_MOST_HEADERS: Final = 6
+"""Records seldom have more; where one has, all is read again in a slower way."""
 _ROWS_PER_FILE: Final = 2_000_000
 _FILES_PER_CORE: Final = 4
 
@@ -142,6 +145,7 @@ class _Landing:
         self._meter = meter
         self._kafka = {alias: kafka_options(cluster) for alias, cluster in config.clusters.items()}
         self._jobs = 0
+        self._most_headers: int | None = _MOST_HEADERS
         self.totals = (0, 0)
         """Rows landed and offsets read so far."""
         self.scopes: list[UnitScope] = []
@@ -175,6 +179,9 @@ class _Landing:
             try:
                 self._write(current, path)
             except (PySparkException, Py4JJavaError) as error:
+                if TOO_MANY_HEADERS in str(error) and self._most_headers is not None:
+                    self._most_headers = None
+                    continue
                 moved = self._narrowed(current) if left else None
                 if moved is None:
                     raise
@@ -198,7 +205,13 @@ class _Landing:
         planned = tuple(scans(scopes, self._scoping.isolations))
         offsets = sum(each.offsets for each in planned)
         frames = [
-            read_records(self._spark, each, self._sample, self._kafka[each.cluster])
+            read_records(
+                self._spark,
+                each,
+                self._sample,
+                self._kafka[each.cluster],
+                most_headers=self._most_headers,
+            )
             for each in planned
         ]
         records = reduce(DataFrame.unionByName, frames) if frames else empty_records(self._spark)

@@ -31,14 +31,22 @@ _FETCHING: Final = {
 
 
 def read_records(
-    spark: SparkSession, scan: Scan, sample: Sample, kafka: Mapping[str, str]
+    spark: SparkSession,
+    scan: Scan,
+    sample: Sample,
+    kafka: Mapping[str, str],
+    *,
+    most_headers: int | None = None,
 ) -> DataFrame:
     """The records of *scan* that *sample* keeps, as `AuditRecord` has its columns.
 
-    *kafka* are the connector's `kafka.*` options of the cluster. Payloads end here.
+    *kafka* are the connector's `kafka.*` options of the cluster. *most_headers*: see the engine's
+    `fingerprint`. Payloads end here.
     """
     rows = read_rows(spark, scan, kafka, headers=scan.identity.headers)
-    columns = record_columns(scan.identity, sample, headers=scan.identity.headers)
+    columns = record_columns(
+        scan.identity, sample, headers=scan.identity.headers, most_headers=most_headers
+    )
     hashed = rows.select(
         "topic",
         "partition",

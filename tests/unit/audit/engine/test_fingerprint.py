@@ -5,9 +5,16 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.fingerprint import fingerprint, keeps, key_hash, record_columns
+from mm2slo_audit.engine.fingerprint import (
+    TOO_MANY_HEADERS,
+    fingerprint,
+    keeps,
+    key_hash,
+    record_columns,
+)
 from mm2slo_core.audit import fingerprint as core
 from mm2slo_core.audit.identity import Identity
 from mm2slo_core.audit.sampling import Sample
@@ -88,6 +95,17 @@ def test_fingerprints_and_key_hashes_are_those_of_the_core(
     assert [list(hashes) for _, hashes in found] == [
         [core.key_hash(row[0], each) for each in hmac_keys] for row in rows
     ]
+
+
+def test_a_bound_on_headers_changes_no_fingerprint_and_is_enforced(
+    frame: DataFrame, rows: list[Message]
+) -> None:
+    most = max(len(headers or ()) for _, _, headers, _ in rows)
+    bounded = fingerprint(Identity(), most_headers=most)
+    found = frame.orderBy("n").select(bounded).collect()
+    assert [each for (each,) in found] == [core.fingerprint(Identity(), *row) for row in rows]
+    with pytest.raises(PySparkException, match=TOO_MANY_HEADERS):
+        frame.select(fingerprint(Identity(), most_headers=most - 1)).collect()
 
 
 def test_no_column_of_headers_is_no_headers(frame: DataFrame, rows: list[Message]) -> None:
