@@ -29,7 +29,7 @@ from mm2slo_audit.reading.log_starts import after_retention
 from mm2slo_audit.reading.plan import by_portion, scans
 from mm2slo_audit.reading.poll_rows import poll_frame
 from mm2slo_audit.reading.progress import Meter
-from mm2slo_audit.reading.records import read_records
+from mm2slo_audit.reading.records import MOST_HEADERS, read_records
 from mm2slo_audit.reading.security import kafka_options
 from mm2slo_audit.scoping import open_clients
 from mm2slo_audit.session.jars import CONNECTOR
@@ -52,8 +52,6 @@ logger = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
 """Each time retention overtakes the reading, what is gone is left out and all is read again."""
-_MOST_HEADERS: Final = 6
-"""Records seldom have more; where one has, all is read again in a slower way."""
 _ROWS_PER_FILE: Final = 2_000_000
 _FILES_PER_CORE: Final = 4
 
@@ -145,7 +143,7 @@ class _Landing:
         self._meter = meter
         self._kafka = {alias: kafka_options(cluster) for alias, cluster in config.clusters.items()}
         self._jobs = 0
-        self._most_headers: int | None = _MOST_HEADERS
+        self._most_headers: int | None = MOST_HEADERS
         self.totals = (0, 0)
         """Rows landed and offsets read so far."""
         self.scopes: list[UnitScope] = []
@@ -179,6 +177,7 @@ class _Landing:
             try:
                 self._write(current, path)
             except (PySparkException, Py4JJavaError) as error:
+                # All is read again, and headers are hashed in a slower way.
                 if TOO_MANY_HEADERS in str(error) and self._most_headers is not None:
                     self._most_headers = None
                     continue

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mm2slo_audit.reading.plan import Place, Scan
+    from mm2slo_core.audit.identity import Identity
     from mm2slo_core.audit.sampling import Sample
 
+MOST_HEADERS: Final = 2
+"""Hashed one by one in generated code; of five the code is too large for Java to compile."""
 RECORDS_PER_TASK: Final = 1_500_000
 """A partition with more offsets is read by several tasks."""
 _FEW_TOPICS: Final = 16
@@ -44,21 +47,7 @@ def read_records(
     `fingerprint`. Payloads end here.
     """
     rows = read_rows(spark, scan, kafka, headers=scan.identity.headers)
-    columns = record_columns(
-        scan.identity, sample, headers=scan.identity.headers, most_headers=most_headers
-    )
-    hashed = rows.select(
-        "topic",
-        "partition",
-        "offset",
-        F.unix_millis("timestamp").alias("ts"),
-        columns.fp.alias("fp"),
-        columns.kh.alias("kh"),
-        columns.size.cast("int").alias("size"),
-        columns.tombstone.alias("tombstone"),
-    )
-    drawn = hashed.withColumns({"in_records": columns.in_records, "in_keys": columns.in_keys})
-    kept = drawn if sample.census else drawn.where("in_records OR in_keys")
+    kept = sampled(rows, scan.identity, sample, most_headers=most_headers)
     return _placed(spark, kept, scan.places).select(
         F.col("unit").alias("topic"),
         "flow",
@@ -73,6 +62,25 @@ def read_records(
         "in_keys",
         "tombstone",
     )
+
+
+def sampled(
+    rows: DataFrame, identity: Identity, sample: Sample, *, most_headers: int | None = None
+) -> DataFrame:
+    """Hashes and strata of the connector's *rows*, of which *sample* keeps one."""
+    columns = record_columns(identity, sample, headers=identity.headers, most_headers=most_headers)
+    hashed = rows.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("ts"),
+        columns.fp.alias("fp"),
+        columns.kh.alias("kh"),
+        columns.size.cast("int").alias("size"),
+        columns.tombstone.alias("tombstone"),
+    )
+    drawn = hashed.withColumns({"in_records": columns.in_records, "in_keys": columns.in_keys})
+    return drawn if sample.census else drawn.where("in_records OR in_keys")
 
 
 def read_rows(
