@@ -40,13 +40,7 @@ class Tally:
         counts: Mapping[Verdict, int],
     ) -> None:
         """Add a unit: *truth* by offset, *counts* of verdicts without evidence."""
-        self.units += 1
-        for verdict, score in scores(truth, named(outcome.evidence)).items():
-            if verdict not in COUNTED_ONLY:
-                so_far = self.by_offset[verdict]
-                self.by_offset[verdict] = Score(
-                    so_far.true + score.true, so_far.found + score.found, so_far.both + score.both
-                )
+        self.take_places(truth, named(outcome.evidence))
         found = Counter(outcome.counts)
         self.records += sum(found[verdict] for verdict in Verdict)
         for verdict in COUNTED_ONLY:
@@ -55,6 +49,18 @@ class Tally:
                 true_before + counts.get(verdict, 0),
                 found_before + found[verdict],
             )
+
+    def take_places(
+        self, truth: Mapping[Verdict, set[Found]], found: Mapping[Verdict, set[Found]]
+    ) -> None:
+        """Add a unit of which only evidence is compared."""
+        self.units += 1
+        for verdict, score in scores(truth, found).items():
+            if verdict not in COUNTED_ONLY:
+                so_far = self.by_offset[verdict]
+                self.by_offset[verdict] = Score(
+                    so_far.true + score.true, so_far.found + score.found, so_far.both + score.both
+                )
 
     @property
     def perfect(self) -> bool:

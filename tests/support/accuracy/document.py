@@ -92,11 +92,8 @@ def _lines(figures: Figures) -> Iterator[str]:
     yield _CLASSES
     for who, tally in {**figures.generated, "lab": figures.lab}.items():
         yield from _classes(who, tally)
-    yield (
-        f"In the lab run, the kill left {figures.replayed:,} duplicates, all of them named by their"
-        f" offsets; the topic with traffic running had {figures.clean:,} matched records and no"
-        " fault."
-    )
+    yield f"The kill left {figures.replayed:,} duplicates in the lab. The topic that got records"
+    yield f"while it was audited had {figures.clean:,} matched records and no fault."
     yield ""
     yield _COVERAGE
     yield "| judged by | figure | true rate | samples | mean n | inside | share |"
@@ -131,7 +128,10 @@ def _classes(who: str, tally: Tally) -> Iterator[str]:
 
 def _latency(what: str, found: Widths) -> Iterator[str]:
     width = f"{found.mean_width_ms:.0f} ms"
-    yield f"**{what}**: {found.records:,} records, bounds {width} apart on average"
+    yield (
+        f"**{what}**: {found.records:,} records, bounds {width} apart on average,"
+        f" at most {found.widest_ms} ms"
+    )
     yield ""
     yield "| percentile | true | lower | upper | holds |"
     yield "|---|---|---|---|---|"

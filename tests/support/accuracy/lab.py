@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from audited import APPENDED, CLEAN, COMPACTED, EXPIRED, REPLAY, STAMPED, tell
+from audited import APPENDED, CLEAN, COMPACTED, EXPIRED, REPLAY, STAMPED, STOPPED, tell
+from audited.play import AFTER_THE_STOP
 from injecting import Found
 
 from accuracy.classes import Tally
@@ -41,9 +43,7 @@ def lab_figures() -> LabFigures:
     for name in told.reads:
         outcome = told.outcome(name)
         tally.take(outcome, *_truth(told, name))
-    (stopped,) = told.stopped.outcomes.values()
-    overdue = {Found(Side.SOURCE, 0, offset) for offset in range(20, 50)}
-    tally.take(stopped, {Verdict.OVERDUE: overdue}, {Verdict.MATCHED: 20})
+    tally.take_places(*_overdue(told))
     return LabFigures(
         tally=tally,
         latencies=dict(_latencies(told)),
@@ -65,11 +65,28 @@ def _truth(told: Told, name: str) -> tuple[dict[Verdict, set[Found]], dict[Verdi
     elif name == COMPACTED:
         counts[Verdict.MATCHED] = equal_newest(told.source[name], told.target[name])
     elif name == CLEAN:
-        # All of them were copied in the end; some were still on their way.
+        # Of those that were there when the audit looked, all were copied in the end.
         pending = outcome.counts.get(Verdict.PENDING, 0)
-        in_time = sum(outcome.scope.window.holds(one.content.timestamp) for one, _ in read.pairs)
+        ends = {each.partition: each.end for each in outcome.scope.flows[0].partitions}
+        in_time = sum(
+            outcome.scope.window.holds(one.content.timestamp)
+            and one.place.offset < ends[one.place.partition]
+            for one, _ in read.pairs
+        )
         counts |= {Verdict.MATCHED: in_time - pending, Verdict.PENDING: pending}
     return truth, counts
+
+
+def _overdue(told: Told) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[Found]]]:
+    """What came after MirrorMaker 2 had stopped, and what the command's report names."""
+    sent = told.story.injectors[STOPPED].copied
+    true = {Found(Side.SOURCE, 0, offset) for offset in range(sent - AFTER_THE_STOP, sent)}
+    found: defaultdict[Verdict, set[Found]] = defaultdict(set)
+    for topic in told.stopped.report["topics"]:
+        for each in topic["evidence"]:
+            place = Found(Side(each["side"]), each["partition"], each["offset"])
+            found[Verdict(each["verdict"])].add(place)
+    return {Verdict.OVERDUE: true}, found
 
 
 def equal_newest(source: list[Stored], target: list[Stored]) -> int:

@@ -6,7 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, observed, percentile
+from mm2slo_core.audit.latency_histogram import (
+    PERCENTILES,
+    lower_bound_ms,
+    merge,
+    observed,
+    percentile,
+    upper_bound_ms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +46,8 @@ class Widths:
     records: int
     percentiles: tuple[Percentile, ...]
     mean_width_ms: float
+    widest_ms: int
+    """Of any record, rounded outward to buckets."""
 
 
 def cells_of(outcome: UnitOutcome, which: str) -> LatencyCells:
@@ -61,4 +70,9 @@ def widths(outcome: UnitOutcome, which: str, truth: Sequence[int]) -> Widths:
             Percentile(q, nearest_rank(ascending, q), percentile(cells, q)) for q in PERCENTILES
         ),
         mean_width_ms=(cells.total_upper_ms - cells.total_lower_ms) / observed(cells),
+        widest_ms=max(
+            upper_bound_ms(upper) - lower_bound_ms(lower)
+            for lower, upper in cells.cells
+            if lower is not None
+        ),
     )

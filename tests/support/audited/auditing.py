@@ -91,7 +91,7 @@ def auditor(
         with log.open("w") as written:
             process = subprocess.Popen(
                 [sys.executable, "-m", "audited.child", str(options)],
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(_paths())},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=written,
@@ -109,6 +109,12 @@ def audit(request: Request, master: str = "local[2]") -> Audited:
     """One audit, by a Spark of its own."""
     with auditor(master) as one:
         return one.audit(request)
+
+
+def _paths() -> list[str]:
+    """Where the child finds the tests' support, before what its parent was given."""
+    given = os.environ.get("PYTHONPATH")
+    return [str(Path(__file__).parents[1]), *([given] if given else [])]
 
 
 def _end(process: subprocess.Popen[str]) -> None:

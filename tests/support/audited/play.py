@@ -37,6 +37,7 @@ SETTINGS: Final = {
 }
 CLEAN_RECORDS: Final = 205_000
 TIMED_RECORDS: Final = 8_000
+AFTER_THE_STOP: Final = 30
 REPLAYED: Final = 2_000
 """Records after a commit, at least, that the kill leaves to be copied again."""
 
@@ -161,7 +162,7 @@ def stop(story: Story) -> int:
     """MirrorMaker 2 stops, and records come that it will not copy; when they came, epoch ms."""
     story.lab.mm2.stop()
     begin = now()
-    story.injector(STOPPED).plain(keyed(1, 30, first=20))
+    story.injector(STOPPED).plain(keyed(1, AFTER_THE_STOP, first=20))
     return begin
 
 

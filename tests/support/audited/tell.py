@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from injecting import FullRead, compare, read_all
 from watching import watch
 
 from audited.auditing import Audited, Request, auditor
+from audited.command import Finished, command
 from audited.contents import now
 from audited.play import (
     APPENDED,
     CLEAN,
+    CLEAN_RECORDS,
     FLUSH_MS,
     SETTINGS,
     STAMPED,
@@ -44,6 +46,10 @@ FLOW = {
 }
 
 
+MEANWHILE = 500
+"""Records that are copied under the eyes of the audit, at least, before its window ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """The story, each topic as an independent reader finds it on both sides, and the audits."""
@@ -54,7 +60,7 @@ class Told:
     reads: dict[str, FullRead]
     audited: Audited
     """While MirrorMaker 2 ran and records kept coming."""
-    stopped: Audited
+    stopped: Finished
     """Of the topic that got records after MirrorMaker 2 had stopped."""
     stopped_at: int
 
@@ -76,13 +82,17 @@ def tell(lab: Lab, prefix: str) -> Told:
             kill(story)
             strike(story)
             with open_transaction(story), traffic(lab, story.topic(CLEAN), rate=500):
+                wait_copied(lab, US_EU, story.copy(CLEAN), CLEAN_RECORDS + MEANWHILE)
                 audited = spark.audit(_request(story))
-            sent = sum(source_ends(lab, US_EU, story.topic(CLEAN)).values())
-            wait_copied(lab, US_EU, story.copy(CLEAN), sent)
-            source, target, reads = _read(story)
-            stopped_at = stop(story)
-            window = Window(story.begin, now())
-            stopped = spark.audit(replace(_request(story, STOPPED), window=window, max_pending=1))
+        sent = sum(source_ends(lab, US_EU, story.topic(CLEAN)).values())
+        wait_copied(lab, US_EU, story.copy(CLEAN), sent)
+        source, target, reads = _read(story)
+        stopped_at = stop(story)
+        stopped = command(
+            story.lab.config_yaml(flow=FLOW),
+            *("--flow", US_EU.label, "--topic", story.topic(STOPPED)),
+            *("--since", "1h", "--sample", "100%", "--max-pending", "1ms"),
+        )
         return Told(story, source, target, reads, audited, stopped, stopped_at)
     finally:
         lab.mm2.stop()
@@ -90,12 +100,12 @@ def tell(lab: Lab, prefix: str) -> Told:
         lab.mm2.start()
 
 
-def _request(story: Story, *names: str) -> Request:
+def _request(story: Story) -> Request:
     return Request(
         story.lab.config_yaml(flow=FLOW),
         Window(story.begin, now()),
         flows=(US_EU.label,),
-        topics=tuple(map(story.topic, names or _ALL)),
+        topics=tuple(map(story.topic, _ALL)),
     )
 
 

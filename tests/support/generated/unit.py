@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 POLL_MS = 50
 REQUEST_MS = 3
 MAX_PENDING_MS = 600
+_NEAR = 50
+"""A moved record comes among so many of its time."""
 _PAIRED = frozenset({Verdict.ALTERED, Verdict.MOVED})
 
 
@@ -88,19 +90,19 @@ def generate(
 
 
 def _move(lanes: list[Lane], draw: random.Random) -> None:
-    """Write what is moved into the next lane, at any place that is in no replayed block."""
+    """Write what is moved into the next lane, somewhere that is in no replayed block."""
     for lane in lanes:
         other = lanes[(lane.number + 1) % len(lanes)]
         for offset, verdict in lane.verdicts.items():
             if verdict is not Verdict.MOVED:
                 continue
+            moved = Written(lane.record(offset), offset, Verdict.MOVED, lane.number)
             places = [
                 place
                 for place, each in enumerate(other.written)
-                if each.verdict is None and place > len(other.written) // 4
+                if each.verdict is None and each.record.timestamp >= moved.record.timestamp
             ]
-            moved = Written(lane.record(offset), offset, Verdict.MOVED, lane.number)
-            other.written.insert(draw.choice(places), moved)
+            other.written.insert(draw.choice(places[:_NEAR]), moved)
 
 
 def _judge_age(lanes: list[Lane], taken_at: int) -> None:
