@@ -6,10 +6,12 @@ With --write the figures become docs/accuracy.md. Exit code 1 when one misses it
 from __future__ import annotations
 
 import argparse
+import pickle
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
@@ -28,13 +30,14 @@ from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.sampling import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from accuracy.coverage import Coverage
     from accuracy.latency import Widths
 
     from mm2slo_core.audit.outcome import UnitOutcome
 
+Part = TypeVar("Part")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
 CENSUS = Sample(1.0)
 SALTS = {"plain Python": 2_000, "Spark": 200}
@@ -77,15 +80,21 @@ def generated_latencies() -> dict[str, Widths]:
     }
 
 
-def coverages() -> dict[str, dict[str, Coverage]]:
-    data = population()
-    found = {}
-    for who, salts in SALTS.items():
-        say(f"{salts:,} samples of 1 % in {who}")
-        seeds = range(1, salts + 1)
-        found[who] = (
-            coverage_in_spark(start(), data, seeds) if who == "Spark" else coverage(data, seeds)
-        )
+def covered(who: str) -> dict[str, Coverage]:
+    data, seeds = population(), range(1, SALTS[who] + 1)
+    return coverage_in_spark(start(), data, seeds) if who == "Spark" else coverage(data, seeds)
+
+
+def kept(folder: Path | None, what: str, measure: Callable[[], Part]) -> Part:
+    """What *folder* has of an earlier run, else measured now."""
+    file = None if folder is None else folder / what.replace(" ", "-")
+    if file is not None and file.exists():
+        found: Part = pickle.loads(file.read_bytes())  # noqa: S301 - written by an earlier run of this
+        return found
+    say(what)
+    found = measure()
+    if file is not None:
+        file.write_bytes(pickle.dumps(found))
     return found
 
 
@@ -113,14 +122,18 @@ def missed(figures: Figures) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write docs/accuracy.md")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="take up where a run ended")
     chosen = parser.parse_args()
-    say("a lab with every fault, audited")
-    lab = lab_figures()
-    say("generated data at census")
+    folder = chosen.keep
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    lab = kept(folder, "a lab with every fault", lab_figures)
     figures = Figures(
-        generated=classes(),
+        generated=kept(folder, "generated data at census", classes),
         lab=lab.tally,
-        coverage=coverages(),
+        coverage={
+            who: kept(folder, f"samples of 1 % in {who}", partial(covered, who)) for who in SALTS
+        },
         latencies={**generated_latencies(), **lab.latencies},
         replayed=lab.replayed,
         clean=lab.clean,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,7 @@ class Tally:
 
     units: int = 0
     records: int = 0
-    by_offset: defaultdict[Verdict, Score] = field(
-        default_factory=lambda: defaultdict(lambda: Score(0, 0, 0))
-    )
+    by_offset: dict[Verdict, Score] = field(default_factory=dict)
     by_count: dict[Verdict, tuple[int, int]] = field(default_factory=dict)
     """True and found."""
 
@@ -57,7 +55,7 @@ class Tally:
         self.units += 1
         for verdict, score in scores(truth, found).items():
             if verdict not in COUNTED_ONLY:
-                so_far = self.by_offset[verdict]
+                so_far = self.by_offset.get(verdict, Score(0, 0, 0))
                 self.by_offset[verdict] = Score(
                     so_far.true + score.true, so_far.found + score.found, so_far.both + score.both
                 )
