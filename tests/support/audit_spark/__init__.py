@@ -10,9 +10,11 @@ import atexit
 import logging
 import os
 import tempfile
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
 
 from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
 
@@ -56,7 +58,9 @@ def start() -> SparkSession:
         logging.getLogger("py4j").setLevel(logging.ERROR)
 
         def stop() -> None:
-            session.stop()
+            # Tests of sessions end the one JVM that a process has.
+            with suppress(ConnectionError, Py4JError):
+                session.stop()
             folder.cleanup()
 
         atexit.register(stop)

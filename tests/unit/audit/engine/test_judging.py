@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from audit_spark import poll_frame, record_frame
 from audit_spark.random_units import random_unit
-from generated import sampled
+from generated import Drawing
 from injecting_records import inject, random_plan
 
 from mm2slo_audit.engine import judge
@@ -70,7 +70,7 @@ def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
     records = [each for unit in injected for each in unit.records]
     polls = [each for unit in injected for each in unit.polls]
     polls += [each for unit in tied for each in unit.polls]
-    records += sampled((each for unit in tied for each in unit.records), sample)
+    records += Drawing(each for unit in tied for each in unit.records).draw(sample)
     assert not differences(
         spark,
         [*(unit.scope for unit in injected), *(unit.scope for unit in tied)],
