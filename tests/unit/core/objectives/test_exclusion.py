@@ -1,0 +1,141 @@
+"""What reports and burn rules leave out, and where they differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.objectives.exclusion import (
+    Exclusion,
+    ExclusionState,
+    Mark,
+    Span,
+    clash,
+    excluded_from_reports,
+    excluded_from_rules,
+    merged,
+)
+from mm2slo_core.topology import Flow
+
+US_EU, EU_US, AP_EU = Flow("us", "eu"), Flow("eu", "us"), Flow("ap", "eu")
+PLANNED = Exclusion(
+    id="x1",
+    flows=("us->eu",),
+    begin=1_000,
+    end=2_000,
+    reason="upgrade of eu",
+    who="ana",
+    added_at=500,
+)
+
+
+@pytest.mark.parametrize(
+    ("added_at", "removed_at", "reports", "rules", "mark"),
+    [
+        (500, None, Span(1_000, 2_000), Span(1_000, 2_000), None),
+        (1_000, None, Span(1_000, 2_000), Span(1_000, 2_000), None),  # added as it begins
+        (1_001, None, Span(1_000, 2_000), Span(1_001, 2_000), Mark.ADDED_LATE),
+        (2_000, None, Span(1_000, 2_000), None, Mark.ADDED_LATE),  # all of it had passed
+        (500, 900, None, None, None),  # removed before it began
+        (500, 1_000, None, None, None),
+        (500, 1_400, Span(1_000, 1_400), Span(1_000, 1_400), None),  # ended early
+        (1_200, 1_400, Span(1_000, 1_400), Span(1_200, 1_400), Mark.ADDED_LATE),
+        (500, 1_999, Span(1_000, 1_999), Span(1_000, 1_999), None),
+        (500, 2_000, None, Span(1_000, 2_000), Mark.TAKEN_BACK),
+        (2_500, 3_000, None, None, None),  # nobody ever left it out
+    ],
+)
+def test_reports_know_all_of_it_and_rules_what_came_after_it_was_added(
+    added_at: int, removed_at: int | None, reports: Span | None, rules: Span | None, mark: Mark
+) -> None:
+    found = replace(PLANNED, added_at=added_at, removed_at=removed_at)
+    assert (found.in_reports, found.in_rules, found.mark) == (reports, rules, mark)
+
+
+@pytest.mark.parametrize(
+    ("now", "removed_at", "state"),
+    [
+        (999, None, ExclusionState.PLANNED),
+        (1_000, None, ExclusionState.RUNNING),
+        (1_999, None, ExclusionState.RUNNING),
+        (2_000, None, ExclusionState.PAST),
+        (1_500, 1_400, ExclusionState.PAST),  # ended early
+        (1_500, 900, ExclusionState.REMOVED),
+        (3_000, 2_500, ExclusionState.REMOVED),  # taken back
+    ],
+)
+def test_its_state(now: int, removed_at: int | None, state: ExclusionState) -> None:
+    assert replace(PLANNED, removed_at=removed_at).state(now) is state
+
+
+@pytest.mark.parametrize(
+    ("patterns", "covered"),
+    [
+        (("us->eu",), [US_EU]),
+        (("*",), [US_EU, EU_US, AP_EU]),
+        (("*->eu",), [US_EU, AP_EU]),
+        (("us->*", "*->us"), [US_EU, EU_US]),
+        (("us",), []),
+    ],
+)
+def test_patterns_are_those_of_objectives(patterns: tuple[str, ...], covered: list[Flow]) -> None:
+    found = replace(PLANNED, flows=patterns)
+    assert [flow for flow in (US_EU, EU_US, AP_EU) if found.covers(flow)] == covered
+
+
+def test_one_that_ends_before_it_begins_is_none() -> None:
+    with pytest.raises(ValueError, match=r"\[1000, 1000\) ms holds nothing"):
+        replace(PLANNED, end=1_000)
+
+
+def test_spans_that_overlap_or_touch_become_one() -> None:
+    spans = [Span(50, 60), Span(0, 10), Span(10, 20), Span(15, 18), Span(30, 40)]
+    assert merged(spans) == (Span(0, 20), Span(30, 40), Span(50, 60))
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20))))
+def test_merging_keeps_every_moment_and_adds_none(pairs: list[tuple[int, int]]) -> None:
+    spans = [Span(begin, begin + length) for begin, length in pairs]
+    found = merged(spans)
+    held = {moment for span in spans for moment in range(span.begin, span.end)}
+    assert {moment for span in found for moment in range(span.begin, span.end)} == held
+    assert sum(span.end - span.begin for span in found) == len(held)
+
+
+def test_each_flow_has_what_covers_it() -> None:
+    exclusions = [
+        PLANNED,
+        replace(PLANNED, id="x2", flows=("*",), begin=1_900, end=2_500),
+        replace(PLANNED, id="x3", begin=5_000, end=6_000, added_at=5_200),
+        replace(PLANNED, id="x4", begin=8_000, end=9_000, removed_at=9_500),
+    ]
+    assert excluded_from_reports(exclusions, US_EU) == (Span(1_000, 2_500), Span(5_000, 6_000))
+    assert excluded_from_rules(exclusions, US_EU) == (
+        Span(1_000, 2_500),
+        Span(5_200, 6_000),
+        Span(8_000, 9_000),
+    )
+    assert excluded_from_reports(exclusions, EU_US) == (Span(1_900, 2_500),)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "begin", "end", "removed_at", "found"),
+    [
+        (("us->eu",), 1_999, 3_000, None, US_EU),
+        (("*",), 0, 1_001, None, US_EU),
+        (("us->eu",), 2_000, 3_000, None, None),  # touches
+        (("us->eu",), 0, 1_000, None, None),
+        (("eu->us",), 1_000, 2_000, None, None),  # another flow
+        (("us->eu",), 1_500, 3_000, 1_400, None),  # the former one was ended before
+    ],
+)
+def test_what_is_excluded_already_clashes(
+    patterns: tuple[str, ...], begin: int, end: int, removed_at: int | None, found: Flow | None
+) -> None:
+    former = replace(PLANNED, removed_at=removed_at)
+    new = replace(PLANNED, id="x2", flows=patterns, begin=begin, end=end, added_at=0)
+    expected = None if found is None else (former, found)
+    assert clash(new, [former], [US_EU, EU_US, AP_EU]) == expected
