@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.config import Config, Listen
 from mm2slo_core.config.durations import DurationBound, format_duration
 from mm2slo_core.config.schema import bare, is_model
-from mm2slo_core.config.shares import ShareBound, format_share
+from mm2slo_core.config.shares import ShareBound, TargetBound, format_share
 from mm2slo_core.secret import Secret
 from mm2slo_core.topology import Flow
 
@@ -93,11 +93,22 @@ def _summary(model: type[BaseModel]) -> str:
 
 
 def _type(info: FieldInfo) -> str:
-    bound = next((part for part in info.metadata if _bound(part) is not None), None)
+    marks = [*info.metadata, *_optional_marks(info.annotation)]
+    bound = next((part for part in marks if _bound(part) is not None), None)
     if bound is not None:
         at_least = _bound(bound)
         return f"duration, at least {format_duration(at_least or 0.0)}"
-    return "share, as in `1%`" if _is_share(info) else _cell(_type_name(info.annotation))
+    if _is_share(info):
+        return "share, as in `1%`"
+    if _validated_by(info, TargetBound):
+        return "share, as in `99.9%`"
+    return _cell(_type_name(info.annotation))
+
+
+def _optional_marks(annotation: object) -> tuple[object, ...]:
+    # Of `Annotated[float, ...] | None`, whose marks are not those of the field.
+    inner = typing.get_args(annotation)
+    return getattr(inner[0], "__metadata__", ()) if inner else ()
 
 
 def _bound(part: object) -> float | None:
@@ -106,7 +117,11 @@ def _bound(part: object) -> float | None:
 
 
 def _is_share(info: FieldInfo) -> bool:
-    return any(isinstance(getattr(part, "func", None), ShareBound) for part in info.metadata)
+    return _validated_by(info, ShareBound)
+
+
+def _validated_by(info: FieldInfo, validator: type) -> bool:
+    return any(isinstance(getattr(part, "func", None), validator) for part in info.metadata)
 
 
 def _type_name(annotation: Any) -> str:  # noqa: ANN401 - an annotation is any object

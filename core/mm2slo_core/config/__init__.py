@@ -4,6 +4,13 @@
 opens no file and reads no environment: `Resolvers` are handed in.
 """
 
+from mm2slo_core.config.alerting import (
+    AlertingConfig,
+    LinksConfig,
+    MaintenanceConfig,
+    SlackChannel,
+    Webhook,
+)
 from mm2slo_core.config.audit import AuditConfig, FlowAuditConfig, IdentityConfig, SparkConfig
 from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.cluster import ClusterConfig
@@ -30,10 +37,13 @@ from mm2slo_core.config.loading import load_config
 from mm2slo_core.config.model import Config
 from mm2slo_core.config.notices import notices, unavailable
 from mm2slo_core.config.problems import ConfigProblems, Problem
+from mm2slo_core.config.published import default_objective_rules
 from mm2slo_core.config.references import NO_RESOLVERS, Resolvers, UnresolvedError
+from mm2slo_core.config.slo import ObjectiveConfig, SloConfig
 
 __all__ = [
     "NO_RESOLVERS",
+    "AlertingConfig",
     "AuditConfig",
     "CanaryCarrier",
     "CanaryConfig",
@@ -49,18 +59,25 @@ __all__ = [
     "Granularity",
     "IdentityConfig",
     "Isolation",
+    "LinksConfig",
     "Listen",
     "LogConfig",
     "LogFormat",
     "LogLevel",
+    "MaintenanceConfig",
+    "ObjectiveConfig",
     "PolicyConfig",
     "PolicyKind",
     "Problem",
     "ReadinessConfig",
     "Resolvers",
+    "SlackChannel",
+    "SloConfig",
     "SparkConfig",
     "TimelineConfig",
     "UnresolvedError",
+    "Webhook",
+    "default_objective_rules",
     "load_config",
     "notices",
     "unavailable",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, Final
 
+from mm2slo_core.config.nearest import nearest
 from mm2slo_core.config.problems import Path, Problem, render_path
 from mm2slo_core.config.refusal import Refusal
 from mm2slo_core.config.schema import is_secret, keys_at
 from mm2slo_core.config.tree import NOT_WRITTEN, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from pydantic_core import ErrorDetails
 
@@ -30,16 +30,6 @@ _EXPECTED: Final = {
     "string_too_short": "text that is not empty",
 }
 _LISTS: Final = "docs/configuration.md lists every key"
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The one of *known* that *word* was most likely meant to be."""
-    candidates = list(known)
-    # Short aliases are too short for a ratio: `ue` and `EU` are `eu` by their letters.
-    for candidate in candidates:
-        if sorted(candidate.casefold()) == sorted(word.casefold()):
-            return candidate
-    return next(iter(difflib.get_close_matches(word, candidates, n=1)), None)
 
 
 def show(value: object) -> str:
@@ -74,6 +64,9 @@ def _subject(error: ErrorDetails, path: Path, document: Document) -> str:
     if error["loc"][-1:] == ("[key]",):
         return show(path[-1])
     value = value_at(document.value, path)
+    raised = error.get("ctx", {}).get("error")
+    if isinstance(raised, Refusal) and raised.hides_value:
+        return "the value"
     # Text where a section belongs may be a password in the wrong place.
     if is_secret(path) or (keys_at(path) and isinstance(value, str)):
         return "the value" if isinstance(value, str) else "the secret"

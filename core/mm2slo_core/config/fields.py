@@ -44,8 +44,8 @@ def _alias(value: str) -> str:
     return value
 
 
-def _split(value: object) -> object:
-    # MirrorMaker 2's own property is one comma-separated text; both spellings are welcome.
+def split_list(value: object) -> object:
+    """Comma-separated text as a list: MirrorMaker 2's own spelling is welcome, too."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
@@ -90,6 +90,6 @@ Text = Annotated[str, AfterValidator(_not_empty)]
 TopicName = Annotated[str, AfterValidator(_topic_name)]
 Alias = Annotated[str, AfterValidator(_alias)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
-Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(split_list)]
 # Passed on to a client as they are. Any of them may be a password, so all are secret.
 Properties = Mapping[str, Annotated[Secret, BeforeValidator(_property)]]

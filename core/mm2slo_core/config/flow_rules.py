@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.canary import CanaryCarrier
-from mm2slo_core.config.explain import nearest
 from mm2slo_core.config.flow import Engine, FlowConfig, PolicyKind
+from mm2slo_core.config.nearest import nearest
 from mm2slo_core.config.rules import Finding
 from mm2slo_core.internal_topics import OffsetSyncsLocation
 from mm2slo_core.topology import Flow, slug_collisions

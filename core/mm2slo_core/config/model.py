@@ -6,13 +6,18 @@ from typing import Annotated
 
 from pydantic import Field
 
+from mm2slo_core.config.alerting import AlertingConfig
 from mm2slo_core.config.audit import AuditConfig
 from mm2slo_core.config.canary import CanaryCarrier
 from mm2slo_core.config.cluster import ClusterConfig
 from mm2slo_core.config.exporter import ExporterConfig
 from mm2slo_core.config.fields import Alias, Section
 from mm2slo_core.config.flow import FlowConfig
+from mm2slo_core.config.published import published
+from mm2slo_core.config.slo import SloConfig
 from mm2slo_core.errors import UserError
+from mm2slo_core.objectives.objective import Objective, ObjectiveRule, resolve
+from mm2slo_core.objectives.traffic import Published
 from mm2slo_core.topology import Flow, FlowGraph
 
 
@@ -32,6 +37,9 @@ class Config(Section):
         default_factory=AuditConfig, description="The audit of what was copied."
     )
 
+    slo: SloConfig = Field(default_factory=SloConfig, description="What is promised of each flow.")
+    alerting: AlertingConfig = Field(default_factory=AlertingConfig, description="Where alerts go.")
+
     @property
     def graph(self) -> FlowGraph:
         """The shape that the flows form together."""
@@ -49,6 +57,26 @@ class Config(Section):
     def carrier(self, flow: FlowConfig) -> CanaryCarrier:
         """The carrier that *flow* really has: none where nothing may be written."""
         return CanaryCarrier.OFF if self.exporter.read_only else flow.canary.carrier
+
+    @property
+    def published(self) -> Mapping[Flow, tuple[Published, ...]]:
+        """The indicators that the exporter publishes of each flow."""
+        return {flow.flow: published(flow, self.carrier(flow)) for flow in self.flows}
+
+    @property
+    def objective_rules(self) -> tuple[ObjectiveRule, ...]:
+        """Every objective, the configured ones before the defaults; the first match holds."""
+        return self.slo.rules(self.published)
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What is promised of each flow and indicator, in file order."""
+        rules = self.objective_rules
+        return tuple(
+            objective
+            for flow, indicators in self.published.items()
+            for objective in resolve(rules, flow, (each.key for each in indicators))
+        )
 
 
 def _known_label(text: str, known: Mapping[str, FlowConfig]) -> str:
