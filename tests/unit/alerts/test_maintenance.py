@@ -1,0 +1,176 @@
+"""The rule file of planned maintenance, evaluated by Prometheus's own program."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from mm2slo_alerts.maintenance import groups, text
+from mm2slo_alerts.model import Scale
+from mm2slo_core.objectives.exclusion import Exclusion
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+US_EU, EU_US, AP_EU = Flow("us", "eu"), Flow("eu", "us"), Flow("ap", "eu")
+MINUTE = 60_000
+DAY = 1_440 * MINUTE
+EXCLUSION = Exclusion(
+    id="x1",
+    flows=("us->eu",),
+    begin=10 * MINUTE,
+    end=20 * MINUTE,
+    reason="upgrade of eu",
+    who="ana",
+    added_at=0,
+)
+
+
+def promtool(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["promtool", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def active_at(
+    folder: Path, exclusions: Sequence[Exclusion], expected: dict[str, list[str]]
+) -> subprocess.CompletedProcess[str]:
+    """Ask promtool whether at each moment exactly these flows are in maintenance.
+
+    Its clock begins at the epoch, so times are those of 1970-01-01.
+    """
+    (folder / "rules.yml").write_text(text(groups(exclusions, [US_EU, EU_US, AP_EU])))
+    samples = [
+        {
+            "expr": "flow:mm2_maintenance:active",
+            "eval_time": moment,
+            "exp_samples": [
+                {"labels": f"flow:mm2_maintenance:active{_labels(flow)}", "value": 1}
+                for flow in flows
+            ],
+        }
+        for moment, flows in expected.items()
+    ]
+    test = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "30s",
+        "tests": [{"interval": "30s", "input_series": [], "promql_expr_test": samples}],
+    }
+    (folder / "test.yml").write_text(yaml.safe_dump(test))
+    return promtool("test", "rules", "test.yml", folder=folder)
+
+
+def _labels(label: str) -> str:
+    flow = Flow.parse(label)
+    return f'{{flow="{flow.label}", source="{flow.source}", target="{flow.target}"}}'
+
+
+def test_the_series_is_there_from_begin_to_end_and_nowhere_else(tmp_path: Path) -> None:
+    both = [
+        EXCLUSION,
+        # Touches the first one, and goes on for all flows into eu.
+        replace(EXCLUSION, id="x2", flows=("*->eu",), begin=20 * MINUTE, end=25 * MINUTE),
+        replace(EXCLUSION, id="x3", begin=40 * MINUTE, end=41 * MINUTE),
+    ]
+    found = active_at(
+        tmp_path,
+        both,
+        {
+            "0m": [],
+            "9m30s": [],
+            "10m": ["us->eu"],
+            "19m30s": ["us->eu"],
+            "20m": ["ap->eu", "us->eu"],
+            "24m30s": ["ap->eu", "us->eu"],
+            "25m": [],
+            "39m30s": [],
+            "40m": ["us->eu"],
+            "40m30s": ["us->eu"],
+            "41m": [],
+        },
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_times_between_evaluations_are_rounded_up_to_the_next_one(tmp_path: Path) -> None:
+    odd = replace(EXCLUSION, begin=10 * MINUTE + 1, end=12 * MINUTE + 1)
+    found = active_at(
+        tmp_path, [odd], {"10m": [], "10m30s": ["us->eu"], "12m": ["us->eu"], "12m30s": []}
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_one_that_ended_early_ends_where_it_was_removed(tmp_path: Path) -> None:
+    ended = replace(EXCLUSION, removed_at=15 * MINUTE)
+    found = active_at(tmp_path, [ended], {"14m30s": ["us->eu"], "15m": [], "19m": []})
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_the_file_is_the_same_whenever_it_is_written(tmp_path: Path) -> None:
+    late = replace(EXCLUSION, added_at=12 * MINUTE)
+    written = [text(groups([late], [EU_US, US_EU], now)) for now in (12 * MINUTE, 28 * DAY)]
+    assert written[0] == written[1]
+    assert (
+        written[0]
+        == """\
+# Written by `mm2slo exclude` from the results store; do not edit.
+groups:
+  - name: mm2slo-maintenance
+    interval: 30s
+    rules:
+      - record: flow:mm2_maintenance:active
+        expr: |-
+          vector(1) and (
+            vector(time()) >= 720 < 1200
+          )
+        labels:
+          flow: us->eu
+          source: us
+          target: eu
+"""
+    )
+    (tmp_path / "rules.yml").write_text(written[0])
+    checked = promtool("check", "rules", "--lint=all", "--lint-fatal", "rules.yml", folder=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_what_ended_before_the_longest_window_is_left_out() -> None:
+    end = EXCLUSION.end
+    assert groups([EXCLUSION], [US_EU], end + 28 * DAY - 1) != ()
+    assert groups([EXCLUSION], [US_EU], end + 28 * DAY) == ()
+    assert groups([EXCLUSION], [US_EU], end + 28 * DAY, window=35 * 86_400.0) != ()
+
+
+def test_what_prometheus_cannot_know_any_more_is_left_out() -> None:
+    assert groups([replace(EXCLUSION, added_at=EXCLUSION.end)], [US_EU]) == ()
+    assert groups([replace(EXCLUSION, removed_at=EXCLUSION.begin)], [US_EU]) == ()
+    assert groups([replace(EXCLUSION, flows=("eu->*",))], [US_EU, AP_EU]) == ()
+
+
+def test_prometheus_loads_a_file_without_exclusions(tmp_path: Path) -> None:
+    (tmp_path / "rules.yml").write_text(text(()))
+    (tmp_path / "prometheus.yml").write_text("rule_files: [rules.yml]\n")
+    checked = promtool("check", "config", "prometheus.yml", folder=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert "0 rules found" in checked.stdout
+
+
+def test_text_in_aliases_stays_text(tmp_path: Path) -> None:
+    odd = Flow("u:s", '"eu\\{{x}}')
+    written = text(groups([replace(EXCLUSION, flows=("*",))], [odd]))
+    (tmp_path / "rules.yml").write_text(written)
+    assert promtool("check", "rules", "rules.yml", folder=tmp_path).returncode == 0
+    document: Any = yaml.safe_load(written)
+    assert document["groups"][0]["rules"][0]["labels"]["flow"] == odd.label
+
+
+def test_a_scale_shortens_the_interval_alone() -> None:
+    (whole,) = groups([EXCLUSION], [US_EU])
+    (scaled,) = groups([EXCLUSION], [US_EU], scale=Scale(1 / 60))
+    assert (whole.interval, scaled.interval) == (30.0, 0.5)
+    assert whole.rules == scaled.rules
