@@ -134,6 +134,14 @@ def aggregate(operator: str, vector: Vector, by: Sequence[str]) -> Vector:
     return Vector(f"{operator} by ({', '.join(by)}) ({vector})", tuple(by))
 
 
+def either(*vectors: Vector) -> Vector:
+    """The first of *vectors* that has a series of these labels: `a or b`."""
+    common = tuple(
+        label for label in vectors[0].labels if all(label in each.labels for each in vectors)
+    )
+    return Vector(" or ".join(map(str, vectors)), common)
+
+
 def on(labels: Sequence[str], *vectors: Vector) -> str:
     """`on (labels)`; ValueError when one of *vectors* lacks a label."""
     for vector in vectors:

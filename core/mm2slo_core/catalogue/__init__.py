@@ -150,6 +150,7 @@ from mm2slo_core.catalogue.recorded import (
     SLI_LABELS,
     UNKNOWN_STEP,
     WINDOW,
+    WINDOW_SECONDS,
     RecordedSeries,
 )
 from mm2slo_core.catalogue.retention import (
@@ -275,6 +276,7 @@ __all__ = [
     "UNASSIGNED_PARTITIONS",
     "UNKNOWN_STEP",
     "WINDOW",
+    "WINDOW_SECONDS",
     "Component",
     "Granularity",
     "Metric",

@@ -24,6 +24,18 @@ CHAIN_WINDOWS: Final = ("2h", "6h", "1d", "3d")
 """Sums of increments of 5 minutes, every 5 minutes."""
 WINDOW: Final = "_window"
 """The ending of series over the objective's own window."""
+WINDOW_SECONDS: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "5m": 300.0,
+        "30m": 1_800.0,
+        "1h": 3_600.0,
+        "2h": 7_200.0,
+        "6h": 21_600.0,
+        "1d": 86_400.0,
+        "3d": 259_200.0,
+    }
+)
+"""The lengths of the windows that have a name."""
 
 _NAME = re.compile(r"[a-z]+:[a-z][a-z0-9_]*:[a-z][a-z0-9_]*\Z")
 
