@@ -68,6 +68,16 @@ class AlertingConfig(Section):
     webhooks: tuple[Webhook, ...] = Field(
         default=(), description="Other receivers; the first one is used where there is no Slack."
     )
+    watchdog: Name | None = Field(
+        default=None,
+        description="Webhook, by its name, that raises the alarm when the steady `MM2Watchdog` "
+        "ends; it gets nothing else. Null: nobody misses it.",
+    )
+    platform: Name | None = Field(
+        default=None,
+        description="Channel told when Slack does not take messages; null: the first webhook, "
+        "else the second Slack channel.",
+    )
     maintenance: MaintenanceConfig = Field(
         default_factory=MaintenanceConfig, description="Planned maintenance."
     )
@@ -76,7 +86,8 @@ class AlertingConfig(Section):
     def channels(self) -> tuple[str, ...]:
         """Names that `slo.channel` may have, Slack's first."""
         slack = (each.name for each in self.slack)
-        return (*slack, *(each.name for each in self.webhooks))
+        webhooks = (each.name for each in self.webhooks if each.name != self.watchdog)
+        return (*slack, *webhooks)
 
     @property
     def default_channel(self) -> str:
