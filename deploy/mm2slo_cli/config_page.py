@@ -108,7 +108,7 @@ def _type(info: FieldInfo) -> str:
 def _optional_marks(annotation: object) -> tuple[object, ...]:
     # Of `Annotated[float, ...] | None`, whose marks are not those of the field.
     inner = typing.get_args(annotation)
-    return getattr(inner[0], "__metadata__", ()) if inner else ()
+    return getattr(inner[0], "__metadata__", ()) if type(None) in inner else ()
 
 
 def _bound(part: object) -> float | None:

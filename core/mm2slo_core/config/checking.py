@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from mm2slo_core.config import flow_rules, rules
+from mm2slo_core.config import alerting_rules, flow_rules, rules, slo_rules
+from mm2slo_core.config.alerting import AlertingConfig
 from mm2slo_core.config.audit import AuditConfig
 from mm2slo_core.config.cluster import ClusterConfig
 from mm2slo_core.config.exporter import ExporterConfig
 from mm2slo_core.config.flow import FlowConfig
+from mm2slo_core.config.published import published
+from mm2slo_core.config.slo import ObjectiveConfig, SloConfig
 from mm2slo_core.config.tree import value_at
 from mm2slo_core.topology import Flow
 
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 # A section with a wrong name or address is still checked for the rest.
 _ANY_SERVER: Final = {"bootstrap_servers": "unknown:1"}
 _ANY_FLOW: Final = {"flow": Flow("\0source", "\0target")}
+# Objectives are judged by what the flows publish, and refer to channels.
+_JUDGED_WITH_SLO: Final = frozenset({("flows",), ("exporter",), ("alerting",)})
 # flows, position, field
 _FLOW_FIELD = 3
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -40,6 +46,8 @@ def check_rules(merged: Mapping[str, object], wrong: Sequence[Path]) -> list[Fin
 
 def _doubtful(path: Path, wrong: Sequence[Path]) -> bool:
     # The fields of a flow itself do not depend on each other; those of its sections do.
+    if path[:1] == ("slo",) and any(bad[:1] in _JUDGED_WITH_SLO for bad in wrong):
+        return True
     of_flow = path[:1] == ("flows",) and len(path) == _FLOW_FIELD
     return any(bad == path[: len(bad)] or (not of_flow and path[:-1] == bad[:-1]) for bad in wrong)
 
@@ -57,6 +65,9 @@ def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
     audit = _readable(AuditConfig, merged.get("audit", {}), {}) or AuditConfig()
     for finding in rules.check_audit(audit):
         yield finding._replace(path=("audit", *finding.path))
+    alerting = _readable(AlertingConfig, merged.get("alerting", {}), {}) or AlertingConfig()
+    for finding in alerting_rules.check_alerting(alerting):
+        yield finding._replace(path=("alerting", *finding.path))
     entries = merged.get("flows")
     entries = entries if isinstance(entries, list) else []
     named = {index: flow for index, raw in enumerate(entries) if (flow := _named(raw)) is not None}
@@ -73,6 +84,26 @@ def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
     flows = {index: config for index, config in flows.items() if index in named}
     yield from flow_rules.check_offset_syncs(flows)
     yield from flow_rules.check_circles(flows)
+    told = {
+        index: (config.flow, published(config, exporter.carrier(config.canary)))
+        for index, config in flows.items()
+    }
+    yield from slo_rules.check_ids(told)
+    slo = _mapping(merged.get("slo"))
+    promised = _readable(SloConfig, {**slo, "objectives": []}, {}) or SloConfig()
+    for finding in slo_rules.check_slo(
+        promised, _objectives(slo.get("objectives")), alerting, dict(told.values())
+    ):
+        yield finding._replace(path=("slo", *finding.path))
+
+
+def _objectives(raw: object) -> dict[int, ObjectiveConfig]:
+    """Those that can be read as they are, by position: a stand-in promises nothing."""
+    found = {}
+    for index, each in enumerate(raw if isinstance(raw, list) else []):
+        with contextlib.suppress(ValidationError):
+            found[index] = ObjectiveConfig.model_validate(each)
+    return found
 
 
 def _mapping(raw: object) -> dict[str, object]:

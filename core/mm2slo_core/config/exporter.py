@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
+from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import DurationBound, Interval, SlowInterval
 from mm2slo_core.config.fields import Flag, Section, Text, TopicName, Whole
 from mm2slo_core.config.refusal import Refusal
@@ -141,3 +142,7 @@ class ExporterConfig(Section):
     def writes_timeline(self) -> bool:
         """Whether the timeline is written: enabled, and writing is allowed at all."""
         return self.timeline.enabled and not self.read_only
+
+    def carrier(self, canary: CanaryConfig) -> CanaryCarrier:
+        """The carrier that a flow's *canary* really has: none where nothing may be written."""
+        return CanaryCarrier.OFF if self.read_only else canary.carrier

@@ -11,7 +11,7 @@ from mm2slo_core.java_regex import compile_java
 from mm2slo_core.secret import Secret
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
-_ALIAS: Final = re.compile(r"[^\s>,\"'\\]+")
+_ALIAS: Final = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 
 
 class Section(BaseModel):
@@ -38,7 +38,7 @@ def _alias(value: str) -> str:
     if not _ALIAS.fullmatch(value):
         raise Refusal(
             "is not a cluster alias",
-            expected="text without spaces, quotes, commas, backslashes and >",
+            expected="letters, digits, dots, underscores and hyphens, as in names of topics",
             next_step="use MirrorMaker 2's own alias of the cluster",
         )
     return value

@@ -9,6 +9,7 @@ from mm2slo_core.config.audit import FlowAuditConfig
 from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import Duration, SlowInterval
 from mm2slo_core.config.fields import Flag, Patterns, Section, Text, TopicName, Whole
+from mm2slo_core.config.names import Name
 from mm2slo_core.config.refusal import Refusal
 from mm2slo_core.internal_topics import OffsetSyncsLocation
 from mm2slo_core.topology import Flow
@@ -98,7 +99,7 @@ class ConnectConfig(Section):
 class FreshnessClass(Section):
     """Topics that share one objective for their age on the target; the first match wins."""
 
-    name: Text = Field(default="default", description="Name of the class, the `tier` label.")
+    name: Name = Field(default="default", description="Name of the class, the `tier` label.")
     topics: Patterns = Field(
         default=(".*",), description="Source topics, as whole-name expressions."
     )

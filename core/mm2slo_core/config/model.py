@@ -56,7 +56,7 @@ class Config(Section):
 
     def carrier(self, flow: FlowConfig) -> CanaryCarrier:
         """The carrier that *flow* really has: none where nothing may be written."""
-        return CanaryCarrier.OFF if self.exporter.read_only else flow.canary.carrier
+        return self.exporter.carrier(flow.canary)
 
     @property
     def published(self) -> Mapping[Flow, tuple[Published, ...]]:

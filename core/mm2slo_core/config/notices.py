@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.config.canary import CanaryCarrier
 from mm2slo_core.config.flow import FlowConfig, PolicyKind
+from mm2slo_core.config.slo_notices import slo_notices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,7 @@ def _notices(config: Config) -> Iterator[str]:
             "exporter.timeline is off: after a restart, lag in seconds is read from records until "
             "the new history reaches back far enough"
         )
+    yield from slo_notices(config)
     identity = [flow for flow in config.flows if flow.policy.kind is PolicyKind.IDENTITY]
     for flow in config.flows:
         gone = unavailable(flow)

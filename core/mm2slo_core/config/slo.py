@@ -1,6 +1,7 @@
 """`slo:`, what is promised of each flow, and who answers for it."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
@@ -118,7 +119,7 @@ class ObjectiveConfig(Section):
 
     def covers(self, flow: Flow) -> bool:
         """Whether one of the patterns matches the flow's label."""
-        return self.rule(SliKey(self.sli), SloConfig(), Severity.TICKET).covers(flow)
+        return any(fnmatchcase(flow.label, pattern) for pattern in self.flows)
 
     def keys(self, indicators: Sequence[Published]) -> tuple[SliKey, ...]:
         """Those of a flow's *indicators* that the objective is about."""

@@ -1,0 +1,29 @@
+"""Checks of `alerting:`: names that would be claimed twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.config.rules import Finding
+from mm2slo_core.objectives.ids import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_core.config.alerting import AlertingConfig
+
+
+def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
+    """Each channel has a name and an id of its own."""
+    first: dict[str, tuple[str, int, str]] = {}
+    for kind, receivers in (("slack", alerting.slack), ("webhooks", alerting.webhooks)):
+        for index, name in enumerate(each.name for each in receivers):
+            claimed = first.setdefault(slug(name) or name, (kind, index, name))
+            if claimed[:2] != (kind, index):
+                same = "" if claimed[2] == name else f", which differs from {name!r} in no letter"
+                yield Finding(
+                    (kind, index, "name"),
+                    f"{name!r} is the name of alerting.{claimed[0]}[{claimed[1]}], too{same}",
+                    "names that differ in more than case and punctuation",
+                    "rename one of them",
+                )  # fmt: skip
