@@ -7,17 +7,28 @@ page differs from what its source says. Runs in the project's folder.
 from __future__ import annotations
 
 import sys
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_alerts.files import generated
 from mm2slo_cli import config_page, docs_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+ALERTS: Final = "alerts/generated"
+
+
+@cache
+def _alert_files() -> Mapping[str, str]:
+    return generated()
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/configuration.md": config_page.render,
     "docs/metrics.md": docs_metrics.render,
+    **{f"{ALERTS}/{name}": partial(_alert_files().__getitem__, name) for name in _alert_files()},
 }
 
 

@@ -131,6 +131,20 @@ def audit(context: typer.Context) -> None:
 
 
 @app.command(
+    "alerts",
+    # As for the lab below.
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)
+def alerts(context: typer.Context) -> None:
+    """Prometheus rules and Alertmanager's configuration from the objectives."""
+    _sub_command("alerts", context)
+
+
+@app.command(
     "lab",
     # Everything after `lab`, --help as well, belongs to the lab's own command line.
     context_settings={

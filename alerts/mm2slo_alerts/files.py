@@ -1,0 +1,68 @@
+"""Every generated file of a configuration: its place and its text.
+
+Without a configuration the objectives are the defaults, for all flows: those files are committed
+in `alerts/generated` and work with any exporter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_alerts import burn, causes, recording
+from mm2slo_alerts.model import PRODUCTION, Links, Scale
+from mm2slo_alerts.render import prometheus_rule_resource, prometheus_text
+from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
+from mm2slo_core.config.alerting import AlertingConfig
+from mm2slo_core.config.published import default_objective_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_alerts.model import Group
+    from mm2slo_core.config import Config
+    from mm2slo_core.config.alerting import LinksConfig
+    from mm2slo_core.objectives import ObjectiveRule
+
+RECORDING_RULES: Final = "prometheus/mm2slo-recording.rules.yml"
+ALERT_RULES: Final = "prometheus/mm2slo-alerts.rules.yml"
+ALERTMANAGER: Final = "alertmanager/alertmanager.yml"
+RULE_RESOURCE: Final = "prometheus/mm2slo-rules.prometheusrule.yaml"
+
+
+def generated(config: Config | None = None, scale: Scale = PRODUCTION) -> dict[str, str]:
+    """The text of each file by its path in the folder of generated files."""
+    rules = default_objective_rules() if config is None else config.objective_rules
+    alerting = AlertingConfig() if config is None else config.alerting
+    recorded = recording.groups(rules, scale)
+    alerts = alert_groups(links(alerting.links), scale)
+    return {
+        RECORDING_RULES: prometheus_text(recorded),
+        ALERT_RULES: prometheus_text(alerts),
+        RULE_RESOURCE: prometheus_rule_resource((*recorded, *alerts)),
+    }
+
+
+def alert_groups(to: Links, scale: Scale = PRODUCTION) -> tuple[Group, ...]:
+    """All alerts, those about objectives first."""
+    return (
+        *burn.groups(DEFAULT_THRESHOLDS, to, scale),
+        *causes.groups(DEFAULT_THRESHOLDS, to, scale),
+    )
+
+
+def links(config: LinksConfig) -> Links:
+    """The base addresses as configured."""
+    return Links(
+        runbook=config.runbook,
+        dashboard=config.dashboard,
+        report=config.report,
+        prometheus=config.prometheus,
+        alertmanager=config.alertmanager,
+    )
+
+
+def notices(config: Config | None = None) -> tuple[str, ...]:
+    """What the reader of the files should know: pairs of windows that can never fire."""
+    rules: Sequence[ObjectiveRule]
+    rules = default_objective_rules() if config is None else config.objective_rules
+    return burn.notices(rules)

@@ -1,0 +1,124 @@
+"""`mm2slo alerts`: the generated rules and Alertmanager's configuration."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from mm2slo_alerts.files import generated, notices
+from mm2slo_alerts.model import Scale
+from mm2slo_cli.alerts_check import problems
+from mm2slo_cli.config_files import read_config
+from mm2slo_core.errors import UserError
+
+if TYPE_CHECKING:
+    from mm2slo_core.config import Config
+
+FOLDER = Path("alerts/generated")
+
+alerts_app = typer.Typer(
+    name="alerts",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+
+_Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="The mm2slo.yaml. [default: the default objectives]"
+    ),
+]
+_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")]
+_Factor = Annotated[
+    float, typer.Option("--scale", help="Shorten every duration by this factor, for tests.")
+]
+
+
+@alerts_app.callback()
+def about() -> None:
+    """Prometheus rules and Alertmanager's configuration, generated from the objectives."""
+
+
+@alerts_app.command()
+def generate(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
+    """Write the files."""
+    read = _read(config)
+    console = Console(highlight=False, soft_wrap=True)
+    for name, text in generated(read, _scale(scale)).items():
+        _write(out / name, text)
+        console.print(f"{out / name}", markup=False)
+    for notice in notices(read):
+        console.print(f"note: {notice}", markup=False)
+
+
+@alerts_app.command()
+def check(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
+    """Say whether the files are current, and whether Prometheus and Alertmanager accept them."""
+    read = _read(config)
+    console = Console(highlight=False, soft_wrap=True)
+    found = problems(out, generated(read, _scale(scale)), console.print)
+    for problem in found:
+        console.print(problem, markup=False)
+    for notice in notices(read):
+        console.print(f"note: {notice}", markup=False)
+    if found:
+        raise typer.Exit(1)
+
+
+_REST: dict[str, Any] = {
+    # Everything after the name, --help as well, belongs to the command's own module.
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
+
+
+@alerts_app.command(context_settings=_REST)
+def preview(context: typer.Context) -> None:
+    """Show an alert's message as Slack would."""
+    _run("preview", context)
+
+
+@alerts_app.command(context_settings=_REST)
+def test(context: typer.Context) -> None:
+    """Let promtool prove that each alert fires, and stays silent."""
+    _run("test", context)
+
+
+def _run(name: str, context: typer.Context) -> None:
+    """Run the function *name* of `mm2slo_cli.alerts_<name>` as a command."""
+    module = import_module(f"mm2slo_cli.alerts_{name}")
+    app = typer.Typer(
+        pretty_exceptions_enable=False, pretty_exceptions_show_locals=False, add_completion=False
+    )
+    app.command()(getattr(module, name))
+    code: Any = app(args=context.args, prog_name=f"mm2slo alerts {name}", standalone_mode=False)
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
+
+
+def _read(path: Path | None) -> Config | None:
+    return None if path is None else read_config(path)
+
+
+def _scale(factor: float) -> Scale:
+    try:
+        return Scale(factor)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror}; name another folder with --out"
+        ) from None
