@@ -1,0 +1,121 @@
+"""Receivers: one per Slack channel or webhook, and one that reaches nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_core.config.alerting import SlackChannel
+
+if TYPE_CHECKING:
+    from mm2slo_core.config.alerting import AlertingConfig, Webhook
+
+NOBODY: Final = "nobody"
+DEFAULT_WEBHOOK_FILE: Final = "/etc/mm2slo/slack-webhook-url"
+_DEFAULT_CHANNEL: Final = SlackChannel(name="default", webhook_url_file=DEFAULT_WEBHOOK_FILE)
+_SILENCE: Final = '/#/silences/new?filter={{ template "mm2slo.silence.filter" . }}'
+_FIRST: Final = "(index .Alerts 0).Annotations"
+
+
+@dataclass(frozen=True, slots=True)
+class Receivers:
+    """Where messages can go; with no channel at all, a Slack channel that fails until it is set up.
+
+    A message that cannot be delivered is seen (`MM2SlackDeliveryFailing`); a dropped one is not.
+    """
+
+    config: AlertingConfig
+
+    @property
+    def slack(self) -> tuple[SlackChannel, ...]:
+        """Slack's channels."""
+        return self.config.slack if self.config.channels else (_DEFAULT_CHANNEL,)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names that the label `channel` may have, Slack's first."""
+        return self.config.channels or (_DEFAULT_CHANNEL.name,)
+
+    @property
+    def default(self) -> str:
+        """The receiver of what names no channel."""
+        return receiver_name(self.channels[0])
+
+    @property
+    def watchdog(self) -> str:
+        """The receiver of the steady alert whose end is the alarm."""
+        return NOBODY if self.config.watchdog is None else receiver_name(self.config.watchdog)
+
+    @property
+    def platform(self) -> str:
+        """The receiver that may work while Slack's first channel does not."""
+        webhooks = [each.name for each in self.config.webhooks if each.name in self.channels]
+        second = (*webhooks, *self.channels[1:2], self.channels[0])[0]
+        return receiver_name(self.config.platform or second)
+
+    def documents(self) -> list[dict[str, Any]]:
+        """The section `receivers`."""
+        return [
+            {"name": NOBODY},
+            *({"name": receiver_name(each.name), **self._slack(each)} for each in self.slack),
+            *(
+                {"name": receiver_name(each.name), **_webhook(each)}
+                for each in self.config.webhooks
+            ),
+        ]
+
+    def _slack(self, channel: SlackChannel) -> dict[str, Any]:
+        found: dict[str, Any] = {"api_url_file": channel.webhook_url_file}
+        if channel.channel is not None:
+            found["channel"] = channel.channel
+        found |= {
+            "send_resolved": True,
+            "username": "mm2slo",
+            "color": _template("color"),
+            "title": _template("title"),
+            "title_link": _template("link"),
+            "text": _template("text"),
+            "fallback": _template("fallback"),
+            "footer": _template("footer"),
+            "mrkdwn_in": ["text"],
+        }
+        if actions := self._actions():
+            found["actions"] = actions
+        return {"slack_configs": [found]}
+
+    def _actions(self) -> list[dict[str, str]]:
+        """Buttons that have an address: one without is refused by Slack.
+
+        An alert that is not ours may lack the annotation; its button leads to the base address.
+        """
+        links = self.config.links
+        buttons = (
+            ("Runbook", "runbook_url", links.runbook),
+            ("Dashboard", "dashboard_url", links.dashboard),
+            ("SLO", "report_url", links.report),
+        )
+        found = [
+            (text, f'{{{{ or {_FIRST}.{annotation} "{base}" }}}}')
+            for text, annotation, base in buttons
+            if base is not None
+        ]
+        if links.alertmanager is not None:
+            found.append(("Silence", links.alertmanager + _SILENCE))
+        return [{"type": "button", "text": text, "url": url} for text, url in found]
+
+
+def receiver_name(channel: str) -> str:
+    """The receiver of a channel; never the one that reaches nobody."""
+    return f"channel-{channel}"
+
+
+def _template(part: str) -> str:
+    return f'{{{{ template "mm2slo.slack.{part}" . }}}}'
+
+
+def _webhook(webhook: Webhook) -> dict[str, Any]:
+    found: dict[str, Any] = {"url": webhook.url, "send_resolved": True}
+    if webhook.credentials_file is not None:
+        # `url_file` came with 0.26; a token in a header keeps the secret out of the text.
+        found["http_config"] = {"authorization": {"credentials_file": webhook.credentials_file}}
+    return {"webhook_configs": [found]}

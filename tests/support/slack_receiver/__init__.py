@@ -1,0 +1,10 @@
+"""Slack's end of an incoming webhook, strict where Slack is documented to be.
+
+What Slack would take and show wrongly (raw `<`, a folded text, a button without an address) is
+refused as well, so that a message that passes here is one that people can read.
+"""
+
+from slack_receiver.rules import Refusal, check
+from slack_receiver.server import Message, SlackReceiver
+
+__all__ = ["Message", "Refusal", "SlackReceiver", "check"]

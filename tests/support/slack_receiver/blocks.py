@@ -1,0 +1,90 @@
+"""Slack's limits of blocks, as its reference of each block states them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from slack_receiver.refusal import demand as _demand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+demand = partial(_demand, body="invalid_blocks")
+
+BLOCKS: Final = 50
+HEADER: Final = 150
+SECTION: Final = 3_000
+FIELDS: Final = 10
+FIELD: Final = 2_000
+CONTEXT: Final = 10
+ACTIONS: Final = 25
+BUTTON: Final = 75
+URL: Final = 3_000
+ID: Final = 255
+
+
+def check_blocks(blocks: Any) -> None:
+    """Raise Refusal when Slack would not take *blocks*."""
+    demand(isinstance(blocks, list) and bool(blocks), "blocks is no list, or an empty one")
+    demand(len(blocks) <= BLOCKS, f"{len(blocks)} blocks, at most {BLOCKS}")
+    ids = [block["block_id"] for block in blocks if "block_id" in block]
+    demand(len(ids) == len(set(ids)), "a block_id comes twice")
+    demand(all(0 < len(each) <= ID for each in ids), "a block_id is empty or too long")
+    for block in blocks:
+        kind = block.get("type")
+        demand(kind in _CHECKS, f"a block of type {kind!r}")
+        _CHECKS[kind](block)
+
+
+def _header(block: Mapping[str, Any]) -> None:
+    _text_object(block.get("text"), HEADER, kinds={"plain_text"})
+
+
+def _section(block: Mapping[str, Any]) -> None:
+    demand("text" in block or "fields" in block, "a section without text and fields")
+    if "text" in block:
+        _text_object(block["text"], SECTION)
+    if "fields" in block:
+        demand(0 < len(block["fields"]) <= FIELDS, f"{len(block['fields'])} fields")
+        for each in block["fields"]:
+            _text_object(each, FIELD)
+
+
+def _context(block: Mapping[str, Any]) -> None:
+    elements = block.get("elements", [])
+    demand(0 < len(elements) <= CONTEXT, f"{len(elements)} elements of a context")
+    for each in elements:
+        _text_object(each, SECTION)
+
+
+def _actions(block: Mapping[str, Any]) -> None:
+    elements = block.get("elements", [])
+    demand(0 < len(elements) <= ACTIONS, f"{len(elements)} elements of actions")
+    for each in elements:
+        demand(each.get("type") == "button", f"an element of type {each.get('type')!r}")
+        _text_object(each.get("text"), BUTTON, kinds={"plain_text"})
+        if "url" in each:
+            url = each["url"]
+            demand(url.startswith(("http://", "https://")), f"a button's url {url!r}")
+            demand(len(url) <= URL, f"a url of {len(url)} characters")
+        style = each.get("style", "primary")
+        demand(style in {"primary", "danger"}, f"a button's style {style!r}")
+
+
+def _text_object(
+    text: Any, longest: int, kinds: frozenset[str] | set[str] = frozenset({"plain_text", "mrkdwn"})
+) -> None:
+    demand(isinstance(text, dict) and text.get("type") in kinds, f"a text object {text!r}")
+    content = text.get("text")
+    demand(isinstance(content, str) and bool(content), "an empty text")
+    demand(len(content) <= longest, f"a text of {len(content)} characters, at most {longest}")
+
+
+_CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any]], None]]] = {
+    "header": _header,
+    "section": _section,
+    "context": _context,
+    "actions": _actions,
+    "divider": lambda _: None,
+}

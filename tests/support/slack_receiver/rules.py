@@ -1,0 +1,134 @@
+"""Whether Slack takes a message: its documented limits for attachments and blocks.
+
+Sources: Slack's references of secondary attachments (legacy fields), of blocks and of formatting
+text, and the errors of incoming webhooks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from slack_receiver.blocks import check_blocks
+from slack_receiver.refusal import Refusal, demand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ATTACHMENTS: Final = 100
+TEXT: Final = 4_000
+TITLE: Final = 1_024
+FOOTER: Final = 300
+ACTIONS: Final = 5
+URL: Final = 3_000
+
+_KEYS: Final = {
+    "channel",
+    "username",
+    "icon_emoji",
+    "icon_url",
+    "link_names",
+    "text",
+    "attachments",
+    "blocks",
+    "mrkdwn",
+    "response_type",
+    "unfurl_links",
+    "unfurl_media",
+}
+_ATTACHMENT_KEYS: Final = {
+    *("title", "title_link", "pretext", "text", "fallback", "callback_id", "fields", "actions"),
+    *("image_url", "thumb_url", "footer", "footer_icon", "color", "mrkdwn_in", "ts", "blocks"),
+    *("author_name", "author_link", "author_icon"),
+}
+_COLOR: Final = re.compile(r"good|warning|danger|#[0-9A-Fa-f]{6}")
+# A link, a mention, a channel or a special mention is all that angle brackets may hold.
+_CONTROL: Final = re.compile(r"<(?:https?://[^<>|\s]+(?:\|[^<>|]+)?|[@#][A-Z0-9]+|![a-z^][^<>]*)>")
+_RAW: Final = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
+
+__all__ = ["Refusal", "check"]
+
+
+def check(payload: object) -> None:
+    """Raise Refusal when Slack would not take *payload*, the decoded JSON of a message."""
+    demand(isinstance(payload, dict), "the payload is not an object")
+    assert isinstance(payload, dict)
+    _known(payload, _KEYS, "the message")
+    attachments = payload.get("attachments", [])
+    demand(isinstance(attachments, list), "attachments is not a list")
+    if len(attachments) > ATTACHMENTS:
+        raise Refusal(400, "too_many_attachments", f"{len(attachments)} attachments")
+    text = payload.get("text", "")
+    _text(text, "text", TEXT)
+    if not text.strip() and not attachments and not payload.get("blocks"):
+        raise Refusal(400, "no_text", "neither text nor attachments nor blocks")
+    if "blocks" in payload:
+        check_blocks(payload["blocks"])
+    for attachment in attachments:
+        _check_attachment(attachment)
+
+
+def _check_attachment(attachment: Any) -> None:
+    demand(isinstance(attachment, dict), "an attachment is not an object")
+    _known(attachment, _ATTACHMENT_KEYS, "an attachment")
+    _text(attachment.get("title", ""), "title", TITLE)
+    for key in ("text", "pretext", "fallback"):
+        _text(attachment.get(key, ""), key, TEXT)
+    _text(attachment.get("footer", ""), "footer", FOOTER)
+    if "blocks" in attachment:
+        check_blocks(attachment["blocks"])
+    elif not any(attachment.get(key) for key in ("title", "text", "pretext", "fields")):
+        raise Refusal(400, "no_text", "an attachment with nothing to read")
+    else:
+        demand(bool(attachment.get("fallback")), "an attachment without fallback")
+    if "color" in attachment:
+        color = attachment["color"]
+        demand(isinstance(color, str) and bool(_COLOR.fullmatch(color)), f"color {color!r}")
+    for key in ("title_link", "image_url", "thumb_url", "author_link"):
+        if key in attachment:
+            check_url(attachment[key], key)
+    parsed = set(attachment.get("mrkdwn_in", ()))
+    demand(parsed <= {"text", "pretext", "fields"}, f"mrkdwn_in {sorted(parsed)}")
+    for each in attachment.get("fields", ()):
+        demand(bool(each.get("title")) and bool(each.get("value")), f"an empty field {each!r}")
+        _text(each["title"], "field title", TITLE)
+        _text(each["value"], "field value", TEXT)
+        demand(isinstance(each.get("short"), bool), f"short of {each!r}")
+    actions = attachment.get("actions", [])
+    demand(len(actions) <= ACTIONS, f"{len(actions)} actions")
+    for action in actions:
+        _check_action(action)
+
+
+def _check_action(action: Mapping[str, Any]) -> None:
+    demand(action.get("type") == "button", f"an action of type {action.get('type')!r}")
+    demand(bool(action.get("text")), "a button without text")
+    _text(action["text"], "button text", 75)
+    # A button that is no link sends its press to an app, and a webhook has none.
+    demand("url" in action, f"the button {action['text']!r} leads nowhere")
+    check_url(action["url"], f"url of the button {action['text']!r}")
+    style = action.get("style", "default")
+    demand(style in {"default", "primary", "danger"}, f"a button's style {style!r}")
+
+
+def check_url(url: object, what: str) -> None:
+    """Raise Refusal when *url* is no web address."""
+    demand(isinstance(url, str) and len(url) <= URL, f"{what} is too long or no text")
+    assert isinstance(url, str)
+    parts = urlsplit(url)
+    good = parts.scheme in {"http", "https"} and parts.hostname and not re.search(r"[\s<>\"`]", url)
+    demand(bool(good), f"{what} is no address: {url!r}")
+
+
+def _text(text: object, what: str, longest: int) -> None:
+    demand(isinstance(text, str), f"{what} is no text")
+    assert isinstance(text, str)
+    demand(len(text) <= longest, f"{what} has {len(text)} characters, at most {longest}")
+    if raw := _RAW.search(_CONTROL.sub("", text)):
+        raise Refusal(400, "invalid_payload", f"{what} has a raw {raw[0]!r}: {text!r}")
+
+
+def _known(found: Mapping[str, Any], keys: set[str], where: str) -> None:
+    unknown = sorted(set(found) - keys)
+    demand(not unknown, f"{where} has unknown keys {unknown}")
