@@ -75,7 +75,7 @@ def burn_texts(pair: BurnPair, scale: Scale) -> dict[str, str]:
     bad_short = _figure(_latest(ERROR[short], scale), "humanizePercentage")
     return {
         "summary": f"{{{{ $labels.flow }}}}: {_SLI} burns its error budget "
-        f"{{{{ $value | humanize }}}} times as fast as it may ({long} and {short} windows)",
+        f'{{{{ printf "%.2f" $value }}}} times as fast as it may ({long} and {short} windows)',
         "description": f"{bad_long} of events were bad in the last {long}, {bad_short} in the last "
         f"{short}. {_promised()}",
         "impact": _by_sli(IMPACT),
