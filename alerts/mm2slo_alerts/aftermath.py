@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from mm2slo_alerts.model import PRODUCTION, AlertRule, Group, Scale
+from mm2slo_alerts.model import PRODUCTION, AlertRule, Group, Links, Scale
 from mm2slo_alerts.promql import duration, quoted
 
 ALERT: Final = "MM2RecentlyPaged"
@@ -52,22 +52,24 @@ AFTER_EXPORTER: Final = Memory(of="MM2ExporterDown", within=10 * _MINUTE, by=())
 MEMORIES: Final = (AFTER_BURN, AFTER_STOP, JUST_AFTER_STOP, AFTER_EXPORTER)
 
 
-def groups(scale: Scale = PRODUCTION) -> tuple[Group, ...]:
+def groups(links: Links | None = None, scale: Scale = PRODUCTION) -> tuple[Group, ...]:
     """One group with a rule for each memory."""
-    rules = tuple(_rule(memory, scale) for memory in MEMORIES)
+    rules = tuple(_rule(memory, links or Links(), scale) for memory in MEMORIES)
     return (Group(name="mm2slo-aftermath", interval=scale(INTERVAL), rules=rules),)
 
 
-def _rule(memory: Memory, scale: Scale) -> AlertRule:
-    fired = f'ALERTS{{alertname={quoted(memory.of)},alertstate="firing"}}'
+def _rule(memory: Memory, links: Links, scale: Scale) -> AlertRule:
+    fired = f'ALERTS{{alertname={quoted(memory.of)}, alertstate="firing"}}'
+    within = duration(scale(memory.within))
     return AlertRule(
         alert=ALERT,
-        expr=f"max by ({', '.join(memory.by)}) "
-        f"(max_over_time({fired}[{duration(scale(memory.within))}])) > 0",
+        expr=f"max by ({', '.join(memory.by)}) (max_over_time({fired}[{within}])) > 0",
         labels={"severity": "none", **memory.labels},
         annotations={
-            "summary": f"{memory.of} fired within the last {duration(memory.within)}",
-            "description": "Reaches nobody: while it fires, the traces of a fault that was paged "
-            "do not page again.",
+            "summary": f"{memory.of} fired within the last {duration(memory.within)}.",
+            "description": "It keeps the traces of a fault that was paged from paging again.",
+            "impact": f"None of its own: {memory.of} told of the fault.",
+            "first_step": f"Query ALERTS{{alertname={quoted(memory.of)}}}.",
+            **links.annotations(ALERT, of_flow=bool(memory.by)),
         },
     )

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts import burn, causes, recording
+from mm2slo_alerts import aftermath, burn, causes, recording, slack
+from mm2slo_alerts.alertmanager import TEMPLATES, configuration
 from mm2slo_alerts.model import PRODUCTION, Links, Scale
 from mm2slo_alerts.render import prometheus_rule_resource, prometheus_text
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.config.alerting import AlertingConfig
 from mm2slo_core.config.published import default_objective_rules
+from mm2slo_core.config.slo import SloConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 RECORDING_RULES: Final = "prometheus/mm2slo-recording.rules.yml"
 ALERT_RULES: Final = "prometheus/mm2slo-alerts.rules.yml"
 ALERTMANAGER: Final = "alertmanager/alertmanager.yml"
+SLACK_TEMPLATE: Final = f"alertmanager/{TEMPLATES}"
 RULE_RESOURCE: Final = "prometheus/mm2slo-rules.prometheusrule.yaml"
 
 
@@ -39,6 +42,8 @@ def generated(config: Config | None = None, scale: Scale = PRODUCTION) -> dict[s
         RECORDING_RULES: prometheus_text(recorded),
         ALERT_RULES: prometheus_text(alerts),
         RULE_RESOURCE: prometheus_rule_resource((*recorded, *alerts)),
+        ALERTMANAGER: configuration(alerting, SloConfig() if config is None else config.slo, scale),
+        SLACK_TEMPLATE: slack.template(),
     }
 
 
@@ -47,6 +52,7 @@ def alert_groups(to: Links, scale: Scale = PRODUCTION) -> tuple[Group, ...]:
     return (
         *burn.groups(DEFAULT_THRESHOLDS, to, scale),
         *causes.groups(DEFAULT_THRESHOLDS, to, scale),
+        *aftermath.groups(to, scale),
     )
 
 

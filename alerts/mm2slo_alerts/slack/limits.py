@@ -16,13 +16,15 @@ class Limits:
     """Longest parts; a longer text is cut and ends in an ellipsis."""
 
     subject: int = 60
-    """Flow or cluster, and indicator."""
-    title: int = 140
+    """Flow and indicator of an objective."""
     summary: int = 130
+    """The title of any other alert."""
     impact: int = 150
     budget: int = 120
     owner: int = 40
-    first_step: int = 170
+    first_step: int = 260
+    first_look: int = 170
+    """The first step of an objective's alert, whose text begins with the summary."""
     listed: int = 100
     """One line of the list of alerts."""
     alerts: int = 5

@@ -27,6 +27,7 @@ def template(limits: Limits = LIMITS) -> str:
             _cut("mm2slo.budget", limits.budget),
             _cut("mm2slo.owner", limits.owner),
             _cut("mm2slo.first_step", limits.first_step),
+            _cut("mm2slo.first_look", limits.first_look),
             _cut("mm2slo.listed", limits.listed),
             _SUBJECT,
             _DURATION.replace("@DAYS@", " ".join(['""'] * (_DAYS_TOLD + 1))).replace(
@@ -61,20 +62,17 @@ _ESCAPE: Final = (
     ' | reReplaceAll "`" "\'" }}{{ end }}'
 )
 
-# What an alert is about: a flow or a cluster, and the indicator with its threshold.
+# An objective's flow and indicator; all other alerts name their subject in their summary.
 _SUBJECT: Final = """\
 {{ define "mm2slo.about" -}}
 {{ $labels := .Labels -}}
-{{ $about := or $labels.flow $labels.cluster $labels.instance "" -}}
 {{ if $labels.sli -}}
-{{ $sli := reReplaceAll "_" " " $labels.sli -}}
-{{ if and $labels.tier (ne $labels.tier "all") -}}
-{{ $sli = printf "%s %s" $sli $labels.tier -}}
+{{ $about := printf "%s · %s" $labels.flow (reReplaceAll "_" " " $labels.sli) -}}
+{{ if and $labels.tier (ne $labels.tier "all") (ne $labels.tier "default") -}}
+{{ $about = printf "%s %s" $about $labels.tier -}}
 {{ end -}}
-{{ template "mm2slo.subject" (printf "%s · %s" $about $sli) -}}
-{{ else if $about -}}
 {{ template "mm2slo.subject" $about -}}
-{{ else }}mm2slo{{ end -}}
+{{ else }}{{ template "mm2slo.summary" (or .Annotations.summary $labels.alertname) }}{{ end -}}
 {{ end }}"""
 
 # Takes an alert that has ended. Hours and minutes are read off a clock that began at midnight.
@@ -125,7 +123,6 @@ _TITLE: Final = (
 {{- else if eq $severity "page" }}🔥 FIRING
 {{- else }}⚠️ FIRING{{ end }}
 {{- " " }}{{ template "mm2slo.owner" $severity }} · {{ template "mm2slo.about" $alert }}
-{{- if not $alert.Labels.sli }} · {{ template "mm2slo.summary" $summary }}{{ end }}
 {{- if and (gt (len $alerts) 1) (not .CommonAnnotations.summary) }} ({{ len $alerts }}){{ end -}}
 {{ end }}"""
 )
@@ -151,7 +148,8 @@ _TEXT: Final = (
 {{- if $alert.Labels.owner }} · *Owner* {{ template "mm2slo.owner" $alert.Labels.owner }}{{ end -}}
 {{ if .Alerts.Resolved }} · {{ len .Alerts.Resolved }} resolved{{ end -}}
 {{ if $note.first_step }}
-*First step* {{ template "mm2slo.first_step" $note.first_step }}{{ end -}}
+*First step* {{ if $alert.Labels.sli }}{{ template "mm2slo.first_look" $note.first_step }}
+{{- else }}{{ template "mm2slo.first_step" $note.first_step }}{{ end }}{{ end -}}
 {{ end -}}
 {{ if and (gt (len $alerts) 1) (not .CommonAnnotations.summary) -}}
 {{ range $number, $each := $alerts }}{{ if lt $number @ALERTS@ }}

@@ -1,0 +1,20 @@
+"""Prometheus, Alertmanager and the receivers of their messages, as real processes on this machine.
+
+`monitoring` starts all of them from the generated files; each part can be had alone. Ports are
+free ones on the loopback address, and every process ends with its context, or with this program.
+"""
+
+from monitoring.alertmanager import Alertmanager, alertmanager
+from monitoring.prometheus import Prometheus, prometheus
+from monitoring.together import Monitoring, monitoring
+from monitoring.webhook import WebhookReceiver
+
+__all__ = [
+    "Alertmanager",
+    "Monitoring",
+    "Prometheus",
+    "WebhookReceiver",
+    "alertmanager",
+    "monitoring",
+    "prometheus",
+]

@@ -1,0 +1,128 @@
+"""Alertmanager: alerts in as Prometheus posts them, messages out to receivers."""
+
+from __future__ import annotations
+
+import subprocess
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_alerts.alertmanager import TEMPLATES
+from mm2slo_alerts.slack import template
+from monitoring.process import get, post, program, server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from mm2slo_lab.process import ManagedProcess
+
+EXTERNAL_URL: Final = "http://alertmanager.example"
+"""What messages name: a free port would make each of them another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alertmanager:
+    """A running Alertmanager."""
+
+    url: str
+    folder: Path
+    process: ManagedProcess
+
+    @property
+    def config_file(self) -> Path:
+        """Its configuration."""
+        return self.folder / "alertmanager.yml"
+
+    def fire(
+        self,
+        labels: Mapping[str, str],
+        annotations: Mapping[str, str] | None = None,
+        *,
+        since: datetime | None = None,
+    ) -> None:
+        """Post an alert that fires for the next five minutes."""
+        now = datetime.now(UTC)
+        self._post(labels, annotations, since or now, now + timedelta(minutes=5))
+
+    def resolve(
+        self,
+        labels: Mapping[str, str],
+        annotations: Mapping[str, str] | None = None,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> None:
+        """Post the same alert as one that has ended."""
+        now = datetime.now(UTC)
+        self._post(labels, annotations, since or now - timedelta(seconds=1), until or now)
+
+    def _post(
+        self,
+        labels: Mapping[str, str],
+        annotations: Mapping[str, str] | None,
+        since: datetime,
+        until: datetime,
+    ) -> None:
+        alert = {
+            "labels": dict(labels),
+            "annotations": dict(annotations or {}),
+            "startsAt": since.isoformat(),
+            "endsAt": until.isoformat(),
+            "generatorURL": "http://prometheus.example/graph",
+        }
+        post(f"{self.url}/api/v2/alerts", [alert])
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """What it knows, with the state of each alert and what silences it."""
+        found: list[dict[str, Any]] = get(f"{self.url}/api/v2/alerts")
+        return found
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of one of its own counters over series with *labels*."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as reply:  # noqa: S310 - ours
+            lines = reply.read().decode().splitlines()
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in lines
+            if line.startswith((f"{name}{{", f"{name} ")) and all(part in line for part in wanted)
+        )
+
+    def amtool(self, *arguments: str) -> str:
+        """What amtool prints; its exit code must be 0."""
+        done = subprocess.run(
+            [program("amtool"), *arguments, f"--alertmanager.url={self.url}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@contextmanager
+def alertmanager(folder: Path, configuration: str) -> Iterator[Alertmanager]:
+    """Run Alertmanager in *folder* with the text *configuration* and the Slack template."""
+    binary = program("prometheus-alertmanager", "alertmanager")
+    config = folder / "alertmanager.yml"
+    (folder / TEMPLATES).parent.mkdir(parents=True, exist_ok=True)
+    (folder / TEMPLATES).write_text(template(), encoding="utf-8")
+    config.write_text(configuration, encoding="utf-8")
+
+    def command(listen: str) -> list[str]:
+        return [
+            binary,
+            f"--config.file={config}",
+            f"--storage.path={folder / 'data'}",
+            f"--web.listen-address={listen}",
+            f"--web.external-url={EXTERNAL_URL}",
+            "--cluster.listen-address=",
+            "--log.level=info",
+        ]
+
+    with server("alertmanager", folder, command) as (address, process):
+        yield Alertmanager(address, folder, process)

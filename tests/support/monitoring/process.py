@@ -1,0 +1,71 @@
+"""One server: started on a free port, waited for, ended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.request
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mm2slo_lab.ports import HOST, free_ports
+from mm2slo_lab.process import ManagedProcess, ProcessSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+_READY = 30.0
+
+
+def program(*names: str) -> str:
+    """The first of *names* on PATH; skips the test with what to install where there is none."""
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip(f"{names[0]} is not installed: run make prometheus")
+    return found
+
+
+@contextmanager
+def server(
+    name: str, folder: Path, command: Callable[[str], Sequence[str]]
+) -> Iterator[tuple[str, ManagedProcess]]:
+    """Run *command* of a `host:port` to listen on; its address once it says that it is ready."""
+    [port] = free_ports(1)
+    listen = f"{HOST}:{port}"
+    spec = ProcessSpec(name, tuple(command(listen)), folder / f"{name}.log")
+    process = ManagedProcess(spec)
+    process.start()
+    try:
+        address = f"http://{listen}"
+        process.wait_until(lambda: _ready(address), "ready", _READY)
+        yield address, process
+    finally:
+        process.stop(10.0)
+
+
+def get(url: str) -> Any:
+    """The JSON at *url*."""
+    with urllib.request.urlopen(url, timeout=10) as reply:  # noqa: S310 - our own process
+        return json.load(reply)
+
+
+def post(url: str, content: object = None) -> Any:
+    """What *url* answers to *content* as JSON; None when it answers nothing."""
+    body = b"" if content is None else json.dumps(content).encode()
+    request = urllib.request.Request(  # noqa: S310 - our own process
+        url, data=body, headers={"Content-Type": "application/json"}, method="POST"
+    )
+    with urllib.request.urlopen(request, timeout=10) as reply:  # noqa: S310 - as above
+        answer = reply.read()
+    return json.loads(answer) if answer.strip() else None
+
+
+def _ready(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/-/ready", timeout=2) as reply:  # noqa: S310 - ours
+            return bool(reply.status == 200)
+    except OSError:
+        return False

@@ -1,0 +1,81 @@
+"""All of them from the generated files: from a scraped target to the message in Slack."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slack_receiver import SlackReceiver
+
+from mm2slo_alerts.files import ALERTMANAGER, generated
+from mm2slo_alerts.model import PRODUCTION, Scale
+from mm2slo_core.config.alerting import AlertingConfig, SlackChannel
+from monitoring.alertmanager import Alertmanager, alertmanager
+from monitoring.prometheus import Prometheus, prometheus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from mm2slo_core.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Monitoring:
+    """What runs."""
+
+    prometheus: Prometheus
+    alertmanager: Alertmanager
+    slack: SlackReceiver
+
+
+@contextmanager
+def monitoring(
+    folder: Path,
+    config: Config,
+    targets: Sequence[str],
+    *,
+    scale: Scale = PRODUCTION,
+    extra_rules: Mapping[str, str] | None = None,
+) -> Iterator[Monitoring]:
+    """Run Slack's stand-in, Alertmanager and Prometheus with the files generated from *config*.
+
+    The exporters at *targets* (`host:port`) are scraped as job `mm2slo`. Slack's channels of
+    *config* all lead to the stand-in; with none there is one.
+    """
+    with SlackReceiver(burst=20) as slack:
+        secret = folder / "slack-webhook-url"
+        secret.write_text(slack.url, encoding="utf-8")
+        files = generated(_with_slack(config, str(secret)), scale)
+
+        rules = {
+            path.rpartition("/")[2]: text
+            for path, text in files.items()
+            if path.endswith(".rules.yml")
+        }
+        (folder / "alertmanager").mkdir()
+        (folder / "prometheus").mkdir()
+        with (
+            alertmanager(folder / "alertmanager", files[ALERTMANAGER]) as manager,
+            prometheus(
+                folder / "prometheus",
+                {
+                    "mm2slo": targets,
+                    "alertmanager": [manager.url.removeprefix("http://")],
+                },
+                rules={**rules, **(extra_rules or {})},
+                alertmanager=manager.url.removeprefix("http://"),
+                scale=scale,
+            ) as server,
+        ):
+            yield Monitoring(server, manager, slack)
+
+
+def _with_slack(config: Config, secret: str) -> Config:
+    channels = tuple(
+        channel.model_copy(update={"webhook_url_file": secret, "channel": None})
+        for channel in config.alerting.slack
+    ) or (SlackChannel(name="mirroring", webhook_url_file=secret),)
+    alerting: AlertingConfig = config.alerting.model_copy(update={"slack": channels})
+    return config.model_copy(update={"alerting": alerting})
