@@ -200,7 +200,7 @@ class Thresholds:
 
     def scaled(self, scale: Scale) -> Thresholds:
         """The same with every time shortened by *scale*."""
-        times = {
+        times: dict[str, Any] = {
             each.name: scale(getattr(self, each.name))
             for each in fields(self)
             if each.metadata["unit"] == _SECONDS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
 from mm2slo_alerts.causes.expressions import latest
-from mm2slo_alerts.promql import aggregate, duration, matching, number, over
+from mm2slo_alerts.promql import aggregate, duration, matching, number, on, over, select
 from mm2slo_core.catalogue import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
     EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
@@ -28,19 +28,20 @@ def causes(limits: Thresholds) -> tuple[Cause, ...]:
 
 
 def _silent(limits: Thresholds, after: float) -> str:
-    """Failed requests to each cluster that no replica has had an answer from for *after* s.
+    """Failures to ask clusters that no replica has had an answer from for *after* seconds.
 
-    Failures are asked for so that an exporter at rest, or one that serves other flows, says
-    nothing; they also tell of a cluster that has not answered since the exporter's start.
+    Failures are asked for so that an exporter at rest says nothing; they also tell of a cluster
+    that has not answered since the exporter's start. They must be exposed now (`and`): an exporter
+    that died has no answers either.
     """
     errors = EXPORTER_COLLECT_ERRORS_TOTAL
-    failed = aggregate(
-        "sum", over("increase", errors, limits.unreachable_errors, _ASKS, _NO_ANSWER), ("cluster",)
+    failed = over("increase", errors, limits.unreachable_errors, _ASKS, _NO_ANSWER)
+    answered = over("max_over_time", EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, limits.bridge, _ASKS)
+    return (
+        f"{failed} > 0\n  and\n  {select(errors)}\n"
+        f"  unless {on(('cluster',), failed, answered)}\n"
+        f"  {answered} > time() - {number(after)}"
     )
-    answered = aggregate(
-        "max", latest(EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, limits, _ASKS), ("cluster",)
-    )
-    return f"{failed} > 0\n  unless on (cluster)\n  {answered} > time() - {number(after)}"
 
 
 def _by_role(limits: Thresholds, clusters: str) -> str:
@@ -53,7 +54,7 @@ def _by_role(limits: Thresholds, clusters: str) -> str:
         f'"cluster", "$1", "{role}", "(.*)")'
         for role in ("source", "target")
     )
-    return f"{clusters}\n* on (cluster) group_right ()\n(\n{roles}\n)"
+    return f"(\n{roles}\n)\nand on (cluster)\n{clusters}"
 
 
 def _unreachable(limits: Thresholds) -> Cause:
@@ -62,13 +63,12 @@ def _unreachable(limits: Thresholds) -> Cause:
         severity=PAGE,
         expr=_by_role(limits, f"(\n  {_silent(limits, limits.unreachable_after)}\n)"),
         hold=limits.unreachable_hold,
+        keep=limits.bridge,
         of_flow=False,
         summary="Cluster {{ $labels.cluster }} does not answer.",
         description=(
-            "No replica of the exporter had an answer for "
-            f"{duration(limits.unreachable_after + limits.unreachable_hold)}. Requests that failed "
-            f"in the last {duration(limits.unreachable_errors)}: "
-            '{{ $value | printf "%.0f" }}.'
+            "No replica of the exporter has had an answer for "
+            f"{duration(limits.unreachable_after + limits.unreachable_hold)} or more."
         ),
         impact=(
             "Flows that begin or end at {{ $labels.cluster }} are most likely at a standstill, and "
@@ -88,7 +88,7 @@ def _recently(limits: Thresholds) -> Cause:
     return Cause(
         name="MM2ClusterRecentlyUnreachable",
         severity=NONE,
-        expr=_by_role(limits, f"max_over_time((\n  {silent}\n){window})"),
+        expr=_by_role(limits, f"count_over_time((\n  {silent}\n){window})"),
         of_flow=False,
         summary="Cluster {{ $labels.cluster }} does not answer, or did not until lately.",
         description=(

@@ -140,9 +140,8 @@ def _canaries_lost(limits: Thresholds) -> Cause:
         expr=f"{lost} > 0",
         summary="Flow {{ $labels.flow }} has lost canary records.",
         description=(
-            f"In the last {duration(limits.canary_lost_window)} "
-            '{{ $value | printf "%.0f" }} canaries were passed by the replicated position and did '
-            "not arrive."
+            f"Canaries of the last {duration(limits.canary_lost_window)} that the replicated "
+            'position passed and that did not arrive: {{ $value | printf "%.0f" }}.'
         ),
         impact="Records of users may be missing on {{ $labels.target }} in the same way.",
         first_step=(
@@ -160,9 +159,8 @@ def _affinity(limits: Thresholds) -> Cause:
         expr=f"{moved} > 0",
         summary="Flow {{ $labels.flow }} copies records into other partitions.",
         description=(
-            f"In the last {duration(limits.moved_window)} "
-            '{{ $value | printf "%.0f" }} canaries arrived in another partition than they were '
-            "sent to."
+            f"Canaries of the last {duration(limits.moved_window)} that arrived in another "
+            'partition than they were sent to: {{ $value | printf "%.0f" }}.'
         ),
         impact=(
             "Consumers on {{ $labels.target }} see the records of one key out of order, or on two "
