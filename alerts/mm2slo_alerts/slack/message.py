@@ -104,12 +104,14 @@ _SPAN: Final = """\
 {{ $start }} to {{ $end }} UTC
 {{- end }}"""
 
+# The alert that the message begins with. Its title has said the flow of an objective already.
 _PICK: Final = """\
 {{ $alerts := .Alerts.Firing -}}
 {{ if eq .Status "resolved" }}{{ $alerts = .Alerts.Resolved }}{{ end -}}
 {{ $alert := index $alerts 0 -}}
 {{ $note := $alert.Annotations -}}
 {{ $summary := or $note.summary $alert.Labels.alertname -}}
+{{ if $alert.Labels.sli }}{{ $summary = reReplaceAll "^[^ ]+: " "" $summary }}{{ end -}}
 """
 
 _TITLE: Final = (
@@ -123,7 +125,8 @@ _TITLE: Final = (
 {{- else if eq $severity "page" }}🔥 FIRING
 {{- else }}⚠️ FIRING{{ end }}
 {{- " " }}{{ template "mm2slo.owner" $severity }} · {{ template "mm2slo.about" $alert }}
-{{- if and (gt (len $alerts) 1) (not .CommonAnnotations.summary) }} ({{ len $alerts }}){{ end -}}
+{{- if and (gt (len $alerts) 1) (not .CommonAnnotations.summary) }}
+{{- " " }}(and {{ len (slice $alerts 1) }} more){{ end -}}
 {{ end }}"""
 )
 
@@ -137,12 +140,13 @@ _TEXT: Final = (
 {{ end -}}
 {{ if eq .Status "resolved" -}}
 *Lasted* {{ template "mm2slo.duration" $alert }}, {{ template "mm2slo.span" $alert -}}
-{{ if $note.budget }}
+{{ if and $note.budget (ne $note.budget "n/a") }}
 *Budget when last measured* {{ template "mm2slo.budget" $note.budget }}{{ end -}}
 {{ else -}}
 {{ with or $note.impact $note.description }}{{ template "mm2slo.impact" . }}
 {{ end -}}
-{{ if $note.budget }}*Budget* {{ template "mm2slo.budget" $note.budget }}
+{{ if and $note.budget (ne $note.budget "n/a") -}}
+*Budget* {{ template "mm2slo.budget" $note.budget }}
 {{ end -}}
 *Since* {{ $alert.StartsAt.UTC.Format "2 Jan 15:04" }} UTC
 {{- if $alert.Labels.owner }} · *Owner* {{ template "mm2slo.owner" $alert.Labels.owner }}{{ end -}}

@@ -4,7 +4,7 @@
 free ones on the loopback address, and every process ends with its context, or with this program.
 """
 
-from monitoring.alertmanager import Alertmanager, alertmanager
+from monitoring.alertmanager import Alertmanager, alert, alertmanager
 from monitoring.prometheus import Prometheus, prometheus
 from monitoring.together import Monitoring, monitoring
 from monitoring.webhook import WebhookReceiver
@@ -14,6 +14,7 @@ __all__ = [
     "Monitoring",
     "Prometheus",
     "WebhookReceiver",
+    "alert",
     "alertmanager",
     "monitoring",
     "prometheus",

@@ -23,6 +23,25 @@ EXTERNAL_URL: Final = "http://alertmanager.example"
 """What messages name: a free port would make each of them another."""
 
 
+def alert(
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str] | None = None,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> dict[str, Any]:
+    """An alert as Prometheus posts it: it fires for the next five minutes, or ended at *until*."""
+    now = datetime.now(UTC)
+    begin = since or (now if until is None else until - timedelta(milliseconds=1))
+    return {
+        "labels": dict(labels),
+        "annotations": dict(annotations or {}),
+        "startsAt": begin.isoformat(),
+        "endsAt": (until or now + timedelta(minutes=5)).isoformat(),
+        "generatorURL": "http://prometheus.example/graph",
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Alertmanager:
     """A running Alertmanager."""
@@ -36,6 +55,10 @@ class Alertmanager:
         """Its configuration."""
         return self.folder / "alertmanager.yml"
 
+    def post(self, *alerts: Mapping[str, Any]) -> None:
+        """Post *alerts* in one request, so that they meet in their group; see `alert`."""
+        post(f"{self.url}/api/v2/alerts", alerts)
+
     def fire(
         self,
         labels: Mapping[str, str],
@@ -43,9 +66,8 @@ class Alertmanager:
         *,
         since: datetime | None = None,
     ) -> None:
-        """Post an alert that fires for the next five minutes."""
-        now = datetime.now(UTC)
-        self._post(labels, annotations, since or now, now + timedelta(minutes=5))
+        """Post an alert that fires."""
+        self.post(alert(labels, annotations, since=since))
 
     def resolve(
         self,
@@ -55,25 +77,8 @@ class Alertmanager:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> None:
-        """Post the same alert as one that has ended."""
-        now = datetime.now(UTC)
-        self._post(labels, annotations, since or now - timedelta(seconds=1), until or now)
-
-    def _post(
-        self,
-        labels: Mapping[str, str],
-        annotations: Mapping[str, str] | None,
-        since: datetime,
-        until: datetime,
-    ) -> None:
-        alert = {
-            "labels": dict(labels),
-            "annotations": dict(annotations or {}),
-            "startsAt": since.isoformat(),
-            "endsAt": until.isoformat(),
-            "generatorURL": "http://prometheus.example/graph",
-        }
-        post(f"{self.url}/api/v2/alerts", [alert])
+        """Post the same alert as one that has ended, by default now."""
+        self.post(alert(labels, annotations, since=since, until=until or datetime.now(UTC)))
 
     def alerts(self) -> list[dict[str, Any]]:
         """What it knows, with the state of each alert and what silences it."""
