@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
-from promtool import RULE_TESTS, needs_promtool, run_rule_tests
+from promtool import RULE_TESTS, narrowed, needs_promtool, run_rule_tests
 
 from mm2slo_alerts import burn
 from mm2slo_alerts.burn.texts import FIRST_STEP, IMPACT
 from mm2slo_alerts.model import AlertRule, Links, Scale
 from mm2slo_core.objectives import BURN_PAIRS, ObjectiveRule, Severity
 from mm2slo_core.sli import Sli, SliKey
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = (*burn.ALERTS.values(), "MM2ErrorBudgetExhausted", "MM2SLOCoverageLow")
 
@@ -23,8 +27,8 @@ def alerts(scale: Scale | None = None, links: Links | None = None) -> dict[str, 
 
 @needs_promtool
 @pytest.mark.parametrize("name", NAMES)
-def test_fires_just_over_its_threshold_and_not_just_under(name: str) -> None:
-    run_rule_tests(RULE_TESTS / f"{name}.test.yml")
+def test_fires_just_over_its_threshold_and_not_just_under(tmp_path: Path, name: str) -> None:
+    run_rule_tests(narrowed(RULE_TESTS / f"{name}.test.yml", tmp_path, ("mm2slo-burn",)))
 
 
 def test_there_is_one_alert_per_pair_and_two_about_the_whole() -> None:

@@ -1,0 +1,164 @@
+"""The recording rules, evaluated by Prometheus's own program with counts written by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from promtool import RULE_TESTS, evaluate, narrowed, needs_promtool, run_rule_tests
+
+from mm2slo_alerts import recording
+from mm2slo_alerts.files import RECORDING_RULES, generated
+from mm2slo_alerts.model import RecordingRule, Scale
+from mm2slo_alerts.recording.promise import flow_pattern
+from mm2slo_core.catalogue import MAINTENANCE_ACTIVE, RECORDED
+from mm2slo_core.config.published import default_objective_rules
+from mm2slo_core.objectives import DAY, ObjectiveRule, Severity
+from mm2slo_core.sli import Sli, SliKey
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FRESH = SliKey(Sli.DATA_FRESHNESS, "default")
+STRICT = ObjectiveRule(
+    flows=("us->*", "??->us"),
+    key=FRESH,
+    target=0.99,
+    window=7 * DAY,
+    worst=Severity.PAGE,
+    owner="streaming",
+    channel="ops",
+)
+REST = ObjectiveRule(flows=("*",), key=FRESH, target=0.9)
+
+
+def labels(flow: str) -> str:
+    source, _, target = flow.partition("->")
+    return (
+        f'flow="{flow}", source="{source}", target="{target}", sli="data_freshness", tier="default"'
+    )
+
+
+def of(flow: str, name: str = "", extra: str = "") -> str:
+    return f"{name}{{{labels(flow)}{extra}}}"
+
+
+@needs_promtool
+@pytest.mark.parametrize("part", ["events", "steps", "sums", "window"])
+def test_records_what_was_counted_by_hand(tmp_path: Path, part: str) -> None:
+    path = RULE_TESTS / f"recording-{part}.test.yml"
+    groups = ("mm2slo-events",) if part == "events" else None
+    run_rule_tests(narrowed(path, tmp_path, groups) if groups else path)
+
+
+def recorded(rules: tuple[ObjectiveRule, ...]) -> dict[str, list[RecordingRule]]:
+    found: dict[str, list[RecordingRule]] = {}
+    for group in recording.groups(rules):
+        for rule in group.rules:
+            assert isinstance(rule, RecordingRule)
+            found.setdefault(rule.record, []).append(rule)
+    return found
+
+
+def test_every_declared_series_is_recorded_and_no_other() -> None:
+    assert set(recorded(default_objective_rules())) | {MAINTENANCE_ACTIVE.name} == {
+        series.name for series in RECORDED
+    }
+
+
+def test_each_series_is_recorded_by_one_rule_per_set_of_labels() -> None:
+    # Two rules that record one series would end each other's samples.
+    rules = (STRICT, REST, ObjectiveRule(flows=("x->y",), key=SliKey(Sli.ORDER), target=0.9))
+    for found in recorded(rules).values():
+        given = [tuple(sorted(rule.labels.items())) for rule in found]
+        assert len(set(given)) == len(given)
+
+
+def test_no_group_waits_longer_than_prometheus_looks_back() -> None:
+    assert all(group.interval <= 300 for group in recording.groups((REST,)))
+
+
+def test_the_same_objectives_give_the_same_bytes() -> None:
+    assert generated() == generated()
+    assert "sum_over_time" in generated()[RECORDING_RULES]
+
+
+def test_a_pattern_becomes_an_expression_that_means_the_same() -> None:
+    assert flow_pattern(["us->eu"]) == "us->eu"
+    assert flow_pattern(["us-*->e?", "a.b->c+d"]) == "us-.*->e.|a\\.b->c\\+d"
+
+
+def test_a_rule_behind_one_for_all_flows_is_left_out() -> None:
+    behind = ObjectiveRule(flows=("us->eu",), key=FRESH, target=0.5)
+    assert recorded((REST, behind)) == recorded((REST,))
+
+
+@needs_promtool
+def test_the_first_objective_that_matches_a_flow_holds(tmp_path: Path) -> None:
+    flows = ("us->eu", "eu->us", "ap->eu")
+    evaluate(
+        tmp_path,
+        recording.groups((STRICT, REST)),
+        {of(flow, "mm2_sli_events_total", ', instance="a", job="j"'): "0+1x4" for flow in flows},
+        {
+            ("flow:mm2_slo_objective:ratio", "10m"): {
+                of(
+                    flow,
+                    "flow:mm2_slo_objective:ratio",
+                    ', severity="page", owner="streaming", channel="ops"',
+                ): 0.99
+                for flow in flows[:2]
+            }
+            | {of("ap->eu", "flow:mm2_slo_objective:ratio", ', severity="ticket"'): 0.9},
+            ("flow:mm2_slo_window:seconds / 86400", "10m"): {
+                of("us->eu"): 7,
+                of("eu->us"): 7,
+                of("ap->eu"): 28,
+            },
+        },
+    )
+
+
+@needs_promtool
+def test_each_flow_is_summed_over_the_window_of_its_objective(tmp_path: Path) -> None:
+    flows = ("us->eu", "ap->eu")
+    total, left = "flow:mm2_sli_events:sum_window", "flow:mm2_slo_budget_remaining:ratio"
+    evaluate(
+        tmp_path,
+        recording.groups((STRICT, REST)),
+        # Without a counter of good events all are bad.
+        {of(flow, "flow:mm2_sli_events:step5m"): "10x120" for flow in flows},
+        {
+            # 7 days of one sample each 6 hours are 28, 28 days are 112; each is 10.
+            (total, "28d"): {of("us->eu", total): 280, of("ap->eu", total): 1120},
+            # 100 % bad is 100 budgets of 1 %, and 10 of 10 %.
+            (f"round({left})", "28d"): {of("us->eu"): -99, of("ap->eu"): -9},
+        },
+        interval="6h",
+    )
+
+
+@needs_promtool
+def test_a_scaled_day_records_what_a_day_does(tmp_path: Path) -> None:
+    # 1/60: steps of 5 s, windows of 30 s to 72 min, the objective's of 2 h 48 min.
+    rule = ObjectiveRule(flows=("*",), key=FRESH, target=0.9, window=7 * DAY)
+    series = ', instance="a", job="j"'
+    evaluate(
+        tmp_path,
+        recording.groups((rule,), Scale(1 / 60)),
+        {
+            of("us->eu", "mm2_sli_events_total", series): "0+10x150",
+            of("us->eu", "mm2_sli_good_events_total", series): "0+9x150",
+        },
+        {
+            ("flow:mm2_slo_error:ratio1h", "10m"): {
+                of("us->eu", "flow:mm2_slo_error:ratio1h"): 0.1
+            },
+            ("flow:mm2_sli_events:sum2h", "10m"): {of("us->eu", "flow:mm2_sli_events:sum2h"): 240},
+            ("round(flow:mm2_slo_budget_remaining:ratio * 1e9)", "10m"): {of("us->eu"): 0},
+            ("flow:mm2_slo_window:seconds", "10m"): {
+                of("us->eu", "flow:mm2_slo_window:seconds"): 10080
+            },
+        },
+        interval="5s",
+    )
