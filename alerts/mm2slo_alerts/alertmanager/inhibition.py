@@ -40,6 +40,7 @@ _STOP_CAUSES: Final = (
 _UNSCRAPED: Final = "MM2FlowMetricsAbsent|MM2SLOCoverageLow|MM2CollectionFailing"
 _BURN: Final = "MM2ErrorBudgetBurn"
 _OF_OBJECTIVE: Final = ("flow", "sli", "tier")
+_KNOWN_OBJECTIVE: Final = tuple(unequal(label, "") for label in _OF_OBJECTIVE)
 
 
 def _named(names: str) -> Matcher:
@@ -95,7 +96,7 @@ INHIBITIONS: Final = (
     ),
     Inhibition(
         "The fast pair says it first.",
-        (_named(f"{_BURN}Fast"), unequal("sli", "")),
+        (_named(f"{_BURN}Fast"), *_KNOWN_OBJECTIVE),
         (_named(f"{_BURN}Steady|{_BURN}Slow|{_BURN}Creeping"),),
         _OF_OBJECTIVE,
     ),
@@ -107,13 +108,13 @@ INHIBITIONS: Final = (
     ),
     Inhibition(
         "The steady pair says it before the slow ones.",
-        (_named(f"{_BURN}Steady"), unequal("sli", "")),
+        (_named(f"{_BURN}Steady"), *_KNOWN_OBJECTIVE),
         (_named(f"{_BURN}Slow|{_BURN}Creeping"),),
         _OF_OBJECTIVE,
     ),
     Inhibition(
         "The slow pair says it before the creeping one.",
-        (_named(f"{_BURN}Slow"), unequal("sli", "")),
+        (_named(f"{_BURN}Slow"), *_KNOWN_OBJECTIVE),
         (_named(f"{_BURN}Creeping"),),
         _OF_OBJECTIVE,
     ),

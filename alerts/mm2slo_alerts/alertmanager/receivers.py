@@ -64,7 +64,12 @@ class Receivers:
             ),
         ]
 
-    def _slack(self, channel: SlackChannel) -> dict[str, Any]:
+    def slack_settings(self) -> dict[str, Any]:
+        """The settings of Slack's first channel; of a default one where there is none."""
+        [settings] = self._slack((*self.slack, _DEFAULT_CHANNEL)[0])["slack_configs"]
+        return dict(settings)
+
+    def _slack(self, channel: SlackChannel) -> dict[str, list[dict[str, Any]]]:
         found: dict[str, Any] = {"api_url_file": channel.webhook_url_file}
         if channel.channel is not None:
             found["channel"] = channel.channel

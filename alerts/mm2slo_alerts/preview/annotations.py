@@ -1,0 +1,68 @@
+"""An alert's annotations, filled in by promtool.
+
+A rule test lets an alert with the same labels and annotations fire on a sample and expects it not
+to: promtool then prints what it got.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mm2slo_alerts.model import AlertRule, Group
+from mm2slo_alerts.promql import number, quoted
+from mm2slo_alerts.render import prometheus_text, yaml_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_alerts.preview.samples import Sample
+
+RULES_FILE: Final = "preview.rules.yml"
+TESTS_FILE: Final = "preview.test.yml"
+_METRIC: Final = "mm2slo_preview"
+_LINE: Final = re.compile(r"^\s*(?P<kind>Labels|Annotations):\{(?P<pairs>.*)\},?\s*$", re.MULTILINE)
+_PAIR: Final = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*")')
+
+
+class Fired(NamedTuple):
+    """An alert as Prometheus sends it."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+def annotation_files(rule: AlertRule, facts: Sample) -> dict[str, str]:
+    """The files, by name, that `promtool test rules` is given in one folder."""
+    shown = AlertRule(
+        alert=rule.alert, expr=_METRIC, labels=rule.labels, annotations=rule.annotations
+    )
+    chosen = ", ".join(f"{name}={quoted(value)}" for name, value in facts.labels.items())
+    series = {f"{_METRIC}{{{chosen}}}": facts.value, **facts.series}
+    test = {
+        "interval": "1m",
+        "input_series": [
+            {"series": selector, "values": number(value)} for selector, value in series.items()
+        ],
+        "alert_rule_test": [{"eval_time": "0s", "alertname": rule.alert, "exp_alerts": []}],
+    }
+    return {
+        RULES_FILE: prometheus_text([Group(name="preview", interval=60.0, rules=(shown,))]),
+        TESTS_FILE: yaml_text(
+            {"rule_files": [RULES_FILE], "evaluation_interval": "1m", "tests": [test]}
+        ),
+    }
+
+
+def parse_fired(output: str) -> Fired:
+    """What promtool got. Raises ValueError when *output* tells of no alert."""
+    found = {match["kind"]: _pairs(match["pairs"]) for match in _LINE.finditer(output)}
+    if set(found) != {"Labels", "Annotations"}:
+        raise ValueError(f"promtool told of no alert: {output.strip()!r}")
+    return Fired(found["Labels"], found["Annotations"])
+
+
+def _pairs(text: str) -> dict[str, str]:
+    # Go's quoting of text is also Python's.
+    return {name: str(ast.literal_eval(literal)) for name, literal in _PAIR.findall(text)}

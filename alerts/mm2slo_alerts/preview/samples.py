@@ -1,0 +1,93 @@
+"""Made-up facts that an alert is shown with: labels, its value, and recorded series to query."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.catalogue import (
+    BUDGET_REMAINING,
+    BURN,
+    COVERAGE,
+    ERROR,
+    FLOW_LABELS,
+    OBJECTIVE,
+    OBJECTIVE_WINDOW,
+    SLI_LABELS,
+)
+from mm2slo_core.objectives import DEFAULT_WINDOW
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_alerts.model import AlertRule
+
+_LABEL: Final = re.compile(r"\$labels\.(\w+)")
+_LABELS: Final = {
+    "sli": "latency",
+    "tier": "60s",
+    "owner": "streaming",
+    "topic": "orders",
+    "group": "billing",
+    "connector": "MirrorSourceConnector",
+    "task": "0",
+    "config": "cleanup.policy",
+    "side": "source",
+    "stage": "end_offsets",
+    "reason": "timeout",
+    "job": "mm2slo",
+    "rule_group": "mm2slo-burn",
+    "integration": "slack",
+}
+_SPENT: Final = "MM2ErrorBudgetExhausted"
+_VALUES: Final = {_SPENT: -0.13, "MM2SLOCoverageLow": 0.82, "MM2RetentionHeadroomLow": 5_400.0}
+_COUNT: Final = 3.0
+_BURN: Final = 18.0
+_TARGET: Final = 0.999
+_LEFT: Final = 0.61
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the alert fires with; `series` are samples by selector."""
+
+    labels: Mapping[str, str]
+    value: float
+    series: Mapping[str, float]
+
+
+def sample(rule: AlertRule, flow: Flow | None = None) -> Sample:
+    """Facts for *rule*, about *flow* where it is of one."""
+    about = flow or Flow("us", "eu")
+    texts = " ".join(rule.annotations.values())
+    named = set(_LABEL.findall(texts))
+    known = {**_LABELS, **_of_flow(about), "cluster": about.source}
+    wanted = set(named)
+    if named & set(FLOW_LABELS):
+        wanted |= set(FLOW_LABELS)
+    if "sli" in named:
+        wanted |= {"sli", "tier", "owner"}
+    labels = {name: known.get(name, "example") for name in sorted(wanted)}
+    burns = "Burn" in rule.alert
+    value = _VALUES.get(rule.alert, _BURN if burns else _COUNT)
+    return Sample(labels, value, _recorded(about, left=value if rule.alert == _SPENT else _LEFT))
+
+
+def _of_flow(flow: Flow) -> dict[str, str]:
+    return {"flow": flow.label, "source": flow.source, "target": flow.target}
+
+
+def _recorded(flow: Flow, left: float) -> dict[str, float]:
+    labels = {**_of_flow(flow), **_LABELS}
+    chosen = ", ".join(f'{name}="{labels[name]}"' for name in SLI_LABELS)
+    values = {
+        BUDGET_REMAINING.name: left,
+        OBJECTIVE.name: _TARGET,
+        OBJECTIVE_WINDOW.name: DEFAULT_WINDOW,
+        **{series.name: _BURN for series in BURN.values()},
+        **{series.name: _BURN * (1.0 - _TARGET) for series in ERROR.values()},
+        **{series.name: _VALUES["MM2SLOCoverageLow"] for series in COVERAGE.values()},
+    }
+    return {f"{name}{{{chosen}}}": value for name, value in values.items()}

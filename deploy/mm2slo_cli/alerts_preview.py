@@ -1,0 +1,203 @@
+"""`mm2slo alerts preview`: an alert's Slack message on the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from mm2slo_alerts import preview as previewing
+from mm2slo_alerts.files import alert_groups, links
+from mm2slo_alerts.model import AlertRule
+from mm2slo_alerts.preview.blocks import unescaped
+from mm2slo_alerts.slack import template
+from mm2slo_cli.config_files import read_config
+from mm2slo_core.config.alerting import AlertingConfig
+from mm2slo_core.config.nearest import nearest
+from mm2slo_core.errors import UserError
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.config import Config
+
+_TIMEOUT: Final = 60.0
+_LASTED: Final = timedelta(minutes=12)
+_MANAGER: Final = "http://localhost:9093"
+_WIDTH: Final = 80
+_SILENT: Final = "none"
+_BOLD: Final = re.compile(r"(?:^|(?<= ))\*([^*]+)\*(?= |$)")
+_PACKAGES: Final = {"promtool": "prometheus", "amtool": "prometheus-alertmanager"}
+
+
+class State(StrEnum):
+    """What the message tells."""
+
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+def preview(
+    alert: Annotated[
+        str | None, typer.Argument(metavar="[ALERT]", help="The alert. [default: list them]")
+    ] = None,
+    *,
+    state: Annotated[State, typer.Option(help="What the message tells.")] = State.FIRING,
+    flow: Annotated[str, typer.Option(help="The flow it is about.")] = "us->eu",
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="The mm2slo.yaml: links and channels."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print Slack's blocks as JSON.")] = False,
+) -> None:
+    """Show an alert's message as Slack would, with made-up figures.
+
+    promtool and amtool write it, from the same templates that Prometheus and Alertmanager use.
+    """
+    read: Config | None = None if config is None else read_config(config)
+    alerting = AlertingConfig() if read is None else read.alerting
+    rules = _rules(alerting)
+    console = Console(highlight=False, soft_wrap=as_json, width=None if as_json else _WIDTH)
+    if alert is None:
+        _list(console, rules)
+        return
+    message = rendered(_named(alert, rules), alerting, _flow(flow), state, datetime.now(UTC))
+    if as_json:
+        text = json.dumps(previewing.blocks(message), indent=2, ensure_ascii=False)
+        console.print(text, markup=False)
+    else:
+        _show(console, message)
+        if rules[alert].labels["severity"] == _SILENT:
+            console.print(f"{alert} is not sent to people: this is what it would say.")
+
+
+def rendered(
+    rule: AlertRule, alerting: AlertingConfig, flow: Flow, state: State, now: datetime
+) -> dict[str, Any]:
+    """The JSON that Slack would get for *rule*.
+
+    Raises UserError when promtool or amtool is not installed, or does not do its part.
+    """
+    with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
+        folder = Path(name)
+        facts = previewing.sample(rule, flow)
+        _write(folder, previewing.annotation_files(rule, facts))
+        output = _run("promtool", "test", "rules", previewing.TESTS_FILE, folder=folder)
+        try:
+            fired = previewing.parse_fired(output)
+        except ValueError as error:
+            raise UserError(f"{rule.alert} could not be previewed: {error}") from None
+        until = now if state is State.RESOLVED else None
+        manager = alerting.links.alertmanager or _MANAGER
+        data = previewing.message_data(fired, now - _LASTED, until, manager)
+        text, settings = previewing.message_parts(alerting)
+        _write(folder, {"mm2slo.tmpl": template(), "data.json": data})
+        output = _run(
+            "amtool",
+            "template",
+            "render",
+            "--template.glob=mm2slo.tmpl",
+            "--template.data=data.json",
+            f"--template.text={text}",
+            folder=folder,
+        )
+        return previewing.parse_message(output, settings)
+
+
+def _rules(alerting: AlertingConfig) -> dict[str, AlertRule]:
+    """Alerts by name; of several rules under one name, the first one."""
+    found: dict[str, AlertRule] = {}
+    for group in alert_groups(links(alerting.links)):
+        for rule in group.rules:
+            if isinstance(rule, AlertRule):
+                found.setdefault(rule.alert, rule)
+    return found
+
+
+def _named(name: str, rules: Mapping[str, AlertRule]) -> AlertRule:
+    if name in rules:
+        return rules[name]
+    close = nearest(name, rules)
+    hint = f"did you mean {close!r}?" if close else "`mm2slo alerts preview` lists them"
+    raise UserError(f"{name!r} is no alert; {hint}")
+
+
+def _flow(text: str) -> Flow:
+    try:
+        return Flow.parse(text)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _run(program: str, *arguments: str, folder: Path) -> str:
+    """What *program* prints on either stream; a rule test that fails is how promtool answers."""
+    path = shutil.which(program)
+    if path is None:
+        raise UserError(
+            f"{program} is not installed, and writes the message; on Debian: apt-get install "
+            f"{_PACKAGES[program]}"
+        )
+    done = subprocess.run(  # noqa: S603 - a program on PATH, in a folder of ours
+        [path, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIMEOUT,
+    )
+    if program == "amtool" and done.returncode:
+        raise UserError(f"{program} could not write the message: {done.stderr.strip()}")
+    return done.stdout + ("" if program == "amtool" else done.stderr)
+
+
+def _list(console: Console, rules: Mapping[str, AlertRule]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Alert")
+    table.add_column("Severity")
+    for name, rule in rules.items():
+        table.add_row(name, rule.labels["severity"])
+    console.print(table)
+
+
+def _show(console: Console, message: Mapping[str, Any]) -> None:
+    """The message behind a bar of its colour, as Slack draws an attachment."""
+    [attachment] = message["attachments"]
+    lines = [f"[bold]{escape(unescaped(attachment['title']))}[/bold]"]
+    lines += [_markup(line) for line in attachment["text"].split("\n")]
+    lines += [f"[reverse] {each['text']} [/reverse] {each['url']}" for each in _buttons(attachment)]
+    if attachment["footer"]:
+        lines.append(f"[dim]{escape(unescaped(attachment['footer']))}[/dim]")
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style=attachment["color"])
+    table.add_column(overflow="fold")
+    for line in lines:
+        text = console.render_str(line)
+        for row in text.wrap(console, _WIDTH - 2, overflow="fold"):
+            table.add_row("▌", row)
+    console.print(table)
+
+
+def _buttons(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(attachment.get("actions", ()))
+
+
+def _markup(line: str) -> str:
+    """Slack's bold as the terminal's."""
+    return _BOLD.sub(r"[bold]\1[/bold]", escape(unescaped(line)))

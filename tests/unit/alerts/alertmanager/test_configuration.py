@@ -1,0 +1,323 @@
+"""Alertmanager's configuration: what it holds, and where amtool says that each alert goes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from mm2slo_alerts import aftermath
+from mm2slo_alerts.aftermath import MEMORIES
+from mm2slo_alerts.alertmanager import TEMPLATES, configuration
+from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
+from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE
+from mm2slo_alerts.files import alert_groups
+from mm2slo_alerts.model import AlertRule, Links, Scale
+from mm2slo_alerts.preview import sample
+from mm2slo_alerts.slack import template
+from mm2slo_core.config.alerting import AlertingConfig, LinksConfig, SlackChannel, Webhook
+from mm2slo_core.config.slo import ObjectiveConfig, SloConfig
+from mm2slo_core.errors import UserError
+from mm2slo_core.sli import Sli
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from mm2slo_alerts.promql import Matcher
+
+MIRRORING = SlackChannel(name="mirroring", webhook_url_file="/run/secrets/mirroring")
+PAYMENTS = SlackChannel(name="pay team", webhook_url_file="/run/secrets/pay", channel="payments")
+ON_CALL = Webhook(name="on-call", url="https://calls.example/a", credentials_file="/run/secrets/t")
+PULSE = Webhook(name="pulse", url="https://pulse.example/b")
+FULL = AlertingConfig(slack=(MIRRORING, PAYMENTS), webhooks=(PULSE, ON_CALL), watchdog="pulse")
+RULES = [
+    rule for group in alert_groups(Links()) for rule in group.rules if isinstance(rule, AlertRule)
+]
+
+
+_EVERY = {"flow": "us->eu", "source": "us", "target": "eu", "sli": "latency", "tier": "60s"}
+
+
+def labels_of(rule: AlertRule) -> dict[str, str]:
+    found = {"alertname": rule.alert, **sample(rule).labels, **rule.labels}
+    for memory in MEMORIES:
+        if rule.alert == aftermath.ALERT and rule.labels["of"] == memory.of:
+            found |= {label: _EVERY[label] for label in memory.by}
+    return found
+
+
+def document(config: AlertingConfig, scale: float = 1.0) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(configuration(config, SloConfig(), Scale(scale)))
+    return found
+
+
+def receiver(config: AlertingConfig, name: str) -> dict[str, Any]:
+    [found] = [each for each in document(config)["receivers"] if each["name"] == name]
+    return dict(found)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alertmanager")
+    (folder / "templates").mkdir()
+    (folder / TEMPLATES).write_text(template(), encoding="utf-8")
+    path = folder / "alertmanager.yml"
+    path.write_text(configuration(FULL, SloConfig()), encoding="utf-8")
+    return path
+
+
+def amtool(*arguments: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which("amtool") is None:
+        pytest.skip("amtool is not installed: run make prometheus")
+    return subprocess.run(
+        ["amtool", *arguments], capture_output=True, text=True, check=False, timeout=30
+    )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        AlertingConfig(),
+        FULL,
+        AlertingConfig(webhooks=(PULSE,), watchdog="pulse"),
+        FULL.model_copy(
+            update={
+                "links": LinksConfig(
+                    runbook="https://a.example/r",
+                    dashboard="https://b.example",
+                    report="https://c.example",
+                    alertmanager="https://d.example/am",
+                )
+            }
+        ),
+    ],
+)
+@pytest.mark.parametrize("scale", [1.0, 1 / 60, 0.001])
+def test_amtool_takes_every_configuration(
+    tmp_path: Path, config: AlertingConfig, scale: float
+) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / TEMPLATES).write_text(template(), encoding="utf-8")
+    path = tmp_path / "alertmanager.yml"
+    path.write_text(configuration(config, SloConfig(), Scale(scale)), encoding="utf-8")
+    done = amtool("check-config", str(path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 templates" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("rule", "channel"),
+    [
+        *((rule, "") for rule in RULES),
+        *(
+            (rule, channel)
+            for rule in RULES
+            for channel in ("pay team", "on-call", "forgotten")
+            if rule.alert in {"MM2ErrorBudgetBurnFast", "MM2ErrorBudgetBurnSlow", "MM2Watchdog"}
+        ),
+    ],
+)
+def test_each_alert_goes_where_it_should(written: Path, rule: AlertRule, channel: str) -> None:
+    """One route of the rule set itself; by hand: who gets what."""
+    labels = {**labels_of(rule), **({"channel": channel} if channel else {})}
+    if rule.alert == "MM2Watchdog":
+        expected = "channel-pulse"
+    elif rule.labels["severity"] == "none":
+        expected = "nobody"
+    elif rule.alert == "MM2SlackDeliveryFailing":
+        expected = "channel-on-call"
+    else:
+        expected = {"pay team": "channel-pay team", "on-call": "channel-on-call"}.get(
+            channel, "channel-mirroring"
+        )
+    done = amtool(
+        "config",
+        "routes",
+        "test",
+        f"--config.file={written}",
+        f"--verify.receivers={expected}",
+        *(f"{name}={value}" for name, value in labels.items()),
+    )
+    assert done.returncode == 0, f"{labels}: {done.stdout}{done.stderr}"
+
+
+def routes(route: dict[str, Any]) -> list[dict[str, Any]]:
+    below = [each for child in route.get("routes", ()) for each in routes(child)]
+    return [route, *below]
+
+
+def test_the_root_takes_everything_as_a_ticket_of_the_first_channel() -> None:
+    root = document(FULL)["route"]
+    assert root["receiver"] == "channel-mirroring"
+    assert "matchers" not in root
+    assert (root["group_wait"], root["group_interval"], root["repeat_interval"]) == (
+        "30s",
+        "5m",
+        "1d",
+    )
+
+
+def test_pages_wait_ten_seconds_and_come_again_after_four_hours() -> None:
+    pages = [
+        route
+        for route in routes(document(FULL)["route"])
+        if 'severity="page"' in route.get("matchers", ())
+    ]
+    assert len(pages) == 2 * (3 + 1), "each of three channels, and the default"
+    for page in pages:
+        assert (page["group_wait"], page["group_interval"], page["repeat_interval"]) == (
+            "10s",
+            "2m",
+            "4h",
+        )
+
+
+def test_alerts_of_an_objective_are_grouped_by_it_and_a_cluster_by_itself() -> None:
+    by_matchers = {
+        tuple(route["matchers"]): route["group_by"]
+        for route in routes(document(FULL)["route"])
+        if "group_by" in route and "matchers" in route
+    }
+    assert by_matchers['severity="page"', 'sli!=""'] == ["flow", "sli", "tier"]
+    assert by_matchers['severity="page"',] == ["alertname", "flow", "cluster"]
+    assert by_matchers['sli!=""',] == ["flow", "sli", "tier"]
+    assert by_matchers['alertname="MM2Watchdog"',] == ["alertname"]
+
+
+def test_a_scale_shortens_every_duration() -> None:
+    for whole, short in zip(
+        routes(document(FULL)["route"]), routes(document(FULL, 0.01)["route"]), strict=True
+    ):
+        for key in ("group_wait", "group_interval", "repeat_interval"):
+            if key in whole and whole[key] != "0s":
+                assert seconds(short[key]) == pytest.approx(seconds(whole[key]) / 100)
+
+
+def seconds(text: str) -> float:
+    units = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+    parts = re.findall(r"(\d+)(ms|[dhms])", text)
+    assert "".join(number + unit for number, unit in parts) == text
+    return sum(int(number) * units[unit] for number, unit in parts)
+
+
+def test_secrets_are_read_from_files() -> None:
+    [slack] = receiver(FULL, "channel-mirroring")["slack_configs"]
+    assert slack["api_url_file"] == "/run/secrets/mirroring"
+    assert slack["send_resolved"] is True
+    [named] = receiver(FULL, "channel-pay team")["slack_configs"]
+    assert named["channel"] == "payments"
+    [hook] = receiver(FULL, "channel-on-call")["webhook_configs"]
+    assert hook == {
+        "url": "https://calls.example/a",
+        "send_resolved": True,
+        "http_config": {"authorization": {"credentials_file": "/run/secrets/t"}},
+    }
+
+
+def test_without_a_channel_slack_is_assumed_and_fails_until_it_is_set_up() -> None:
+    [slack] = receiver(AlertingConfig(), "channel-default")["slack_configs"]
+    assert slack["api_url_file"] == DEFAULT_WEBHOOK_FILE
+    only_pulse = AlertingConfig(webhooks=(PULSE,), watchdog="pulse")
+    assert document(only_pulse)["route"]["receiver"] == "channel-default"
+
+
+def test_buttons_without_an_address_are_left_out() -> None:
+    [slack] = receiver(FULL, "channel-mirroring")["slack_configs"]
+    assert "actions" not in slack
+    linked = FULL.model_copy(update={"links": LinksConfig(report="https://slo.example")})
+    [slack] = receiver(linked, "channel-mirroring")["slack_configs"]
+    assert [action["text"] for action in slack["actions"]] == ["SLO"]
+    full = LinksConfig(
+        runbook="https://r", dashboard="https://d", report="https://s", alertmanager="https://a"
+    )
+    [slack] = receiver(FULL.model_copy(update={"links": full}), "channel-mirroring")[
+        "slack_configs"
+    ]
+    assert [action["text"] for action in slack["actions"]] == [
+        "Runbook",
+        "Dashboard",
+        "SLO",
+        "Silence",
+    ]
+
+
+def test_a_channel_that_is_not_there_is_refused() -> None:
+    objective = ObjectiveConfig(sli=Sli.LATENCY, target=0.99, channel="paymnts")
+    with pytest.raises(UserError, match="'paymnts' is no channel of alerting: expected one of mir"):
+        configuration(FULL, SloConfig(objectives=(objective,)))
+    with pytest.raises(UserError, match="'pulse' is no channel"):
+        configuration(FULL, SloConfig(channel="pulse"))
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (FULL, "channel-on-call"),
+        (AlertingConfig(slack=(MIRRORING, PAYMENTS)), "channel-pay team"),
+        (AlertingConfig(slack=(MIRRORING,)), "channel-mirroring"),
+        (FULL.model_copy(update={"platform": "pay team"}), "channel-pay team"),
+    ],
+)
+def test_that_slack_is_deaf_is_told_where_it_may_be_heard(
+    config: AlertingConfig, expected: str
+) -> None:
+    [route] = [
+        each
+        for each in routes(document(config)["route"])
+        if each.get("matchers") == ['alertname="MM2SlackDeliveryFailing"']
+    ]
+    assert route["receiver"] == expected
+
+
+def holds(matchers: Sequence[Matcher], labels: Mapping[str, str]) -> bool:
+    """Whether an alert matches, as Alertmanager decides it: a missing label is an empty one."""
+    tests = {
+        "=": lambda found, value: found == value,
+        "!=": lambda found, value: found != value,
+        "=~": lambda found, value: re.fullmatch(value, found) is not None,
+        "!~": lambda found, value: re.fullmatch(value, found) is None,
+    }
+    return all(tests[each.operator](labels.get(each.label, ""), each.value) for each in matchers)
+
+
+@pytest.mark.parametrize("rule", INHIBITIONS, ids=lambda rule: rule.why)
+def test_no_alert_silences_itself_and_each_side_exists(rule: Any) -> None:
+    sources = [
+        labels
+        for each in RULES
+        for role in ({}, {"source": "us"}, {"target": "us"})
+        if holds(rule.source, labels := {**labels_of(each), **role})
+    ]
+    targets = [labels_of(each) for each in RULES if holds(rule.target, labels_of(each))]
+    assert sources, "no alert of the rule set silences by this rule"
+    assert targets, "no alert of the rule set is silenced by this rule"
+    assert not [labels for labels in sources if holds(rule.target, labels)]
+    for pattern in re.findall(r"MM2\w+", str(rule.source) + str(rule.target)):
+        assert any(each.alert.startswith(pattern) for each in RULES), f"there is no {pattern}"
+
+
+@pytest.mark.parametrize("rule", INHIBITIONS, ids=lambda rule: rule.why)
+def test_what_is_compared_must_be_there(rule: Any) -> None:
+    """Alertmanager takes two missing labels for equal ones."""
+    demanded = {each.label for each in rule.source if each.operator == "!=" and not each.value}
+    assert set(rule.by) <= demanded
+
+
+def test_loss_is_never_silenced() -> None:
+    for name in ("MM2RecordsLost", "MM2RetentionHeadroomLow", "MM2ClusterUnreachable"):
+        [rule] = [each for each in RULES if each.alert == name]
+        assert not [each.why for each in INHIBITIONS if holds(each.target, labels_of(rule))]
+
+
+def test_memories_outlast_the_windows_they_are_for() -> None:
+    """The steady pair pages longest: short window, its for and its keep_firing_for."""
+    [steady] = [each for each in RULES if each.alert == "MM2ErrorBudgetBurnSteady"]
+    trace = 30 * 60.0 + steady.hold + steady.keep
+    for memory in MEMORIES:
+        if memory.within > 15 * 60.0:
+            assert memory.within > trace
