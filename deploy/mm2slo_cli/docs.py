@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.files import generated
-from mm2slo_cli import config_page, docs_metrics
+from mm2slo_cli import config_page, docs_metrics, docs_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +28,7 @@ def _alert_files() -> Mapping[str, str]:
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/configuration.md": config_page.render,
     "docs/metrics.md": docs_metrics.render,
+    "docs/rules.md": docs_rules.render,
     **{f"{ALERTS}/{name}": partial(_alert_files().__getitem__, name) for name in _alert_files()},
 }
 
