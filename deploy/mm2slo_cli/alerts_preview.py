@@ -73,7 +73,8 @@ def preview(
     if alert is None:
         _list(console, rules)
         return
-    message = rendered(_named(alert, rules), alerting, _flow(flow), state, datetime.now(UTC))
+    known = fired(_named(alert, rules), _flow(flow))
+    message = rendered(known, alerting, state, datetime.now(UTC))
     if as_json:
         text = json.dumps(previewing.blocks(message), indent=2, ensure_ascii=False)
         console.print(text, markup=False)
@@ -83,28 +84,34 @@ def preview(
             console.print(f"{alert} is not sent to people: this is what it would say.")
 
 
-def rendered(
-    rule: AlertRule, alerting: AlertingConfig, flow: Flow, state: State, now: datetime
-) -> dict[str, Any]:
-    """The JSON that Slack would get for *rule*.
+def fired(rule: AlertRule, flow: Flow) -> previewing.Fired:
+    """The alert of *rule* about *flow* as Prometheus would send it, by promtool.
 
-    Raises UserError when promtool or amtool is not installed, or does not do its part.
+    Raises UserError when promtool is not installed, or tells of no alert.
     """
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
-        facts = previewing.sample(rule, flow)
-        _write(folder, previewing.annotation_files(rule, facts))
-        output = _run("promtool", "test", "rules", previewing.TESTS_FILE, folder=folder)
-        try:
-            fired = previewing.parse_fired(output)
-        except ValueError as error:
-            raise UserError(f"{rule.alert} could not be previewed: {error}") from None
-        until = now if state is State.RESOLVED else None
-        manager = alerting.links.alertmanager or _MANAGER
-        data = previewing.message_data(fired, now - _LASTED, until, manager)
-        text, settings = previewing.message_parts(alerting)
+        _write(folder, previewing.annotation_files(rule, previewing.sample(rule, flow)))
+        # The test expects no alert, so promtool fails and prints the one it got.
+        done = _run("promtool", "test", "rules", previewing.TESTS_FILE, folder=folder)
+    try:
+        return previewing.parse_fired(done.stdout + done.stderr)
+    except ValueError as error:
+        raise UserError(f"{rule.alert} could not be previewed: {error}") from None
+
+
+def rendered(
+    known: previewing.Fired, alerting: AlertingConfig, state: State, now: datetime
+) -> dict[str, Any]:
+    """The JSON that Slack would get for the alert *known*, by amtool. Raises UserError."""
+    until = now if state is State.RESOLVED else None
+    manager = alerting.links.alertmanager or _MANAGER
+    data = previewing.message_data(known, now - _LASTED, until, manager)
+    text, settings = previewing.message_parts(alerting)
+    with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
+        folder = Path(name)
         _write(folder, {"mm2slo.tmpl": template(), "data.json": data})
-        output = _run(
+        done = _run(
             "amtool",
             "template",
             "render",
@@ -113,7 +120,9 @@ def rendered(
             f"--template.text={text}",
             folder=folder,
         )
-        return previewing.parse_message(output, settings)
+    if done.returncode:
+        raise UserError(f"amtool could not write the message: {done.stderr.strip()}")
+    return previewing.parse_message(done.stdout, settings)
 
 
 def _rules(alerting: AlertingConfig) -> dict[str, AlertRule]:
@@ -146,15 +155,14 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _run(program: str, *arguments: str, folder: Path) -> str:
-    """What *program* prints on either stream; a rule test that fails is how promtool answers."""
+def _run(program: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = shutil.which(program)
     if path is None:
         raise UserError(
             f"{program} is not installed, and writes the message; on Debian: apt-get install "
             f"{_PACKAGES[program]}"
         )
-    done = subprocess.run(  # noqa: S603 - a program on PATH, in a folder of ours
+    return subprocess.run(  # noqa: S603 - a program on PATH, in a folder of ours
         [path, *arguments],
         cwd=folder,
         capture_output=True,
@@ -162,9 +170,6 @@ def _run(program: str, *arguments: str, folder: Path) -> str:
         check=False,
         timeout=_TIMEOUT,
     )
-    if program == "amtool" and done.returncode:
-        raise UserError(f"{program} could not write the message: {done.stderr.strip()}")
-    return done.stdout + ("" if program == "amtool" else done.stderr)
 
 
 def _list(console: Console, rules: Mapping[str, AlertRule]) -> None:

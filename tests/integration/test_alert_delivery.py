@@ -1,6 +1,6 @@
 """A real Alertmanager with the generated configuration: which message reaches whom, word by word.
 
-Alerts are posted as Prometheus posts them. Every duration is a two-hundredth of production's.
+Alerts are posted as Prometheus posts them. Every duration is a four-hundredth of production's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mm2slo_lab.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SCALE: Final = Scale(0.005)
+SCALE: Final = Scale(0.0025)
 PAGE_WAIT: Final = SCALE(10.0)
 PAGE_INTERVAL: Final = SCALE(120.0)
 GOLDEN: Final = Path(__file__).with_name("golden") / "slack"
@@ -81,7 +81,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("alertmanager")
     with ExitStack() as stack:
         slack = stack.enter_context(SlackReceiver(burst=100))
-        other = stack.enter_context(SlackReceiver(burst=1))
+        other = stack.enter_context(SlackReceiver(burst=1, rate=0.5))
         on_call = stack.enter_context(WebhookReceiver(token="a-token"))  # noqa: S106 - made up here
         pulse = stack.enter_context(WebhookReceiver())
         files = {"slack": slack.url, "other": other.url, "token": "a-token"}

@@ -42,12 +42,18 @@ class Message:
 
 
 class SlackReceiver:
-    """Takes messages at `url` while it is entered; *burst* messages may come at once."""
+    """Takes messages at `url` while it is entered.
 
-    def __init__(self, *, burst: int = 5, channels: frozenset[str] = frozenset()) -> None:
+    *burst* messages may come at once, then *rate* a second.
+    """
+
+    def __init__(
+        self, *, burst: int = 5, rate: float = _RATE, channels: frozenset[str] = frozenset()
+    ) -> None:
         self.messages: list[Message] = []
         self.refusals: list[Refusal] = []
         self._burst = burst
+        self._rate = rate
         self._channels = channels
         self._tokens = float(burst)
         self._filled_at = time.monotonic()
@@ -102,11 +108,11 @@ class SlackReceiver:
         self.messages.append(Message(payload, request.at))
 
     def _limit(self, now: float) -> None:
-        """A bucket of tokens that fills with one a second."""
-        filled = self._tokens + (now - self._filled_at) * _RATE
+        """A bucket of tokens that fills steadily."""
+        filled = self._tokens + (now - self._filled_at) * self._rate
         self._tokens, self._filled_at = min(filled, float(self._burst)), now
         if self._tokens < 1.0:
-            raise Refusal(429, "rate_limited", str(math.ceil((1.0 - self._tokens) / _RATE)))
+            raise Refusal(429, "rate_limited", str(math.ceil((1.0 - self._tokens) / self._rate)))
         self._tokens -= 1.0
 
 

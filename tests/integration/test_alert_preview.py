@@ -1,0 +1,93 @@
+"""What `mm2slo alerts preview` shows is what a real Alertmanager delivers, for every alert."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from monitoring import Alertmanager, alert, alertmanager
+from monitoring.alertmanager import EXTERNAL_URL
+from slack_receiver import SlackReceiver, check
+
+from mm2slo_alerts.alertmanager import configuration
+from mm2slo_alerts.files import alert_groups, links
+from mm2slo_alerts.model import AlertRule, Scale
+from mm2slo_alerts.preview import blocks
+from mm2slo_cli.alerts_preview import State, fired, rendered
+from mm2slo_core.config.alerting import AlertingConfig, LinksConfig, SlackChannel
+from mm2slo_core.config.slo import SloConfig
+from mm2slo_core.topology import Flow
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LINKS: Final = LinksConfig(
+    runbook="https://docs.example/runbooks",
+    dashboard="https://grafana.example",
+    report="https://slo.example",
+    alertmanager=EXTERNAL_URL,
+)
+RULES: Final = [
+    rule
+    for group in alert_groups(links(LINKS))
+    for rule in group.rules
+    if isinstance(rule, AlertRule) and rule.labels["severity"] != "none"
+]
+NOW: Final = datetime(2026, 1, 5, 14, 14, 7, tzinfo=UTC)
+SINCE: Final = NOW - timedelta(minutes=12)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Alertmanager before a strict Slack."""
+
+    config: AlertingConfig
+    manager: Alertmanager
+    slack: SlackReceiver
+
+
+@pytest.fixture(scope="module")
+def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
+    folder = tmp_path_factory.mktemp("preview")
+    with ExitStack() as stack:
+        slack = stack.enter_context(SlackReceiver(burst=100))
+        secret = folder / "slack"
+        secret.write_text(slack.url, encoding="utf-8")
+        channel = SlackChannel(name="all", webhook_url_file=str(secret))
+        config = AlertingConfig(links=LINKS, slack=(channel,))
+        text = configuration(config, SloConfig(), Scale(0.001))
+        # Alerts of no flow are each silenced by another one here; who silences whom is not asked.
+        text = text[: text.index("inhibit_rules:")] + text[text.index("receivers:") :]
+        yield Delivery(config, stack.enter_context(alertmanager(folder, text)), slack)
+        assert slack.refusals == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.alert)
+def test_every_alert_is_delivered_as_it_is_previewed(delivery: Delivery, rule: AlertRule) -> None:
+    # A flow of its own, so that no other alert is in its group.
+    flow = Flow("us", f"eu{RULES.index(rule)}")
+    known = fired(rule, flow)
+    begin = len(delivery.slack.messages)
+    delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
+    wait_for(lambda: len(delivery.slack.messages) > begin, rule.alert, 20.0, 0.02)
+    previewed = rendered(known, delivery.config, State.FIRING, NOW)
+    assert delivery.slack.messages[-1].payload == previewed
+    assert "<error expanding template" not in str(previewed)
+    check(blocks(previewed))
+
+
+def test_its_end_is_delivered_as_it_is_previewed(delivery: Delivery) -> None:
+    [rule] = [each for each in RULES if each.alert == "MM2FlowStopped"]
+    flow = Flow("ap", "us")
+    known = fired(rule, flow)
+    begin = len(delivery.slack.messages)
+    delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
+    wait_for(lambda: len(delivery.slack.messages) > begin, "the alert", 20.0, 0.02)
+    delivery.manager.post(alert(known.labels, known.annotations, since=SINCE, until=NOW))
+    wait_for(lambda: len(delivery.slack.messages) > begin + 1, "its end", 20.0, 0.02)
+    previewed = rendered(known, delivery.config, State.RESOLVED, NOW)
+    assert delivery.slack.messages[-1].payload == previewed

@@ -1,0 +1,246 @@
+"""The Slack template, executed by amtool: what it says of each kind of alert, how long it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from slack_receiver import check
+
+from mm2slo_alerts.preview import message_parts, parse_message
+from mm2slo_alerts.slack import LIMITS, template
+from mm2slo_core.config.alerting import AlertingConfig, LinksConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SINCE = datetime(2026, 2, 27, 22, 58, 30, tzinfo=UTC)
+CONFIG = AlertingConfig(
+    links=LinksConfig(runbook="https://r.example", alertmanager="https://am.example")
+)
+FUNCTIONS_OF_0_25 = {
+    *("toUpper", "toLower", "title", "join", "match", "safeHtml", "reReplaceAll", "stringSlice"),
+    *("and", "or", "not", "len", "index", "slice", "printf", "print", "println", "urlquery"),
+    *("eq", "ne", "lt", "le", "gt", "ge"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("amtool") is None:
+        pytest.skip("amtool is not installed: run make prometheus")
+    found = tmp_path_factory.mktemp("template")
+    (found / "mm2slo.tmpl").write_text(template(), encoding="utf-8")
+    return found
+
+
+def executed(folder: Path, text: str, data: dict[str, Any]) -> str:
+    (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
+    done = subprocess.run(
+        [
+            "amtool",
+            "template",
+            "render",
+            "--template.glob=mm2slo.tmpl",
+            "--template.data=data.json",
+            f"--template.text={text}",
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def alert(
+    labels: dict[str, str], notes: dict[str, str], lasted: timedelta | None = None
+) -> dict[str, Any]:
+    return {
+        "status": "firing" if lasted is None else "resolved",
+        "labels": {"alertname": "MM2Some", "severity": "page", **labels},
+        "annotations": notes,
+        "startsAt": SINCE.isoformat(),
+        "endsAt": "0001-01-01T00:00:00Z" if lasted is None else (SINCE + lasted).isoformat(),
+        "generatorURL": "",
+        "fingerprint": "0",
+    }
+
+
+def data(*alerts: dict[str, Any], common: dict[str, str] | None = None) -> dict[str, Any]:
+    firing = any(each["status"] == "firing" for each in alerts)
+    return {
+        "receiver": "r",
+        "status": "firing" if firing else "resolved",
+        "alerts": list(alerts),
+        "groupLabels": {"alertname": "MM2Some"},
+        "commonLabels": alerts[0]["labels"],
+        "commonAnnotations": alerts[0]["annotations"] if common is None else common,
+        "externalURL": "http://am.example:9093",
+    }
+
+
+def message(folder: Path, *alerts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The attachment, which a strict Slack takes."""
+    text, settings = message_parts(CONFIG)
+    found = parse_message(executed(folder, text, data(*alerts, **more)), settings)
+    check(found)
+    [attachment] = found["attachments"]
+    return dict(attachment)
+
+
+def test_only_functions_of_0_25_are_used() -> None:
+    actions = re.findall(r"\{\{-?(.*?)-?\}\}", template(), re.DOTALL)
+    words = {
+        word
+        for action in actions
+        if not action.strip().startswith("/*")
+        for word in re.findall(r"(?<![.$\w])[a-z]\w+", re.sub(r'"(?:[^"\\]|\\.)*"', "", action))
+    }
+    keywords = {"define", "template", "if", "else", "end", "range", "with"}
+    assert words - keywords <= FUNCTIONS_OF_0_25
+
+
+@pytest.mark.parametrize(
+    ("lasted", "words"),
+    [
+        (timedelta(seconds=59), "less than a minute, 27 Feb 22:58 to 22:59 UTC"),
+        (timedelta(seconds=60), "1 minute, 27 Feb 22:58 to 22:59 UTC"),
+        (timedelta(seconds=119), "1 minute, 27 Feb 22:58 to 23:00 UTC"),
+        (timedelta(minutes=2), "2 minutes, 27 Feb 22:58 to 23:00 UTC"),
+        (timedelta(minutes=59, seconds=59), "59 minutes, 27 Feb 22:58 to 23:58 UTC"),
+        (timedelta(hours=1), "1 h 0 min, 27 Feb 22:58 to 23:58 UTC"),
+        (timedelta(hours=23, minutes=59), "23 h 59 min, 27 Feb 22:58 to 28 Feb 22:57 UTC"),
+        (timedelta(hours=24), "1 day 0 h, 27 Feb 22:58 to 28 Feb 22:58 UTC"),
+        (timedelta(days=2, hours=5), "2 days 5 h, 27 Feb 22:58 to 2 Mar 03:58 UTC"),
+        (timedelta(days=59, hours=23), "59 days 23 h, 27 Feb 22:58 to 28 Apr 21:58 UTC"),
+        (timedelta(days=400), "more than 60 days, 27 Feb 22:58 to 3 Apr 22:58 UTC"),
+    ],
+)
+def test_durations_are_told_in_words(folder: Path, lasted: timedelta, words: str) -> None:
+    ended = alert({}, {"summary": "s"}, lasted)
+    told = executed(folder, '{{ template "mm2slo.slack.text" . }}', data(ended))
+    assert told.strip() == f"*Lasted* {words}"
+
+
+def test_an_objective_is_named_by_flow_and_indicator(folder: Path) -> None:
+    labels = {"flow": "us->eu", "sli": "data_freshness", "tier": "default", "owner": "a & b"}
+    notes = {"summary": "us->eu: it burns", "impact": "Old.", "budget": "n/a", "first_step": "Go."}
+    found = message(folder, alert(labels, notes))
+    assert found["title"] == "🔥 FIRING page · us-&gt;eu · data freshness"
+    assert found["text"] == (
+        "it burns\nOld.\n*Since* 27 Feb 22:58 UTC · *Owner* a &amp; b\n*First step* Go."
+    )
+    assert found["fallback"] == f"{found['title']}: it burns"
+
+
+def test_any_other_alert_is_named_by_its_summary(folder: Path) -> None:
+    found = message(folder, alert({"flow": "us->eu", "severity": "ticket"}, {"summary": "A & B."}))
+    assert found["title"] == found["fallback"] == "⚠️ FIRING ticket · A &amp; B."
+    assert found["text"] == "*Since* 27 Feb 22:58 UTC"
+
+
+def test_an_alert_of_others_without_annotations_is_told_by_its_name(folder: Path) -> None:
+    found = message(folder, alert({"severity": ""}, {}))
+    assert found["title"] == "⚠️ FIRING ticket · MM2Some"
+    assert found["actions"][0] == {"type": "button", "text": "Runbook", "url": "https://r.example"}
+
+
+def test_five_alerts_are_listed_and_the_others_counted(folder: Path) -> None:
+    many = [alert({}, {"summary": f"Topic {number}."}) for number in range(9)]
+    over = [alert({}, {"summary": f"Past {number}."}, timedelta(hours=1)) for number in range(2)]
+    found = message(folder, *many, *over, common={})
+    assert found["title"].endswith("Topic 0. (and 8 more)")
+    assert found["text"].split("\n") == [
+        "*Since* 27 Feb 22:58 UTC · 2 resolved",
+        *(f"• Topic {number}." for number in range(5)),
+        "and 4 more",
+    ]
+
+
+def test_several_alerts_with_one_summary_are_told_as_one(folder: Path) -> None:
+    roles = [alert({role: "us"}, {"summary": "us is down."}) for role in ("source", "target")]
+    found = message(folder, *roles)
+    assert found["title"] == "🔥 FIRING page · us is down."
+    assert "•" not in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "lasted", "color"),
+    [
+        ({}, None, "#c62828"),
+        ({"severity": "ticket"}, None, "#f9a825"),
+        ({"alertname": "MM2FlowMetricsAbsent"}, None, "#757575"),
+        ({"alertname": "MM2SLOCoverageLow", "severity": "ticket"}, None, "#757575"),
+        ({}, timedelta(hours=1), "#2e7d32"),
+    ],
+)
+def test_colours_tell_severity_and_state(
+    folder: Path, labels: dict[str, str], lasted: timedelta | None, color: str
+) -> None:
+    assert message(folder, alert(labels, {"summary": "s"}, lasted))["color"] == color
+
+
+LONG = {
+    "plain": "word " * 800,
+    "escaped": "&" * 4_000,
+    "wide": "漢" * 4_000,
+    "lines": "a\nb\r\n" * 1_000,
+    "code": "`" * 4_000,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("sli", ["", "latency"])
+@pytest.mark.parametrize("lasted", [None, timedelta(days=3)], ids=["firing", "resolved"])
+def test_a_message_about_one_alert_is_never_folded(
+    folder: Path, text: str, sli: str, lasted: timedelta | None
+) -> None:
+    labels = {"flow": text[:200], "owner": text, "topic": text, **({"sli": sli} if sli else {})}
+    notes = dict.fromkeys(("summary", "impact", "budget", "first_step", "description"), text)
+    found = message(folder, alert(labels, notes, lasted))
+    seen = unescaped(found["text"])
+    assert len(seen) < LIMITS.folded
+    assert seen.count("\n") < LIMITS.folded_breaks
+    assert len(unescaped(found["title"])) <= LIMITS.summary + 30
+    assert "…" in seen
+    assert not re.search(r"[<>`]|&(?!(amp|lt|gt);)", found["text"] + found["title"])
+
+
+def test_the_longest_list_stays_within_what_a_phone_shows(folder: Path) -> None:
+    notes = dict.fromkeys(("impact", "budget", "first_step"), LONG["plain"])
+    many = [alert({}, {"summary": f"{n} {LONG['plain']}", **notes}) for n in range(40)]
+    found = message(folder, *many, common={})
+    assert len(found["text"]) < 2 * LIMITS.folded
+    assert found["text"].count("\n") == 3 + LIMITS.alerts + 1
+
+
+def test_a_command_that_does_not_fit_is_left_out(folder: Path) -> None:
+    fits = data(alert({}, {})) | {"groupLabels": {"flow": "a->b"}}
+    text = '{{ template "mm2slo.slack.footer" . }}'
+    assert executed(folder, text, fits).strip() == (
+        "amtool silence add --alertmanager.url=http://am.example:9093 -d 2h -c known "
+        "'flow=\"a-&gt;b\"'"
+    )
+    for flow in ("x" * 300, "new\nline", "`code`"):
+        assert executed(folder, text, fits | {"groupLabels": {"flow": flow}}).strip() == ""
+
+
+def test_limits_add_up() -> None:
+    """What one alert can fill, with the words around it, stays below Slack's folding."""
+    words = len("*Budget* ") + len("*First step* ") + len("*Since* 27 Feb 22:58 UTC · *Owner* ")
+    words += len(" · 99 resolved") + LIMITS.folded_breaks - 1
+    shared = LIMITS.impact + LIMITS.budget + LIMITS.owner + words
+    assert shared + LIMITS.summary + LIMITS.first_look < LIMITS.folded
+    assert shared + LIMITS.first_step < LIMITS.folded
+
+
+def unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
