@@ -1,0 +1,152 @@
+"""PromQL from the catalogue: what is not there is an error, and text stays text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from promtool import check_rules, needs_promtool
+
+from mm2slo_alerts.model import AlertRule, Group, RecordingRule, Scale
+from mm2slo_alerts.promql import (
+    aggregate,
+    duration,
+    either,
+    equal,
+    matching,
+    number,
+    on,
+    over,
+    quoted,
+    select,
+    unequal,
+)
+from mm2slo_alerts.recording.promise import promise
+from mm2slo_alerts.render import prometheus_rule_resource, prometheus_text
+from mm2slo_core.catalogue import (
+    CANARY_LATENCY_SECONDS,
+    ERROR,
+    FLOW_STATE,
+    SLI_EVENTS_TOTAL,
+)
+from mm2slo_core.objectives import ObjectiveRule
+from mm2slo_core.sli import Sli, SliKey
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NASTY = 'a"b\\c\n{{ d }} # - é: [x]\t`|*'
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.001, "1ms"),
+        (0.5, "500ms"),
+        (90, "1m30s"),
+        (3450, "57m30s"),
+        (2_419_050, "27d23h57m30s"),
+        (5400, "1h30m"),
+    ],
+)
+def test_writes_durations_as_prometheus_does(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_duration_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="duration is 0 s: expected a millisecond or more"):
+        duration(0)
+
+
+def test_numbers_have_no_artefacts() -> None:
+    assert (number(0.1 + 0.2), number(1 - 0.999), number(12.0)) == ("0.3", "0.001", "12")
+
+
+def test_selects_and_groups_by_labels_that_are_there() -> None:
+    state = select(FLOW_STATE, equal("state", "stopped"), matching("flow", "us->.*"))
+    assert str(state) == 'mm2_flow_state{state="stopped", flow=~"us->.*"}'
+    assert str(aggregate("max", state, ("flow",))) == f"max by (flow) ({state})"
+    growth = over("increase", SLI_EVENTS_TOTAL, 300, unequal("tier", "all"))
+    assert str(growth) == 'increase(mm2_sli_events_total{tier!="all"}[5m])'
+    assert on(("flow", "sli"), growth, select(ERROR["5m"])) == "on (flow, sli)"
+    assert either(state, growth).labels == ("flow", "source", "target", "job", "instance")
+    past = select(ERROR["1h"], offset=300)
+    assert str(past) == "flow:mm2_slo_error:ratio1h offset 5m"
+
+
+def test_a_label_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="no label topic on mm2_flow_state"):
+        select(FLOW_STATE, equal("topic", "x"))
+    with pytest.raises(ValueError, match="no label state on"):
+        aggregate("sum", select(SLI_EVENTS_TOTAL), ("state",))
+    with pytest.raises(ValueError, match="no label state on"):
+        on(("state",), select(FLOW_STATE), select(SLI_EVENTS_TOTAL))
+
+
+def test_a_counter_function_needs_a_counter() -> None:
+    with pytest.raises(ValueError, match="needs a counter, and mm2_flow_state is none"):
+        over("increase", FLOW_STATE, 60)
+
+
+def test_a_histogram_is_selected_by_its_parts() -> None:
+    bucket = select(CANARY_LATENCY_SECONDS, equal("le", "10.0"), part="bucket")
+    assert str(bucket) == 'mm2_canary_latency_seconds_bucket{le="10.0"}'
+    with pytest.raises(ValueError, match="has no samples called mm2_canary_latency_seconds_"):
+        select(CANARY_LATENCY_SECONDS)
+
+
+def test_a_literal_cannot_end_early() -> None:
+    assert quoted('a"} or b{c="\\') == '"a\\"} or b{c=\\"\\\\"'
+    assert quoted("a\nb\r") == '"a\\nb\\r"'
+
+
+@needs_promtool
+def test_text_that_would_break_a_file_stays_text(tmp_path: Path) -> None:
+    rule = ObjectiveRule(
+        flows=(NASTY, "us->*"), key=SliKey(Sli.ORDER), target=0.9, owner=NASTY, channel="x: y"
+    )
+    (objective, _) = promise([rule], Scale())
+    alert = AlertRule(alert="A", expr="up == 0", annotations={"summary": NASTY.replace("{{", "")})
+    group = Group(name="mm2slo: #1", interval=30, rules=(objective, alert))
+    text = prometheus_text((group,))
+    (read,) = yaml.safe_load(text)["groups"]
+    assert read["name"] == "mm2slo: #1"
+    assert read["rules"][0]["labels"]["owner"] == NASTY
+    assert read["rules"][0]["expr"] == objective.expr
+    path = tmp_path / "rules.yml"
+    path.write_text(text, encoding="utf-8")
+    check_rules(path)
+
+
+def test_a_scale_shortens_and_never_to_nothing() -> None:
+    scale = Scale(1 / 60)
+    assert (scale(300), scale(0), scale(0.001)) == (5.0, 0.0, 0.001)
+    with pytest.raises(ValueError, match="scale is 2: expected above 0 and at most 1"):
+        Scale(2)
+
+
+def test_the_resource_holds_the_same_groups_as_the_file() -> None:
+    group = Group(
+        name="g",
+        interval=30,
+        rules=(
+            RecordingRule(record="a:b:c", expr="x\n+ y", labels={"l": "1"}),
+            AlertRule(alert="A", expr="up == 0", hold=60, keep=300, labels={"severity": "page"}),
+        ),
+    )
+    file = yaml.safe_load(prometheus_text((group,)))
+    resource = yaml.safe_load(prometheus_rule_resource((group,)))
+    assert resource["spec"] == file
+    assert resource["kind"] == "PrometheusRule"
+    assert file["groups"][0]["rules"] == [
+        {"record": "a:b:c", "expr": "x\n+ y", "labels": {"l": "1"}},
+        {
+            "alert": "A",
+            "expr": "up == 0",
+            "for": "1m",
+            "keep_firing_for": "5m",
+            "labels": {"severity": "page"},
+        },
+    ]
+    assert "expr: |-\n          x\n          + y\n" in prometheus_text((group,))

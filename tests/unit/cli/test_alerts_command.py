@@ -1,0 +1,96 @@
+"""`mm2slo alerts generate` and `check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from promtool import needs_promtool
+from typer.testing import CliRunner
+
+from mm2slo_alerts.files import generated
+from mm2slo_cli.alerts import alerts_app
+from mm2slo_core.errors import UserError
+
+ROOT = Path(__file__).parents[3]
+CONFIG = """\
+clusters:
+  us: {bootstrap_servers: "us:9092"}
+  eu: {bootstrap_servers: "eu:9092"}
+flows:
+  - {flow: us->eu}
+slo:
+  objectives:
+    - {sli: latency, tier: 10s, target: 0.93, worst: page}
+"""
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(alerts_app, list(map(str, arguments)))
+    if isinstance(result.exception, UserError):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def test_the_committed_files_are_current() -> None:
+    for name, text in generated().items():
+        path = ROOT / "alerts" / "generated" / name
+        assert path.read_text(encoding="utf-8") == text, "run: mm2slo alerts generate"
+
+
+def test_generates_and_finds_the_files_current(tmp_path: Path) -> None:
+    code, said = run("generate", "--out", tmp_path)
+    assert code == 0
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == set(generated())
+    assert all(str(tmp_path / name) in said for name in written)
+    code, said = run("check", "--out", tmp_path)
+    assert code == 0
+    assert f"{len(written)} files in {tmp_path} are current" in said
+
+
+def test_says_which_file_is_stale_or_missing(tmp_path: Path) -> None:
+    run("generate", "--out", tmp_path)
+    rules = tmp_path / "prometheus" / "mm2slo-recording.rules.yml"
+    rules.write_text(rules.read_text().replace("0.999", "0.99"))
+    (tmp_path / "prometheus" / "mm2slo-alerts.rules.yml").unlink()
+    code, said = run("check", "--out", tmp_path)
+    assert code == 1
+    assert f"{rules} is not current; run: mm2slo alerts generate" in said
+    assert "mm2slo-alerts.rules.yml is not current" in said
+    assert "prometheusrule" not in said
+
+
+def test_says_what_was_not_checked_where_a_program_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("generate", "--out", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, said = run("check", "--out", tmp_path)
+    assert code == 0
+    assert "promtool is not installed" in said
+    assert "apt-get install prometheus-alertmanager" in said
+
+
+@needs_promtool
+def test_files_of_a_configuration_differ_and_load(tmp_path: Path) -> None:
+    config = tmp_path / "mm2slo.yaml"
+    config.write_text(CONFIG)
+    out = tmp_path / "out"
+    code, _ = run("generate", "--config", config, "--out", out)
+    assert code == 0
+    rules = (out / "prometheus" / "mm2slo-recording.rules.yml").read_text()
+    assert "+ 0.93\n" in rules
+    assert run("check", "--config", config, "--out", out)[0] == 0
+    assert run("check", "--out", out)[0] == 1
+
+
+def test_a_scale_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"scale is 0\.0: expected above 0 and at most 1"):
+        run("generate", "--out", tmp_path, "--scale", "0")
+
+
+def test_says_where_it_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write .*; name another folder with --out"):
+        run("generate", "--out", tmp_path / "file" / "below")
