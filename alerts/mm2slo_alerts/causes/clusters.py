@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
-from mm2slo_alerts.causes.expressions import latest
 from mm2slo_alerts.promql import aggregate, duration, matching, number, on, over, select
 from mm2slo_core.catalogue import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
@@ -36,7 +35,8 @@ def _silent(limits: Thresholds, after: float) -> str:
     """
     errors = EXPORTER_COLLECT_ERRORS_TOTAL
     failed = over("increase", errors, limits.unreachable_errors, _ASKS, _NO_ANSWER)
-    answered = over("max_over_time", EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, limits.bridge, _ASKS)
+    # An answer that a failed scrape hides for longer than *after* would be too old anyway.
+    answered = over("max_over_time", EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS, after, _ASKS)
     return (
         f"{failed} > 0\n  and\n  {select(errors)}\n"
         f"  unless {on(('cluster',), failed, answered)}\n"
@@ -49,9 +49,9 @@ def _by_role(limits: Thresholds, clusters: str) -> str:
 
     Inhibitions compare labels by name, and a flow knows its clusters as source and target.
     """
+    known = over("present_over_time", FLOW_INFO, limits.bridge)
     roles = "\n  or\n".join(
-        f"  label_replace({aggregate('group', latest(FLOW_INFO, limits), (role,))}, "
-        f'"cluster", "$1", "{role}", "(.*)")'
+        f'  label_replace({aggregate("group", known, (role,))}, "cluster", "$1", "{role}", "(.*)")'
         for role in ("source", "target")
     )
     return f"(\n{roles}\n)\nand on (cluster)\n{clusters}"

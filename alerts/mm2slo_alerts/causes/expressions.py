@@ -33,9 +33,10 @@ def by_flow(operator: str, vector: Vector, *more: str) -> Vector:
     return aggregate(operator, vector, (*FLOW_LABELS, *more))
 
 
-def flow_stopped(limits: Thresholds) -> str:
+def flow_stopped(limits: Thresholds, labels: tuple[str, ...] = FLOW_LABELS) -> str:
     """1 for each flow that a replica sees stopped."""
-    return f"{by_flow('max', latest(FLOW_STATE, limits, equal('state', 'stopped')))} == 1"
+    stopped = latest(FLOW_STATE, limits, equal("state", "stopped"))
+    return f"{aggregate('max', stopped, labels)} == 1"
 
 
 def unless_maintained(expression: str) -> str:

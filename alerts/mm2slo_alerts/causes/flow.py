@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from mm2slo_alerts.causes.cause import PAGE, TICKET, Cause
 from mm2slo_alerts.causes.expressions import by_flow, flow_stopped, latest, unless_maintained
-from mm2slo_alerts.promql import aggregate, duration, equal, on, over
+from mm2slo_alerts.promql import duration, equal, on, over
 from mm2slo_core.catalogue import (
     CANARY_LOST_TOTAL,
     CANARY_MOVED_TOTAL,
     CONNECTOR_STATE,
     FLOW_INFO,
-    FLOW_LABELS,
     SLI_EVENTS_TOTAL,
     TASK_STATE,
 )
@@ -56,10 +55,8 @@ def _stopped(limits: Thresholds) -> Cause:
 
 
 def _absent(limits: Thresholds) -> Cause:
-    known = aggregate(
-        "group", over("last_over_time", FLOW_INFO, limits.flow_remembered), FLOW_LABELS
-    )
-    counted = latest(SLI_EVENTS_TOTAL, limits)
+    known = by_flow("group", over("present_over_time", FLOW_INFO, limits.flow_remembered))
+    counted = over("present_over_time", SLI_EVENTS_TOTAL, limits.bridge)
     return Cause(
         name="MM2FlowMetricsAbsent",
         severity=PAGE,

@@ -54,8 +54,8 @@ def _lost(limits: Thresholds) -> Cause:
     metric = RETENTION_LOST_RECORDS_TOTAL
     now = by_flow("max", latest(metric, limits), "topic")
     back = f"[{duration(limits.lost_memory)}] offset {duration(limits.lost_window)}"
-    past = Vector(f"max_over_time({select(metric)}{back})", select(metric).labels)
-    before = by_flow("max", past, "topic")
+    past = f"{select(metric)}{back}"
+    before = by_flow("max", Vector(f"max_over_time({past})", select(metric).labels), "topic")
     risen = by_flow("max", over("increase", metric, limits.lost_window), "topic")
     return Cause(
         name="MM2RecordsLost",
@@ -63,7 +63,7 @@ def _lost(limits: Thresholds) -> Cause:
         expr=(
             f"(\n  {now}\n  -\n  {before}\n) > 0\n"
             f"or\n{risen} > 0\n"
-            f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  {past}\n) > 0"
+            f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  present_over_time({past})\n) > 0"
         ),
         summary=f"Records of {TOPIC} are lost: retention removed them before they were copied.",
         description=(
@@ -120,7 +120,7 @@ def _stalled(limits: Thresholds) -> Cause:
         name="MM2PartitionStalled",
         severity=PAGE,
         expr=unless_maintained(
-            f"{stalled} > 0\nunless {on(('flow',), stalled)} {flow_stopped(limits)}"
+            f"{stalled} > 0\nunless {on(('flow',), stalled)} {flow_stopped(limits, ('flow',))}"
         ),
         hold=limits.stalled_hold,
         summary=f"Partitions of {TOPIC} stand still, others move.",

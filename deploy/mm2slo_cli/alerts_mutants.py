@@ -1,0 +1,70 @@
+"""The mutation run: which wrongs in the generated rules the tests notice."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from mm2slo_alerts.equivalents import EQUIVALENT
+from mm2slo_alerts.mutation import Mutant, mutants
+from mm2slo_cli.alerts_promtool import failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mm2slo_alerts.rule_tests import RuleTest
+    from mm2slo_cli.alerts_promtool import RuleFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one mutant: `killed` when a test failed on it."""
+
+    mutant: Mutant
+    killed: bool
+    reason: str = ""
+    """Why it is listed as equivalent; empty when it is not."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether it was noticed, or is known to be unnoticeable and was not."""
+        return self.killed != bool(self.reason)
+
+
+def all_mutants(rules: RuleFiles) -> list[Mutant]:
+    """Every mutant of the alerts."""
+    return mutants(rules.alerts)
+
+
+def drawn(found: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
+    """*count* of the mutants, the same for the same seed, in their order."""
+    chosen = sorted(Random(seed).sample(range(len(found)), min(count, len(found))))  # noqa: S311 - a sample, no secret
+    return [found[at] for at in chosen]
+
+
+def judged(
+    found: Sequence[Mutant],
+    rules: RuleFiles,
+    tests: Sequence[RuleTest],
+    *,
+    workers: int,
+    tell: Callable[[Verdict], None],
+) -> list[Verdict]:
+    """Run the tests of each mutant's rule; *tell* hears the verdicts, in order, as they come."""
+    reasons = {(each.rule, each.change): each.reason for each in EQUIVALENT}
+
+    def judge(mutant: Mutant) -> Verdict:
+        wrong = mutant.applied(rules.alerts)
+        killed = any(
+            failure(test, (rules.recording, wrong)) for test in tests if mutant.rule in test.alerts
+        )
+        return Verdict(mutant, killed, reasons.get((mutant.rule, mutant.change), ""))
+
+    verdicts = []
+    with ThreadPoolExecutor(workers) as pool:
+        for verdict in pool.map(judge, found):
+            tell(verdict)
+            verdicts.append(verdict)
+    return verdicts

@@ -1,0 +1,98 @@
+"""Runs promtool on tests of rules, each in a folder of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES
+from mm2slo_alerts.rule_tests import RULES, SUFFIX, RuleTest
+from mm2slo_core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_TIMEOUT: Final = 300.0
+"""Seconds; one test file takes about one."""
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFiles:
+    """The generated rule files, as read from YAML."""
+
+    alerts: Mapping[str, Any]
+    recording: Mapping[str, Any]
+
+
+def read_rules(folder: Path) -> RuleFiles:
+    """The rules generated into *folder*; UserError when there are none."""
+    return RuleFiles(
+        alerts=_read(folder / ALERT_RULES, "generate them with: mm2slo alerts generate"),
+        recording=_read(folder / RECORDING_RULES, "generate them with: mm2slo alerts generate"),
+    )
+
+
+def read_tests(folder: Path) -> tuple[RuleTest, ...]:
+    """The tests in *folder*, by name; UserError when there are none."""
+    found = tuple(
+        RuleTest(path.name.removesuffix(SUFFIX), _read(path, "it should be there"))
+        for path in sorted(folder.glob(f"*{SUFFIX}"))
+    )
+    if not found:
+        raise UserError(
+            f"no tests called *{SUFFIX} in {folder}; name the project's tests/rules with --tests"
+        )
+    return found
+
+
+def promtool() -> str:
+    """The program's path; UserError that says how to get it."""
+    found = shutil.which("promtool")
+    if found is None:
+        raise UserError(
+            "promtool is not installed; on Debian: apt-get install prometheus "
+            "(in the project: make prometheus)"
+        )
+    return found
+
+
+def failure(test: RuleTest, rules: Sequence[Mapping[str, Any]]) -> str:
+    """Run *test* with those of *rules* (rule files) that it is about; promtool's words, or ''."""
+    program = promtool()
+    with TemporaryDirectory(prefix="mm2slo-rules-") as name:
+        folder = Path(name)
+        _write(folder / RULES, test.rules_of(*rules))
+        _write(folder / f"{test.name}{SUFFIX}", test.reduced())
+        done = subprocess.run(  # noqa: S603 - a program on PATH, with paths of ours
+            [program, "test", "rules", f"{test.name}{SUFFIX}"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT,
+        )
+    return (
+        "" if done.returncode == 0 else f"{done.stdout}{done.stderr}".strip() or "promtool failed"
+    )
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    text = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, width=10_000)
+    path.write_text(text, encoding="utf-8")
+
+
+def _read(path: Path, next_step: str) -> Any:  # noqa: ANN401 - a document of YAML
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader, in C
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; {next_step}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is not YAML: {error}; {next_step}") from None
