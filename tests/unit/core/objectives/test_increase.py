@@ -1,0 +1,125 @@
+"""Increases of counters as Prometheus tells them, and how far that is from the truth."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.objectives.evaluation import Counters, increases, short_window, step, step_sum
+from mm2slo_core.objectives.increase import Sample, extrapolation_bound, increase
+
+
+def every(seconds: int, *values: float, start: int = 0) -> list[Sample]:
+    return [Sample((start + n * seconds) * 1000, value) for n, value in enumerate(values)]
+
+
+def test_samples_on_both_edges_are_exact() -> None:
+    assert increase(every(60, 10, 20, 35, 40, 60, 70), 300_000, 300) == 60.0
+
+
+def test_near_edges_are_filled_at_the_mean_rate() -> None:
+    # 30 s, 90 s, ... 270 s: 240 s hold 8, so 300 s hold 10.
+    samples = every(60, 100, 102, 104, 106, 108, start=30)
+    assert increase(samples, 300_000, 300) == pytest.approx(10.0, rel=1e-12)
+
+
+def test_far_edges_are_filled_by_half_an_interval() -> None:
+    # 120 s without a sample at each end: 30 s are added there instead.
+    assert increase(every(60, 100, 106, start=120), 300_000, 300) == pytest.approx(12.0, rel=1e-12)
+
+
+def test_a_counter_never_began_below_zero() -> None:
+    # 20 of 40 at a rate of 20 a minute: zero was a minute before, and half of that is near.
+    samples = every(60, 5, 25, 45, start=50)
+    # To zero: 120 s x 5/40 = 15 s; to the end: 170 s -> 180 s = 10 s.
+    assert increase(samples, 180_000, 180) == pytest.approx(40 * (120 + 15 + 10) / 120, rel=1e-12)
+
+
+def test_a_restart_counts_from_zero() -> None:
+    assert increase(every(60, 100, 160, 10, 30), 180_000, 180) == 90.0
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_difference_needs_two_samples(count: int) -> None:
+    assert increase(every(60, *range(count)), 300_000, 300) is None
+
+
+def test_replicas_are_averaged_and_bad_is_never_negative() -> None:
+    one = Counters(good=every(60, 0, 60, 120), total=every(60, 0, 60, 130))
+    two = Counters(good=every(60, 0, 60, 120), total=every(60, 0, 60, 120))
+    assert increases([one, two], 120_000, 120) == (5.0, 125.0)
+    assert increases([Counters(total=one.total)], 120_000, 120) == (130.0, 130.0)
+    ahead = Counters(good=every(60, 0, 60, 140), total=every(60, 0, 60, 130))
+    assert increases([ahead], 120_000, 120) == (0.0, 130.0)
+    assert increases([Counters(good=one.good)], 120_000, 120) is None
+
+
+def test_maintenance_is_counted_apart() -> None:
+    counter = Counters(good=every(30, *range(0, 1210, 10)), total=every(30, *range(0, 2420, 20)))
+    active = [600_000, 630_000]
+    free, touched = step([counter], 300_000, active), step([counter], 900_000, active)
+    assert free.counts == (100.0, 200.0)
+    assert free.excluded is None
+    assert (touched.counts, touched.unknown, touched.excluded) == (None, None, 200.0)
+    # 630 s and two minutes in which events settle lie within [1050 - 420, 1050] for the last time.
+    assert step([counter], 1_050_000, active).counts is None
+    assert step([counter], 1_050_001, active).counts == pytest.approx((100.0, 200.0))
+    assert short_window([counter], 900_000, 300, active) is None
+    # An hour around it: recorded increments of five minutes, each event in ten of them.
+    found = short_window([counter], 1_800_000, 1800, active)
+    assert found is not None
+    assert found.bad / found.events == pytest.approx(0.5, rel=1e-12)
+
+
+def test_chains_are_sums_of_counts() -> None:
+    steps = [step([Counters(total=every(60, *range(0, 6100, 10)))], at, ()) for at in
+             range(300_000, 3_600_001, 300_000)]  # fmt: skip
+    assert step_sum(steps, 3_600_000, 3600) == (600.0, 600.0)
+    assert step_sum(steps, 3_600_000, 600) == (100.0, 100.0)
+    assert step_sum(steps, 7_200_000, 3600) is None
+
+
+@given(
+    gaps=st.lists(st.integers(0, 3000), min_size=1, max_size=400),
+    phase=st.integers(0, 14_999),
+    window=st.sampled_from([60, 300, 1800]),
+)
+def test_the_error_stays_within_the_stated_bound(gaps: list[int], phase: int, window: int) -> None:
+    """Against a count of the events themselves, in milliseconds, for any traffic and phase."""
+    interval = 15
+    moments, now = [], 0
+    for gap in gaps:
+        now += gap
+        moments.append(now)
+    # A counter that is older than the window, whose first value says nothing.
+    samples = [
+        Sample(at, 1e9 + bisect_right(moments, at))
+        for at in range(phase - 3_600_000, moments[-1] + 60_000, interval * 1000)
+    ]
+    for at in range(0, moments[-1] + 30_000, 41_000):
+        found = increase(samples, at, window)
+        assert found is not None
+        begin = at - window * 1000
+        count = bisect_right(moments, at) - bisect_right(moments, begin)
+        # The peak over an edge of up to two intervals, which is where the error is made.
+        peak = max_rate(moments, begin, at, 2 * interval * 1000)
+        assert abs(found - count) <= extrapolation_bound(interval, window) * peak * window + 1e-6
+
+
+def max_rate(moments: list[int], begin: int, end: int, length: int) -> float:
+    """Events a second in the busiest *length* ms within reach of [begin, end]."""
+    near = [at for at in moments if begin - length <= at <= end + length]
+    most = max((bisect_right(near, at + length) - n for n, at in enumerate(near)), default=0)
+    return most / (length / 1000)
+
+
+def test_the_bound_needs_two_samples_in_the_window() -> None:
+    assert extrapolation_bound(15, 300) == 0.1
+    assert extrapolation_bound(15, 3600) == pytest.approx(1 / 120)
+    with pytest.raises(ValueError, match="fits twice into the window"):
+        extrapolation_bound(40, 60)
+    with pytest.raises(ValueError, match="expected a positive interval"):
+        extrapolation_bound(0, 60)
