@@ -9,7 +9,7 @@ import pytest
 from reading import copied
 
 from mm2slo_audit.scoping import open_clients, take_scopes
-from mm2slo_core.audit.scope import Comparison, NotAuditedReason, TimestampType, Window
+from mm2slo_core.audit.scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
 from mm2slo_core.config import load_config
 from mm2slo_core.errors import UserError
 from mm2slo_kafka.traffic import Load, produce
@@ -137,6 +137,8 @@ def test_kinds_of_topics_change_how_they_are_compared(lab: Lab, fresh_topic: str
     assert of_stamped.comparison is Comparison.RECORDS
     assert of_stamped.target_time is TimestampType.LOG_APPEND
     assert not of_stamped.identity.timestamp
+    assert of_stamped.bucketed
+    assert of_stamped.flows[0].partitions[0].cuts[0] == Cut(0, 0)
     assert found[f"us.{compacted}"].identity.timestamp
     assert [scope.index for scope in taken.scopes] == [0, 1, 2]
 

@@ -5,6 +5,7 @@ Its rooms, by what they find out:
     fingerprint  hashes and strata of what the connector reads
     matching     matches, order and latency of plain units: one exchange
     pairing      the same record by record, where counts do not tell
+    buckets      equal records where cuts stand in for timestamps
     latest       compacted topics
     unmatched    what is left over; `fates` and `surplus` give it its verdict
     affinity     keys

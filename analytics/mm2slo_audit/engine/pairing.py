@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from mm2slo_audit.engine.buckets import in_rounds
 from mm2slo_audit.engine.cells import latency_columns
 from mm2slo_audit.engine.fates import FOUND, code
 from mm2slo_audit.engine.groups import GROUP, grouped
@@ -68,18 +69,13 @@ def pairs(records: DataFrame, units: Units) -> DataFrame:
     Of records as `bracketed` gives them.
     """
     source = F.col("side") == SOURCE
-    numbered = grouped(records, units).withColumn(
-        "k",
-        F.row_number().over(
-            Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
-        ),
-    )
 
     def of(side: Column, name: str) -> Column:
         return F.max(F.when(side, F.col(name)))
 
     return (
-        numbered.groupBy(*GROUP, "k")
+        _numbered(records, units)
+        .groupBy(*GROUP, "k")
         .agg(
             *(of(source, each).alias(each) for each in ("flow", "partition", "offset", "ts", "kh")),
             *(of(source, each).alias(f"s_{each}") for each in ("earliest", "latest")),
@@ -91,6 +87,20 @@ def pairs(records: DataFrame, units: Units) -> DataFrame:
         .where("offset is not null and t_offset is not null")
         .drop("group_partition", "group_ts", "k")
     )
+
+
+def _numbered(records: DataFrame, units: Units) -> DataFrame:
+    """The records of a group with `k`; those of buckets only where they have their counterpart."""
+    bucketed = units.where(lambda each: each.bucketed)
+    others = units.where(lambda each: not each.bucketed)
+    place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
+    k = F.row_number().over(place)
+    if not bucketed:
+        return grouped(records, others).withColumn("k", k)
+    paired = in_rounds(records, bucketed).where("paired").drop("paired")
+    if not others:
+        return paired
+    return paired.unionByName(grouped(records, others).withColumn("k", k))
 
 
 def pair_tally(found: DataFrame, units: Units) -> DataFrame:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from mm2slo_audit.engine.buckets import in_rounds
 from mm2slo_audit.engine.groups import GROUP, grouped
 from mm2slo_audit.engine.schema import SOURCE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from mm2slo_audit.engine.units import Units
 
@@ -37,7 +38,17 @@ COLUMNS: Final = (
 
 
 def unmatched(records: DataFrame, units: Units) -> DataFrame:
-    """Each record without a counterpart, with `kind` and, for duplicates, the owner of its group.
+    """Each record without a counterpart, with `kind` and for duplicates the owner of its group."""
+    bucketed = units.where(lambda each: each.bucketed)
+    others = units.where(lambda each: not each.bucketed)
+    if not bucketed:
+        return _unbalanced(records, others)
+    unpaired = _unpaired(records, bucketed)
+    return unpaired.unionByName(_unbalanced(records, others)) if others else unpaired
+
+
+def _unbalanced(records: DataFrame, units: Units) -> DataFrame:
+    """By counts.
 
     Groups are counted first; only those that do not balance are joined back to their records and
     numbered, so that the cost follows what is left over.
@@ -49,24 +60,41 @@ def unmatched(records: DataFrame, units: Units) -> DataFrame:
         .agg(
             F.count(F.when(source, 1)).alias("ns"),
             F.count(F.when(~source, 1)).alias("nd"),
-            F.min(F.when(source, F.col("flow") * F.lit(_FLOW) + F.col("partition"))).alias("owner"),
+            F.min(F.when(source, _home())).alias("owner"),
         )
         .where("ns != nd")
     )
     # The unbalanced groups build the hash table: they are the few, and there is nothing to sort.
     joined = rows.join(unbalanced.hint("shuffle_hash"), on=list(GROUP), how="inner")
     place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
-    kind = F.when(source, MISSING).when(F.col("ns") > 0, DUPLICATED).otherwise(UNEXPLAINED)
     surplus = F.row_number().over(place) > F.least("ns", "nd")
-    return (
-        joined.withColumn("surplus", surplus)
-        .where("surplus")
-        .withColumns(
-            {
-                "kind": kind,
-                "owner_flow": F.expr(f"cast(owner div {_FLOW} as int)"),
-                "owner_partition": F.pmod("owner", F.lit(_FLOW)).cast("int"),
-            }
-        )
-        .select(*COLUMNS)
+    return _told(joined.withColumn("surplus", surplus).where("surplus"))
+
+
+def _unpaired(records: DataFrame, units: Units) -> DataFrame:
+    """By buckets: what balances in all of a group may not do so in one of them."""
+    source = F.col("side") == SOURCE
+    of_group = Window.partitionBy(*GROUP)
+    rows = in_rounds(records, units).withColumns(
+        {
+            "ns": F.count(F.when(source, 1)).over(of_group),
+            "owner": F.min(F.when(source, _home())).over(of_group),
+        }
     )
+    return _told(rows.where("not paired"))
+
+
+def _home() -> Column:
+    return F.col("flow") * F.lit(_FLOW) + F.col("partition")
+
+
+def _told(surplus: DataFrame) -> DataFrame:
+    source = F.col("side") == SOURCE
+    kind = F.when(source, MISSING).when(F.col("ns") > 0, DUPLICATED).otherwise(UNEXPLAINED)
+    return surplus.withColumns(
+        {
+            "kind": kind,
+            "owner_flow": F.expr(f"cast(owner div {_FLOW} as int)"),
+            "owner_partition": F.pmod("owner", F.lit(_FLOW)).cast("int"),
+        }
+    ).select(*COLUMNS)

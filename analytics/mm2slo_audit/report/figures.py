@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mm2slo_audit.run.model import RunReport, UnitReport
     from mm2slo_core.audit.outcome import LatencyCells, PartitionOutcome
     from mm2slo_core.audit.sampling import Sample
+    from mm2slo_core.audit.scope import UnitScope
     from mm2slo_core.topology import Flow
 
 P99: Final = 0.99
@@ -197,7 +198,11 @@ def _weaker(unit: UnitReport, figures: Figures) -> Iterable[str]:
     if scope.target_time is TimestampType.LOG_APPEND:
         yield (
             "the target stamps records itself: timestamps are not compared, so equal records of"
-            " one partition cannot be told apart in time"
+def _told_apart(scope: UnitScope) -> str:
+    return "the stretch between offset syncs alone" if scope.bucketed else "their number alone"
+
+
+            f" one partition are told apart by {_told_apart(scope)}"
         )
     left_out = [
         name

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.scoping.copy_map import CopyMap
+from mm2slo_audit.scoping.cuts import cuts
 from mm2slo_audit.scoping.listing import TopicKind
 from mm2slo_audit.scoping.narrowing import bounded
 from mm2slo_audit.scoping.position import KnownPosition, known_position
@@ -94,26 +95,33 @@ def assemble(read: UnitReading, window: Window, max_pending: int | None = None) 
     """
     known: dict[CopyKey, KnownPosition] = {}
     copies: dict[CopyKey, CopyMap] = {}
+    identity, comparison = _identity(read), _comparison(read)
+    # Where timestamps are compared, they tell equal records apart.
+    cut = len(read.feeds) == 1 and comparison is Comparison.RECORDS and not identity.timestamp
     flows = []
     for index, feed in enumerate(read.feeds):
         partitions = []
         for number in range(feed.partitions):
             at = known[index, number] = _known(feed, number)
-            partitions.append(_source_partition(feed, number, at))
+            source = _source_partition(feed, number, at)
+            partitions.append(_with_cuts(source, at, read) if cut else source)
             if number < read.partitions:
                 copies[index, number] = _copy_map(read, feed, number, at)
         flow = feed.feed.flow.flow
         kind = feed.kind.timestamps
         flows.append(FlowScope(flow, feed.feed.topic, tuple(partitions), kind, feed.has_positions))
+    first = {each.partition: each for each in flows[0].partitions} if cut else {}
     pending = min(round(feed.feed.flow.audit.max_pending * 1000) for feed in read.feeds)
     scope = UnitScope(
         index=0,
         target_topic=read.unit.topic,
         flows=tuple(flows),
-        partitions=tuple(_target_partition(read, number) for number in range(read.partitions)),
+        partitions=tuple(
+            _target_partition(read, number, first.get(number)) for number in range(read.partitions)
+        ),
         window=window,
-        identity=_identity(read),
-        comparison=_comparison(read),
+        identity=identity,
+        comparison=comparison,
         target_time=read.kind.timestamps,
         taken_at=round(max(feed.readings.requested_at for feed in read.feeds) * 1000),
         max_pending=pending if max_pending is None else max_pending,
@@ -150,14 +158,30 @@ def _source_partition(feed: FeedReading, partition: int, known: KnownPosition) -
     )
 
 
-def _target_partition(read: UnitReading, partition: int) -> TargetPartition:
+def _with_cuts(source: SourcePartition, known: KnownPosition, read: UnitReading) -> SourcePartition:
+    found = cuts(
+        known.epoch,
+        dense=read.dense,
+        read=(source.read_from, source.end),
+        target_end=read.readings.ends[read.key(source.partition)],
+    )
+    return replace(source, cuts=found)
+
+
+def _target_partition(
+    read: UnitReading, partition: int, source: SourcePartition | None
+) -> TargetPartition:
+    """Of the only *source* where it has cuts, what is copied from before its read is left out."""
     key, readings = read.key(partition), read.readings
     start = readings.starts[key]
     end = max(start, readings.ends[key])
+    at = readings.at[key]
+    if source is not None and source.cuts and source.cuts[0].upstream <= source.read_from:
+        at = max(at, source.cuts[0].downstream)
     return TargetPartition(
         partition=partition,
         log_start=start,
-        read_from=max(start, min(readings.at[key], end)),
+        read_from=max(start, min(at, end)),
         end=end,
     )
 

@@ -37,7 +37,7 @@ def bounded(scope: UnitScope, copies: Mapping[CopyKey, CopyMap]) -> UnitScope:
         for source in flow.partitions:
             copy = copies.get((index, source.partition))
             if copy is not None:
-                floor = copy.auditable_from(source.log_start)
+                floor = copy.auditable_from(_begin(source, copy, scope))
                 floors[source.partition] = max(floor, floors.get(source.partition, 0))
     if scope.comparison is Comparison.KEYS and not scope.flows[0].has_positions:
         # Another engine may copy to any partition: the worst floor is everyone's.
@@ -73,6 +73,15 @@ def narrowed(
     )
     partitions = tuple(_target_above(each, target_starts) for each in scope.partitions)
     return bounded(replace(scope, flows=flows, partitions=partitions), copies)
+
+
+def _begin(source: SourcePartition, copy: CopyMap, scope: UnitScope) -> int:
+    """From which source offset on a copy has its record among those that are read.
+
+    Where timestamps are kept, a copy of what precedes the window does so as well.
+    """
+    stamped = not scope.identity.timestamp and copy.runs is not None
+    return source.read_from if stamped else source.log_start
 
 
 def _judged(

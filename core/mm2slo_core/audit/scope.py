@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from mm2slo_core.audit.identity import Identity
@@ -32,6 +32,17 @@ class Window:
         return self.begin <= timestamp < self.end
 
 
+class Cut(NamedTuple):
+    """Where the copies of a partition part.
+
+    Those of source records below *upstream* lie below *downstream* on the target, those of all
+    others at or above it.
+    """
+
+    upstream: int
+    downstream: int
+
+
 @dataclass(frozen=True, slots=True)
 class SourcePartition:
     """A source partition: offsets [read_from, end) are read."""
@@ -50,6 +61,8 @@ class SourcePartition:
     unauditable: whether the flow ever began there is not known."""
     expired: int = 0
     """Records of this window that left the source before they were copied."""
+    cuts: tuple[Cut, ...] = ()
+    """Ascending; known where records have no timestamp in common, see `UnitScope.bucketed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +125,16 @@ class UnitScope:
     """When the source end was read, epoch ms: the present that ages are measured to."""
     max_pending: int = 300_000
     """Patience in ms: what is older, and beyond the position, is overdue."""
+
+    @property
+    def bucketed(self) -> bool:
+        """Whether cuts, in place of timestamps, tell equal records of one partition apart."""
+        return (
+            self.comparison is Comparison.RECORDS
+            and not self.identity.timestamp
+            and len(self.flows) == 1
+            and any(each.cuts for each in self.flows[0].partitions)
+        )
 
 
 class NotAuditedReason(StrEnum):

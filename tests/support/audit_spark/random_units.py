@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 
 from mm2slo_core.audit.identity import Identity
 from mm2slo_core.audit.record import ArrivalPoll, AuditRecord
 from mm2slo_core.audit.scope import (
     Comparison,
+    Cut,
     FlowScope,
     SourcePartition,
     TargetPartition,
@@ -64,6 +66,25 @@ def random_unit(seed: int, index: int, comparison: Comparison) -> RandomUnit:
                 offset += draw.choice((1, 1, 1, 2))
             polls += _polls(draw, index, side, (flow, partition))
     return RandomUnit(scope, tuple(records), tuple(polls))
+
+
+def bucketed_unit(seed: int, index: int) -> RandomUnit:
+    """As `random_unit`, one flow without timestamps in common, its partitions cut at random."""
+    for attempt in count(seed * 1_000):
+        unit = random_unit(attempt, index, Comparison.RECORDS)
+        if len(unit.scope.flows) == 1 and not unit.scope.identity.timestamp:
+            break
+    draw = random.Random(seed)  # noqa: S311 - as above
+    (flow,) = unit.scope.flows
+    partitions = tuple(replace(each, cuts=_cuts(draw)) for each in flow.partitions)
+    flows = (replace(flow, partitions=partitions),)
+    return replace(unit, scope=replace(unit.scope, flows=flows))
+
+
+def _cuts(draw: random.Random) -> tuple[Cut, ...]:
+    cuts = draw.choice((0, 1, 5))
+    edges = (sorted(draw.sample(range(1, 16), cuts)) for _side in Side)
+    return tuple(map(Cut, *edges))
 
 
 def _flow(number: int, draw: random.Random, *, plain: bool) -> FlowScope:

@@ -1,6 +1,7 @@
 """The verdicts of an audit in plain Python: the truth that Spark is compared with.
 
     groups    records with equal identity, paired in order
+    buckets   the same where cuts stand in for timestamps
     latest    the same for compacted topics: the newest record of each key
     missing   what became of a source record without its copy
     surplus   duplicates, blocks that were copied again
@@ -16,6 +17,10 @@ What the words in `verdict` leave open is fixed here:
 - A group has equal partition (but for KEYS), timestamp (where the identity covers it) and
   fingerprint. Source records in it are sorted by (flow, partition, offset), target records by
   (partition, offset); the k-th belongs to the k-th. The same orders pair moved and altered ones.
+- Without timestamps, cuts divide both sides of a partition into buckets (`UnitScope.bucketed`). A
+  group then takes three rounds, each of what the former ones left, always the k-th with the k-th:
+  within each bucket, within buckets 0-1, 2-3, ..., and within buckets 1-2, 3-4, ... Of all that a
+  round took, the k-th belongs to the k-th.
 - ALTERED needs timestamps: where the identity leaves them out, it is lost and extra. For KEYS, a
   record without a key is altered by timestamp alone.
 - Duplicates are counted, and stand in evidence, under flow and partition of the first source record

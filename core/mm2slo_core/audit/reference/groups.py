@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mm2slo_core.audit.reference.buckets import Buckets
 from mm2slo_core.audit.scope import Comparison
 from mm2slo_core.timeline_record import Side
 
@@ -34,7 +35,11 @@ class Pairing:
 
 
 def pair(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
-    """Pair the k-th source record of each group with its k-th target record."""
+    """Pair the k-th source record of each group with its k-th target record.
+
+    Where cuts tell equal records apart, that is done bucket by bucket, see `buckets`.
+    """
+    buckets = Buckets(scope) if scope.bucketed else None
     groups: defaultdict[tuple[int | None, ...], tuple[list[AuditRecord], list[AuditRecord]]]
     groups = defaultdict(lambda: ([], []))
     for record in sorted(records, key=place):
@@ -45,12 +50,17 @@ def pair(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
     duplicates: list[Pair] = []
     unexplained: list[AuditRecord] = []
     for source, target in groups.values():
-        matched.extend(zip(source, target, strict=False))
-        missing.extend(source[len(target) :])
-        if source:
-            duplicates.extend((source[0], copy) for copy in target[len(source) :])
+        if buckets is None:
+            matched.extend(zip(source, target, strict=False))
+            absent, surplus = source[len(target) :], target[len(source) :]
         else:
-            unexplained.extend(target)
+            pairs, absent, surplus = buckets.paired(source, target)
+            matched.extend(pairs)
+        missing.extend(absent)
+        if source:
+            duplicates.extend((source[0], copy) for copy in surplus)
+        else:
+            unexplained.extend(surplus)
     return Pairing(tuple(matched), tuple(missing), tuple(duplicates), tuple(unexplained))
 
 

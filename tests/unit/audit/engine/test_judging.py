@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audit_spark import poll_frame, record_frame
-from audit_spark.random_units import random_unit
+from audit_spark.random_units import bucketed_unit, random_unit
 from generated import Drawing
 from injecting_records import inject, random_plan
 
@@ -78,3 +78,6 @@ def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
         polls,
         sample,
     )
+    bucketed = [bucketed_unit(seed, seed) for seed in range(100, 140)]
+    assert sum(unit.scope.bucketed for unit in bucketed) > 20
+    tied += bucketed
