@@ -192,16 +192,16 @@ def _quality(unit: UnitReport, figures: Figures) -> Iterable[str]:
         yield "compacted: the newest value of each key is compared"
 
 
+def _told_apart(scope: UnitScope) -> str:
+    return "the stretch between offset syncs alone" if scope.bucketed else "their number alone"
+
+
 def _weaker(unit: UnitReport, figures: Figures) -> Iterable[str]:
     outcome = unit.outcome
     scope = outcome.scope
     if scope.target_time is TimestampType.LOG_APPEND:
         yield (
             "the target stamps records itself: timestamps are not compared, so equal records of"
-def _told_apart(scope: UnitScope) -> str:
-    return "the stretch between offset syncs alone" if scope.bucketed else "their number alone"
-
-
             f" one partition are told apart by {_told_apart(scope)}"
         )
     left_out = [

@@ -60,13 +60,16 @@ def differences(
 
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
-    """Fifty with injected faults, fifty full of ties; the strata mixed up by the sample."""
+    """Fifty with injected faults, ninety full of ties; the strata mixed up by the sample."""
     sample = Sample(rate)
     injected = [inject(random_plan(seed), index=seed, sample=sample) for seed in range(50)]
     tied = [
         random_unit(seed, seed, comparison)
         for seed, comparison in zip(range(50, 100), cycle(Comparison), strict=False)
     ]
+    bucketed = [bucketed_unit(seed, seed) for seed in range(100, 140)]
+    assert sum(unit.scope.bucketed for unit in bucketed) > 20
+    tied += bucketed
     records = [each for unit in injected for each in unit.records]
     polls = [each for unit in injected for each in unit.polls]
     polls += [each for unit in tied for each in unit.polls]
@@ -78,6 +81,3 @@ def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
         polls,
         sample,
     )
-    bucketed = [bucketed_unit(seed, seed) for seed in range(100, 140)]
-    assert sum(unit.scope.bucketed for unit in bucketed) > 20
-    tied += bucketed
