@@ -1,0 +1,246 @@
+"""What the generated rules cost a Prometheus: 100 flows, 7 indicators, 28 days of history.
+
+Steps of 28 days and the counters of the last hour are written as blocks; then Prometheus scrapes
+two replicas of the exporter and evaluates the generated rules at their production intervals. Its
+own figures tell how long each group took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES, generated
+from mm2slo_core.catalogue import (
+    BAD_STEP,
+    DUE_STEP,
+    EVENTS_STEP,
+    FLOW_INFO,
+    FLOW_STATE,
+    SLI_EVENTS_TOTAL,
+    SLI_GOOD_EVENTS_TOTAL,
+    SLI_UNKNOWN_EVENTS_TOTAL,
+    UNKNOWN_STEP,
+)
+from mm2slo_core.flow_state import FlowStateName
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from monitoring import Prometheus, prometheus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+STEP, SCRAPE, HOUR, DAY = 300, 15, 3_600, 86_400
+INTERVAL = 30
+"""Seconds: the shortest evaluation interval, to which the cost is brought."""
+BAD, UNKNOWN = 0.05, 0.01
+"""Shares of steps that hold such an event."""
+INDICATORS = (
+    ("availability", "all"),
+    ("latency", "10s"),
+    ("latency", "60s"),
+    ("data_freshness", "default"),
+    ("completeness", "all"),
+    ("uniqueness", "all"),
+    ("checkpoint_freshness", "all"),
+)
+
+
+def flows(count: int) -> list[str]:
+    """Labels of *count* flows."""
+    return [f'flow="c{n}->d{n % 10}",source="c{n}",target="d{n % 10}"' for n in range(count)]
+
+
+def indicators(count: int) -> list[str]:
+    """Labels of each indicator of *count* flows."""
+    return [
+        f'{flow},sli="{sli}",tier="{tier}"'
+        for flow, (sli, tier) in product(flows(count), INDICATORS)
+    ]
+
+
+def step_lines(count: int, begin: int, end: int) -> Iterator[str]:
+    """The recorded steps of [begin, end), a random share of them with bad events."""
+    draw = random.Random(begin).random  # noqa: S311 - synthetic traffic
+    for labels in indicators(count):
+        for at in range(begin, end, STEP):
+            yield f"{EVENTS_STEP.name}{{{labels}}} {295 + draw() * 10:.6g} {at}"
+            yield f"{BAD_STEP.name}{{{labels}}} {int(draw() < BAD)} {at}"
+            yield f"{UNKNOWN_STEP.name}{{{labels}}} {int(draw() < UNKNOWN)} {at}"
+            yield f"{DUE_STEP.name}{{{labels}}} 1 {at}"
+
+
+def counter_lines(count: int, begin: int, end: int) -> Iterator[str]:
+    """The counters of two replicas in [begin, end)."""
+    for labels, replica in product(indicators(count), ("a", "b")):
+        given = f'{labels},job="mm2slo",instance="{replica}"'
+        for at in range(begin, end, SCRAPE):
+            for name, value in counters(at):
+                yield f"{name}{{{given}}} {value} {at}"
+
+
+def counters(at: float) -> tuple[tuple[str, int], ...]:
+    """Each counter at a moment: one event a second, one of 2,000 bad, one of 5,000 unknown."""
+    events = int(at) % 100_000_000
+    return (
+        (SLI_EVENTS_TOTAL.name, events),
+        (SLI_GOOD_EVENTS_TOTAL.name, events - events // 2000),
+        (SLI_UNKNOWN_EVENTS_TOTAL.name, events // 5000),
+    )
+
+
+def write_block(lines: Iterable[str], source: Path, blocks: Path) -> None:
+    """One block of samples, by promtool."""
+    with source.open("w", encoding="utf-8") as text:
+        text.writelines(f"{line}\n" for line in lines)
+        text.write("# EOF\n")
+    command = "promtool tsdb create-blocks-from openmetrics --quiet --max-block-duration=24h"
+    subprocess.run([*command.split(), str(source), str(blocks)], check=True)
+    source.unlink()
+
+
+def write_history(count: int, days: int, folder: Path, now: int) -> None:
+    """Blocks of steps until now, and of counters in the last hour."""
+    blocks = folder / "data"
+    blocks.mkdir()
+    today, oldest = now // DAY * DAY, now - days * DAY
+
+    def write(begin: int) -> None:
+        lines = step_lines(count, max(begin, oldest), min(begin + DAY, now))
+        if begin == today:
+            lines = chain(lines, counter_lines(count, now - HOUR - 2 * SCRAPE, now))
+        write_block(lines, folder / f"{begin}.om", blocks)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, range(oldest // DAY * DAY, now, DAY)))
+
+
+@contextmanager
+def exporters(count: int) -> Iterator[str]:
+    """A page with the counters of now, at an address that serves as every replica."""
+    known = indicators(count)
+    states = [state.value for state in FlowStateName]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            values = counters(time.time())
+            lines = [f"{name}{{{labels}}} {value}" for name, value in values for labels in known]
+            for flow in flows(count):
+                lines.append(f"{FLOW_INFO.name}{{{flow}}} 1")
+                lines.extend(
+                    f'{FLOW_STATE.name}{{{flow},state="{state}"}} {int(state == "running")}'
+                    for state in states
+                )
+            page = "\n".join([*lines, ""]).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def single(server: Prometheus, expression: str) -> float:
+    """The value of an expression with one series; 0 where it has none."""
+    found = server.query(expression)
+    return float(found[0]["value"][1]) if found else 0.0
+
+
+def own(server: Prometheus, name: str) -> dict[str, float]:
+    """Prometheus's own figures *name*, by rule group without its file, or by an empty name."""
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as reply:  # noqa: S310
+        lines = reply.read().decode().splitlines()
+    found: dict[str, float] = {}
+    for line in lines:
+        key, _, value = line.rpartition(" ")
+        if key == name or key.startswith(f"{name}{{"):
+            group = key.partition('rule_group="')[2].partition('"')[0].rpartition(";")[2]
+            found[group] = found.get(group, 0.0) + float(value)
+    return found
+
+
+def report(server: Prometheus) -> None:
+    """The cost of each group, the worst one, and all together per interval."""
+    intervals = own(server, "prometheus_rule_group_interval_seconds")
+    last = own(server, "prometheus_rule_group_last_duration_seconds")
+    total = 0.0
+    print(f"{'group':28}{'every':>7}{'took':>10}{'per 30 s':>11}")
+    for group, seconds in sorted(last.items(), key=lambda one: -one[1]):
+        share = seconds * INTERVAL / intervals[group]
+        total += share
+        print(f"{group:28}{intervals[group]:>6.0f}s{seconds:>9.3f}s{share:>10.4f}s")
+    print(f"worst group: {max(last, key=lambda group: last[group])}")
+    print(f"all groups: {total:.3f} s of evaluation per interval of {INTERVAL} s")
+
+
+def measure(server: Prometheus, seconds: float) -> None:
+    """Let the rules run, then tell what they cost and whether they recorded what they should."""
+    began, cpu = time.monotonic(), own(server, "process_cpu_seconds_total")[""]
+    time.sleep(seconds)
+    spent = own(server, "process_cpu_seconds_total")[""] - cpu
+    took = time.monotonic() - began
+    report(server)
+    failed = sum(own(server, "prometheus_rule_evaluation_failures_total").values())
+    missed = sum(own(server, "prometheus_rule_group_iterations_missed_total").values())
+    print(f"failed evaluations: {failed:.0f}, missed ones: {missed:.0f}")
+    print(f"Prometheus itself, scrapes included: {spent * INTERVAL / took:.3f} s of CPU per 30 s")
+    memory = own(server, "process_resident_memory_bytes")[""]
+    print(f"resident memory of Prometheus: {memory / 2**20:.0f} MB")
+    for name in ("flow:mm2_slo_burn:ratio1h", "flow:mm2_slo_budget_remaining:ratio"):
+        print(f"{name}: {single(server, f'count(last_over_time({name}[10m]))'):.0f} series")
+    steps = single(server, "max(count_over_time(flow:mm2_sli_events:step5m[28d]))")
+    print(f"steps of one indicator within 28 days: {steps:.0f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--flows", type=int, default=100)
+    parser.add_argument("--days", type=int, default=28)
+    parser.add_argument("--seconds", type=float, default=660.0, help="two rounds of 5 minutes")
+    options = parser.parse_args()
+    if shutil.which("promtool") is None:
+        print("promtool is not installed: make prometheus")
+        return
+    rules = {Path(name).name: text for name, text in generated().items() if name in RULES}
+    with tempfile.TemporaryDirectory() as name, exporters(options.flows) as address:
+        folder, began = Path(name), time.monotonic()
+        write_history(options.flows, options.days, folder, int(time.time()) // STEP * STEP)
+        print(
+            f"{options.flows} flows x {len(INDICATORS)} indicators, {options.days} days of steps: "
+            f"written in {time.monotonic() - began:.0f} s"
+        )
+        # Two names of one address are two instances.
+        replicas = [address, address.replace("127.0.0.1", "localhost")]
+        with prometheus(folder, {"mm2slo": replicas}, rules=rules) as server:
+            measure(server, options.seconds)
+
+
+RULES = (RECORDING_RULES, ALERT_RULES)
+
+if __name__ == "__main__":
+    main()

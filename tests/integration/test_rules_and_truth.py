@@ -1,0 +1,191 @@
+"""A real Prometheus over counters of known events: it agrees with the core, and with the truth.
+
+Scrapes come at uneven milliseconds, as they do; the recording rules' own expressions are asked,
+with what a rule reads of another one put in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import urllib.parse
+import urllib.request
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from monitoring import Prometheus, prometheus
+from promtool import needs_promtool
+
+from mm2slo_alerts import recording
+from mm2slo_alerts.model import RecordingRule
+from mm2slo_core.objectives import ObjectiveRule
+from mm2slo_core.objectives.evaluation import Counters, short_window, step, step_sum
+from mm2slo_core.objectives.increase import Sample, extrapolation_bound
+from mm2slo_core.sli import Sli, SliKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+pytestmark = needs_promtool
+
+BEGIN = 1_700_000_100
+"""Epoch seconds, a multiple of 300: evaluations of 5 minutes fall on it."""
+LENGTH = 3 * 3600
+SCRAPE, JITTER = 15.0, 2.0
+LONGEST_GAP = SCRAPE + 2 * JITTER
+DIRECT = {"5m": 300.0, "30m": 1800.0, "1h": 3600.0}
+LABELS = 'flow="us->eu",source="us",target="eu",sli="availability",tier="all"'
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One event a second, and the seconds whose event was bad."""
+
+    bad: Sequence[int]
+
+    def counts(self, at: int, length: float) -> tuple[int, int]:
+        """Bad and all events of the *length* seconds before *at*."""
+        first = round(at - length)
+        return bisect_right(self.bad, at) - bisect_right(self.bad, first), round(length)
+
+
+def truth(seed: int) -> Truth:
+    draw = random.Random(seed)  # noqa: S311 - a test's story
+    outages = [(draw.randrange(LENGTH), draw.randrange(3, 400)) for _ in range(12)]
+    bad = {BEGIN + begin + n for begin, length in outages for n in range(length)}
+    bad |= {BEGIN + draw.randrange(LENGTH) for _ in range(100)}
+    return Truth(sorted(bad))
+
+
+def scraped(told: Truth, seed: int, *, restarts: int = 0) -> Counters:
+    """The counters at the moments of the scrapes; a restart begins them anew."""
+    draw = random.Random(seed)  # noqa: S311 - a test's story
+    total: list[Sample] = []
+    good: list[Sample] = []
+    resets = sorted(draw.randrange(LENGTH) for _ in range(restarts))
+    for n in range(int(LENGTH / SCRAPE)):
+        at = BEGIN + n * SCRAPE + draw.uniform(-JITTER, JITTER)
+        since = BEGIN + max((reset for reset in resets if BEGIN + reset <= at), default=-900)
+        bad, events = told.counts(int(at), int(at) - since)
+        total.append(Sample(round(at * 1000), float(events)))
+        good.append(Sample(round(at * 1000), float(events - bad)))
+    return Counters(good=good, total=total)
+
+
+def lines(replicas: Sequence[Counters]) -> Iterator[str]:
+    for number, each in enumerate(replicas):
+        for name, samples in (("events", each.total), ("good_events", each.good)):
+            for at, value in samples:
+                given = f'{LABELS},job="mm2slo",instance="{number}"'
+                yield f"mm2_sli_{name}_total{{{given}}} {value:g} {at / 1000:.3f}"
+    yield "# EOF\n"
+
+
+def ask(server: Prometheus, expression: str, at: int) -> float:
+    """The value of the only series at *at*, epoch seconds."""
+    parameters = urllib.parse.urlencode({"query": expression, "time": at})
+    url = f"{server.url}/api/v1/query?{parameters}"
+    with urllib.request.urlopen(url, timeout=10) as reply:  # noqa: S310  our own process
+        [found] = json.load(reply)["data"]["result"]
+    return float(found["value"][1])
+
+
+def expressions() -> dict[str, str]:
+    """What is recorded, by name, in terms of the counters alone."""
+    rule = ObjectiveRule(flows=("*",), key=SliKey(Sli.AVAILABILITY), target=0.999)
+    found: dict[str, str] = {}
+    for group in recording.groups([rule]):
+        for each in group.rules:
+            assert isinstance(each, RecordingRule)
+            expr = each.expr
+            for name in sorted(found, key=len, reverse=True):
+                # Ranges over what is recorded need records; without maintenance they are empty.
+                if f"{name}[" not in expr:
+                    expr = expr.replace(name, f"({found[name]})")
+            found[each.record] = expr
+    return found
+
+
+@pytest.fixture(scope="module")
+def told() -> Truth:
+    return truth(5)
+
+
+@pytest.fixture(scope="module")
+def clean(told: Truth) -> Counters:
+    return scraped(told, 6)
+
+
+@pytest.fixture(scope="module")
+def replicas(told: Truth) -> tuple[Counters, Counters]:
+    return scraped(told, 7, restarts=4), scraped(truth(8), 9, restarts=2)
+
+
+def served(folder: Path, counters: Sequence[Counters]) -> Path:
+    """A folder of Prometheus with the samples of *counters*."""
+    (folder / "samples.om").write_text("\n".join(lines(counters)), encoding="utf-8")
+    command = "promtool tsdb create-blocks-from openmetrics --quiet --max-block-duration=24h"
+    subprocess.run([*command.split(), folder / "samples.om", folder / "data"], check=True)
+    return folder
+
+
+def test_agrees_with_the_core_on_restarting_replicas(
+    tmp_path: Path, replicas: tuple[Counters, Counters]
+) -> None:
+    rules = expressions()
+    steps = [step(replicas, at * 1000) for at in range(BEGIN + 300, BEGIN + LENGTH, 300)]
+    with prometheus(served(tmp_path, replicas), {}) as server:
+        for at in range(BEGIN + 4000, BEGIN + LENGTH, 791):
+            for window, length in DIRECT.items():
+                counts = short_window(replicas, at * 1000, length)
+                assert counts is not None
+                near = pytest.approx(counts, rel=1e-9, abs=1e-9)
+                assert near == (
+                    ask(server, rules[f"flow:mm2_sli_bad:increase{window}"], at),
+                    ask(server, rules[f"flow:mm2_sli_events:increase{window}"], at),
+                )
+        at = BEGIN + 9000
+        sums = step_sum(steps, at * 1000, 7200.0)
+        assert sums is not None
+        assert ask(server, chained(rules["flow:mm2_sli_bad:step5m"]), at) == pytest.approx(
+            sums.bad, rel=1e-9
+        )
+
+
+def chained(expr: str) -> str:
+    """The sum of the steps of two hours, each evaluated where the rule would be."""
+    return f"sum_over_time(({expr})[1h57m30s:5m])"
+
+
+def test_is_as_near_to_the_truth_as_is_promised(
+    tmp_path: Path, told: Truth, clean: Counters
+) -> None:
+    rules = expressions()
+    worst = 0.0
+    with prometheus(served(tmp_path, [clean]), {}) as server:
+        for at in range(BEGIN + 7200, BEGIN + LENGTH, 300):
+            for window, length in (*DIRECT.items(), ("2h", 7200.0)):
+                if window == "2h":
+                    kind, bound = "step5m", extrapolation_bound(LONGEST_GAP, 300.0)
+                    bad, events = (
+                        ask(server, chained(rules[f"flow:mm2_sli_{name}:{kind}"]), at)
+                        for name in ("bad", "events")
+                    )
+                else:
+                    bound = extrapolation_bound(LONGEST_GAP, length)
+                    bad, events = (
+                        ask(server, rules[f"flow:mm2_sli_{name}:increase{window}"], at)
+                        for name in ("bad", "events")
+                    )
+                true_bad, true_events = told.counts(at, length)
+                # One event a second is the peak rate of both.
+                assert abs(events - true_events) <= bound * length
+                assert abs(bad - true_bad) <= bound * length
+                assert abs(bad / events - true_bad / true_events) <= bound
+                worst = max(worst, abs(bad - true_bad) / (bound * length))
+    # The bound is no empty promise: some window comes within a factor of ten of it.
+    assert worst > 0.1
