@@ -139,6 +139,12 @@ groups:
     assert checked.returncode == 0, checked.stderr
 
 
+def test_times_are_exact_to_the_millisecond() -> None:
+    odd = replace(EXCLUSION, begin=1_795_000_000_005, end=1_795_000_060_120)
+    ((rule,),) = (group.rules for group in groups([odd], [US_EU]))
+    assert "vector(time()) >= 1795000000.005 < 1795000060.12\n" in rule.expr
+
+
 def test_what_ended_before_the_longest_window_is_left_out() -> None:
     end = EXCLUSION.end
     assert groups([EXCLUSION], [US_EU], end + 28 * DAY - 1) != ()
