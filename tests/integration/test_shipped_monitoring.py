@@ -1,0 +1,111 @@
+"""The shipped configuration of Prometheus and Alertmanager: accepted, and with its retention."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from monitoring.process import get, program, server
+
+from mm2slo_alerts.files import ALERTMANAGER, SLACK_TEMPLATE
+from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
+from mm2slo_core.config.exporter import ExporterConfig
+from mm2slo_core.objectives import DAY, DEFAULT_WINDOW
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "deploy" / "prometheus"
+GENERATED = ROOT / "alerts" / "generated"
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """Laid out as deploy/prometheus/README.md says."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "templates").mkdir()
+    shutil.copy(SHIPPED / "prometheus.yml", tmp_path)
+    for rules in (GENERATED / "prometheus").glob("*.rules.yml"):
+        shutil.copy(rules, tmp_path / "rules")
+    shutil.copy(GENERATED / ALERTMANAGER, tmp_path)
+    shutil.copy(GENERATED / SLACK_TEMPLATE, tmp_path / "templates")
+    return tmp_path
+
+
+def arguments(name: str) -> list[str]:
+    """What a file of /etc/default hands to its program."""
+    text = (SHIPPED / name).read_text(encoding="utf-8")
+    found = re.search(r'^ARGS="(.*)"$', text, re.MULTILINE)
+    assert found is not None
+    return shlex.split(found[1])
+
+
+def accepted(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_promtool_and_amtool_accept_what_is_installed(installed: Path) -> None:
+    told = accepted([program("promtool"), "check", "config", str(installed / "prometheus.yml")])
+    assert "SUCCESS: 2 rule files found" in told
+    accepted([program("amtool"), "check-config", str(installed / "alertmanager.yml")])
+
+
+def test_what_the_rules_read_is_scraped() -> None:
+    document = yaml.safe_load((SHIPPED / "prometheus.yml").read_text(encoding="utf-8"))
+    targets = {
+        job["job_name"]: job["static_configs"][0]["targets"] for job in document["scrape_configs"]
+    }
+    assert targets[DEFAULT_THRESHOLDS.exporter_job] == [str(ExporterConfig().listen)]
+    assert set(targets) == {"mm2slo", "prometheus", "alertmanager"}
+    [manager] = document["alerting"]["alertmanagers"]
+    assert manager["static_configs"][0]["targets"] == targets["alertmanager"]
+    assert document["global"]["evaluation_interval"] == "30s"
+
+
+def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path) -> None:
+    binary = program("prometheus")
+
+    def command(listen: str) -> list[str]:
+        return [
+            binary,
+            f"--config.file={installed / 'prometheus.yml'}",
+            f"--storage.tsdb.path={installed / 'data'}",
+            f"--web.listen-address={listen}",
+            *arguments("prometheus.default"),
+        ]
+
+    with server("prometheus", installed, command) as (address, _):
+        kept = get(f"{address}/api/v1/status/runtimeinfo")["data"]["storageRetention"]
+        groups = get(f"{address}/api/v1/rules")["data"]["groups"]
+    days = re.fullmatch(r"(?:(\d+)w)?(?:(\d+)d)?", kept)
+    assert days is not None, kept
+    retention = DAY * (7 * int(days[1] or 0) + int(days[2] or 0))
+    assert retention >= max(35 * DAY, DEFAULT_WINDOW + 7 * DAY)
+    assert {"mm2slo-burn", "mm2slo-aftermath"} <= {group["name"] for group in groups}
+
+
+def test_alertmanager_starts_with_what_is_installed(installed: Path) -> None:
+    binary = program("prometheus-alertmanager", "alertmanager")
+
+    def command(listen: str) -> list[str]:
+        return [
+            binary,
+            f"--config.file={installed / 'alertmanager.yml'}",
+            f"--storage.path={installed / 'data'}",
+            f"--web.listen-address={listen}",
+            "--cluster.listen-address=",
+            *arguments("alertmanager.default"),
+        ]
+
+    with server("alertmanager", installed, command) as (address, _):
+        status = get(f"{address}/api/v2/status")
+    assert "receiver: channel-default" in status["config"]["original"]
