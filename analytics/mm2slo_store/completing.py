@@ -24,7 +24,7 @@ def advanced(known: Span | None, window: Window, reached: int, *, restarts: bool
     to begin where the chain ends; unless what is between can never be audited (*restarts*). A
     record that is found open later, as when a producer writes old timestamps, pulls the chain back.
     """
-    if known is None or restarts:
+    if known is None or (restarts and window.begin > known.up_to):
         return Span(window.begin, reached)
     if window.begin > known.up_to or window.end < known.begin:
         return known
@@ -33,3 +33,14 @@ def advanced(known: Span | None, window: Window, reached: int, *, restarts: bool
     if reached < known.begin:
         return known
     return Span(min(known.begin, window.begin), reached)
+
+
+def passed(known: Span, window: Window, *, gone: bool) -> Span:
+    """What is complete once nothing was found in *window* to be judged.
+
+    That no record is there completes it. Where what was there is *gone* it can never be audited:
+    nothing before its end is vouched for, nor is it waited for.
+    """
+    if not gone:
+        return advanced(known, window, window.end, restarts=False)
+    return Span(window.end, window.end) if window.end > known.up_to else known

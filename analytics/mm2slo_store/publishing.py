@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Table, bindparam, delete, exists, insert, select, update
 
 from mm2slo_core.audit.conclusion import complete_up_to
+from mm2slo_core.audit.scope import NotAuditedReason
 from mm2slo_store import schema
-from mm2slo_store.completing import Span, advanced
+from mm2slo_store.completing import Span, advanced, passed
 from mm2slo_store.conversion import Row, UnitRows, judged_rows, run_row, unjudged_rows
 from mm2slo_store.leases import refuse_if_taken
 from mm2slo_store.rows import Published
@@ -16,9 +17,10 @@ from mm2slo_store.rows import Published
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
-    from mm2slo_store.rows import AuditRun, JudgedUnit
+    from mm2slo_core.topology import Flow
+    from mm2slo_store.rows import AuditRun, JudgedUnit, UnjudgedUnit
 
 _KEY = ("target_cluster", "target_topic", "flow_set", "window_begin", "window_end")
 _Place = tuple[str, int]
@@ -47,6 +49,8 @@ def publish(
         _insert(connection, run.header.id, number, each)
     for judged in sorted(run.judged, key=lambda each: each.outcome.scope.window.begin):
         _complete(connection, run.header.id, judged, now)
+    for unjudged in run.not_audited:
+        _pass_over(connection, run.header.id, unjudged, now)
     return Published(tuple(sorted(paths - _referred(connection, paths))))
 
 
@@ -132,23 +136,48 @@ def _insert(connection: Connection, run_id: str, number: int, rows: UnitRows) ->
 def _complete(connection: Connection, run_id: str, judged: JudgedUnit, now: int) -> None:
     scope, table = judged.outcome.scope, schema.completions
     for flow in {each.flow for each in scope.flows}:
-        same = (table.c.flow == flow.label) & (table.c.target_topic == scope.target_topic)
-        found = connection.execute(select(table.c.begin_at, table.c.up_to).where(same)).first()
-        known = None if found is None else Span(found.begin_at, found.up_to)
+        same = _is_of(flow, scope.target_topic)
+        known = _known(connection, same)
         span = advanced(
             known,
             scope.window,
             complete_up_to(judged.outcome),
             restarts=judged.restarts_completion,
         )
-        values = {
-            "begin_at": span.begin,
-            "up_to": span.up_to,
-            "run_id": run_id,
-            "updated_at": now,
-        }
+        values = _completion(span, run_id, now)
         if known is None:
             key = {"flow": flow.label, "target_topic": scope.target_topic}
             connection.execute(insert(table), key | values)
         elif span != known:
             connection.execute(update(table).where(same).values(values))
+
+
+def _pass_over(connection: Connection, run_id: str, unjudged: UnjudgedUnit, now: int) -> None:
+    """A topic without records of the window, or that has them no more, holds no later run back."""
+    gone = unjudged.not_audited.reason is NotAuditedReason.EXPIRED
+    if not gone and unjudged.not_audited.reason is not NotAuditedReason.EMPTY:
+        return
+    for flow in unjudged.flows:
+        same = _is_of(flow, unjudged.not_audited.target_topic)
+        known = _known(connection, same)
+        if known is None:
+            continue
+        span = passed(known, unjudged.window, gone=gone)
+        if span != known:
+            values = _completion(span, run_id, now)
+            connection.execute(update(schema.completions).where(same).values(values))
+
+
+def _is_of(flow: Flow, target_topic: str) -> ColumnElement[bool]:
+    columns = schema.completions.c
+    return (columns.flow == flow.label) & (columns.target_topic == target_topic)
+
+
+def _known(connection: Connection, same: ColumnElement[bool]) -> Span | None:
+    columns = schema.completions.c
+    found = connection.execute(select(columns.begin_at, columns.up_to).where(same)).first()
+    return None if found is None else Span(found.begin_at, found.up_to)
+
+
+def _completion(span: Span, run_id: str, now: int) -> dict[str, object]:
+    return {"begin_at": span.begin, "up_to": span.up_to, "run_id": run_id, "updated_at": now}

@@ -12,8 +12,10 @@ from mm2slo_audit.run.late import Missed, with_late
 from mm2slo_audit.run.model import RunReport, UnitReport
 from mm2slo_audit.run.options import config_hash, selected
 from mm2slo_audit.run.progress import Stage
+from mm2slo_audit.run.span import utc
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason, UnitScope
+from mm2slo_core.errors import UserError
 from mm2slo_store import (
     AuditRun,
     JudgedUnit,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from mm2slo_audit.run.ports import Engine, Landed, Ports, Scoped
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.sampling import Sample
+    from mm2slo_core.audit.scope import Window
     from mm2slo_core.config import Config, FlowConfig
     from mm2slo_store import Store
 
@@ -51,6 +54,8 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
     window = options.span.window(started_at, _resume(ports.store, flows, options))
     ports.progress.stage(Stage.SCOPING)
     scoped = ports.scoping.take(flows, options.topics, window)
+    if not options.span.incremental:
+        _refuse_gone(scoped, window)
     run_id = new_run_id(started_at)
     header = RunHeader(
         id=run_id,
@@ -98,6 +103,19 @@ def _announced(
         raise
     engine.delete(superseded)
     return report
+
+
+def _refuse_gone(scoped: Scoped, window: Window) -> None:
+    """A window that somebody asked for must have something left.
+
+    An incremental run is told by its verdict, and the next one goes on after the window.
+    """
+    gone = [each for each in scoped.not_audited if each.reason is NotAuditedReason.EXPIRED]
+    if gone and not scoped.scopes and len(gone) == len(scoped.not_audited):
+        raise UserError(
+            f"nothing of the window from {utc(window.begin)} to {utc(window.end)} is left:"
+            f" {gone[0].detail}; choose a later window"
+        )
 
 
 def _resume(store: Store, flows: Sequence[FlowConfig], options: AuditOptions) -> int | None:

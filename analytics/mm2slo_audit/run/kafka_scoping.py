@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from mm2slo_audit.scoping import Scoping as KafkaScopes
-    from mm2slo_core.audit.scope import Window
+    from mm2slo_core.audit.scope import UnitScope, Window
     from mm2slo_core.config import Config, FlowConfig
 
 
@@ -43,6 +43,7 @@ class KafkaScoping:
             scopes=found.scopes,
             not_audited=found.not_audited,
             detail=found,
+            restarting=frozenset(scope.index for scope in found.scopes if _begins_within(scope)),
         )
 
     def without(self, scoped: Scoped, indexes: Collection[int]) -> Scoped:
@@ -61,4 +62,10 @@ class KafkaScoping:
             isolations=tuple(found.isolations[index] for index in kept),
             copies=tuple(found.copies[index] for index in kept),
         )
-        return replace(scoped, scopes=fewer.scopes, detail=fewer)
+        restarting = frozenset(place[index] for index in scoped.restarting if index in place)
+        return replace(scoped, scopes=fewer.scopes, detail=fewer, restarting=restarting)
+
+
+def _begins_within(scope: UnitScope) -> bool:
+    """Whether the sources hold nothing that is older than the window."""
+    return all(each.read_from == each.log_start for flow in scope.flows for each in flow.partitions)

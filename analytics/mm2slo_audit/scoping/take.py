@@ -15,7 +15,6 @@ from mm2slo_audit.scoping.scoping import Isolations, Scoping
 from mm2slo_audit.scoping.snapshot import source_isolation, target_isolation
 from mm2slo_audit.scoping.substance import nothing_to_judge
 from mm2slo_audit.scoping.surveying import Survey
-from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
 from mm2slo_core.errors import UserError
 from mm2slo_kafka.errors import KafkaProblem
 
@@ -45,8 +44,8 @@ def take_scopes(
 
     A topic is named as on the source or on the target. *max_pending* (ms) wins over the flows'
     own. *on_progress* gets a line for each step.
-    Raises UserError for an unknown flow or topic, a window in the future or gone from every topic,
-    and when no cluster pair could be asked. One topic that cannot be audited is in `not_audited`.
+    Raises UserError for an unknown flow or topic, a window in the future, and when no cluster pair
+    could be asked. One topic that cannot be audited is in `not_audited`.
     """
     chosen = config.select(flows)
     if window.begin >= clock() * 1000:
@@ -72,7 +71,6 @@ def take_scopes(
             not_audited.append(missing)
         else:
             made.append((read.unit, scope, assembled.copies))
-    _refuse_nothing(made, not_audited, window)
     scopes = tuple(replace(scope, index=index) for index, (_u, scope, _c) in enumerate(made))
     return Scoping(
         scopes=scopes,
@@ -86,19 +84,6 @@ def take_scopes(
         ),
         copies=tuple(copies for _unit, _scope, copies in made),
     )
-
-
-def _refuse_nothing(
-    made: Sequence[object], not_audited: Sequence[NotAudited], window: Window
-) -> None:
-    if made or not not_audited:
-        return
-    expired = [each for each in not_audited if each.reason is NotAuditedReason.EXPIRED]
-    if len(expired) == len(not_audited):
-        raise UserError(
-            f"nothing of the window from {_moment(window.begin)} to {_moment(window.end)} is left:"
-            f" {expired[0].detail}; choose a later window"
-        )
 
 
 def _moment(at: int) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_core.audit.scope import Window
+import pytest
+
+from mm2slo_core.audit.scope import NotAuditedReason, Window
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_store import OpenRecord, UnitKey
@@ -17,6 +19,7 @@ from store_specs.results import (
     judged,
     orders_outcome,
     run_of,
+    unjudged,
 )
 
 if TYPE_CHECKING:
@@ -97,6 +100,28 @@ class AskingContract:
             found = store.completion(US_EU, ORDERS)
         assert found is not None
         assert (found.begin, found.up_to, found.updated_at) == (500, 600, 10_000)
+
+    @pytest.mark.parametrize(
+        ("reason", "expected"),
+        [
+            (NotAuditedReason.EMPTY, (0, 200)),
+            (NotAuditedReason.EXPIRED, (200, 200)),
+            (NotAuditedReason.UNREACHABLE, (0, 90)),
+        ],
+    )
+    def test_a_topic_with_nothing_left_to_judge_holds_no_later_run_back(
+        self, back_end: BackEnd, reason: NotAuditedReason, expected: tuple[int, int]
+    ) -> None:
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST, oldest_open=90))))
+            held = unjudged(Window(90, 200))
+            idle = replace(held, not_audited=replace(held.not_audited, reason=reason))
+            other = replace(idle, not_audited=replace(idle.not_audited, target_topic="other"))
+            store.publish(run_of("r2", idle, other))
+            found = store.completion(US_EU, ORDERS)
+            assert found is not None
+            assert (found.begin, found.up_to) == expected
+            assert store.completion(US_EU, "other") is None
 
     def test_what_was_open_before_is_told_to_a_later_run(self, back_end: BackEnd) -> None:
         def opened(verdict: Verdict, offset: int, flow: int = 0) -> tuple[Verdict, int, int]:

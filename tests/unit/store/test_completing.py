@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mm2slo_core.audit.scope import Window
-from mm2slo_store.completing import Span, advanced
+from mm2slo_store.completing import Span, advanced, passed
 
 KNOWN = Span(100, 200)
 
@@ -36,3 +36,26 @@ def test_windows_form_a_chain(
 
 def test_a_chain_begins_anew_behind_what_is_gone() -> None:
     assert advanced(KNOWN, Window(500, 600), 550, restarts=True) == Span(500, 550)
+
+
+def test_a_window_that_meets_the_chain_never_begins_it_anew() -> None:
+    assert advanced(KNOWN, Window(120, 180), 180, restarts=True) == KNOWN
+    assert advanced(KNOWN, Window(200, 300), 300, restarts=True) == Span(100, 300)
+
+
+@pytest.mark.parametrize(
+    ("window", "gone", "expected"),
+    [
+        pytest.param((200, 300), False, Span(100, 300), id="no record in the next"),
+        pytest.param((201, 300), False, KNOWN, id="no record, and a gap before it"),
+        pytest.param((150, 300), True, Span(300, 300), id="gone"),
+        pytest.param((250, 300), True, Span(300, 300), id="gone, and what precedes it"),
+        pytest.param((50, 150), True, KNOWN, id="gone, and judged before"),
+    ],
+)
+def test_what_has_nothing_to_be_judged_is_passed_over(
+    window: tuple[int, int],
+    gone: bool,  # noqa: FBT001 - a case of the table above
+    expected: Span,
+) -> None:
+    assert passed(KNOWN, Window(*window), gone=gone) == expected

@@ -299,6 +299,56 @@ def test_a_stopped_flow_is_audited_again_from_its_oldest_open_record(
     assert scopes.windows[1].begin < faulty.scope.window.end
 
 
+def test_a_topic_at_rest_whose_records_are_gone_holds_no_incremental_run_back(
+    store: Store, tmp_path: Path, faulty: Generated
+) -> None:
+    clock = Clock(faulty.scope.window.end)
+    ports = ports_for(store, tmp_path / "runs", faulty, clock=clock)
+    scopes, _, _ = started(ports)
+    first = audit(CONFIG, AuditOptions(), ports)
+    scopes.units = ()
+    gone = NotAudited("us.generated", NotAuditedReason.EXPIRED, "all are younger", (US_EU,))
+    scopes.unscoped = (gone,)
+    clock.now += 60_000
+    second = audit(CONFIG, AuditOptions(), ports)
+    assert second.window.begin == first.units[0].outcome.oldest_open
+    assert second.exit_code == 2
+    assert "nothing could be judged: 1 topic expired" in second.conclusion.line
+    clock.now += 60_000
+    third = audit(CONFIG, AuditOptions(), ports)
+    assert third.window.begin == second.window.end
+
+
+def test_a_window_that_was_asked_for_and_is_gone_is_refused(
+    store: Store, tmp_path: Path, clean: Generated
+) -> None:
+    ports = ports_for(store, tmp_path / "runs", clean)
+    scopes, _, _ = started(ports)
+    scopes.units = ()
+    gone = NotAudited("us.clean", NotAuditedReason.EXPIRED, "all are younger", (US_EU,))
+    scopes.unscoped = (gone,)
+    with pytest.raises(UserError, match=r"nothing of the window from .* is left: all are younger"):
+        run(clean, ports)
+    assert store.runs() == ()
+
+
+def test_a_signal_after_all_is_stored_takes_nothing_back(
+    store: Store, tmp_path: Path, clean: Generated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = Store.publish
+
+    def interrupted(self: Store, run: AuditRun) -> Published:
+        publish(self, run)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "publish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(clean, ports_for(store, tmp_path / "runs", clean))
+    (kept_run,) = store.runs()
+    assert kept_run.state is RunState.FINISHED
+    assert kept(tmp_path / "runs") == {kept_run.header.id}
+
+
 def test_a_flow_that_is_not_configured_is_refused_before_anything_is_asked(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
