@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -72,7 +73,10 @@ def execute(
                 ending.quietly()
             output.tell(report)
         except Told as told:
-            return told.exit_code if output.pause is None else output.worst
+            if output.pause is not None:
+                return output.worst
+            sys.stderr.write(f"{told}: a run that does not come to its end stores no result\n")
+            return told.exit_code
     return report.exit_code
 
 

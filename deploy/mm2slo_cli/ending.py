@@ -12,8 +12,12 @@ if TYPE_CHECKING:
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Told(BaseException):
-    """A signal asked for the end."""
+class Told(KeyboardInterrupt):
+    """A signal asked for the end.
+
+    Whichever it was: Py4J gives up a connection that waits for an answer for a Ctrl-C alone, and
+    what is cleaned up after any other exception would read that answer as its own.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(f"told to end by {signal.Signals(number).name}")

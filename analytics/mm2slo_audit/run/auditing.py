@@ -96,10 +96,12 @@ def _announced(
         report = _report(header, units, not_audited, sample, ports)
         superseded = _publish(report, header, scoped.restarting, ports)
     except BaseException as error:
-        ports.store.fail(header, str(error) or f"ended by {type(error).__name__}")
-        # What stays because Spark is gone goes with the next run.
-        with suppress(EngineProblem):
-            engine.discard(header.id, header.window)
+        # A signal may come just after all was stored.
+        if ports.store.run(header.id).state is not RunState.FINISHED:
+            ports.store.fail(header, str(error) or f"ended by {type(error).__name__}")
+            # What stays because Spark is gone goes with the next run.
+            with suppress(EngineProblem):
+                engine.discard(header.id, header.window)
         raise
     engine.delete(superseded)
     return report

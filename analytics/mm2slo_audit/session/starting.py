@@ -9,6 +9,7 @@ from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_audit.session.failures import start_failure
+from mm2slo_audit.session.interrupts import own_interrupt, silent_gateway
 from mm2slo_audit.session.java import require_java
 from mm2slo_audit.session.relay import ErrorRelay
 from mm2slo_audit.session.settings import SESSION, at_launch, settings
@@ -53,9 +54,11 @@ def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
     builder = SparkSession.builder.appName(options.app_name)
     for name, value in {**SESSION, **options.conf}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with own_interrupt():
+        session = builder.getOrCreate()
     try:
-        yield session
+        with silent_gateway():
+            yield session
     finally:
         session.stop()
 
@@ -82,7 +85,8 @@ def _launched(options: SparkOptions) -> Iterator[SparkSession]:
             started.append(gateway.proc)
         finally:
             relay.process_started()
-        context = SparkContext(conf=_conf(SparkConf, wanted), gateway=gateway)
+        with own_interrupt():
+            context = SparkContext(conf=_conf(SparkConf, wanted), gateway=gateway)
         session = SparkSession(context)
     except (PySparkException, Py4JError) as error:
         for process in started:
@@ -90,9 +94,15 @@ def _launched(options: SparkOptions) -> Iterator[SparkSession]:
         _forget_gateway(SparkContext)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise start_failure(relay.ended(), reason, options.master) from None
+    except BaseException:
+        for process in started:
+            _end(process)
+        _forget_gateway(SparkContext)
+        raise
     relay.session_started()
     try:
-        yield session
+        with silent_gateway():
+            yield session
     finally:
         with suppress(Exception):
             session.stop()

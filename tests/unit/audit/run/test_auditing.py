@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from mm2slo_store import AuditRun, Published
+
 US_EU = Flow("us", "eu")
 SMALL = Faults(
     lost=5, altered=5, moved=5, duplicate=5, extra=5, out_of_order=5, identical=5, replays=(4,),

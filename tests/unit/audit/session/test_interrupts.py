@@ -1,0 +1,31 @@
+"""A session decides neither what a signal does nor what is said of it."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.session.interrupts import own_interrupt, silent_gateway
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_a_handler_that_a_start_sets_does_not_last() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with own_interrupt():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_of_the_root_logger_only_the_gateway_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    def say(path: str, text: str) -> None:
+        record = logging.LogRecord("root", logging.ERROR, path, 1, text, (), None)
+        logging.getLogger().handle(record)
+
+    with silent_gateway():
+        say("/python/site-packages/py4j/java_gateway.py", "KeyboardInterrupt while sending")
+        say("/python/site-packages/other/gateway.py", "another")
+    say("/python/site-packages/py4j/java_gateway.py", "after it")
+    assert caplog.messages == ["another", "after it"]
