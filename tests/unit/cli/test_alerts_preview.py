@@ -1,0 +1,116 @@
+"""`mm2slo alerts preview`: the message on a terminal of 80 columns, and as Slack's blocks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from slack_receiver import check
+from typer.testing import CliRunner
+
+from mm2slo_alerts.preview import parse_fired
+from mm2slo_cli.alerts import alerts_app
+from mm2slo_core.errors import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ESCAPED = ("&lt;", "&gt;", "&amp;")
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    if shutil.which("promtool") is None or shutil.which("amtool") is None:
+        pytest.skip("promtool or amtool is not installed: run make prometheus")
+
+
+def preview(*arguments: str) -> str:
+    done = CliRunner().invoke(alerts_app, ["preview", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_message_fits_a_terminal() -> None:
+    shown = preview("MM2ErrorBudgetBurnFast", "--flow", "ap->us")
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert lines[0] == "▌ 🔥 FIRING page · ap->us · latency 60s"
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("▌ Budget 61% of the error budget is left") for line in lines)
+    assert any("'flow=\"ap->us\"'" in line for line in lines)
+    assert not any(escape in shown for escape in ESCAPED)
+
+
+def test_a_resolved_message_says_how_long_it_lasted() -> None:
+    shown = preview("MM2FlowStopped", "--state", "resolved")
+    assert "✅ RESOLVED page · Flow us->eu has stopped." in shown
+    assert "Lasted 12 minutes" in shown
+    assert "amtool" not in shown
+
+
+def test_blocks_are_ones_that_slack_takes(tmp_path: Path) -> None:
+    config = tmp_path / "mm2slo.yaml"
+    config.write_text(
+        "clusters: {us: {bootstrap_servers: [a:9092]}, eu: {bootstrap_servers: [b:9092]}}\n"
+        "flows: [{flow: us->eu}]\n"
+        "alerting:\n"
+        "  links: {runbook: https://docs.example/r, dashboard: https://g.example}\n"
+        "  slack: [{name: mirroring, webhook_url_file: /run/secrets/slack}]\n",
+        encoding="utf-8",
+    )
+    message = json.loads(preview("MM2TaskFailed", "--json", "--config", str(config)))
+    check(message)
+    [attachment] = message["attachments"]
+    header, section, actions, context = attachment["blocks"]
+    assert header["text"]["text"].startswith("⚠️ FIRING ticket · Task 0 of MirrorSourceConnector")
+    assert section["text"]["text"].startswith("The partitions of this task are not replicated")
+    assert [button["url"] for button in actions["elements"]] == [
+        "https://docs.example/r/MM2TaskFailed.md",
+        "https://g.example/d/mm2slo-flow?var-flow=us-%3Eeu&from=now-6h&to=now",
+    ]
+    assert context["elements"][0]["text"].startswith("`amtool silence add ")
+    assert attachment["color"] == "#f9a825"
+
+
+def test_an_alert_for_machines_says_so() -> None:
+    assert "is not sent to people" in preview("MM2Watchdog")
+
+
+def test_without_a_name_all_alerts_are_listed() -> None:
+    shown = preview()
+    assert "MM2FlowStopped" in shown
+    assert "MM2SlackDeliveryFailing" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["MM2FlowStoped"], "'MM2FlowStoped' is no alert; did you mean 'MM2FlowStopped'?"),
+        (["x"], "'x' is no alert; `mm2slo alerts preview` lists them"),
+        (["MM2FlowStopped", "--flow", "us"], "'us' is not a flow"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(arguments: list[str], told: str) -> None:
+    with pytest.raises(UserError, match=told.replace("?", r"\?")):
+        preview(*arguments)
+
+
+def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UserError, match=r"promtool is not installed.*apt-get install prometheus"):
+        preview("MM2FlowStopped")
+
+
+def test_an_answer_without_an_alert_is_refused() -> None:
+    with pytest.raises(ValueError, match="told of no alert"):
+        parse_fired("SUCCESS")
+
+
+def test_quoted_text_is_read_as_go_wrote_it() -> None:
+    fired = parse_fired(
+        '      Labels:{alertname="A", topic="a\\"b\\\\c"}\n'
+        '      Annotations:{summary="1\\n2 \\u00a0 ü", impact="x"},\n'
+    )
+    assert fired.labels == {"alertname": "A", "topic": 'a"b\\c'}
+    assert fired.annotations == {"summary": "1\n2 \u00a0 ü", "impact": "x"}
