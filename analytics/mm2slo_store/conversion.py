@@ -70,7 +70,11 @@ def canonical(outcome: UnitOutcome) -> UnitOutcome:
         partitions=tuple(
             sorted(outcome.partitions, key=lambda each: (_flow_number(each.flow), each.partition))
         ),
-        affinity=replace(affinity, broken_keys=tuple(sorted(affinity.broken_keys))),
+        affinity=replace(
+            affinity,
+            broken_keys=tuple(sorted(affinity.broken_keys)),
+            cells=tuple(sorted(affinity.cells)),
+        ),
         replays=tuple(sorted(outcome.replays, key=lambda each: (each.partition, each.begin))),
         evidence=tuple(sorted(outcome.evidence, key=_evidence_order)),
     )
@@ -98,6 +102,7 @@ def judged_rows(judged: JudgedUnit) -> UnitRows:
         "keys_disordered": affinity.keys_disordered,
         "records_moved": affinity.records_moved,
         "broken_keys": list(affinity.broken_keys),
+        "key_cells": forms.key_cells_form(affinity.cells),
         "oldest_open": outcome.oldest_open,
         "order_judged": outcome.order_judged,
         "bounds": forms.bounds_form(judged.bounds),
@@ -156,6 +161,7 @@ def unjudged_rows(unjudged: UnjudgedUnit) -> UnitRows:
         "keys_disordered": 0,
         "records_moved": 0,
         "broken_keys": [],
+        "key_cells": [],
         "oldest_open": None,
         "order_judged": False,
         "bounds": [],
@@ -374,6 +380,7 @@ def _affinity_of(unit: Mapping[Any, Any]) -> AffinityOutcome:
         keys_disordered=unit["keys_disordered"],
         records_moved=unit["records_moved"],
         broken_keys=tuple(unit["broken_keys"]),
+        cells=forms.key_cells_of(unit["key_cells"]),
     )
 
 

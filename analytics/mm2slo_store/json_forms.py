@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.audit.identity import Identity
-from mm2slo_core.audit.outcome import LatencyCells
+from mm2slo_core.audit.outcome import KeyCell, LatencyCells
 from mm2slo_core.audit.scope import (
     Comparison,
     FlowScope,
@@ -78,6 +78,18 @@ def latency_of(form: Form) -> LatencyCells:
         total_upper_ms=form["total_upper_ms"],
         total_lower_ms=form["total_lower_ms"],
     )
+
+
+def key_cells_form(cells: Iterable[KeyCell]) -> Form:
+    """Sizes of keys, as [keys, records, copies, moved, overtook]."""
+    return [
+        [each.keys, each.records, each.copies, each.moved, each.overtook] for each in sorted(cells)
+    ]
+
+
+def key_cells_of(form: Form | None) -> tuple[KeyCell, ...]:
+    """Read `key_cells_form`; None is what versions wrote that did not count them."""
+    return tuple(KeyCell(*each) for each in form or ())
 
 
 def bounds_form(bounds: Iterable[StatedBound]) -> Form:

@@ -27,7 +27,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-REVISION: Final = "0001"
+REVISION: Final = "0002"
 """The newest migration. Compared on open without loading Alembic."""
 VERSION_TABLE: Final = "mm2slo_schema_version"
 NO_FLOW: Final = -1
@@ -87,6 +87,7 @@ units = Table(
     Column("order_judged", Boolean, nullable=False),
     Column("bounds", JSON, nullable=False),
     Column("scope", JSON, nullable=False),
+    Column("key_cells", JSON),
     PrimaryKeyConstraint("run_id", "unit", name="pk_audit_units"),
     ForeignKeyConstraint(["run_id"], ["audit_runs.id"], name="fk_audit_units_run"),
     UniqueConstraint(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
     from mm2slo_audit.engine.units import Units
 
+_SIZES: Final = ("records", "copies", "strays", "overtook")
+
 
 def keys(
     spark: SparkSession, records: DataFrame, disordered: DataFrame | None, units: Units
 ) -> DataFrame:
-    """One row per key that is on both sides: topic, kh, strays (its records that moved), overtaken.
+    """One row per key that is on both sides: topic, kh, and of its records how many there are.
+
+    `records` on the source, `copies` on the target, `strays` of these (they moved), `overtook` of
+    the source's; *disordered* says the last by topic and kh, None: order is not judged.
 
     Both groupings add up before they exchange, so little of the records moves.
     """
@@ -34,6 +39,7 @@ def keys(
     home, away = F.col("ns") > 0, F.col("nd") > 0
     by_key = by_partition.groupBy("topic", "kh").agg(
         F.count(F.when(home, 1)).alias("homes"),
+        F.sum("ns").alias("records"),
         F.sum("nd").alias("copies"),
         F.sum(F.when(home, 0).otherwise(F.col("nd"))).alias("elsewhere"),
         F.sort_array(F.collect_list(F.when(away, F.col("nd"))), asc=False).alias("fullest"),
@@ -45,19 +51,21 @@ def keys(
     both = by_key.where("homes > 0 and copies > 0").select(
         "topic",
         "kh",
+        "records",
+        "copies",
         F.when(units.flag(compares_records), F.col("elsewhere")).otherwise(beyond).alias("strays"),
     )
     if disordered is None:
-        return both.withColumn("overtaken", F.lit(False))
-    marked = disordered.withColumn("overtaken", F.lit(True))
-    return both.join(marked, on=["topic", "kh"], how="left").fillna(False, ["overtaken"])
+        return both.withColumn("overtook", F.lit(0).cast("bigint"))
+    return both.join(disordered, on=["topic", "kh"], how="left").fillna(0, ["overtook"])
 
 
-def affinity_tally(found: DataFrame) -> DataFrame:
-    """By topic: keys, keys_split, keys_disordered, records_moved."""
-    return found.groupBy("topic").agg(
+def affinity_tally(found: DataFrame, *, by_size: bool) -> DataFrame:
+    """By topic, or by topic and what one key has: keys, and what they have together."""
+    sizes = tuple(F.col(each).alias(f"{each}_of_one") for each in _SIZES) if by_size else ()
+    return found.groupBy("topic", *sizes).agg(
         F.count("*").alias("keys_"),
         F.count(F.when(F.col("strays") > 0, 1)).alias("keys_split"),
-        F.count(F.when(F.col("overtaken"), 1)).alias("keys_disordered"),
-        F.sum("strays").alias("records_moved"),
+        F.count(F.when(F.col("overtook") > 0, 1)).alias("keys_disordered"),
+        *(F.sum(each).alias(each) for each in _SIZES),
     )

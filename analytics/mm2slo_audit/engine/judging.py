@@ -212,11 +212,11 @@ class _Judging:
             disordered = disordered_keys(paired, ordered)
         found = self._keep(keys(self.spark, self.records, disordered, self.units))
         broken = False
-        for row in affinity_tally(found).collect():
+        for row in affinity_tally(found, by_size=not self.census).collect():
             self.ledgers[row.topic].take_affinity(row)
             broken |= row.keys_split > 0 or row.keys_disordered > 0
         if broken:
-            rows = found.where("strays > 0 or overtaken")
+            rows = found.where("strays > 0 or overtook > 0")
             for row in _first(rows, ("topic",), ("kh",), self.cap).collect():
                 self.ledgers[row.topic].broken_keys.append(row.kh)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.engine.cells import both
 from mm2slo_audit.engine.fates import VERDICTS
 from mm2slo_audit.engine.units import judges_order
+from mm2slo_core.audit.key_cells import pooled
 from mm2slo_core.audit.outcome import (
     AffinityOutcome,
     Evidence,
+    KeyCell,
     LatencyCells,
     PartitionOutcome,
     ReplayEvent,
@@ -48,6 +50,7 @@ class UnitLedger:
     evidence: list[Evidence] = field(default_factory=list)
     replays: list[ReplayEvent] = field(default_factory=list)
     affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
+    key_cells: list[KeyCell] = field(default_factory=list)
     broken_keys: list[int] = field(default_factory=list)
     oldest_open: int | None = None
 
@@ -110,13 +113,14 @@ class UnitLedger:
         self.replays.append(ReplayEvent(row.partition, row.block, row.block_end, row.block_size))
 
     def take_affinity(self, row: Row) -> None:
-        """Figures about keys."""
+        """Figures about keys: of all of them, or of those that are alike."""
         self.affinity = AffinityOutcome(
-            keys=row.keys_,
-            keys_split=row.keys_split,
-            keys_disordered=row.keys_disordered,
-            records_moved=row.records_moved,
+            keys=self.affinity.keys + row.keys_,
+            keys_split=self.affinity.keys_split + row.keys_split,
+            keys_disordered=self.affinity.keys_disordered + row.keys_disordered,
+            records_moved=self.affinity.records_moved + row.strays,
         )
+        self.key_cells.append(KeyCell(row.keys_, row.records, row.copies, row.strays, row.overtook))
 
     def outcome(self) -> UnitOutcome:
         """All of it."""
@@ -127,12 +131,10 @@ class UnitLedger:
         return UnitOutcome(
             scope=self.scope,
             partitions=tuple(self._partitions()),
-            affinity=AffinityOutcome(
-                keys=self.affinity.keys,
-                keys_split=self.affinity.keys_split,
-                keys_disordered=self.affinity.keys_disordered,
-                records_moved=self.affinity.records_moved,
+            affinity=replace(
+                self.affinity,
                 broken_keys=tuple(sorted(self.broken_keys)),
+                cells=pooled(self.key_cells),
             ),
             replays=tuple(sorted(self.replays, key=lambda each: (each.partition, each.begin))),
             evidence=tuple(

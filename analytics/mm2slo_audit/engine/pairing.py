@@ -146,10 +146,13 @@ def disorder(found: DataFrame, units: Units) -> DataFrame:
 
 
 def disordered_keys(found: DataFrame, units: Units) -> DataFrame:
-    """(topic, kh) of keys of which a judged record overtook an earlier one of its partition."""
+    """Keys of which a judged record overtook an earlier one of its partition: topic, kh, overtook.
+
+    `overtook` counts these records.
+    """
     lane = ("topic", "kh", "flow", "partition", "t_partition")
     keyed = found.where("kh is not null")
-    return _descents(keyed, units, lane).select("topic", "kh").distinct()
+    return _descents(keyed, units, lane).groupBy("topic", "kh").agg(F.count("*").alias("overtook"))
 
 
 def _descents(found: DataFrame, units: Units, lane: tuple[str, ...]) -> DataFrame:

@@ -96,7 +96,7 @@ def topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
                 outcome.partitions, key=lambda each: (each.flow is None, each.flow, each.partition)
             )
         ),
-        quality=tuple(_quality(unit, whole)),
+        quality=tuple(_quality(unit, whole, sample)),
     )
 
 
@@ -161,11 +161,17 @@ def _partition_name(part: PartitionOutcome, unit: UnitReport) -> str:
     return label if len(scope.flows) == 1 else f"{flow.flow.label} {label}"
 
 
-def _quality(unit: UnitReport, figures: Figures) -> Iterable[str]:
+def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str]:
     outcome = unit.outcome
     scope = outcome.scope
     # Of a census the counts say it all, unless there is something to put in proportion.
     yield from (bound.words for bound in unit.bounds if bound.upper > 0)
+    disorder = figures.counts.get(Verdict.OUT_OF_ORDER, 0)
+    if disorder and not sample.census:
+        yield (
+            f"{disorder:,} sampled records are out of order in their partition: that is detected,"
+            " but a rate by partition takes a census"
+        )
     copied = figures.counts.get(Verdict.MATCHED, 0) + figures.counts.get(Verdict.LATE, 0)
     if copied and not figures.end_to_end.records and not figures.transfer.records:
         yield (

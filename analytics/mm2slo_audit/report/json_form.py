@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mm2slo_audit.report.figures import Latency, TopicFigures
     from mm2slo_audit.run.model import RunReport
     from mm2slo_core.audit.latency_histogram import Bracket
-    from mm2slo_core.audit.outcome import Evidence
+    from mm2slo_core.audit.outcome import Evidence, UnitOutcome
     from mm2slo_core.audit.scope import UnitScope
 
 VERSION: Final = 1
@@ -93,6 +93,7 @@ def _topic(topic: TopicFigures) -> dict[str, Any]:
             "keys_split": outcome.affinity.keys_split,
             "keys_disordered": outcome.affinity.keys_disordered,
             "records_moved": outcome.affinity.records_moved,
+            **_of_keys(outcome),
             "broken_key_hashes": [_hash(each) for each in outcome.affinity.broken_keys],
         },
         "bounds": [asdict(bound) for bound in topic.unit.bounds],
@@ -101,6 +102,16 @@ def _topic(topic: TopicFigures) -> dict[str, Any]:
         "replays": [asdict(each) for each in outcome.replays],
         "evidence": [_evidence(scope, each) for each in outcome.evidence],
         "directories": [each.path for each in topic.unit.directories],
+    }
+
+
+def _of_keys(outcome: UnitOutcome) -> dict[str, int | None]:
+    """What rates per record are of: copies where they moved, source records where they overtook."""
+    total = outcome.affinity.total
+    return {
+        "source_records": total.records,
+        "target_records": total.copies,
+        "records_out_of_order": total.overtook if outcome.order_judged else None,
     }
 
 

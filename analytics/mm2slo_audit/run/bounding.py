@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.audit.bounds import Interval, clopper_pearson, statement
+from mm2slo_core.audit.key_rates import disorder_rate, moved_rate, rate_statement
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_store import StatedBound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mm2slo_core.audit.key_rates import KeyRate
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.sampling import Sample
 
@@ -25,30 +27,88 @@ _JUDGED: Final = (
 
 
 def stated_bounds(outcome: UnitOutcome, sample: Sample) -> tuple[StatedBound, ...]:
-    """Loss and duplicates per record, broken affinity per key; each with its sentence.
+    """Loss and duplicates per record; broken affinity and order per key and per record of a key.
 
-    A census has no bound: lower and upper are its rate. Nothing is stated of nothing.
+    Each with its sentence. A census has no bound: lower and upper are its rate. Nothing is stated
+    of nothing; and of records without a key nothing but loss and duplicates.
     """
-    return tuple(_bounds(outcome, sample))
+    return (*_of_records(outcome, sample), *_of_keys(outcome, sample))
 
 
-def _bounds(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
+def _of_records(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
     counts = outcome.counts
     judged = sum(counts.get(verdict, 0) for verdict in _JUDGED)
     copied = judged - counts.get(Verdict.LOST, 0)
     again = counts.get(Verdict.DUPLICATE, 0) + counts.get(Verdict.REPLAY, 0)
-    affinity = outcome.affinity
     for name, noun, events, n in (
         ("loss", "lost", counts.get(Verdict.LOST, 0), judged),
         # One record can be copied again and again; a rate is of records that were.
         ("duplication", "copied again", min(again, copied), copied),
-        ("broken affinity", "keys split", affinity.keys_split, affinity.keys),
     ):
-        if n <= 0:
-            continue
-        rate = Interval(events / n, events / n)
-        bound = rate if sample.census else clopper_pearson(events, n)
-        words = statement(name, events, n, noun=noun, census=sample.census)
-        if name == "broken affinity":
-            words = words.replace(" records", " keys")
-        yield StatedBound(name, bound.lower, bound.upper, words)
+        if n > 0:
+            words = statement(name, events, n, noun=noun, census=sample.census)
+            yield _stated(name, events, n, words, sample)
+
+
+def _of_keys(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
+    affinity, census = outcome.affinity, sample.census
+    if not affinity.keys:
+        return
+    # A seed of its own for each sample, the same whenever it is judged again.
+    moved = moved_rate(affinity, census=census, seed=sample.salt)
+    yield from _of_trait(_AFFINITY, affinity.keys_split, affinity.keys, moved, sample)
+    if outcome.order_judged:
+        disorder = disorder_rate(affinity, census=census, seed=sample.salt)
+        yield from _of_trait(_ORDER, affinity.keys_disordered, affinity.keys, disorder, sample)
+
+
+class _Trait(NamedTuple):
+    """What can be broken of a key, in words."""
+
+    name: str
+    noun: str
+    """Of keys."""
+    of_records: str
+    noun_of_records: str
+    none: str
+
+
+_AFFINITY: Final = _Trait(
+    "broken affinity", "split", "records that moved partition", "moved", "none moved"
+)
+_ORDER: Final = _Trait(
+    "broken order",
+    "out of order",
+    "records out of order within their key",
+    "out of order",
+    "none is out of order",
+)
+
+
+def _of_trait(
+    trait: _Trait, broken: int, keys: int, rate: KeyRate | None, sample: Sample
+) -> Iterator[StatedBound]:
+    words = statement(trait.name, broken, keys, noun=trait.noun, census=sample.census, of="key")
+    if rate is None:
+        yield _stated(trait.name, broken, keys, words, sample)
+        return
+    nothing_seen = not rate.events and not rate.census
+    if nothing_seen:
+        # No interval of records follows from none: the bound of keys is all that is known.
+        words += f"; of their {rate.records:,} records {trait.none}"
+    yield _stated(trait.name, broken, keys, words, sample)
+    if not nothing_seen:
+        yield _per_record(trait, rate)
+
+
+def _per_record(trait: _Trait, rate: KeyRate) -> StatedBound:
+    counted = Interval(rate.rate, rate.rate)
+    known = counted if rate.census else rate.interval or Interval(0.0, 1.0)
+    words = rate_statement(trait.of_records, rate, noun=trait.noun_of_records)
+    return StatedBound(trait.of_records, known.lower, known.upper, words)
+
+
+def _stated(name: str, events: int, n: int, words: str, sample: Sample) -> StatedBound:
+    rate = Interval(events / n, events / n)
+    bound = rate if sample.census else clopper_pearson(events, n)
+    return StatedBound(name, bound.lower, bound.upper, words)

@@ -66,6 +66,25 @@ class PartitionOutcome:
     """Matched records that the timeline says nothing about."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class KeyCell:
+    """Keys that are alike, and the records of all of them together.
+
+    Totals, so that cells add up whatever they hold: of keys that are exactly alike each is the
+    number of keys times the figure of one.
+    """
+
+    keys: int
+    records: int
+    """On the source, in the window."""
+    copies: int
+    """On the target, in the window and auditable."""
+    moved: int = 0
+    """Of the copies: where their key does not belong."""
+    overtook: int = 0
+    """Of the source records: their copy lies before that of an earlier record of their key."""
+
+
 @dataclass(frozen=True, slots=True)
 class AffinityOutcome:
     """Whether keys stayed where they were and in their order; of the key stratum."""
@@ -78,6 +97,20 @@ class AffinityOutcome:
     records_moved: int = 0
     broken_keys: tuple[int, ...] = ()
     """Hashes of keys that broke affinity or order, capped."""
+    cells: tuple[KeyCell, ...] = ()
+    """Of a sample by what one key has, for rates per record are of keys drawn whole (see
+    `key_cells`); of a census all keys in one. Empty though there are keys: not known."""
+
+    @property
+    def total(self) -> KeyCell:
+        """All cells in one."""
+        return KeyCell(
+            keys=sum(each.keys for each in self.cells),
+            records=sum(each.records for each in self.cells),
+            copies=sum(each.copies for each in self.cells),
+            moved=sum(each.moved for each in self.cells),
+            overtook=sum(each.overtook for each in self.cells),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from injecting_records.arriving import place, polls_of
 from injecting_records.plan import BEGIN, END, MAX_PENDING, Fault, Plan, Step
 from mm2slo_core.audit.fingerprint import chained
 from mm2slo_core.audit.identity import Identity
+from mm2slo_core.audit.outcome import KeyCell
 from mm2slo_core.audit.record import AuditRecord
 from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.audit.scope import (
@@ -53,6 +54,9 @@ class Truth:
     disordered: set[int] = field(default_factory=set)
     """Keys by their hash."""
     records_moved: int = 0
+    of_keys: dict[int, KeyCell] = field(default_factory=dict)
+    """What each key has."""
+    overtook: Counter[int] = field(default_factory=Counter)
 
     def count(self, verdict: Verdict) -> int:
         if verdict is Verdict.EXPIRED:
@@ -240,6 +244,7 @@ class _Builder:
             self._note(Verdict.OUT_OF_ORDER, overtaker)
         if overtaker.key_hash is not None and overtaker.key_hash == held.record.key_hash:
             self.truth.disordered.add(overtaker.key_hash)
+            self.truth.overtook[overtaker.key_hash] += 1
 
     def _block(self, home: int, step: Step) -> list[_Row]:
         """The newest copies of this flow, back to the first that must not be copied again."""
@@ -386,11 +391,12 @@ class _Builder:
             self._note(Verdict.EXTRA if auditable else Verdict.UNAUDITABLE, row.record)
 
     def _settle_keys(self, per_key: dict[int, Counter[int]]) -> None:
-        homes = {
-            each.key_hash: each.partition
-            for each in self.sources
-            if each.key_hash is not None and WINDOW.holds(each.timestamp)
-        }
+        homes: dict[int, int] = {}
+        sent: Counter[int] = Counter()
+        for each in self.sources:
+            if each.key_hash is not None and WINDOW.holds(each.timestamp):
+                homes[each.key_hash] = each.partition
+                sent[each.key_hash] += 1
         self.truth.keys = homes.keys() & per_key.keys()
         self.truth.disordered &= self.truth.keys
         for key in self.truth.keys:
@@ -400,6 +406,9 @@ class _Builder:
             else:
                 strays = rows.total() - max(rows.values())
             self.truth.records_moved += strays
+            self.truth.of_keys[key] = KeyCell(
+                1, sent[key], rows.total(), strays, self.truth.overtook[key]
+            )
             if strays:
                 self.truth.split.add(key)
 

@@ -63,6 +63,7 @@ class PublishingContract:
             (US_EU, "orders"),
             (AP_EU, "orders-ap"),
         ]
+        assert unit.affinity == given.affinity
         assert unit.bounds[0].upper == 3e-4
         assert unit.not_audited is None
 
@@ -99,6 +100,7 @@ class PublishingContract:
             partitions=outcome.partitions[::-1],
             evidence=outcome.evidence[::-1],
             replays=outcome.replays[::-1],
+            affinity=replace(outcome.affinity, cells=outcome.affinity.cells[::-1]),
         )
         with back_end.open() as store:
             store.publish(run_of("r1", judged(outcome), judged(orders_outcome(FIRST, topic="a"))))
@@ -237,6 +239,21 @@ class PublishingContract:
             assert store.outcome("r1", 0).partitions == ()
             assert store.units()[0].counts == {}
 
+    def test_rows_from_before_sizes_of_keys_were_kept_are_read(self, back_end: BackEnd) -> None:
+        given = orders_outcome(FIRST)
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(given), unjudged(SECOND)))
+        with back_end.raw() as connection:
+            connection.execute(text("ALTER TABLE audit_units DROP COLUMN key_cells"))
+            connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '0001'"))
+        with back_end.open() as store:
+            older, _ = store.units()
+            assert older.affinity == replace(given.affinity, cells=())
+            assert store.outcome("r1", older.unit).affinity == older.affinity
+            store.publish(run_of("r2", judged(given), started_at=2_000))
+            newer, _ = store.units()
+            assert newer.affinity == given.affinity
+
     def test_a_newer_store_is_refused(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
             store.publish(run_of("r1", judged(orders_outcome(FIRST))))
@@ -244,7 +261,7 @@ class PublishingContract:
             connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '9999'"))
         before = back_end.content()
         with (
-            pytest.raises(UserError, match=r"newer version of mm2slo \(schema 9999; .* 0001\)"),
+            pytest.raises(UserError, match=r"newer version of mm2slo \(schema 9999; .* 0002\)"),
             back_end.open(),
         ):
             pass

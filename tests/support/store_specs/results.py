@@ -9,6 +9,7 @@ from mm2slo_core.audit.identity import Identity
 from mm2slo_core.audit.outcome import (
     AffinityOutcome,
     Evidence,
+    KeyCell,
     LatencyCells,
     PartitionOutcome,
     ReplayEvent,
@@ -93,7 +94,14 @@ def orders_outcome(
             PartitionOutcome(flow=1, partition=0, counts={Verdict.MATCHED: 1}, source_bytes=9),
             PartitionOutcome(flow=None, partition=0, counts={Verdict.EXTRA: 6}),
         ),
-        affinity=AffinityOutcome(9, 2, 1, 4, (-LONGEST - 1, LONGEST)),
+        affinity=AffinityOutcome(
+            9,
+            2,
+            1,
+            4,
+            (-LONGEST - 1, LONGEST),
+            (KeyCell(2, 8, 8, 4, 1), KeyCell(7, 5_000_000_000, 4_999_999_999)),
+        ),
         replays=(ReplayEvent(0, 20, 30, 10), ReplayEvent(1, 5, 7, 2)),
         evidence=(
             evidence(Verdict.ALTERED, 7, key_hash=-5, other_partition=1, other_offset=70),

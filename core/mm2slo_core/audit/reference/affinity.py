@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_core.audit.outcome import AffinityOutcome
+from mm2slo_core.audit.key_cells import pooled
+from mm2slo_core.audit.outcome import AffinityOutcome, KeyCell
 from mm2slo_core.audit.reference.order import descents
 from mm2slo_core.audit.scope import Comparison
 from mm2slo_core.timeline_record import Side
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def affinity(
-    records: Iterable[AuditRecord], matched: Iterable[Pair], scope: UnitScope, cap: int | None
+    records: Iterable[AuditRecord],
+    matched: Iterable[Pair],
+    scope: UnitScope,
+    cap: int | None,
+    *,
+    census: bool,
 ) -> AffinityOutcome:
     """Judge the key stratum; *matched* are its pairs, none where order is not judged."""
     sources: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -35,18 +42,23 @@ def affinity(
     keys = sources.keys() & targets.keys()
     strays = {key: _strays(sources[key], targets[key], scope) for key in keys}
     split = {key for key, records_moved in strays.items() if records_moved}
-    disordered = {
+    overtook = Counter(
         key
         for source, _ in descents((each for each in matched if each[0].key_hash in keys), _lane)
         if scope.window.holds(source.timestamp) and (key := source.key_hash) is not None
-    }
-    return AffinityOutcome(
+    )
+    found = AffinityOutcome(
         keys=len(keys),
         keys_split=len(split),
-        keys_disordered=len(disordered),
+        keys_disordered=len(overtook),
         records_moved=sum(strays.values()),
-        broken_keys=tuple(sorted(split | disordered)[:cap]),
+        broken_keys=tuple(sorted(split | overtook.keys())[:cap]),
+        cells=pooled(
+            KeyCell(1, sources[key].total(), targets[key].total(), strays[key], overtook[key])
+            for key in keys
+        ),
     )
+    return replace(found, cells=(found.total,)) if census and keys else found
 
 
 def _strays(source: Counter[int], target: Counter[int], scope: UnitScope) -> int:

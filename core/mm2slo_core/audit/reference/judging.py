@@ -60,7 +60,7 @@ def judge(
     in_order = pair(keyed, scope).matched if order_judged else ()
     return ledger.outcome(
         arrivals,
-        affinity(keyed, in_order, scope, evidence_cap),
+        affinity(keyed, in_order, scope, evidence_cap, census=sample.census),
         order_judged=order_judged,
         evidence_cap=evidence_cap,
     )

@@ -13,7 +13,7 @@ from generated import Drawing
 from injecting_records import inject, random_plan
 
 from mm2slo_audit.engine import judge
-from mm2slo_core.audit.outcome import UnitOutcome
+from mm2slo_core.audit.outcome import KeyCell, UnitOutcome
 from mm2slo_core.audit.reference import judge as judge_plainly
 from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.audit.scope import Comparison
@@ -58,6 +58,17 @@ def differences(
     return differ
 
 
+def sizes(
+    scopes: Sequence[UnitScope], records: Sequence[AuditRecord], sample: Sample
+) -> list[KeyCell]:
+    """Cells of all units, of which a sample has one for each size."""
+    return [
+        cell
+        for scope in scopes
+        for cell in judge_plainly(records, (), scope, sample).affinity.cells
+    ]
+
+
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
     """Fifty with injected faults, ninety full of ties; the strata mixed up by the sample."""
@@ -74,10 +85,10 @@ def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
     polls = [each for unit in injected for each in unit.polls]
     polls += [each for unit in tied for each in unit.polls]
     records += Drawing(each for unit in tied for each in unit.records).draw(sample)
-    assert not differences(
-        spark,
-        [*(unit.scope for unit in injected), *(unit.scope for unit in tied)],
-        records,
-        polls,
-        sample,
-    )
+    scopes = [*(unit.scope for unit in injected), *(unit.scope for unit in tied)]
+    assert not differences(spark, scopes, records, polls, sample)
+    cells = sizes(scopes, records, sample)
+    assert sum(0 < cell.moved < cell.copies for cell in cells) >= 20
+    assert sum(cell.overtook > 0 for cell in cells) >= 5
+    assert sum(cell.records != cell.copies for cell in cells) >= 50
+    assert len(cells) > len(scopes) or sample.census

@@ -1,4 +1,4 @@
-"""What the plan of `matching` must be, whatever it answers."""
+"""What the plans of `matching` and `affinity` must be, whatever they answer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from audit_spark import poll_frame, record_frame
 from generated import generate
 
+from mm2slo_audit.engine.affinity import affinity_tally, keys
 from mm2slo_audit.engine.matching import tally
 from mm2slo_audit.engine.units import Units
 
@@ -45,3 +46,19 @@ def test_the_records_are_exchanged_once_and_pass_no_python(adaptive: SparkSessio
     assert plan.count("Exchange ") == plan.count("Exchange hashpartitioning(place") == 1
     for python in ("BatchEvalPython", "ArrowEvalPython", "PythonUDF"):
         assert python not in plan
+
+
+def test_the_sizes_of_keys_come_from_counts_by_key_and_pass_no_python(
+    adaptive: SparkSession,
+) -> None:
+    unit = generate(1, size=1_500, partitions=2)
+    units = Units((unit.scope,))
+    found = keys(adaptive, record_frame(adaptive, unit.records), None, units)
+    plan, by_size = (
+        executed_plan(affinity_tally(found, by_size=by_size)) for by_size in (False, True)
+    )
+    # Counts by key and partition, then by key: the records themselves are never exchanged.
+    assert plan.count("Exchange hashpartitioning(topic") == 3
+    assert by_size.count("Exchange hashpartitioning(topic") == 3
+    for python in ("BatchEvalPython", "ArrowEvalPython", "PythonUDF"):
+        assert python not in by_size

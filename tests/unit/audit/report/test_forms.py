@@ -21,7 +21,10 @@ from mm2slo_audit.report.json_form import document, json_text
 from mm2slo_audit.report.markdown import markdown
 from mm2slo_audit.report.writing import check_target, write_report
 from mm2slo_audit.run import AuditOptions, RunReport, Span, audit
+from mm2slo_audit.run.bounding import stated_bounds
 from mm2slo_core.audit.conclusion import conclude
+from mm2slo_core.audit.key_cells import pooled
+from mm2slo_core.audit.outcome import AffinityOutcome, KeyCell
 from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.verdict import Verdict
@@ -170,6 +173,43 @@ def test_a_sample_says_so_in_every_form(report: RunReport) -> None:
     assert words in markdown(sampled)
     rate = document(sampled)["flows"][0]["records_per_second"]
     assert rate == pytest.approx(100 * document(report)["flows"][0]["records_per_second"], rel=1e-3)
+
+
+def test_rates_of_keys_are_in_every_form(report: RunReport) -> None:
+    (unit,) = report.units
+    keys = [KeyCell(1, 9, 8, 4 * (n % 10 == 0), 0) for n in range(200)]
+    affinity = AffinityOutcome(keys=200, keys_split=20, records_moved=80, cells=pooled(keys))
+    sample = Sample(0.01)
+    outcome = replace(unit.outcome, affinity=affinity)
+    sampled = replace(unit, outcome=outcome, bounds=stated_bounds(outcome, sample))
+    shown = replace(report, sample=sample, units=(sampled,))
+    moved = "records that moved partition: 5% (95 %: "
+    quiet = "200 keys sampled, 0 out of order); of their 1,800 records none is out of order"
+    detected = "sampled records are out of order in their partition: that is detected"
+    for text in ("\n".join(printed(shown, 200)), html(shown), markdown(shown)):
+        assert moved in text
+        assert "bootstrap over 200 keys)" in text
+        assert quiet in text
+        assert detected in text
+    *table, _ = printed(shown)
+    assert max(map(cell_len, table)) <= 80
+    (topic,) = document(shown)["topics"]
+    assert topic["affinity"] | {"broken_key_hashes": []} == {
+        "keys": 200,
+        "keys_split": 20,
+        "keys_disordered": 0,
+        "records_moved": 80,
+        "source_records": 1_800,
+        "target_records": 1_600,
+        "records_out_of_order": 0,
+        "broken_key_hashes": [],
+    }
+    (bound,) = [each for each in topic["bounds"] if each["words"].startswith(moved)]
+    assert bound["name"] == "records that moved partition"
+    assert 0.02 < bound["lower"] < 0.05 < bound["upper"] < 0.08
+    unordered = replace(sampled, outcome=replace(outcome, order_judged=False))
+    (topic,) = document(replace(shown, units=(unordered,)))["topics"]
+    assert topic["affinity"]["records_out_of_order"] is None
 
 
 def test_nothing_judged_is_a_report_as_well(report: RunReport) -> None:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from injecting_records import Fault, inject, plans, random_plan
 from injecting_records.arriving import bracket, poll_times
 
+from mm2slo_core.audit.key_cells import pooled
 from mm2slo_core.audit.latency_histogram import bucket, merge
-from mm2slo_core.audit.outcome import LatencyCells, UnitOutcome
+from mm2slo_core.audit.outcome import AffinityOutcome, LatencyCells, UnitOutcome
 from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.audit.scope import Comparison
@@ -39,6 +40,16 @@ def test_so_it_is_in_longer_runs(seed: int) -> None:
     compare(made, judge(made.records, made.polls, made.scope, CENSUS))
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_the_keys_of_a_sample_are_those_of_the_truth_by_size(seed: int) -> None:
+    sample = Sample(0.5, salt=seed)
+    made = inject(random_plan(seed, steps=150), sample=sample)
+    found = judge(made.records, made.polls, made.scope, sample).affinity
+    kept = [cell for key, cell in made.truth.of_keys.items() if sample.keeps_key(key)]
+    assert found.cells == pooled(kept)
+    assert found.keys == len(kept)
+
+
 def test_the_plans_hold_every_fault_and_every_verdict() -> None:
     made = [inject(random_plan(seed, steps=150)) for seed in range(60)]
     for verdict in set(Verdict) - {Verdict.LATE}:
@@ -47,6 +58,9 @@ def test_the_plans_hold_every_fault_and_every_verdict() -> None:
     assert sum(len(each.scope.flows) == 2 for each in made) >= 10
     assert sum(len(each.truth.split) for each in made) >= 20
     assert sum(len(each.truth.disordered) for each in made) >= 10
+    cells = [cell for each in made for cell in each.truth.of_keys.values()]
+    assert sum(0 < cell.moved < cell.copies != cell.records for cell in cells) >= 20
+    assert sum(cell.overtook > 1 for cell in cells) >= 3
     steps = [step for seed in range(60) for step in random_plan(seed).steps]
     assert {step.fault for step in steps} == set(Fault)
 
@@ -108,6 +122,9 @@ def compare_affinity(made: Injected, found: UnitOutcome) -> None:
     assert affinity.keys_disordered == len(truth.disordered)
     assert affinity.records_moved == truth.records_moved
     assert set(affinity.broken_keys) == truth.split | truth.disordered
+    # A census keeps no sizes: all keys are in one cell.
+    assert len(affinity.cells) == bool(truth.keys)
+    assert affinity.total == AffinityOutcome(cells=tuple(truth.of_keys.values())).total
 
 
 def compare_replays(made: Injected, found: UnitOutcome) -> None:

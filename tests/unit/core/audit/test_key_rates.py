@@ -1,0 +1,152 @@
+"""Rates per record of keys that come whole: what a sample says, and how often it is right."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from injecting_records import Fault, Plan, Step, inject
+
+from mm2slo_core.audit.bounds import Interval, clopper_pearson, cluster_bootstrap
+from mm2slo_core.audit.key_cells import pooled
+from mm2slo_core.audit.key_rates import (
+    MIN_KEYS,
+    KeyRate,
+    disorder_rate,
+    moved_rate,
+    rate_statement,
+)
+from mm2slo_core.audit.outcome import AffinityOutcome, KeyCell
+from mm2slo_core.audit.reference import judge
+from mm2slo_core.audit.sampling import Sample
+
+SAMPLES = 300
+
+
+def outcome(keys: list[KeyCell]) -> AffinityOutcome:
+    return AffinityOutcome(
+        keys=len(keys),
+        keys_split=sum(each.moved > 0 for each in keys),
+        keys_disordered=sum(each.overtook > 0 for each in keys),
+        records_moved=sum(each.moved for each in keys),
+        cells=pooled(keys),
+    )
+
+
+KEYS = [KeyCell(1, 50, 40, 20, 0)] * 12 + [KeyCell(1, 10, 12, 0, 1)] * 108
+
+
+def test_a_rate_is_of_copies_where_they_moved_and_of_source_records_where_they_overtook() -> None:
+    found = moved_rate(outcome(KEYS), census=True, seed=1)
+    assert found == KeyRate(240, 12 * 40 + 108 * 12, 120, 12, census=True, interval=None)
+    found = disorder_rate(outcome(KEYS), census=True, seed=1)
+    assert found == KeyRate(108, 12 * 50 + 108 * 10, 120, 108, census=True, interval=None)
+    assert moved_rate(AffinityOutcome(), census=True, seed=1) is None
+    # Stored by a version that did not count sizes.
+    assert moved_rate(AffinityOutcome(keys=9, keys_split=1), census=False, seed=1) is None
+
+
+def test_a_sample_resamples_its_keys_as_they_are() -> None:
+    found = moved_rate(outcome(KEYS), census=False, seed=5)
+    assert found is not None
+    assert found.interval == cluster_bootstrap([(20, 40)] * 12 + [(0, 12)] * 108, seed=5)
+    assert moved_rate(outcome(KEYS), census=False, seed=5) == found
+
+
+def test_too_few_keys_with_an_event_give_no_interval() -> None:
+    few = [KeyCell(1, 10, 10, 1)] * (MIN_KEYS - 1) + [KeyCell(1, 10, 10)] * 90
+    found = moved_rate(outcome(few), census=False, seed=1)
+    assert found is not None
+    assert found.interval is None
+    enough = moved_rate(outcome([*few, KeyCell(1, 10, 10, 1)]), census=False, seed=1)
+    assert enough is not None
+    assert enough.interval is not None
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            KeyRate(63, 12_034, 1_204, 40, census=True, interval=None),
+            "records that moved: 0.524% (census of 12,034 records, 63 moved)",
+        ),
+        (
+            KeyRate(63, 12_034, 1_204, 40, census=False, interval=Interval(0.00312, 0.0081234)),
+            "records that moved: 0.524% (95 %: 0.312% to 0.813%, bootstrap over 1,204 keys)",
+        ),
+        (
+            KeyRate(63, 12_034, 1_204, 4, census=False, interval=None),
+            "records that moved: 63 of 12,034 sampled, in 4 keys: too few keys for an interval",
+        ),
+        (
+            KeyRate(63, 12_034, 1_204, 1, census=False, interval=None),
+            "records that moved: 63 of 12,034 sampled, in 1 key: too few keys for an interval",
+        ),
+    ],
+)
+def test_rates_in_words(found: KeyRate, said: str) -> None:
+    assert rate_statement("records that moved", found, noun="moved") == said
+
+
+def test_many_keys_are_resampled_in_groups_of_the_same_spread() -> None:
+    draw = random.Random(4)  # noqa: S311 - a seeded draw
+    sizes = [draw.randint(1, 30) for _ in range(24_000)]
+    clusters = [(size if draw.random() < 0.05 else 0, size) for size in sizes]
+    rate = sum(events for events, _ in clusters) / sum(sizes)
+    # Of a ratio, by linearisation (Cochran, Sampling Techniques, 6.4).
+    residuals = sum((events - rate * size) ** 2 for events, size in clusters)
+    expected = 2 * 1.96 * residuals**0.5 / sum(sizes)
+    found = cluster_bootstrap(clusters, seed=1)
+    assert found.holds(rate)
+    assert found.upper - found.lower == pytest.approx(expected, rel=0.1)
+
+
+def of_each_key(faulty: float, moving: float, keys: int) -> dict[int, KeyCell]:
+    """Keys of 1 to 40 records; of a *faulty* share of them, records move by the rate *moving*."""
+    draw = random.Random(12)  # noqa: S311 - a population that can be made again
+    steps = []
+    for key in range(keys):
+        bad = draw.random() < faulty
+        for _ in range(min(40, 1 + int(draw.expovariate(1 / 8)))):
+            moves = bad and draw.random() < moving
+            steps.append(Step(0, 0, key, Fault.MOVE if moves else Fault.NONE))
+    draw.shuffle(steps)
+    return inject(Plan(tuple(steps), cooling=0)).truth.of_keys
+
+
+def test_the_bootstrap_holds_the_true_rate_where_taking_records_as_drawn_does_not() -> None:
+    keys = of_each_key(faulty=0.2, moving=0.6, keys=800)
+    whole = AffinityOutcome(cells=tuple(keys.values())).total
+    true = whole.moved / whole.copies
+    bootstrapped = naive = 0
+    for salt in range(SAMPLES):
+        sample = Sample(0.15, salt)
+        drawn = outcome([cell for key, cell in keys.items() if sample.keeps_key(key)])
+        interval = cluster_bootstrap(
+            [
+                figures
+                for cell in drawn.cells
+                for figures in [(cell.moved / cell.keys, cell.copies / cell.keys)] * cell.keys
+            ],
+            seed=salt,
+            replicates=120,
+        )
+        bootstrapped += interval.holds(true)
+        naive += clopper_pearson(drawn.total.moved, drawn.total.copies).holds(true)
+    print(f"\ntrue {true:.3%}: bootstrap {bootstrapped}, binomial {naive} of {SAMPLES}")
+    assert bootstrapped >= 0.92 * SAMPLES
+    assert naive <= 0.80 * SAMPLES
+
+
+def test_the_reference_draws_the_keys_that_this_is_shown_of() -> None:
+    plan = Plan(
+        tuple(Step(0, 0, n % 40, Fault.MOVE if n % 7 == 0 else Fault.NONE) for n in range(400))
+    )
+    sample = Sample(0.5, salt=3)
+    made = inject(plan, sample=sample)
+    found = judge(made.records, made.polls, made.scope, sample).affinity
+    kept = [cell for key, cell in made.truth.of_keys.items() if sample.keeps_key(key)]
+    assert 10 <= len(kept) <= 30
+    assert moved_rate(found, census=False, seed=3) == moved_rate(
+        outcome(kept), census=False, seed=3
+    )
