@@ -23,7 +23,7 @@ _TOKEN: Final = re.compile(
       (?P<text>"(?:\\.|[^"\\])*")
     | (?P<time>(?:\d+(?:ms|[smhdwy]))+)
     | (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
-    | (?P<word>[A-Za-z_:][A-Za-z0-9_:]*)
+    | (?P<word>[A-Za-z_][A-Za-z0-9_:]*)
     | (?P<mark>=~|!~|==|!=|>=|<=|[-+*/%^<>=(){}\[\],:])
     | (?P<space>\s+)
     """,

@@ -11,7 +11,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.files import generated
+from mm2slo_alerts import page
+from mm2slo_alerts.files import alert_groups, generated
+from mm2slo_alerts.model import Links
+from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_cli import config_page, docs_metrics, docs_rules
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/configuration.md": config_page.render,
     "docs/metrics.md": docs_metrics.render,
     "docs/rules.md": docs_rules.render,
+    "docs/alerts.md": lambda: page.render(alert_groups(Links()), DEFAULT_THRESHOLDS),
     **{f"{ALERTS}/{name}": partial(_alert_files().__getitem__, name) for name in _alert_files()},
 }
 

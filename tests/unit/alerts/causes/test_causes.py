@@ -1,0 +1,136 @@
+"""The alerts about causes: their texts, labels and durations."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from mm2slo_alerts import causes
+from mm2slo_alerts.model import PRODUCTION, AlertRule, Links, Scale
+from mm2slo_alerts.promql import duration
+from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS, Thresholds
+
+PAGES = {
+    "MM2FlowStopped",
+    "MM2FlowMetricsAbsent",
+    "MM2ConnectorFailed",
+    "MM2RecordsLost",
+    "MM2RetentionHeadroomLow",
+    "MM2PartitionStalled",
+    "MM2ClusterUnreachable",
+    "MM2ExporterDown",
+}
+NOBODY = {"MM2ClusterRecentlyUnreachable", "MM2Watchdog"}
+TEXTS = ("summary", "description", "impact", "first_step")
+NOT_OF_A_FLOW = {
+    "MM2ClusterUnreachable",
+    "MM2ClusterRecentlyUnreachable",
+    "MM2CollectionFailing",
+    "MM2ExporterDown",
+    "MM2RuleEvaluationFailing",
+    "MM2SlackDeliveryFailing",
+    "MM2Watchdog",
+}
+
+
+def alerts(scale: Scale = PRODUCTION, links: Links | None = None) -> dict[str, AlertRule]:
+    found = causes.groups(DEFAULT_THRESHOLDS, links or Links(), scale)
+    return {
+        rule.alert: rule for group in found for rule in group.rules if isinstance(rule, AlertRule)
+    }
+
+
+def test_who_is_woken_is_decided_here() -> None:
+    by_severity = {name: rule.labels["severity"] for name, rule in alerts().items()}
+    assert {name for name, severity in by_severity.items() if severity == "page"} == PAGES
+    assert {name for name, severity in by_severity.items() if severity == "none"} == NOBODY
+    assert set(by_severity.values()) == {"page", "ticket", "none"}
+    assert len(by_severity) == 23
+
+
+@pytest.mark.parametrize("name", alerts())
+def test_texts_are_whole_sentences_for_people(name: str) -> None:
+    annotations = alerts()[name].annotations
+    assert set(annotations) == {*TEXTS, *(("budget",) if name not in NOT_OF_A_FLOW else ())}
+    for text in TEXTS:
+        words = annotations[text]
+        assert words.endswith((".", "}")), words
+        shown = re.sub(r"\{\{.*?\}\}", "", words)
+        assert not re.search(r"[<>&`*~\n]", shown), f"{shown!r} means something in Slack"
+    assert len(re.sub(r"\{\{.*?\}\}", "us->eu", annotations["summary"])) < 120
+    assert annotations["impact"].count(". ") == 0, "one sentence"
+
+
+@pytest.mark.parametrize("name", alerts())
+def test_labels_hold_no_values(name: str) -> None:
+    rule = alerts()[name]
+    assert set(rule.labels) == {"severity"}
+    assert "$value" not in str(rule.labels)
+
+
+@pytest.mark.parametrize("name", alerts())
+def test_addresses_are_absent_until_they_are_configured(name: str) -> None:
+    assert not [key for key in alerts()[name].annotations if key.endswith("_url")]
+    links = Links(
+        runbook="https://wiki/runbooks", dashboard="https://grafana", report="https://slo"
+    )
+    found = alerts(links=links)[name].annotations
+    assert found["runbook_url"] == f"https://wiki/runbooks/{name}.md"
+    of_flow = name not in NOT_OF_A_FLOW
+    assert ("var-flow=" in found["dashboard_url"]) == of_flow
+    assert ("flow=" in found["report_url"]) == of_flow
+
+
+def test_every_duration_shrinks_with_the_scale() -> None:
+    production, short = alerts(), alerts(Scale(1 / 60))
+    assert (short["MM2FlowStopped"].hold, short["MM2TaskFailed"].keep) == (1.0, 10.0)
+    for name, rule in production.items():
+        assert short[name].hold == pytest.approx(rule.hold / 60)
+        assert short[name].keep == pytest.approx(rule.keep / 60)
+        for long in re.findall(r"\[(\w+)[\]:]", rule.expr):
+            assert f"[{long}" not in short[name].expr or long.endswith("s"), (name, long)
+    assert "[45s:500ms]" in short["MM2ClusterRecentlyUnreachable"].expr
+    assert "time() - 1\n" in short["MM2ClusterUnreachable"].expr
+    assert "[30s], 240)) < 15" in short["MM2RetentionHeadroomLow"].expr
+    assert "> 200\n" in short["MM2CheckpointStalled"].expr, "records are no time"
+
+
+def test_what_an_outage_leaves_behind_alerts_nobody_for_longer_than_it_lasts() -> None:
+    longest_short_window, its_hold, its_keep = 1800.0, 300.0, 300.0
+    assert DEFAULT_THRESHOLDS.recently_lasts > longest_short_window + its_hold + its_keep
+    assert DEFAULT_THRESHOLDS.recently_after < DEFAULT_THRESHOLDS.unreachable_after
+    hold = alerts()["MM2ClusterRecentlyUnreachable"].hold
+    assert hold == 0.0
+
+
+def test_each_threshold_has_its_unit_and_its_reason() -> None:
+    limits = DEFAULT_THRESHOLDS.limits()
+    assert [limit.name for limit in limits] == [each.name for each in fields(Thresholds)]
+    for limit in limits:
+        assert limit.unit in {"seconds", "records", "failures", "evaluations", "share", "label"}
+        assert limit.why.endswith(".")
+        assert len(limit.why) > 25
+
+
+def test_the_job_of_the_exporters_can_be_another() -> None:
+    thresholds = Thresholds(exporter_job='mm2 "slo"')
+    found = causes.groups(thresholds, Links(), PRODUCTION)
+    down = next(
+        rule
+        for group in found
+        for rule in group.rules
+        if isinstance(rule, AlertRule) and rule.alert == "MM2ExporterDown"
+    )
+    assert down.expr.count('job="mm2 \\"slo\\""') == 2
+
+
+def test_durations_in_texts_are_those_of_the_rules() -> None:
+    found = alerts(Scale(0.5))
+    limits = DEFAULT_THRESHOLDS.scaled(Scale(0.5))
+    assert (
+        f"the last {duration(limits.lost_window)}"
+        in found["MM2RecordsLost"].annotations["description"]
+    )
+    assert "the last 30m" in found["MM2RecordsLost"].annotations["description"]
