@@ -30,6 +30,8 @@ class Tally:
     by_offset: dict[Verdict, Score] = field(default_factory=dict)
     by_count: dict[Verdict, tuple[int, int]] = field(default_factory=dict)
     """True and found."""
+    differences: list[str] = field(default_factory=list)
+    """Where a count is not the true one: topic, verdict, true and found."""
 
     def take(
         self,
@@ -42,9 +44,13 @@ class Tally:
         found = Counter(outcome.counts)
         self.records += sum(found[verdict] for verdict in Verdict)
         for verdict in COUNTED_ONLY:
+            true = counts.get(verdict, 0)
+            if true != found[verdict]:
+                topic = outcome.scope.target_topic
+                self.differences.append(f"{topic}: {verdict} {true}, {found[verdict]}")
             true_before, found_before = self.by_count.get(verdict, (0, 0))
             self.by_count[verdict] = (
-                true_before + counts.get(verdict, 0),
+                true_before + true,
                 found_before + found[verdict],
             )
 

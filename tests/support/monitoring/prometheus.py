@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import urllib.parse
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,10 @@ class Prometheus:
         found: list[dict[str, Any]] = get(f"{self.url}/api/v1/query?{parameters}")["data"]["result"]
         return found
 
+    def holds(self, expression: str) -> bool:
+        """Whether the instant vector now has any series."""
+        return bool(self.query(expression))
+
     def alerts(self) -> list[dict[str, Any]]:
         """Alerts that are pending or fire."""
         found: list[dict[str, Any]] = get(f"{self.url}/api/v1/alerts")["data"]["alerts"]
@@ -59,8 +64,9 @@ def prometheus(
     rules: Mapping[str, str] | None = None,
     alertmanager: str | None = None,
     scale: Scale = PRODUCTION,
+    history: str | None = None,
 ) -> Iterator[Prometheus]:
-    """Run Prometheus in *folder*.
+    """Run Prometheus in *folder*, with the OpenMetrics text *history* already in its blocks.
 
     *targets* are `host:port` by job, *rules* texts of rule files by name, *alertmanager* a
     `host:port`. Its own intervals follow *scale* as those of the rules do.
@@ -87,6 +93,8 @@ def prometheus(
             "alertmanagers": [{"static_configs": [{"targets": [alertmanager]}]}]
         }
     config.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    if history is not None:
+        _write_blocks(folder, history)
 
     def command(listen: str) -> list[str]:
         return [
@@ -103,3 +111,10 @@ def prometheus(
 
     with server("prometheus", folder, command) as (address, process):
         yield Prometheus(address, folder, process)
+
+
+def _write_blocks(folder: Path, history: str) -> None:
+    text = folder / "history.txt"
+    text.write_text(history, encoding="utf-8")
+    command = [program("promtool"), "tsdb", "create-blocks-from", "openmetrics"]
+    subprocess.run([*command, str(text), str(folder / "data")], check=True, capture_output=True)

@@ -38,6 +38,7 @@ def monitoring(
     *,
     scale: Scale = PRODUCTION,
     extra_rules: Mapping[str, str] | None = None,
+    history: str | None = None,
 ) -> Iterator[Monitoring]:
     """Run Slack's stand-in, Alertmanager and Prometheus with the files generated from *config*.
 
@@ -67,6 +68,7 @@ def monitoring(
                 rules={**rules, **(extra_rules or {})},
                 alertmanager=manager.url.removeprefix("http://"),
                 scale=scale,
+                history=history,
             ) as server,
         ):
             yield Monitoring(server, manager, slack)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.service.runner import FlowRunner
     from mm2slo_lab import Lab, User
 
-_FAST = {
+FAST = {
     "listen": "127.0.0.1:0",
     "poll_interval": "500ms",
     "start_offsets_interval": "1s",
@@ -156,7 +156,7 @@ def watch(
     user: User = ADMIN,
 ) -> Iterator[Watch]:
     """Run an exporter in this process for *lab*; *flow* and *exporter* override settings."""
-    settings = {**_FAST, **(exporter or {})}
+    settings = {**FAST, **(exporter or {})}
     text = lab.config_yaml(flow=dict(flow or {}), exporter=settings, user=user)
     labels = [str(each) for each in flows]
     with serving(lambda: load_config(text), labels) as (service, server):

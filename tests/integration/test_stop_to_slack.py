@@ -1,0 +1,107 @@
+"""From the fault to the message in Slack, through every real part between them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paging import paged
+from reading import copied
+from steady import SteadyLoad
+
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from paging import Paged
+
+    from mm2slo_lab import Lab
+
+pytestmark = pytest.mark.lab
+
+SILENCE = "amtool silence add --alertmanager.url=http://alertmanager.example -d 2h -c known"
+
+
+@contextmanager
+def watched(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterator[Paged]:
+    """*topic* of each flow's source gets records all the time, and all is well."""
+    with ExitStack() as stack:
+        for source, target in (flow.split("->") for flow in flows):
+            lab.cluster(source).admin.create_topic(topic, 2)
+            copies = f"{source}.{topic}"
+            admin = lab.cluster(target).admin
+            wait_for(lambda a=admin, c=copies: a.partition_count(c) > 0, "the copy", 60)  # type: ignore[misc]
+            load = SteadyLoad(lab.cluster(source).librdkafka(), topic, (0, 1))
+            stack.enter_context(load)
+        wait_for(lambda: copied(lab, topic) > 0, "the first copies", 60)
+        running = stack.enter_context(paged(lab, folder, flows, [topic]))
+        running.healthy(flows)
+        assert running.messages == []
+        yield running
+
+
+def without_figures(payload: dict[str, Any]) -> dict[str, Any]:
+    """The only attachment, with words for times and measured figures."""
+    [attachment] = payload["attachments"]
+    text = re.sub(r"(\d+ [A-Z][a-z]{2} )?\d\d:\d\d", "TIME", attachment["text"])
+    text = re.sub(r"(?<=\*Lasted\* )[^,]*", "LONG", text)
+    text = re.sub(r"(?<=\*Budget\* ).*(?=\n)", "LEFT", text)
+    text = re.sub(r"(?<=\*Budget when last measured\* ).*", "LEFT", text)
+    return {**attachment, "text": text}
+
+
+def test_a_stopped_mirror_is_one_message_and_its_end_another(
+    lab: Lab, tmp_path: Path, fresh_topic: str
+) -> None:
+    with watched(lab, tmp_path, fresh_topic, ["us->eu"]) as running:
+        lab.mm2.stop()
+        page = running.told(1, "the page")
+        assert without_figures(page.payload) == {
+            "title": "🔥 FIRING page · Flow us-&gt;eu has stopped.",
+            "text": "Consumers on eu read nothing new from us, and a failover now would miss all "
+            "that waits.\n*Budget* LEFT\n*Since* TIME UTC\n*First step* See whether "
+            "MirrorMaker 2 runs and what its log last said; query "
+            'mm2_connector_state{flow="us-&gt;eu"} == 1 for a paused or failed connector.',
+            "fallback": "🔥 FIRING page · Flow us-&gt;eu has stopped.",
+            "callback_id": "",
+            "footer": f"{SILENCE} 'alertname=\"MM2FlowStopped\"' 'flow=\"us-&gt;eu\"'",
+            "color": "#c62828",
+            "mrkdwn_in": ["text"],
+        }
+        # The budgets burn as well, and are not told: it is one fault.
+        server = running.monitoring.prometheus
+        burning = {"MM2FlowStopped", "MM2ErrorBudgetBurnFast"}
+        wait_for(lambda: burning <= server.firing(), "a budget to burn", 60)
+        lab.mm2.start()
+        resolved = running.told(2, "the end of it")
+        assert without_figures(resolved.payload) == {
+            "title": "✅ RESOLVED page · Flow us-&gt;eu has stopped.",
+            "text": "*Lasted* LONG, TIME to TIME UTC\n*Budget when last measured* LEFT",
+            "fallback": "✅ RESOLVED page · Flow us-&gt;eu has stopped.",
+            "callback_id": "",
+            "footer": "",
+            "color": "#2e7d32",
+            "mrkdwn_in": ["text"],
+        }
+        wait_for(lambda: not running.pages(), "the pages to end", 240, 1)
+        assert len(running.messages) == 2, running.monitoring.slack.titles()
+
+
+@pytest.mark.long
+def test_a_cluster_that_is_down_is_one_page(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
+    with watched(lab, tmp_path, fresh_topic, ["us->eu", "eu->us"]) as running:
+        lab.cluster("eu").stop()
+        page = running.told(1, "the page")
+        assert page.title == "🔥 FIRING page · Cluster eu does not answer."
+        server = running.monitoring.prometheus
+        roles = 'count(ALERTS{alertname="MM2ClusterUnreachable",alertstate="firing"}) == 2'
+        wait_for(lambda: server.holds(roles), "both roles", 60)
+        lab.cluster("eu").start()
+        assert running.told(2, "its end").title == "✅ RESOLVED page · Cluster eu does not answer."
+        lab.mm2.wait_mirroring()
+        wait_for(lambda: not running.pages() and not running.quieting(), "the traces", 400, 1)
+        assert len(running.messages) == 2, running.monitoring.slack.titles()

@@ -1,0 +1,109 @@
+"""How long a stop of MirrorMaker 2 takes to reach Slack, with nothing shortened.
+
+Default objectives, deadlines and windows; the hour before is healthy, written into Prometheus's
+blocks as an exporter would have published it.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from monitoring import monitoring
+from reading import copied
+from steady import SteadyLoad
+
+from mm2slo_cli.exporter import serving
+from mm2slo_core.config import load_config
+from mm2slo_core.config.published import default_objective_rules
+from mm2slo_core.sli import Sli
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from monitoring import Monitoring
+
+    from mm2slo_lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+REACH = 240.0
+HOUR = 3_600
+SCRAPE = 15
+OF_THE_CANARY = {Sli.AVAILABILITY, Sli.LATENCY, Sli.COMPLETENESS}
+
+
+def healthy_hour(instance: str, until: float) -> str:
+    """An hour of scrapes of a flow without fault: a canary a second, four slices a minute."""
+    lines = []
+    for name, share in (("good_events", 1), ("events", 1), ("unknown_events", 0)):
+        lines.append(f"# TYPE mm2_sli_{name} counter")
+        for rule in default_objective_rules():
+            sli, tier = rule.key
+            if sli not in OF_THE_CANARY | {Sli.DATA_FRESHNESS}:
+                continue
+            labels = (
+                f'flow="us->eu",source="us",target="eu",sli="{sli}",tier="{tier}",'
+                f'job="mm2slo",instance="{instance}"'
+            )
+            rate = share * (1.0 if sli in OF_THE_CANARY else 4 / 60)
+            for second in range(0, HOUR, SCRAPE):
+                at = until - HOUR + second
+                lines.append(f"mm2_sli_{name}_total{{{labels}}} {rate * second:.3f} {at:.3f}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def since_stop(running: Monitoring, name: str, state: str, begin: float) -> float:
+    """Seconds from *begin* until the alert was *state*, once it is."""
+
+    def there() -> list[float]:
+        return [
+            datetime.fromisoformat(each["activeAt"]).timestamp()
+            for each in running.prometheus.alerts()
+            if each["labels"]["alertname"] == name and state in {"pending", each["state"]}
+        ]
+
+    wait_for(lambda: bool(there()), f"{name} {state}", REACH + 120, 0.5)
+    return (min(there()) if state == "pending" else time.time()) - begin
+
+
+def test_a_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
+    us = lab.cluster("us")
+    us.admin.create_topic(fresh_topic, 2)
+    wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{fresh_topic}") > 0, "the copy")
+    settings = {"listen": "127.0.0.1:0"}
+    config = load_config(lab.config_yaml(flow={"topics": [fresh_topic]}, exporter=settings))
+    with (
+        SteadyLoad(us.librdkafka(), fresh_topic, (0, 1)),
+        serving(lambda: config, ["us->eu"]) as (_service, server),
+    ):
+        wait_for(lambda: copied(lab, fresh_topic) > 0, "the first copies")
+        target = server.url.removeprefix("http://")
+        history = healthy_hour(target, time.time())
+        with monitoring(tmp_path, config, [target], history=history) as running:
+            full = 'flow:mm2_sli_events:increase1h{sli="availability"} > 3300'
+            wait_for(lambda: running.prometheus.holds(full), "an hour of canaries", 120, 1)
+            wait_for(lambda: running.prometheus.holds("mm2_flow_state == 1"), "a scrape", 60)
+            lab.mm2.stop()
+            begin = time.time()
+            try:
+                parts = {
+                    "the exporter and a scrape say stopped": since_stop(
+                        running, "MM2FlowStopped", "pending", begin
+                    ),
+                    "Prometheus fires": since_stop(running, "MM2FlowStopped", "firing", begin),
+                }
+                wait_for(lambda: len(running.slack.messages) > 0, "the page", REACH, 0.2)
+                parts["Slack has the page"] = time.time() - begin
+                parts["the availability budget burns"] = since_stop(
+                    running, "MM2ErrorBudgetBurnFast", "firing", begin
+                )
+            finally:
+                lab.mm2.start()
+            for part, seconds in parts.items():
+                print(f"{seconds:6.1f} s  {part}")
+            assert "Flow us-&gt;eu has stopped." in running.slack.titles()[0]
+            assert parts["Slack has the page"] <= REACH
