@@ -144,6 +144,9 @@ def main() -> int:
         DOCUMENT.write_text(text, encoding="utf-8")
     for each in missed(figures):
         print(f"MISSED {each}")
+    for tally in (lab.tally, *figures.generated.values()):
+        for difference in tally.differences:
+            print(f"DIFFERS {difference} (true, found)")
     return 1 if missed(figures) else 0
 
 

@@ -1,6 +1,7 @@
 """A 1 % audit's reading of two sides, beside a bare scan of the same records by the connector.
 
-The bare scan hashes key and value, filters by one of the hashes and throws the rest away. The audit
+The bare scan hashes key and value, filters by one of the hashes and throws the rest away; it runs
+with Kafka's defaults and with the consumer settings that the audit gives the connector. The audit
 reads with headers, fingerprints, draws both strata and lands Parquet: all of `land`. Both run in
 turn in one session on local[2]; rates are of the quickest round, CPU is that of the JVM.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Producer
 
 from mm2slo_audit.reading import land
+from mm2slo_audit.reading.records import CONSUMER
 from mm2slo_audit.reading.security import kafka_options
 from mm2slo_audit.scoping import open_clients, take_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
@@ -75,7 +77,9 @@ def fill(broker: Broker, count: int, begin: int) -> None:
     producer.flush()
 
 
-def bare(spark: SparkSession, scoping: Scoping, config: Config, *, headers: bool) -> None:
+def bare(
+    spark: SparkSession, scoping: Scoping, config: Config, *, headers: bool, tuned: bool = False
+) -> None:
     from pyspark.sql import functions as F  # noqa: PLC0415 - after the session has found its Spark
 
     def side(alias: str) -> DataFrame:
@@ -85,6 +89,7 @@ def bare(spark: SparkSession, scoping: Scoping, config: Config, *, headers: bool
         rows = (
             spark.read.format("kafka")
             .options(**kafka_options(config.clusters[alias]))
+            .options(**(CONSUMER if tuned else {}))
             .options(subscribe=TOPIC, includeHeaders=str(headers).lower(), minPartitions=tasks)
             .load()
         )
@@ -140,6 +145,9 @@ def main() -> None:
             runs: dict[str, Callable[[], object]] = {
                 "bare, no headers": lambda: bare(spark, scoping, config, headers=False),
                 "bare, with headers": lambda: bare(spark, scoping, config, headers=True),
+                "bare, headers, tuned": lambda: bare(
+                    spark, scoping, config, headers=True, tuned=True
+                ),
                 "audit 1 %": lambda: audit(spark, scoping, config),
             }
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
@@ -154,7 +162,7 @@ def main() -> None:
             f"{name:20} {scoping.planned / wall / 1e6:6.3f} M records/s"
             f" (quickest {wall:.1f} s, median {middle:.1f} s; CPU {cpu:.1f} s)"
         )
-    for name in ("bare, no headers", "bare, with headers"):
+    for name in list(times)[:-1]:
         walls = [min(one for one, _cpu in times[which]) for which in (name, "audit 1 %")]
         cpus = [min(one for _wall, one in times[which]) for which in (name, "audit 1 %")]
         print(

@@ -25,7 +25,7 @@ RECORDS_PER_TASK: Final = 1_500_000
 """A partition with more offsets is read by several tasks."""
 _FEW_TOPICS: Final = 16
 # A fetch of Kafka's defaults brings 1 MB and the consumer hands out 500 records at a time.
-_FETCHING: Final = {
+CONSUMER: Final = {
     "kafka.max.poll.records": "5000",
     "kafka.max.partition.fetch.bytes": str(4 << 20),
     "kafka.fetch.max.bytes": str(64 << 20),
@@ -90,7 +90,7 @@ def read_rows(
     tasks = sum(-(-(each.end - each.begin) // RECORDS_PER_TASK) for each in scan.ranges)
     return (
         spark.read.format("kafka")
-        .options(**_FETCHING)
+        .options(**CONSUMER)
         .options(**kafka)
         .options(**{"kafka.isolation.level": scan.isolation})
         .option("assign", scan.assigned)
