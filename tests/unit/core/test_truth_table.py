@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+import yaml
 
 from mm2slo_core.blind import Blindness
 from mm2slo_core.canary import Arrival, CanaryLedger, CanaryRules, FormerRun, SentCanary
@@ -26,14 +27,19 @@ from mm2slo_core.slices import FreshnessClass, data_freshness
 from mm2slo_core.stall import Progress, StallWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 FAULT, COUNTED_FROM, END = 300, 420, 600
 POLL = 5
 PATIENCE = Patience(stall_after=30.0, canary_deadline=60.0)
 CLASS = FreshnessClass("default", 60.0)
 FRESHNESS = SliKey(Sli.DATA_FRESHNESS, "default")
-TABLE = Path(__file__).parents[3] / "docs" / "truth-table.md"
+ROOT = Path(__file__).parents[3]
+TABLE = ROOT / "docs" / "truth-table.md"
+ALERTS = ROOT / "alerts" / "generated" / "prometheus" / "mm2slo-alerts.rules.yml"
+AVAILABILITY_BURNS = "MM2ErrorBudgetBurnFast(availability)"
+FRESHNESS_BURNS = "MM2ErrorBudgetBurnFast(data_freshness)"
+DUPLICATES_BURN = "MM2ErrorBudgetBurnSlow(uniqueness)"
 
 
 @dataclass
@@ -367,24 +373,48 @@ def test_a_row_is_what_the_functions_say(fault: str) -> None:
 @pytest.mark.parametrize("fault", ROWS)
 def test_alerts_follow_from_state_and_indicators(fault: str) -> None:
     documented = table()[fault]
-    alerts = set(documented["Alerts"].replace("-", "").split())
+    alerts = named(documented)
     outcome = walk(ROWS[fault])
     indicators = [cell for name, cell in outcome.cells.items() if name != "State"]
     burning = {"bad", "partly"}
     due = {
-        "FlowStopped": outcome.cells["State"].startswith("stopped"),
-        "AvailabilityBurn": outcome.cells["Availability"] in burning,
-        "FreshnessBurn": outcome.cells["Data freshness"] in burning,
-        "DuplicatesBurn": outcome.duplicates in burning,
-        "CoverageLow": any("unknown" in cell for cell in indicators),
-        "RecordsLost": outcome.seen["lost"] > 0,
-        "TopicRecreated": outcome.seen["recreations"] > 0,
-        "PartitionDrift": outcome.seen["partitions behind"] > 0,
-        "TransactionHangs": outcome.seen["open transaction"] > 0,
+        "MM2FlowStopped": outcome.cells["State"].startswith("stopped"),
+        AVAILABILITY_BURNS: outcome.cells["Availability"] in burning,
+        FRESHNESS_BURNS: outcome.cells["Data freshness"] in burning,
+        DUPLICATES_BURN: outcome.duplicates in burning,
+        "MM2SLOCoverageLow": any("unknown" in cell for cell in indicators),
+        "MM2RecordsLost": outcome.seen["lost"] > 0,
+        "MM2TopicRecreated": outcome.seen["recreations"] > 0,
+        "MM2PartitionDrift": outcome.seen["partitions behind"] > 0,
+        "MM2TransactionHangs": outcome.seen["open transaction"] > 0,
     }
     assert alerts & due.keys() == {name for name, holds in due.items() if holds}
-    if "PartitionStalled" in alerts:
+    if "MM2PartitionStalled" in alerts:
         assert outcome.seen["stalled"] > 0
+
+
+def named(cells: Mapping[str, str]) -> set[str]:
+    """The alerts of a row."""
+    return set(cells["Alerts"].removeprefix("-").split())
+
+
+def test_every_alert_of_the_table_is_one_that_prometheus_has_and_is_told_of_below_it() -> None:
+    generated = {
+        rule["alert"]: rule["labels"]["severity"]
+        for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+    }
+    in_rows = set[str]().union(*(named(cells) for cells in table().values()))
+    told = dict(
+        [cell.strip() for cell in line.split("|")[1:4:2]]
+        for line in TABLE.read_text().split("\n## Alerts\n")[1].splitlines()
+        if line.startswith("| MM2")
+    )
+    assert in_rows == set(told)
+    for alert, reaches in told.items():
+        name, _, sli = alert.partition("(")
+        assert generated[name] in reaches
+        assert not sli or sli.rstrip(")") in set(Sli)
 
 
 def test_a_stop_is_told_within_thirty_seconds_and_one_poll() -> None:
