@@ -27,7 +27,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-REVISION: Final = "0002"
+REVISION: Final = "0003"
 """The newest migration. Compared on open without loading Alembic."""
 VERSION_TABLE: Final = "mm2slo_schema_version"
 NO_FLOW: Final = -1
@@ -198,6 +198,23 @@ leases = Table(
     Column("acquired_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("target_cluster", "target_topic", name="pk_audit_leases"),
+)
+
+exclusions = Table(
+    "exclusions",
+    metadata,
+    Column("id", String, nullable=False),
+    Column("flows", JSON, nullable=False),
+    Column("begin_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("added_by", String, nullable=False),
+    Column("added_at", BigInteger, nullable=False),
+    Column("removed_by", String),
+    Column("removed_at", BigInteger),
+    Column("silence", String),
+    PrimaryKeyConstraint("id", name="pk_exclusions"),
+    Index("ix_exclusions_begin_at", "begin_at"),
 )
 
 OF_UNIT: Final = (unit_flows, partitions, evidence, replays, directories)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import delete, insert, select, update
 
 from mm2slo_core.errors import UserError
-from mm2slo_store import leases, reading, schema
+from mm2slo_store import exclusions, leases, reading, schema
 from mm2slo_store.address import address_of
 from mm2slo_store.conversion import failed_row, header_row
 from mm2slo_store.engine import begin_reading, begin_writing, engine_for
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.scope import Window
     from mm2slo_core.audit.verdict import Verdict
+    from mm2slo_core.objectives.exclusion import Exclusion, Span
     from mm2slo_core.topology import Flow
     from mm2slo_store.address import Address
     from mm2slo_store.rows import (
@@ -246,6 +247,52 @@ class Store:
         """Give a lease back; False when another has taken it over, which changes nothing."""
         with self._writing() as connection:
             return leases.release(connection, target_cluster, target_topic, holder)
+
+    def add_exclusion(self, exclusion: Exclusion) -> None:
+        """Keep planned maintenance. Raises UserError when there is one of its id already."""
+        with self._writing() as connection:
+            added = exclusions.add(connection, exclusion)
+        if not added:
+            raise UserError(f"the store {self.shown} holds an exclusion {exclusion.id} already")
+
+    def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
+        """Write down that *who* removes it now; gives it as it is then.
+
+        Raises UserError when there is none of that id, or it is removed already.
+        """
+        with self._writing() as connection:
+            removed = exclusions.remove(connection, exclusion_id, who=who, now=self._clock())
+            found = exclusions.find(connection, exclusion_id)
+        if found is None:
+            raise self._no_exclusion(exclusion_id)
+        if not removed:
+            raise UserError(
+                f"the exclusion {exclusion_id} was removed before, by {found.removed_by}"
+            )
+        return found
+
+    def note_silence(self, exclusion_id: str, silence: str | None) -> None:
+        """Keep the id of an exclusion's silence. Raises UserError when there is no exclusion."""
+        with self._writing() as connection:
+            noted = exclusions.note_silence(connection, exclusion_id, silence)
+        if not noted:
+            raise self._no_exclusion(exclusion_id)
+
+    def exclusions(
+        self, *, flow: Flow | None = None, overlapping: Span | None = None
+    ) -> tuple[Exclusion, ...]:
+        """Planned maintenance in order of its begin, removed ones as well.
+
+        *overlapping* compares with the times as they were planned.
+        """
+        with self._reading() as connection:
+            return exclusions.listed(connection, flow=flow, overlapping=overlapping)
+
+    def _no_exclusion(self, exclusion_id: str) -> UserError:
+        return UserError(
+            f"the store {self.shown} holds no exclusion {exclusion_id}: "
+            "`mm2slo exclude list --all` shows those that it holds"
+        )
 
     @staticmethod
     def _replace_run(connection: Connection, header: RunHeader, row: dict[str, object]) -> None:

@@ -26,14 +26,14 @@ def known_revisions() -> frozenset[str]:
     return frozenset(each.revision for each in scripts().walk_revisions())
 
 
-def upgrade(connection: Connection) -> None:
-    """Run what is missing, in the transaction of *connection*."""
+def upgrade(connection: Connection, to: str = "head") -> None:
+    """Run what is missing up to the revision *to*, in the transaction of *connection*."""
     script = scripts()
 
     def missing(revision: str, _context: object) -> object:
-        return script._upgrade_revs("head", revision)  # noqa: SLF001 - as alembic.command does
+        return script._upgrade_revs(to, revision)  # noqa: SLF001 - as alembic.command does
 
-    with EnvironmentContext(Config(), script, fn=missing, destination_rev="head") as environment:
+    with EnvironmentContext(Config(), script, fn=missing, destination_rev=to) as environment:
         environment.configure(
             connection=connection, version_table=VERSION_TABLE, transactional_ddl=True
         )

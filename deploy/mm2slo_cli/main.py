@@ -145,6 +145,20 @@ def alerts(context: typer.Context) -> None:
 
 
 @app.command(
+    "exclude",
+    # As for the lab below.
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)
+def exclude(context: typer.Context) -> None:
+    """Exclude planned maintenance from error budgets."""
+    _sub_command("exclude", context)
+
+
+@app.command(
     "lab",
     # Everything after `lab`, --help as well, belongs to the lab's own command line.
     context_settings={

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from store_specs import judged, orders_outcome, postgres, run_of
 from store_specs.asking import AskingContract
+from store_specs.excluding import ExcludingContract
 from store_specs.leasing import LeasingContract
 from store_specs.publishing import PublishingContract
 from store_specs.sharing import SharingContract
@@ -43,6 +44,10 @@ class TestAsking(AskingContract):
 
 
 class TestLeasing(LeasingContract):
+    """See the contract."""
+
+
+class TestExcluding(ExcludingContract):
     """See the contract."""
 
 

@@ -121,6 +121,7 @@ class PublishingContract:
             "audit_directories": 0,
             "audit_completions": 4,
             "audit_leases": 0,
+            "exclusions": 0,
             "mm2slo_schema_version": 1,
         }
         # Completion did not move, so it still names the run that moved it.
@@ -245,6 +246,7 @@ class PublishingContract:
             store.publish(run_of("r1", judged(given), unjudged(SECOND)))
         with back_end.raw() as connection:
             connection.execute(text("ALTER TABLE audit_units DROP COLUMN key_cells"))
+            connection.execute(text("DROP TABLE exclusions"))
             connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '0001'"))
         with back_end.open() as store:
             older, _ = store.units()
@@ -261,7 +263,7 @@ class PublishingContract:
             connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '9999'"))
         before = back_end.content()
         with (
-            pytest.raises(UserError, match=r"newer version of mm2slo \(schema 9999; .* 0002\)"),
+            pytest.raises(UserError, match=r"newer version of mm2slo \(schema 9999; .* 0003\)"),
             back_end.open(),
         ):
             pass

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from store_specs import SqliteBackEnd
 from store_specs.asking import AskingContract
+from store_specs.excluding import ExcludingContract
 from store_specs.leasing import LeasingContract
 from store_specs.publishing import PublishingContract
 from store_specs.sharing import SharingContract
@@ -31,6 +32,10 @@ class TestAsking(AskingContract):
 
 
 class TestLeasing(LeasingContract):
+    """See the contract."""
+
+
+class TestExcluding(ExcludingContract):
     """See the contract."""
 
 

@@ -1,0 +1,242 @@
+"""`mm2slo exclude` with a real Alertmanager and a real Prometheus."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from mm2slo_cli.main import main
+from mm2slo_cli.web_calls import Refused, Server
+from mm2slo_core.errors import UserError
+from mm2slo_lab.ports import free_ports
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONFIG = """
+clusters:
+  us: {bootstrap_servers: "127.0.0.1:1"}
+  eu: {bootstrap_servers: "127.0.0.1:2"}
+flows:
+  - flow: us->eu
+  - flow: eu->us
+alerting:
+  maintenance: {rules_file: rules/mm2slo-maintenance.rules.yml}
+"""
+RULES = "rules/mm2slo-maintenance.rules.yml"
+
+
+@contextmanager
+def running(name: str, ready: str, folder: Path, *command: str) -> Iterator[Server]:
+    """The program on a free port of loopback until the end."""
+    (port,) = free_ports(1)
+    with (folder / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, f"--web.listen-address=127.0.0.1:{port}"],
+            cwd=folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    server = Server.of(name, "its address", f"http://127.0.0.1:{port}")
+
+    def answers() -> bool:
+        try:
+            server.call("GET", ready)
+        except UserError:
+            return False
+        return True
+
+    try:
+        wait_for(answers, f"{name} to answer", 30)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("alertmanager")
+    (folder / "alertmanager.yml").write_text("{route: {receiver: none}, receivers: [{name: none}]}")
+    command = [
+        "prometheus-alertmanager",
+        "--config.file=alertmanager.yml",
+        "--storage.path=data",
+        "--cluster.listen-address=",
+    ]
+    with running("Alertmanager", "/api/v2/status", folder, *command) as server:
+        yield server
+
+
+class Command:
+    """The command line in a folder of its own."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: Any) -> None:
+        self.folder, self._patch, self._capture = folder, patch, capture
+        self.out = self.err = ""
+
+    def __call__(self, command: str, *arguments: str) -> int:
+        line = ["mm2slo", "exclude", command, "--config", "mm2slo.yaml", *arguments]
+        self._patch.setattr(sys, "argv", line)
+        try:
+            code = main()
+        except SystemExit as ended:
+            code = 0 if ended.code is None else int(ended.code)
+        told = self._capture.readouterr()
+        self.out, self.err = told.out, told.err
+        return code
+
+    def listed(self) -> list[dict[str, Any]]:
+        assert self("list", "--all", "--json") == 0
+        found: list[dict[str, Any]] = json.loads(self.out)
+        return found
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    (tmp_path / "mm2slo.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "rules").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return Command(tmp_path, monkeypatch, capsys)
+
+
+ADD = ["add", "--reason", 'upgrade of "eu" <b>&', "--by", "ana"]
+
+
+def test_a_silence_is_made_and_ended_with_its_exclusion(
+    command: Command, alertmanager: Server
+) -> None:
+    to = ["--alertmanager-url", alertmanager.base]
+    at = datetime.now(UTC).replace(microsecond=0)
+    begin, end = at + timedelta(hours=1), at + timedelta(hours=3)
+    times = ["--from", begin.isoformat(), "--to", end.isoformat()]
+    assert command(*ADD, "--flow", "us->eu", *times, "--silence", *to) == 0
+    (kept,) = command.listed()
+    silence = alertmanager.call("GET", f"/api/v2/silence/{kept['silence']}")
+    assert silence["matchers"] == [
+        {"name": "flow", "value": "us->eu", "isRegex": False, "isEqual": True}
+    ]
+    assert datetime.fromisoformat(silence["startsAt"]) == begin
+    assert datetime.fromisoformat(silence["endsAt"]) == end
+    assert silence["createdBy"] == "ana"
+    assert silence["comment"] == f'mm2slo exclusion {kept["id"]}: upgrade of "eu" <b>&'
+    assert silence["status"]["state"] == "pending"
+
+    assert command("remove", kept["id"], *to) == 0
+    assert f"silence {kept['silence']} ended\n" in command.out
+    assert alertmanager.call("GET", f"/api/v2/silence/{kept['silence']}")["status"]["state"] == (
+        "expired"
+    )
+
+
+def test_a_silence_of_several_flows_matches_these_and_no_others(
+    command: Command, alertmanager: Server
+) -> None:
+    to = ["--alertmanager-url", alertmanager.base]
+    assert command(*ADD, "--flow", "*", "--from", "now", "--for", "1h", "--silence", *to) == 0
+    (kept,) = command.listed()
+    now = datetime.now(UTC).isoformat()
+    alerts = [
+        {"labels": {"alertname": "MM2FlowStopped", "flow": flow}, "startsAt": now}
+        for flow in ("us->eu", "eu->us", "us->eu2", "xus->eu")
+    ]
+    alertmanager.call("POST", "/api/v2/alerts", alerts)
+
+    def silenced() -> dict[str, list[str]]:
+        found = alertmanager.call("GET", "/api/v2/alerts")
+        return {each["labels"]["flow"]: each["status"]["silencedBy"] for each in found}
+
+    wait_for(lambda: len(silenced()) == 4, "the alerts", 20)
+    wait_for(lambda: bool(silenced()["us->eu"]), "the silence to act", 20)
+    own = [kept["silence"]]
+    assert silenced() == {"us->eu": own, "eu->us": own, "us->eu2": [], "xus->eu": []}
+
+    # Ended by hand in the meantime: the exclusion is removed all the same.
+    alertmanager.call("DELETE", f"/api/v2/silence/{kept['silence']}")
+    assert command("remove", kept["id"], *to) == 0
+    assert f"silence {kept['silence']} had ended before\n" in command.out
+
+
+def test_an_alertmanager_that_is_away_costs_the_silence_alone(
+    command: Command, alertmanager: Server
+) -> None:
+    (port,) = free_ports(1)
+    away = f"http://ana:s3cr3t@127.0.0.1:{port}"
+    times = ["--from", "now", "--for", "1h"]
+    options = ["--silence", "--alertmanager-url", away]
+    assert command(*ADD, "--flow", "us->eu", *times, *options) == 2
+    first, second = command.err.splitlines()
+    assert first == "the store has changed, but:"
+    assert second.startswith(
+        f"the silence was not made: Alertmanager at http://127.0.0.1:{port} does not answer: "
+    )
+    assert "s3cr3t" not in command.err
+    (kept,) = command.listed()
+    assert (kept["state"], kept["silence"]) == ("running", None)
+    assert "us->eu" in (command.folder / RULES).read_text()
+    # The line that it gives makes the silence.
+    line = second.partition("later: ")[2].replace(f"127.0.0.1:{port}", alertmanager.base[7:])
+    by_hand = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602 - as a user would paste it
+    assert by_hand.returncode == 0, by_hand.stderr
+    made = alertmanager.call("GET", f"/api/v2/silence/{by_hand.stdout.strip()}")
+    assert made["matchers"][0]["value"] == "us->eu"
+    assert made["comment"] == f'mm2slo exclusion {kept["id"]}: upgrade of "eu" <b>&'
+
+
+def test_a_prometheus_reads_the_file_at_once(command: Command) -> None:
+    folder = command.folder
+    (folder / "prometheus.yml").write_text("rule_files: [rules/*.rules.yml]\n")
+    start = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
+    times = ["--from", "now", "--for", "1h"]
+    with ExitStack() as stack:
+        server = stack.enter_context(
+            running("Prometheus", "/api/v1/status/config", folder, *start, "--web.enable-lifecycle")
+        )
+        reload = ["--reload-url", f"{server.base}/-/reload"]
+        assert command(*ADD, "--flow", "us->eu", *times, *reload) == 0
+        assert command.out.endswith(f"1 rule in {RULES}\nPrometheus at {server.base} has read it\n")
+
+        (group,) = server.call("GET", "/api/v1/rules")["data"]["groups"]
+        (rule,) = group["rules"]
+        assert (rule["name"], group["interval"]) == ("flow:mm2_maintenance:active", 30)
+        assert rule["labels"] == {"flow": "us->eu", "source": "us", "target": "eu"}
+
+        # A file that Prometheus does not read is told, though it was reloaded and knows another
+        # time of the same flow.
+        other = ["--rules-file", "elsewhere.yml", "--store", "other.db", *reload]
+        assert command(*ADD, "--flow", "us->eu", *times, *other) == 2
+        assert command.err.splitlines()[1] == (
+            f"Prometheus at {server.base} was reloaded and does not read the rule file: "
+            "name it under rule_files in prometheus.yml, and reload again"
+        )
+        (folder / "rules" / "broken.rules.yml").write_text("groups: nonsense\n")
+        assert command("write", *reload) == 2
+        assert "refused: 500 failed to reload config" in command.err
+
+
+def test_a_prometheus_without_the_lifecycle_api_is_told(command: Command) -> None:
+    (command.folder / "prometheus.yml").write_text("rule_files: [rules/*.rules.yml]\n")
+    start = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
+    with running("Prometheus", "/api/v1/status/config", command.folder, *start) as server:
+        assert command("write", "--reload-url", server.base) == 2
+        assert command.err.splitlines() == [
+            "the store has changed, but:",
+            (
+                f"Prometheus at {server.base} does not reload by request: start it with "
+                "--web.enable-lifecycle, or send its process SIGHUP"
+            ),
+        ]
+        with pytest.raises(Refused, match="refused: 404"):
+            server.call("GET", "/nowhere")
+    assert yaml.safe_load((command.folder / RULES).read_text()) == {"groups": []}

@@ -1,0 +1,121 @@
+"""What a store must do with planned maintenance, on every back-end: a class of tests."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import text
+
+from mm2slo_core.audit.scope import Window
+from mm2slo_core.errors import UserError
+from mm2slo_core.objectives.exclusion import Exclusion, Mark, Span
+from store_specs.results import AP_EU, US_EU, judged, orders_outcome, run_of
+
+if TYPE_CHECKING:
+    from store_specs.back_end import BackEnd
+
+UPGRADE = Exclusion(
+    id="20261201-3f9a2c",
+    flows=("us->eu", "eu->us"),
+    begin=1_764_554_400_000,
+    end=1_764_561_600_000,
+    reason="upgrade of eu; 'quotes' & <signs>, \N{SNOWMAN}",
+    who="ana",
+    added_at=1_764_000_000_000,
+)
+
+
+class ExcludingContract:
+    """Added, removed and found; never deleted."""
+
+    def test_what_is_kept_is_what_was_given(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+        with back_end.open() as store:
+            assert store.exclusions() == (UPGRADE,)
+
+    def test_a_removal_is_written_down_beside_it(self, back_end: BackEnd) -> None:
+        back_end.clock.now = UPGRADE.end
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+            removed = store.remove_exclusion(UPGRADE.id, who="ben")
+            assert removed == replace(UPGRADE, removed_at=UPGRADE.end, removed_by="ben")
+            assert removed.mark is Mark.TAKEN_BACK
+            back_end.clock.now += 1
+            with pytest.raises(UserError, match="was removed before, by ben"):
+                store.remove_exclusion(UPGRADE.id, who="eve")
+            assert store.exclusions() == (removed,)
+
+    def test_what_is_not_there_is_refused_and_changes_nothing(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+            before = back_end.content()
+            with pytest.raises(UserError, match=r"holds no exclusion x: .*exclude list --all"):
+                store.remove_exclusion("x", who="ben")
+            with pytest.raises(UserError, match="holds no exclusion x"):
+                store.note_silence("x", "s")
+            with pytest.raises(UserError, match=f"holds an exclusion {UPGRADE.id} already"):
+                store.add_exclusion(replace(UPGRADE, reason="another"))
+            assert back_end.content() == before
+
+    def test_the_silence_is_noted_and_survives_the_removal(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+            store.note_silence(UPGRADE.id, "5e7c")
+            assert store.remove_exclusion(UPGRADE.id, who="ben").silence == "5e7c"
+
+    def test_exclusions_are_found_by_flow_and_time_in_order(self, back_end: BackEnd) -> None:
+        later = replace(UPGRADE, id="b", flows=("*",), begin=UPGRADE.end, end=UPGRADE.end + 10)
+        same_begin = replace(later, id="a", flows=("ap->*",))
+        with back_end.open() as store:
+            for each in (later, same_begin, UPGRADE):
+                store.add_exclusion(each)
+
+            def ids(flow: object = None, begin: int = 0, end: int = 0) -> list[str]:
+                span = Span(begin, end) if end else None
+                return [
+                    each.id
+                    for each in store.exclusions(flow=flow, overlapping=span)  # type: ignore[arg-type]
+                ]
+
+            assert ids() == [UPGRADE.id, "a", "b"]
+            assert ids(US_EU) == [UPGRADE.id, "b"]
+            assert ids(AP_EU) == ["a", "b"]
+            assert ids(begin=0, end=UPGRADE.begin) == []
+            assert ids(begin=0, end=UPGRADE.begin + 1) == [UPGRADE.id]
+            assert ids(US_EU, UPGRADE.end, UPGRADE.end + 1) == ["b"]
+            assert ids(begin=UPGRADE.end + 10, end=UPGRADE.end + 20) == []
+
+    def test_of_many_that_remove_at_once_one_does(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+
+            def removes(number: int) -> bool:
+                try:
+                    store.remove_exclusion(UPGRADE.id, who=f"w{number}")
+                except UserError:
+                    return False
+                return True
+
+            with ThreadPoolExecutor(8) as pool:
+                assert sum(pool.map(removes, range(16))) == 1
+
+    def test_a_store_of_the_version_before_keeps_what_it_holds(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(Window(0, 100)))))
+        with back_end.raw() as connection:
+            connection.execute(text("DROP TABLE exclusions"))
+            connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '0002'"))
+        before = back_end.content()
+        with back_end.open() as store:
+            assert store.exclusions() == ()
+            store.add_exclusion(UPGRADE)
+            assert [run.header.id for run in store.runs()] == ["r1"]
+        after = back_end.content()
+        assert after.pop("mm2slo_schema_version") == ["{'version_num': '0003'}"]
+        assert len(after.pop("exclusions")) == 1
+        before.pop("mm2slo_schema_version")
+        assert after == before
