@@ -159,6 +159,20 @@ def exclude(context: typer.Context) -> None:
 
 
 @app.command(
+    "slo",
+    # As for the lab below.
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)
+def slo(context: typer.Context) -> None:
+    """Objectives: export them to OpenSLO and Sloth, import them from OpenSLO."""
+    _sub_command("slo", context)
+
+
+@app.command(
     "lab",
     # Everything after `lab`, --help as well, belongs to the lab's own command line.
     context_settings={

@@ -20,7 +20,11 @@ def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
         for index, name in enumerate(each.name for each in receivers):
             claimed = first.setdefault(slug(name) or name, (kind, index, name))
             if claimed[:2] != (kind, index):
-                same = "" if claimed[2] == name else f", which differs from {name!r} in no letter"
+                same = (
+                    ""
+                    if claimed[2] == name
+                    else f", which differs from {claimed[2]!r} in no letter"
+                )
                 yield Finding(
                     (kind, index, "name"),
                     f"{name!r} is the name of alerting.{claimed[0]}[{claimed[1]}], too{same}",

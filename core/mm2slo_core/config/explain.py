@@ -67,8 +67,9 @@ def _subject(error: ErrorDetails, path: Path, document: Document) -> str:
     raised = error.get("ctx", {}).get("error")
     if isinstance(raised, Refusal) and raised.hides_value:
         return "the value"
-    # Text where a section belongs may be a password in the wrong place.
-    if is_secret(path) or (keys_at(path) and isinstance(value, str)):
+    # Text where a section, or a list of them, belongs may be a password in the wrong place.
+    is_section = keys_at(path) or keys_at((*path, 0))
+    if is_secret(path) or (is_section and isinstance(value, str)):
         return "the value" if isinstance(value, str) else "the secret"
     return show(value)
 

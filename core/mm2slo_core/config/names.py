@@ -14,13 +14,17 @@ _NAME_CHARACTERS: Final = "letters, digits, spaces and . / @ # + - _"
 # Of a web address without a query, what neither YAML, Go templates nor Slack's markup read.
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._~:/\[\]%@#!+,;=-]+", re.ASCII)
 _PATTERN: Final = re.compile(r"[A-Za-z0-9._*?-]+(?:->[A-Za-z0-9._*?-]+)?", re.ASCII)
+# The address of a webhook is a secret, wherever it was put by mistake.
+_ADDRESS_SIGN: Final = "://"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def _name(value: str) -> str:
     if len(value) > _LONGEST:
         raise Refusal(
-            f"has {len(value):,} characters", expected=f"a name of up to {_LONGEST} characters"
+            f"has {len(value):,} characters",
+            expected=f"a name of up to {_LONGEST} characters",
+            hides_value=_ADDRESS_SIGN in value,
         )
     if not _NAME.fullmatch(value):
         wrong = sorted({character for character in value if not _in_names(character)})
@@ -29,6 +33,7 @@ def _name(value: str) -> str:
             f"{what}, and stands in labels and chat messages",
             expected=f"{_NAME_CHARACTERS}; a letter or digit first and last",
             next_step="leave out what has a meaning in YAML, templates or Slack's markup",
+            hides_value=_ADDRESS_SIGN in value,
         )
     return value
 
@@ -43,12 +48,17 @@ def _flow_pattern(value: str) -> str:
             "is no pattern of flows",
             expected="source->target, with * for any text and ? for any character, or *",
             next_step="write for example us->eu, us->* or *",
+            hides_value=_ADDRESS_SIGN in value,
         )
     return value
 
 
 def _address(value: str) -> str:
-    parts = urlsplit(value) if _ADDRESS.fullmatch(value) else None
+    try:
+        parts = urlsplit(value) if _ADDRESS.fullmatch(value) else None
+    except ValueError:
+        # A bracket that is not closed.
+        parts = None
     if parts is None or not parts.hostname or parts.query or parts.fragment:
         raise Refusal(
             "is not a base address",
@@ -67,7 +77,7 @@ def _address(value: str) -> str:
 
 
 def _secret_file(value: str) -> str:
-    if "://" in value:
+    if _ADDRESS_SIGN in value:
         raise Refusal(
             "is an address, and an address like this is a secret",
             expected="the path of a file that holds it",

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator
 
 from mm2slo_core.config.refusal import Refusal
+from mm2slo_core.objectives.figures import percent_text
 
 _PATTERN: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%)?", re.ASCII)
 _EXPECTED: Final = "a share such as 1%, 0.1% or 100%"
@@ -64,7 +65,7 @@ class TargetBound:
 
 def format_share(share: float) -> str:
     """`0.01` as `1%`, without the noise of binary fractions: `0.999` is `99.9%`."""
-    return f"{(Decimal(repr(share)) * 100).normalize():f}%"
+    return percent_text(share)
 
 
 Share = Annotated[float, BeforeValidator(ShareBound())]

@@ -44,9 +44,7 @@ def test_time_budgets_of_thirty_days(target: float, minutes: float) -> None:
     assert found.remaining_minutes == found.total_minutes
 
 
-@pytest.mark.parametrize(
-    ("burn", "days"), [(1, 30), (2, 15), (10, 3), (1000, 0.03)], ids=str
-)
+@pytest.mark.parametrize(("burn", "days"), [(1, 30), (2, 15), (10, 3), (1000, 0.03)], ids=str)
 def test_burn_rates_and_the_time_to_exhaustion(burn: float, days: float) -> None:
     """The workbook's table 5-4: a 99.9 % objective over 30 days."""
     seconds = budget(0, 1000, 0.999, 30 * DAY).exhaustion(burn)

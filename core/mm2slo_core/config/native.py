@@ -1,0 +1,38 @@
+"""Objectives as the `slo:` section of mm2slo.yaml."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from mm2slo_core.objectives.figures import percent_text, shorthand
+from mm2slo_core.sli import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.objectives.objective import Objective
+    from mm2slo_core.objectives.openslo import Imported
+
+
+def write(objectives: Iterable[Objective | Imported]) -> str:
+    """One entry for each flow and indicator."""
+    entries = [_entry(each) for each in objectives]
+    return yaml.safe_dump(
+        {"slo": {"objectives": entries}}, sort_keys=False, allow_unicode=True, width=100
+    )
+
+
+def _entry(objective: Objective | Imported) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "flows": [objective.flow.label],
+        "sli": objective.key.sli.value,
+        "tier": None if objective.key.tier == ALL else objective.key.tier,
+        "target": percent_text(objective.target),
+        "window": shorthand(objective.window),
+        "worst": None if objective.worst is None else objective.worst.value,
+        "owner": objective.owner or None,
+        "channel": objective.channel or None,
+    }
+    return {key: value for key, value in entry.items() if value is not None}

@@ -1,0 +1,124 @@
+"""`alerting:`: channels by name, addresses that hold no secret, files that hold them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mm2slo_core.config import AlertingConfig, Config, ConfigProblems, load_config
+
+BASE = """\
+clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+flows: [{flow: us->eu}]
+"""
+HOOK = "https://hooks.slack.com/services/T000/B000/XXXXsecretXXXX"
+
+
+def load(alerting: str) -> Config:
+    return load_config(f"{BASE}alerting: {alerting}\n")
+
+
+def report(alerting: str) -> str:
+    with pytest.raises(ConfigProblems) as refused:
+        load(alerting)
+    return str(refused.value)
+
+
+def test_nothing_is_needed() -> None:
+    assert load("{}").alerting == load_config(BASE).alerting == AlertingConfig()
+    assert AlertingConfig().channels == ()
+    assert AlertingConfig().default_channel == ""
+    assert AlertingConfig().maintenance.rules_file == "mm2slo-maintenance.rules.yml"
+
+
+def test_channels_and_links() -> None:
+    alerting = load(
+        "{webhooks: [{name: on-call, url: 'http://127.0.0.1:9080/alerts/', "
+        "credentials_file: /run/token}], "
+        "slack: [{name: mm2, webhook_url_file: /run/url, channel: mm2-alerts}], "
+        "links: {runbook: 'https://wiki.example.com/runbooks/', prometheus: 'http://[::1]:9090'}, "
+        "maintenance: {rules_file: rules/maintenance.yml, silence: true}}"
+    ).alerting
+    assert alerting.channels == ("mm2", "on-call")
+    assert alerting.default_channel == "mm2"
+    assert alerting.webhooks[0].url == "http://127.0.0.1:9080/alerts"
+    assert alerting.links.runbook == "https://wiki.example.com/runbooks"
+    assert alerting.links.prometheus == "http://[::1]:9090"
+    assert (alerting.maintenance.rules_file, alerting.maintenance.silence) == (
+        "rules/maintenance.yml", True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "alerting",
+    [
+        f"{{slack: [{{name: mm2, webhook_url_file: '{HOOK}'}}]}}",
+        f"{{slack: [{{name: mm2, webhook_url: '{HOOK}'}}]}}",
+        f"{{slack: [{{name: '{HOOK}', webhook_url_file: /run/url}}]}}",
+        f"{{slack: '{HOOK}'}}",
+        f"{{webhooks: [{{name: a, url: 'http://b/', credentials_file: '{HOOK}'}}]}}",
+        "{links: {report: 'https://me:XXXXsecretXXXX@example.com/'}}",
+        "{webhooks: [{name: a, url: 'https://me:XXXXsecretXXXX@example.com/<x>'}]}",
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_refused_and_not_shown(alerting: str) -> None:
+    said = report(alerting)
+    assert "secretXX" not in said
+    assert "  expected: " in said
+
+
+def test_an_address_where_a_file_belongs() -> None:
+    assert report(f"{{slack: [{{name: mm2, webhook_url_file: '{HOOK}'}}]}}") == (
+        "mm2slo.yaml: 1 problem\n"
+        "alerting.slack[0].webhook_url_file (line 3): the value is an address, and an address "
+        "like this is a secret\n"
+        "  expected: the path of a file that holds it\n"
+        "  next step: write the address into a file that only Alertmanager can read"
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("grafana.example.com", "'grafana.example.com' is not a base address"),
+        ("ftp://example.com", "'ftp://example.com' is not a base address"),
+        ("https://example.com/?a=b", "'https://example.com/?a=b' is not a base address"),
+        ("https://example.com/<b>", "'https://example.com/<b>' is not a base address"),
+        ("https://example.com/`b`", "'https://example.com/`b`' is not a base address"),
+        ("https://example.com/{{b}}", "'https://example.com/{{b}}' is not a base address"),
+        ("https://example.com/a b", "'https://example.com/a b' is not a base address"),
+        ("https:///path", "'https:///path' is not a base address"),
+        ("http://[::1", "'http://[::1' is not a base address"),
+    ],
+)
+def test_links_hold_nothing_that_a_message_would_read(address: str, shown: str) -> None:
+    said = report(f"{{links: {{dashboard: '{address}'}}}}")
+    assert said.splitlines()[1] == f"alerting.links.dashboard (line 3): {shown}"
+
+
+@pytest.mark.parametrize(
+    ("alerting", "expected"),
+    [
+        (
+            "{slack: [{name: mm2, webhook_url_file: /a}, {name: mm2, webhook_url_file: /b}]}",
+            "alerting.slack[1].name (line 3): 'mm2' is the name of alerting.slack[0], too",
+        ),
+        (
+            (
+                "{slack: [{name: On call, webhook_url_file: /a}], "
+                "webhooks: [{name: on-call, url: 'http://b'}]}"
+            ),
+            (
+                "alerting.webhooks[0].name (line 3): 'on-call' is the name of "
+                "alerting.slack[0], too, "
+                "which differs from 'On call' in no letter"
+            ),
+        ),
+    ],
+)
+def test_each_channel_has_a_name_of_its_own(alerting: str, expected: str) -> None:
+    assert report(alerting).splitlines()[1] == expected
+
+
+def test_a_path_is_one_line() -> None:
+    said = report('{maintenance: {rules_file: "a\\nb"}}')
+    assert "'a\\nb' is empty or holds control characters" in said
