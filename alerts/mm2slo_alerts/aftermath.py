@@ -61,9 +61,10 @@ def groups(links: Links | None = None, scale: Scale = PRODUCTION) -> tuple[Group
 def _rule(memory: Memory, links: Links, scale: Scale) -> AlertRule:
     fired = f'ALERTS{{alertname={quoted(memory.of)}, alertstate="firing"}}'
     within = duration(scale(memory.within))
+    by = f" by ({', '.join(memory.by)}) " if memory.by else ""
     return AlertRule(
         alert=ALERT,
-        expr=f"max by ({', '.join(memory.by)}) (max_over_time({fired}[{within}])) > 0",
+        expr=f"group{by}(present_over_time({fired}[{within}]))",
         labels={"severity": "none", **memory.labels},
         annotations={
             "summary": f"{memory.of} fired within the last {duration(memory.within)}.",
