@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 
 from mm2slo_alerts.maintenance import groups, text
@@ -15,7 +17,6 @@ from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 US_EU, EU_US, AP_EU = Flow("us", "eu"), Flow("eu", "us"), Flow("ap", "eu")
 MINUTE = 60_000
@@ -102,6 +103,66 @@ def test_times_between_evaluations_are_rounded_up_to_the_next_one(tmp_path: Path
     found = active_at(
         tmp_path, [odd], {"10m": [], "10m30s": ["us->eu"], "12m": ["us->eu"], "12m30s": []}
     )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+GENERATED = Path(__file__).parents[3] / "alerts" / "generated" / "prometheus"
+FIRING = 'ALERTS{alertstate="firing"}'
+PAGES = ["MM2ErrorBudgetBurnFast", "MM2FlowStopped"]
+
+
+@pytest.mark.parametrize(("flow", "fired"), [("us->*", []), ("eu->us", PAGES)])
+def test_a_stop_within_it_pages_nobody(tmp_path: Path, flow: str, fired: list[str]) -> None:
+    """Together with the generated rules: the flow stands still from minute 12 to minute 40."""
+    until_42 = replace(EXCLUSION, flows=(flow,), end=42 * MINUTE)
+    (tmp_path / "maintenance.yml").write_text(text(groups([until_42], [US_EU, EU_US])))
+    rules = yaml.safe_load((GENERATED / "mm2slo-alerts.rules.yml").read_text())["groups"]
+    pages = [rule for group in rules for rule in group["rules"] if rule["alert"] in PAGES]
+    (tmp_path / "pages.yml").write_text(
+        yaml.safe_dump({"groups": [{"name": "pages", "rules": pages}]})
+    )
+    labels = 'flow="us->eu", source="us", target="eu", job="mm2slo", instance="a"'
+    key = f'{labels}, sli="availability", tier="all"'
+    stopped = [24 <= step < 80 for step in range(141)]
+    good, values = 0, []
+    for still in stopped:
+        good += 0 if still else 30
+        values.append(good)
+    test = {
+        "rule_files": [
+            str(GENERATED / "mm2slo-recording.rules.yml"),
+            "maintenance.yml",
+            "pages.yml",
+        ],
+        "evaluation_interval": "30s",
+        "tests": [
+            {
+                "interval": "30s",
+                "input_series": [
+                    {"series": f"mm2_sli_events_total{{{key}}}", "values": "30+30x140"},
+                    {
+                        "series": f"mm2_sli_good_events_total{{{key}}}",
+                        "values": " ".join(map(str, values)),
+                    },
+                    {
+                        "series": f'mm2_flow_state{{{labels}, state="stopped"}}',
+                        "values": " ".join(str(int(still)) for still in stopped),
+                    },
+                ],
+                "promql_expr_test": [
+                    {
+                        "expr": f"count by (alertname) (max_over_time({FIRING}[70m]))",
+                        "eval_time": "70m",
+                        "exp_samples": [
+                            {"labels": f'{{alertname="{name}"}}', "value": 1} for name in fired
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(test))
+    found = promtool("test", "rules", "test.yml", folder=tmp_path)
     assert found.returncode == 0, found.stdout + found.stderr
 
 
