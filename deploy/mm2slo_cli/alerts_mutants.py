@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from mm2slo_alerts.equivalents import EQUIVALENT
+from mm2slo_alerts.equivalents import known_reason
 from mm2slo_alerts.mutation import Mutant, mutants
 from mm2slo_cli.alerts_promtool import failure
 
@@ -53,14 +53,13 @@ def judged(
     tell: Callable[[Verdict], None],
 ) -> list[Verdict]:
     """Run the tests of each mutant's rule; *tell* hears the verdicts, in order, as they come."""
-    reasons = {(each.rule, each.change): each.reason for each in EQUIVALENT}
 
     def judge(mutant: Mutant) -> Verdict:
         wrong = mutant.applied(rules.alerts)
         killed = any(
             failure(test, (rules.recording, wrong)) for test in tests if mutant.rule in test.alerts
         )
-        return Verdict(mutant, killed, reasons.get((mutant.rule, mutant.change), ""))
+        return Verdict(mutant, killed, known_reason(mutant))
 
     verdicts = []
     with ThreadPoolExecutor(workers) as pool:

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from mm2slo_alerts.rule_tests import RuleTest
     from mm2slo_cli.alerts_promtool import RuleFiles
+
+_TOLD_EVERY: Final = 100
 
 
 def test(
@@ -95,7 +98,12 @@ def _mutate(
     found = [mutant for mutant in all_mutants(rules) if mutant.rule in tested]
     chosen = found if sample is None else drawn(found, sample, seed)
 
+    progress = count(1)
+
     def tell(verdict: Verdict) -> None:
+        done = next(progress)
+        if done % _TOLD_EVERY == 0:
+            console.print(f"{done} of {len(chosen)} tried")
         if not verdict.as_expected:
             word = "listed as equivalent, but noticed" if verdict.killed else "SURVIVED"
             console.print(f"{word}: {verdict.mutant.rule}: {verdict.mutant.change}")

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from promtool import ROOT, RULE_TESTS, needs_promtool
 
-from mm2slo_alerts.equivalents import EQUIVALENT
+from mm2slo_alerts.equivalents import EQUIVALENT, known_reason
 from mm2slo_alerts.files import alert_groups
 from mm2slo_alerts.model import AlertRule, Links
 from mm2slo_alerts.rule_tests import SUFFIX, RuleTest
@@ -67,11 +67,11 @@ def test_every_alert_names_its_runbook() -> None:
 
 
 def test_every_known_equivalent_is_still_a_wrong_that_can_be_made_and_says_why() -> None:
-    made = {(mutant.rule, mutant.change) for mutant in all_mutants(rules())}
+    made = all_mutants(rules())
     for known in EQUIVALENT:
-        assert (known.rule, known.change) in made, f"{known.rule}: {known.change}"
+        assert any(map(known.covers, made)), f"{known.rule}: {known.change}"
         assert len(known.reason.split()) > 3
-    assert len({known[:2] for known in EQUIVALENT}) == len(EQUIVALENT)
+    assert sum(bool(known_reason(mutant)) for mutant in made) < len(made) / 20
 
 
 def test_wrongs_are_told_apart() -> None:
