@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import tempfile
@@ -14,15 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from mm2slo_alerts import preview as previewing
 from mm2slo_alerts.files import alert_groups, links
 from mm2slo_alerts.model import AlertRule
-from mm2slo_alerts.preview.blocks import unescaped
 from mm2slo_alerts.slack import template
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.alerting import AlertingConfig
 from mm2slo_core.config.nearest import nearest
 from mm2slo_core.errors import UserError
@@ -36,9 +34,7 @@ if TYPE_CHECKING:
 _TIMEOUT: Final = 60.0
 _LASTED: Final = timedelta(minutes=12)
 _MANAGER: Final = "http://localhost:9093"
-_WIDTH: Final = 80
 _SILENT: Final = "none"
-_BOLD: Final = re.compile(r"(?:^|(?<= ))\*([^*]+)\*(?= |$)")
 _PACKAGES: Final = {"promtool": "prometheus", "amtool": "prometheus-alertmanager"}
 
 
@@ -69,7 +65,7 @@ def preview(
     read: Config | None = None if config is None else read_config(config)
     alerting = AlertingConfig() if read is None else read.alerting
     rules = _rules(alerting)
-    console = Console(highlight=False, soft_wrap=as_json, width=None if as_json else _WIDTH)
+    console = Console(highlight=False, soft_wrap=as_json, width=None if as_json else WIDTH)
     if alert is None:
         _list(console, rules)
         return
@@ -79,7 +75,7 @@ def preview(
         text = json.dumps(previewing.blocks(message), indent=2, ensure_ascii=False)
         console.print(text, markup=False)
     else:
-        _show(console, message)
+        show(console, message)
         if rules[alert].labels["severity"] == _SILENT:
             console.print(f"{alert} is not sent to people: this is what it would say.")
 
@@ -179,30 +175,3 @@ def _list(console: Console, rules: Mapping[str, AlertRule]) -> None:
     for name, rule in rules.items():
         table.add_row(name, rule.labels["severity"])
     console.print(table)
-
-
-def _show(console: Console, message: Mapping[str, Any]) -> None:
-    """The message behind a bar of its colour, as Slack draws an attachment."""
-    [attachment] = message["attachments"]
-    lines = [f"[bold]{escape(unescaped(attachment['title']))}[/bold]"]
-    lines += [_markup(line) for line in attachment["text"].split("\n")]
-    lines += [f"[reverse] {each['text']} [/reverse] {each['url']}" for each in _buttons(attachment)]
-    if attachment["footer"]:
-        lines.append(f"[dim]{escape(unescaped(attachment['footer']))}[/dim]")
-    table = Table.grid(padding=(0, 1))
-    table.add_column(style=attachment["color"])
-    table.add_column(overflow="fold")
-    for line in lines:
-        text = console.render_str(line)
-        for row in text.wrap(console, _WIDTH - 2, overflow="fold"):
-            table.add_row("▌", row)
-    console.print(table)
-
-
-def _buttons(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(attachment.get("actions", ()))
-
-
-def _markup(line: str) -> str:
-    """Slack's bold as the terminal's."""
-    return _BOLD.sub(r"[bold]\1[/bold]", escape(unescaped(line)))

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mm2slo_cli.scenarios import Scenario
 from mm2slo_core.errors import MissingExtra, UserError
 
 app = typer.Typer(
@@ -111,9 +112,15 @@ def demo(
     audited: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Audit the traffic at the end.")
     ] = True,
+    scenario: Annotated[
+        Scenario | None,
+        typer.Option(help="Play a fault, show the message it sends to Slack, and end."),
+    ] = None,
 ) -> None:
     """Two Kafka clusters, MirrorMaker 2 and the exporter, live on this machine; then an audit."""
-    _load("mm2slo_cli.demo").run(seconds, once=once, as_json=as_json, keep=keep, audited=audited)
+    _load("mm2slo_cli.demo").run(
+        seconds, once=once, as_json=as_json, keep=keep, audited=audited, scenario=scenario
+    )
 
 
 @app.command(

@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from mm2slo_cli.demo.census import census
+from mm2slo_cli.demo.leaving import leave
 from mm2slo_cli.demo.live import json_line, watch, write_json, write_lines
+from mm2slo_cli.demo.monitored import missing, monitored
+from mm2slo_cli.demo.playing import play, refuse_beside
 from mm2slo_cli.demo.settle import DEADLINE, settle
 from mm2slo_cli.demo.stage import staged
 from mm2slo_cli.demo.view import address_line, screen
@@ -25,9 +28,13 @@ from mm2slo_kafka.errors import KafkaProblem
 from mm2slo_lab import Lab
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mm2slo_cli.demo.monitored import Monitored
     from mm2slo_cli.demo.settle import Settled
     from mm2slo_cli.demo.stage import Stage
     from mm2slo_cli.ending import Ending
+    from mm2slo_cli.scenarios import Scenario
 
 
 _CENSUS_SECONDS: Final = 30.0
@@ -41,6 +48,7 @@ def run(
     as_json: bool,
     keep: bool = False,
     audited: bool = True,
+    scenario: Scenario | None = None,
 ) -> None:
     """Start everything, show it, audit it, and end everything.
 
@@ -49,14 +57,23 @@ def run(
     *seconds* is the deadline: exit code 0, or 1 when something is missing; *keep* then leaves
     all running until a signal. *audited*: the traffic is audited at the end, which changes no
     exit code, unless JSON is asked for, time is short, or SIGTERM or SIGHUP ended the demo; a
-    second Ctrl-C skips it. Raises UserError for what cannot be started.
+    second Ctrl-C skips it. Prometheus and Alertmanager run as well where they are installed,
+    unless with *once* or JSON. A *scenario* is played instead, and ends the demo.
+    Raises UserError for what cannot be started.
     """
+    if scenario is not None:
+        refuse_beside(once=once, as_json=as_json, keep=keep)
     if keep and not once:
         raise UserError("--keep goes with --once: without it the demo stays up anyway")
     code = 0
     with told_by_signals() as ending:
         try:
-            code = _play(ending, seconds, once=once, as_json=as_json, keep=keep, audited=audited)
+            if scenario is None:
+                code = _play(
+                    ending, seconds, once=once, as_json=as_json, keep=keep, audited=audited
+                )
+            else:
+                play(ending)
         except Told as told:
             ended_as_asked = not once and told.number != signal.SIGINT
             code = 0 if ended_as_asked else told.exit_code
@@ -89,9 +106,12 @@ def _play(
             lab = everything.enter_context(Lab.start(progress=tell))
             stage = everything.enter_context(staged(lab, tell))
             settled = settle(stage, seconds or DEADLINE, tell) if once else None
-        everything.callback(_leave, ending, progress)
+            watched = None if once or as_json else _watched(stage, everything, tell)
+        everything.callback(leave, ending, progress)
         if settled is None:
-            return _show_and_audit(stage, seconds, ending, as_json=as_json, audited=audited)
+            return _show_and_audit(
+                stage, seconds, ending, watched, as_json=as_json, audited=audited
+            )
         _print(settled, as_json=as_json, keep=keep)
         left = (seconds or DEADLINE) - (time.monotonic() - begun)
         if audited and not settled.missing and left >= _CENSUS_SECONDS:
@@ -101,12 +121,26 @@ def _play(
         return 1 if settled.missing else 0
 
 
+def _watched(stage: Stage, everything: ExitStack, tell: Callable[[str], None]) -> Monitored | None:
+    if missing():
+        tell(f"going without alerts: {' and '.join(missing())} not installed")
+        return None
+    tell("starting Prometheus and Alertmanager")
+    return everything.enter_context(monitored(stage))
+
+
 def _show_and_audit(
-    stage: Stage, seconds: float | None, ending: Ending, *, as_json: bool, audited: bool
+    stage: Stage,
+    seconds: float | None,
+    ending: Ending,
+    watched: Monitored | None,
+    *,
+    as_json: bool,
+    audited: bool,
 ) -> int:
     code = 0
     try:
-        _show(stage, seconds, as_json=as_json)
+        _show(stage, seconds, watched, as_json=as_json)
     except Told as told:
         if not audited or told.number != signal.SIGINT:
             raise
@@ -118,20 +152,14 @@ def _show_and_audit(
     return code
 
 
-def _leave(ending: Ending, progress: Console) -> None:
-    ending.quietly()
-    if progress.is_terminal:
-        progress.print("ending everything ...", style="dim")
-
-
-def _show(stage: Stage, seconds: float | None, *, as_json: bool) -> None:
+def _show(stage: Stage, seconds: float | None, watched: Monitored | None, *, as_json: bool) -> None:
     console = Console()
     if as_json:
         write_json(stage, seconds)
     elif console.is_terminal:
-        watch(stage, console, seconds)
+        watch(stage, console, seconds, watched)
     else:
-        write_lines(stage, console, seconds)
+        write_lines(stage, console, seconds, watched)
 
 
 def _print(settled: Settled, *, as_json: bool, keep: bool) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from mm2slo_cli.demo.figures import DemoFigures
+    from mm2slo_cli.demo.monitored import Monitored
     from mm2slo_cli.demo.stage import Stage
 
 _REFRESH = 0.5
@@ -27,13 +28,18 @@ _LINES_EVERY = 5.0
 _JSON_EVERY = 1.0
 
 
-def watch(stage: Stage, console: Console, seconds: float | None) -> None:
-    """Show the figures in place until *seconds* are over or q is pressed."""
+def watch(
+    stage: Stage, console: Console, seconds: float | None, watched: Monitored | None = None
+) -> None:
+    """Show the figures in place until *seconds* are over or q is pressed.
+
+    The newest message that *watched* sent to Slack stands in the title.
+    """
     begin = time.monotonic()
     with Keys() as keys, Live(console=console, auto_refresh=False) as live:
         while True:
             running = time.monotonic() - begin
-            live.update(_frame(stage, running), refresh=True)
+            live.update(_frame(stage, running, watched), refresh=True)
             if seconds is not None and running >= seconds:
                 return
             match keys.wait(_pause(_REFRESH, running, seconds)):
@@ -45,25 +51,39 @@ def watch(stage: Stage, console: Console, seconds: float | None) -> None:
                     stage.traffic.toggle()
 
 
-def _frame(stage: Stage, running: float) -> RenderableType:
-    title = Text.assemble(
-        ("mm2slo demo", "bold"),
-        (f"  two clusters and MirrorMaker 2, for {duration(running)}", "dim"),
-    )
+def _frame(stage: Stage, running: float, watched: Monitored | None) -> RenderableType:
+    title = Text("mm2slo demo", "bold", no_wrap=True, overflow="ellipsis")
+    message = None if watched is None else watched.newest
+    if message is None:
+        title.append(f"  two clusters and MirrorMaker 2, for {duration(running)}", "not bold dim")
+    else:
+        title.append("  Slack  ", "not bold dim").append(message)
     keys = key_line(traffic=stage.traffic.flowing, mm2_paused=stage.mm2_paused)
     figures = stage.figures()
     return screen(figures, title, [address_line(figures), keys])
 
 
-def write_lines(stage: Stage, console: Console, seconds: float | None) -> None:
-    """Print one line for each flow every five seconds until *seconds* are over."""
+def write_lines(
+    stage: Stage, console: Console, seconds: float | None, watched: Monitored | None = None
+) -> None:
+    """Print one line for each flow every five seconds until *seconds* are over.
+
+    Each new message that *watched* sent to Slack is a line as well.
+    """
     urls = stage.figures().urls
-    console.print(f"page {urls['page']}   metrics {urls['metrics']}", soft_wrap=True)
+    alerts = f"   alerts {urls['alerts']}" if "alerts" in urls else ""
+    console.print(f"page {urls['page']}   metrics {urls['metrics']}{alerts}", soft_wrap=True)
     console.print("Ctrl-C ends everything")
+    told: str | None = None
 
     def write(figures: DemoFigures) -> None:
         for flow in figures.flows:
             console.print(plain_line(flow), soft_wrap=True, highlight=False, markup=False)
+        nonlocal told
+        message = None if watched is None else watched.newest
+        if message != told:
+            told = message
+            console.print(f"Slack: {message}", soft_wrap=True, highlight=False, markup=False)
 
     _repeat(stage, write, _LINES_EVERY, seconds)
 

@@ -49,6 +49,8 @@ class Stage:
     config: Config
     began_at: int
     """Epoch ms, before the first record."""
+    beside: dict[str, str] = field(default_factory=dict)
+    """Addresses of what runs beside the exporter, by name."""
     _meters: dict[str, Meter] = field(default_factory=dict)
 
     def figures(self) -> DemoFigures:
@@ -66,6 +68,7 @@ class Stage:
                 "page": f"{self.url}/",
                 "metrics": f"{self.url}/metrics",
                 "ready": f"{self.url}/readyz",
+                **self.beside,
             },
             bootstrap_servers={
                 alias: self.lab.cluster(alias).bootstrap_servers

@@ -74,8 +74,12 @@ def plain_line(flow: FlowFigures) -> str:
 
 
 def address_line(figures: DemoFigures) -> Text:
-    """Where the exporter serves."""
-    return Text.assemble(("Page  ", "dim"), f"{figures.urls['page']}   /metrics  /readyz")
+    """Where the exporter serves, and Prometheus where it runs."""
+    line = Text.assemble(("Page  ", "dim"), figures.urls["page"])
+    alerts = figures.urls.get("alerts")
+    if alerts is None:
+        return line.append("   /metrics  /readyz")
+    return line.append("   Alerts  ", style="dim").append(alerts)
 
 
 def key_line(*, traffic: bool, mm2_paused: bool) -> Text:

@@ -1,0 +1,44 @@
+"""The demo of one fault: starts what it needs, plays it, and ends everything."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from mm2slo_cli.demo.leaving import leave
+from mm2slo_cli.demo.monitored import missing, monitored
+from mm2slo_cli.demo.scenario import stop_mirror
+from mm2slo_cli.demo.stage import staged
+from mm2slo_cli.lab_terminal import steps
+from mm2slo_core.errors import UserError
+from mm2slo_lab import Lab
+
+if TYPE_CHECKING:
+    from mm2slo_cli.ending import Ending
+
+
+def refuse_beside(*, once: bool, as_json: bool, keep: bool) -> None:
+    """Raise UserError for an option that means nothing here, and for what is not installed."""
+    for option, given in {"--once": once, "--json": as_json, "--keep": keep}.items():
+        if given:
+            raise UserError(f"--scenario plays by itself: leave out {option}")
+    if missing():
+        raise UserError(
+            f"the scenario needs {' and '.join(missing())}; on Debian: apt-get install prometheus"
+            " prometheus-alertmanager"
+        )
+
+
+def play(ending: Ending) -> None:
+    """Everything from the first process to the last."""
+    progress = Console(stderr=True)
+    with ExitStack() as everything:
+        with steps(progress, "starting the demo") as tell:
+            lab = everything.enter_context(Lab.start(progress=tell))
+            stage = everything.enter_context(staged(lab, tell))
+            tell("starting Prometheus and Alertmanager")
+            watched = everything.enter_context(monitored(stage))
+        everything.callback(leave, ending, progress)
+        stop_mirror(stage, watched, Console())
