@@ -43,6 +43,12 @@ class RuleTest:
         """Whether the file reads recorded series that it does not give itself."""
         return any("recording" in str(name) for name in self.document["rule_files"])
 
+    def about(self, rule: str) -> bool:
+        """Whether the file tests the alert or the recorded series *rule*."""
+        return rule in self.alerts or (
+            self.needs_recording and any(rule in query for query in self._queries())
+        )
+
     def reduced(self) -> dict[str, Any]:
         """The test with its rules beside it, in a file called `RULES`."""
         return {**self.document, "rule_files": [RULES]}
@@ -62,6 +68,13 @@ class RuleTest:
             if rules:
                 groups.append({**group, "rules": rules})
         return {"groups": groups}
+
+    def _queries(self) -> list[str]:
+        return [
+            check["expr"]
+            for test in self.document["tests"]
+            for check in test.get("promql_expr_test", ())
+        ]
 
     def _checks(self) -> list[Mapping[str, Any]]:
         return [

@@ -5,14 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mm2slo_alerts.equivalents import known_reason
 from mm2slo_alerts.mutation import Mutant, mutants
 from mm2slo_cli.alerts_promtool import failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mm2slo_alerts.rule_tests import RuleTest
     from mm2slo_cli.alerts_promtool import RuleFiles
@@ -33,9 +33,14 @@ class Verdict:
         return self.killed != bool(self.reason)
 
 
-def all_mutants(rules: RuleFiles) -> list[Mutant]:
+def alert_mutants(rules: RuleFiles) -> list[Mutant]:
     """Every mutant of the alerts."""
     return mutants(rules.alerts)
+
+
+def recording_mutants(rules: RuleFiles) -> list[Mutant]:
+    """Every mutant of the recorded series; to judge one takes seconds, since all are needed."""
+    return mutants(rules.recording)
 
 
 def drawn(found: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -53,12 +58,15 @@ def judged(
     tell: Callable[[Verdict], None],
 ) -> list[Verdict]:
     """Run the tests of each mutant's rule; *tell* hears the verdicts, in order, as they come."""
+    recorded = {rule["record"] for group in rules.recording["groups"] for rule in group["rules"]}
 
     def judge(mutant: Mutant) -> Verdict:
-        wrong = mutant.applied(rules.alerts)
-        killed = any(
-            failure(test, (rules.recording, wrong)) for test in tests if mutant.rule in test.alerts
-        )
+        wrong: tuple[Mapping[str, Any], ...]
+        if mutant.rule in recorded:
+            wrong = (mutant.applied(rules.recording), rules.alerts)
+        else:
+            wrong = (rules.recording, mutant.applied(rules.alerts))
+        killed = any(failure(test, wrong) for test in tests if test.about(mutant.rule))
         return Verdict(mutant, killed, known_reason(mutant))
 
     verdicts = []

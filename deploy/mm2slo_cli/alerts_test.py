@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.console import Console
 
-from mm2slo_cli.alerts_mutants import Verdict, all_mutants, drawn, judged
+from mm2slo_cli.alerts_mutants import Verdict, alert_mutants, drawn, judged, recording_mutants
 from mm2slo_cli.alerts_promtool import failure, promtool, read_rules, read_tests
 from mm2slo_core.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mm2slo_alerts.mutation import Mutant
     from mm2slo_alerts.rule_tests import RuleTest
     from mm2slo_cli.alerts_promtool import RuleFiles
 
@@ -40,6 +41,9 @@ def test(
         bool,
         typer.Option("--mutate", help="Put one wrong at a time into the rules: is it noticed?"),
     ] = False,
+    recording: Annotated[
+        bool, typer.Option("--recording", help="Put them into recorded series, not into alerts.")
+    ] = False,
     sample: Annotated[
         int | None, typer.Option(min=1, metavar="COUNT", help="Draw so many of the wrongs.")
     ] = None,
@@ -58,7 +62,12 @@ def test(
     failed = _run(rules, chosen, console)
     if failed or not mutate:
         return int(failed)
-    return int(_mutate(rules, chosen, console, sample=sample, seed=seed, workers=workers))
+    wrongs = recording_mutants(rules) if recording else alert_mutants(rules)
+    if alert:
+        wrongs = [wrong for wrong in wrongs if wrong.rule in alert]
+    tried = wrongs if sample is None else drawn(wrongs, sample, seed)
+    console.print(f"{len(wrongs)} wrongs, of which {len(tried)} are tried")
+    return int(_mutate(tried, rules, chosen, console, workers))
 
 
 def _of_alerts(tests: Sequence[RuleTest], names: Sequence[str] | None) -> list[RuleTest]:
@@ -85,19 +94,13 @@ def _run(rules: RuleFiles, tests: Sequence[RuleTest], console: Console) -> bool:
 
 
 def _mutate(
+    chosen: Sequence[Mutant],
     rules: RuleFiles,
     tests: Sequence[RuleTest],
     console: Console,
-    *,
-    sample: int | None,
-    seed: int,
     workers: int,
 ) -> bool:
-    """Judge the mutants; whether one is not as expected."""
-    tested = frozenset[str]().union(*(test.alerts for test in tests))
-    found = [mutant for mutant in all_mutants(rules) if mutant.rule in tested]
-    chosen = found if sample is None else drawn(found, sample, seed)
-
+    """Judge the mutants *chosen*; whether one is not as expected."""
     progress = count(1)
 
     def tell(verdict: Verdict) -> None:
@@ -112,7 +115,7 @@ def _mutate(
     killed = sum(verdict.killed for verdict in verdicts)
     known = sum(bool(verdict.reason) and not verdict.killed for verdict in verdicts)
     console.print(
-        f"{len(found)} wrongs, {len(chosen)} tried: {killed} noticed, {known} make no difference, "
+        f"{len(chosen)} tried: {killed} noticed, {known} make no difference, "
         f"{sum(not verdict.as_expected for verdict in verdicts)} not as expected"
     )
     return not all(verdict.as_expected for verdict in verdicts)

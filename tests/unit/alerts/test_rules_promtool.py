@@ -12,7 +12,7 @@ from mm2slo_alerts.equivalents import EQUIVALENT, known_reason
 from mm2slo_alerts.files import alert_groups
 from mm2slo_alerts.model import AlertRule, Links
 from mm2slo_alerts.rule_tests import SUFFIX, RuleTest
-from mm2slo_cli.alerts_mutants import all_mutants, drawn, judged
+from mm2slo_cli.alerts_mutants import alert_mutants, drawn, judged, recording_mutants
 from mm2slo_cli.alerts_promtool import RuleFiles, failure, read_rules, read_tests
 
 ELSEWHERE = ("MM2ErrorBudget", "MM2SLO")
@@ -67,7 +67,7 @@ def test_every_alert_names_its_runbook() -> None:
 
 
 def test_every_known_equivalent_is_still_a_wrong_that_can_be_made_and_says_why() -> None:
-    made = all_mutants(rules())
+    made = [*alert_mutants(rules()), *recording_mutants(rules())]
     for known in EQUIVALENT:
         assert any(map(known.covers, made)), f"{known.rule}: {known.change}"
         assert len(known.reason.split()) > 3
@@ -75,14 +75,15 @@ def test_every_known_equivalent_is_still_a_wrong_that_can_be_made_and_says_why()
 
 
 def test_wrongs_are_told_apart() -> None:
-    made = [(mutant.rule, mutant.change) for mutant in all_mutants(rules())]
+    wrongs = [*alert_mutants(rules()), *recording_mutants(rules())]
+    made = [(mutant.rule, mutant.change) for mutant in wrongs]
     assert len(set(made)) == len(made)
     assert len(made) > 500
 
 
 def unexpected(count: int | None) -> list[str]:
     """The verdicts that are not as they should be."""
-    found = all_mutants(rules())
+    found = alert_mutants(rules())
     verdicts = judged(
         found if count is None else drawn(found, count, seed=5),
         rules(),
