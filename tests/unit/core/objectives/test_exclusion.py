@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mm2slo_core.objectives.exclusion import (
@@ -96,6 +96,7 @@ def test_spans_that_overlap_or_touch_become_one() -> None:
     assert merged(spans) == (Span(0, 20), Span(30, 40), Span(50, 60))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20))))
 def test_merging_keeps_every_moment_and_adds_none(pairs: list[tuple[int, int]]) -> None:
     spans = [Span(begin, begin + length) for begin, length in pairs]
