@@ -1,0 +1,36 @@
+"""Label values that the alerts ask for are values that the exporter publishes."""
+
+from __future__ import annotations
+
+import re
+
+from mm2slo_alerts import causes
+from mm2slo_alerts.model import PRODUCTION, AlertRule, Links
+from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
+from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.records.status import ConnectState
+from mm2slo_exporter.health import Stage
+from mm2slo_kafka.errors import ErrorKind
+
+PUBLISHED = {
+    "mm2_flow_state": {"state": {state.value for state in FlowStateName}},
+    "mm2_connector_state": {"state": {state.value.lower() for state in ConnectState}},
+    "mm2_task_state": {"state": {state.value.lower() for state in ConnectState}},
+    "mm2_exporter_collect_errors_total": {
+        "stage": {stage.value for stage in Stage},
+        "reason": {kind.value for kind in ErrorKind},
+    },
+    "mm2_exporter_last_success_timestamp_seconds": {"stage": {stage.value for stage in Stage}},
+}
+
+
+def test_every_value_that_is_asked_for_is_published() -> None:
+    asked = set()
+    for group in causes.groups(DEFAULT_THRESHOLDS, Links(), PRODUCTION):
+        for rule in group.rules:
+            assert isinstance(rule, AlertRule)
+            for metric, matchers in re.findall(r"(mm2_\w+)\{([^}]*)\}", rule.expr):
+                for label, values in re.findall(r'(\w+)=~?"([^"]*)"', matchers):
+                    assert set(values.split("|")) <= PUBLISHED[metric][label]
+                    asked.add(metric)
+    assert asked == set(PUBLISHED)
