@@ -46,10 +46,26 @@ AFTER_STOP: Final = Memory(of="MM2FlowStopped", within=45 * _MINUTE, by=_FLOW)
 """As above: a stop that is over burns on within the short windows."""
 JUST_AFTER_STOP: Final = Memory(of="MM2FlowStopped", within=5 * _MINUTE, by=_FLOW)
 """Partitions and tasks take up their work one after the other."""
-AFTER_EXPORTER: Final = Memory(of="MM2ExporterDown", within=10 * _MINUTE, by=())
+JUST_AFTER_EXPORTER: Final = Memory(of="MM2ExporterDown", within=10 * _MINUTE, by=())
 """A flow's series come back once its internal topics were read to their end."""
+AFTER_EXPORTER: Final = Memory(of="MM2ExporterDown", within=70 * _MINUTE, by=())
+"""Coverage is judged over an hour, every 5 minutes: what was not seen stays in it so long."""
+AFTER_OUTAGE: Final = Memory(
+    of="MM2ClusterUnreachable", within=70 * _MINUTE, by=("cluster", "source", "target")
+)
+"""As above; an alert of each role of the cluster."""
+AFTER_ABSENCE: Final = Memory(of="MM2FlowMetricsAbsent", within=70 * _MINUTE, by=_FLOW)
+"""As above."""
 
-MEMORIES: Final = (AFTER_BURN, AFTER_STOP, JUST_AFTER_STOP, AFTER_EXPORTER)
+MEMORIES: Final = (
+    AFTER_BURN,
+    AFTER_STOP,
+    JUST_AFTER_STOP,
+    JUST_AFTER_EXPORTER,
+    AFTER_EXPORTER,
+    AFTER_OUTAGE,
+    AFTER_ABSENCE,
+)
 
 
 def groups(links: Links | None = None, scale: Scale = PRODUCTION) -> tuple[Group, ...]:

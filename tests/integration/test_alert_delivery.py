@@ -192,6 +192,39 @@ def test_a_ticket_about_several_topics_is_one_message(stage: Stage) -> None:
     assert "and 2 more" in fired["attachments"][0]["text"]
 
 
+def test_low_coverage_of_several_indicators_is_one_ticket(stage: Stage) -> None:
+    unseen = [
+        cause("MM2SLOCoverageLow", "g->h", "ticket", sli=sli, tier="all")
+        for sli in ("availability", "completeness", "data_freshness")
+    ]
+    stage.manager.post(
+        *(
+            alert(labels, texts(labels, summary=f"g->h: {labels['sli']} cannot be judged"))
+            for labels in unseen
+        )
+    )
+    [fired] = stage.told("g-&gt;h · availability (and 2 more)")
+    assert fired["attachments"][0]["text"].split("\n")[-3:] == [
+        f"• g-&gt;h: {labels['sli']} cannot be judged" for labels in unseen
+    ]
+    assert [title for title in stage.slack.titles() if "g-&gt;h" in title] == [
+        fired["attachments"][0]["title"]
+    ]
+
+
+def test_what_was_not_seen_makes_no_ticket_after_the_outage(stage: Stage) -> None:
+    memory = {"alertname": "MM2RecentlyPaged", "severity": "none", "of": "MM2ClusterUnreachable"}
+    memory |= {"within": "1h10m", "cluster": "off"}
+    stage.manager.post(alert({**memory, "source": "off"}), alert({**memory, "target": "off"}))
+    unseen = [
+        cause("MM2SLOCoverageLow", flow, "ticket", sli="latency", tier="60s")
+        for flow in ("off->i", "i->off", "i->j")
+    ]
+    stage.manager.post(*(alert(labels, texts(labels)) for labels in unseen))
+    stage.told("i-&gt;j")
+    assert [title for title in stage.slack.titles() if "off" in title] == []
+
+
 def test_a_cluster_that_is_down_is_one_page_until_all_is_resolved(stage: Stage) -> None:
     """Active-active: the cluster is source of one flow and target of the other."""
     flows = ("down->up", "up->down")

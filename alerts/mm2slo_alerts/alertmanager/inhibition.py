@@ -37,7 +37,8 @@ _STOP_CAUSES: Final = (
     "MM2PartitionStalled|MM2ConnectorFailed|MM2TaskFailed|MM2CheckpointStalled|"
     "MM2FailoverNotReady|MM2TransactionHangs"
 )
-_UNSCRAPED: Final = "MM2FlowMetricsAbsent|MM2SLOCoverageLow|MM2CollectionFailing"
+_COVERAGE: Final = "MM2SLOCoverageLow"
+_UNSCRAPED: Final = f"MM2FlowMetricsAbsent|{_COVERAGE}|MM2CollectionFailing"
 _BURN: Final = "MM2ErrorBudgetBurn"
 _OF_OBJECTIVE: Final = ("flow", "sli", "tier")
 _KNOWN_OBJECTIVE: Final = tuple(unequal(label, "") for label in _OF_OBJECTIVE)
@@ -47,12 +48,12 @@ def _named(names: str) -> Matcher:
     return matching("alertname", names) if "|" in names else equal("alertname", names)
 
 
-def _remembered(memory: Memory) -> Alerts:
-    """The aftermath's alert of *memory*, with every label that it is kept apart by."""
+def _remembered(memory: Memory, by: tuple[str, ...] = ()) -> Alerts:
+    """The aftermath's alert of *memory*, with the labels *by*."""
     return (
         equal("alertname", aftermath.ALERT),
         *(equal(name, value) for name, value in memory.labels.items()),
-        *(unequal(label, "") for label in memory.by),
+        *(unequal(label, "") for label in by),
     )
 
 
@@ -79,18 +80,44 @@ INHIBITIONS: Final = (
     ),
     Inhibition(
         "The exporter is back, and its flows are not read to their end yet.",
-        _remembered(aftermath.AFTER_EXPORTER),
+        _remembered(aftermath.JUST_AFTER_EXPORTER),
         (_named(_UNSCRAPED),),
     ),
     Inhibition(
+        "What the exporter did not see stays in the hour that coverage is judged by.",
+        _remembered(aftermath.AFTER_EXPORTER),
+        (_named(_COVERAGE),),
+    ),
+    Inhibition(
+        "What nothing measured stays in that hour.",
+        _remembered(aftermath.AFTER_ABSENCE, ("flow",)),
+        (_named(_COVERAGE),),
+        ("flow",),
+    ),
+    *(
+        Inhibition(
+            f"What was unknown while a {role} did not answer stays in that hour.",
+            _remembered(aftermath.AFTER_OUTAGE, (role,)),
+            (_named(_COVERAGE),),
+            (role,),
+        )
+        for role in ("source", "target")
+    ),
+    Inhibition(
+        "A flow that nothing measures is not covered.",
+        (_named("MM2FlowMetricsAbsent"), unequal("flow", "")),
+        (_named(_COVERAGE),),
+        ("flow",),
+    ),
+    Inhibition(
         "A flow that is stopped burns every budget that waits for records.",
-        _remembered(aftermath.AFTER_STOP),
+        _remembered(aftermath.AFTER_STOP, ("flow",)),
         (matching("alertname", f"{_BURN}.+"), matching("sli", _STOP_BURNS)),
         ("flow",),
     ),
     Inhibition(
         "A flow that is stopped stands still in each of its parts.",
-        _remembered(aftermath.JUST_AFTER_STOP),
+        _remembered(aftermath.JUST_AFTER_STOP, ("flow",)),
         (_named(_STOP_CAUSES),),
         ("flow",),
     ),
@@ -102,7 +129,7 @@ INHIBITIONS: Final = (
     ),
     Inhibition(
         "The budget burns no more, and the steady pair's windows remember.",
-        _remembered(aftermath.AFTER_BURN),
+        _remembered(aftermath.AFTER_BURN, _OF_OBJECTIVE),
         (_named(f"{_BURN}Steady"),),
         _OF_OBJECTIVE,
     ),

@@ -2,7 +2,8 @@
 
 Groups decide how many messages a fault gives. Alerts of an objective are one message per flow,
 indicator and threshold, whichever pair of windows burns; a cluster is one message for both its
-roles; all else is one message per alert and flow.
+roles; all else is one message per alert and flow, low coverage too: what is not seen is not seen
+by any indicator.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from mm2slo_alerts.alertmanager.receivers import NOBODY, receiver_name
 from mm2slo_alerts.promql import duration, equal, unequal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mm2slo_alerts.alertmanager.receivers import Receivers
     from mm2slo_alerts.model import Scale
     from mm2slo_alerts.promql import Matcher
 
 OBJECTIVE: Final = ("flow", "sli", "tier")
 CAUSE: Final = ("alertname", "flow", "cluster")
+OF_ALL_INDICATORS: Final = "MM2SLOCoverageLow"
 
 _PAGE_WAIT: Final = 10.0
 """Long enough for both roles of a cluster, short beside the minutes an alert takes to fire."""
@@ -62,12 +66,19 @@ def root(receivers: Receivers, scale: Scale) -> dict[str, Any]:
 
 def _by_severity(scale: Scale) -> list[dict[str, Any]]:
     """Pages, and tickets of an objective; other tickets are what the parent does."""
-    page, of_objective = equal("severity", "page"), unequal("sli", "")
+    page = equal("severity", "page")
+    of_objective = (unequal("sli", ""), unequal("alertname", OF_ALL_INDICATORS))
     return [
-        {**_matching(page, of_objective), **_page(OBJECTIVE, scale)},
+        {**_matching(page, *of_objective), **_page(OBJECTIVE, scale)},
         {**_matching(page), **_page(CAUSE, scale)},
-        {**_matching(of_objective), **_ticket(OBJECTIVE, scale)},
+        {**_matching(*of_objective), **_ticket(OBJECTIVE, scale)},
     ]
+
+
+def group_by(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """The labels by which an alert with *labels* is grouped."""
+    one = labels.get("sli") and labels["alertname"] != OF_ALL_INDICATORS
+    return OBJECTIVE if one else CAUSE
 
 
 def _page(by: tuple[str, ...], scale: Scale) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_alerts.alertmanager.receivers import Receivers
-from mm2slo_alerts.alertmanager.routes import CAUSE, OBJECTIVE
+from mm2slo_alerts.alertmanager.routes import group_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,6 @@ def message_data(fired: Fired, since: datetime, until: datetime | None, manager:
     """
     status = "firing" if until is None else "resolved"
     labels = dict(fired.labels)
-    group = OBJECTIVE if labels.get("sli") else CAUSE
     alert = {
         "status": status,
         "labels": labels,
@@ -44,7 +43,7 @@ def message_data(fired: Fired, since: datetime, until: datetime | None, manager:
             "receiver": "preview",
             "status": status,
             "alerts": [alert],
-            "groupLabels": {name: labels[name] for name in group if name in labels},
+            "groupLabels": {name: labels[name] for name in group_by(labels) if name in labels},
             "commonLabels": labels,
             "commonAnnotations": dict(fired.annotations),
             "externalURL": manager,
