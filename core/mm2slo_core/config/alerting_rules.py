@@ -1,9 +1,10 @@
-"""Checks of `alerting:`: names that would be claimed twice."""
+"""Checks of `alerting:`: names that would be claimed twice, or that lead nowhere."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mm2slo_core.config.nearest import nearest
 from mm2slo_core.config.rules import Finding
 from mm2slo_core.objectives.ids import slug
 
@@ -14,7 +15,28 @@ if TYPE_CHECKING:
 
 
 def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
-    """Each channel has a name and an id of its own."""
+    """Each channel has a name and an id of its own, and other keys name one of them."""
+    yield from _check_unique(alerting)
+    webhooks = tuple(each.name for each in alerting.webhooks)
+    yield from _check_named("watchdog", alerting.watchdog, webhooks, "webhooks")
+    yield from _check_named("platform", alerting.platform, alerting.channels, "webhooks")
+
+
+def _check_named(
+    key: str, name: str | None, known: tuple[str, ...], where: str
+) -> Iterator[Finding]:
+    if name is None or name in known:
+        return
+    close = nearest(name, known)
+    yield Finding(
+        (key,),
+        f"{name!r} is not there to be told",
+        f"one of {', '.join(known)}" if known else f"a name under alerting.{where}",
+        f"did you mean {close!r}?" if close else f"add {name} under alerting.{where}",
+    )
+
+
+def _check_unique(alerting: AlertingConfig) -> Iterator[Finding]:
     first: dict[str, tuple[str, int, str]] = {}
     for kind, receivers in (("slack", alerting.slack), ("webhooks", alerting.webhooks)):
         for index, name in enumerate(each.name for each in receivers):
