@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mm2slo_core.config import (
     Config,
     ConfigProblems,
+    Resolvers,
     default_objective_rules,
     load_config,
     notices,
@@ -17,6 +20,7 @@ from mm2slo_core.objectives.patterns import subsumes
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
 
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference-config.yaml"
 CLUSTERS = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
 """
@@ -485,7 +489,23 @@ def test_many_partitions_carry_a_strict_objective() -> None:
         ("us->??*", "us->*", False),
         ("us->eu", "us->*", False),
         ("us->e*", "us->?u", False),
+        ("us->eu", "us->eu*", False),
+        ("us->e?", "us->e?*", False),
+        ("us->??", "us->?*", False),
     ],
 )
 def test_whether_a_pattern_leaves_anything(wide: str, narrow: str, *, expected: bool) -> None:
     assert subsumes(wide, narrow) is expected
+
+
+def test_the_reference_file_states_the_default_objectives() -> None:
+    text = REFERENCE.read_text(encoding="utf-8")
+    reference = load_config(text, resolvers=Resolvers(env=str, file=str))
+    smallest = load_config(CLUSTERS + "flows: [{flow: us->eu}]\n")
+    assert reference.objectives == smallest.objectives
+    assert len(reference.slo.objectives) == len(reference.objectives)
+    assert (reference.slo.window, reference.slo.owner, reference.slo.channel) == (
+        smallest.slo.window, None, None,
+    )  # fmt: skip
+    assert reference.alerting.links == smallest.alerting.links
+    assert reference.alerting.maintenance == smallest.alerting.maintenance

@@ -123,3 +123,34 @@ def test_the_bound_needs_two_samples_in_the_window() -> None:
         extrapolation_bound(40, 60)
     with pytest.raises(ValueError, match="expected a positive interval"):
         extrapolation_bound(0, 60)
+
+
+@given(
+    stretches=st.lists(st.tuples(st.integers(0, 7_199), st.integers(1, 400)), max_size=20),
+    phase=st.integers(0, 14_999),
+)
+def test_chains_and_ratios_stay_within_the_bound_of_their_step(
+    stretches: list[tuple[int, int]], phase: int
+) -> None:
+    """One event a second, bad in *stretches*, counted one by one and by the rules' chain."""
+    bad = {at for begin, length in stretches for at in range(begin, begin + length)}
+    interval, hours = 15, 7200
+    wrong = sorted(bad)
+    total, good = [], []
+    for at in range(phase, (hours + 30) * 1000, interval * 1000):
+        # Events happen on the full second; the counters are older than the window.
+        seen = at // 1000 + 1
+        total.append(Sample(at, 1e6 + seen))
+        good.append(Sample(at, 1e6 + seen - bisect_right(wrong, at // 1000)))
+    counter = Counters(good=good, total=total)
+    ends = range(600_000, hours * 1000 + 1, 300_000)
+    chain = step_sum([step([counter], at) for at in ends], ends[-1], hours - 300)
+    assert chain is not None
+    first = ends[0] // 1000 - 300
+    events, true_bad = hours - first, sum(first < at <= hours for at in wrong)
+    bound = extrapolation_bound(interval, 300)
+    # One event a second is the peak of either counter; an edge may cut one more.
+    allowed = bound * events + len(ends)
+    assert abs(chain.events - events) <= allowed
+    assert abs(chain.bad - true_bad) <= allowed
+    assert abs(chain.bad / chain.events - true_bad / events) <= bound + len(ends) / events

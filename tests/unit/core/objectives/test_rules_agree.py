@@ -88,15 +88,15 @@ def step_checks(found: Step) -> Iterator[tuple[str, float]]:
 
 
 def test_short_windows_agree_at_every_phase_of_the_scrapes(tmp_path: Path) -> None:
-    told = story(1, 3.0)
-    checks = list(direct_checks(told, range(30, 10_800, 930)))
+    told = story(1, 2.0)
+    checks = list(direct_checks(told, range(30, 7200, 630)))
     assert len(checks) > 140
     assert promtool(tmp_path, rules(), told, 30, checks) == ""
 
 
 def test_short_windows_agree_around_maintenance(tmp_path: Path) -> None:
-    told = story(2, 3.0, maintenance=(1.2, 1.3))
-    checks = list(direct_checks(told, range(4200, 10_200, 420)))
+    told = story(2, 2.0, maintenance=(0.8, 0.9))
+    checks = list(direct_checks(told, range(2760, 7200, 390)))
     assert promtool(tmp_path, rules(), told, 30, checks) == ""
 
 
