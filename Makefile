@@ -37,7 +37,7 @@ $(READY): pyproject.toml requirements-dev.lock
 java: ## Find Java 17 or newer, or install Debian's openjdk-17-jre-headless
 	@deploy/scripts/java
 
-prometheus: ## Find prometheus and promtool, or install Debian's package
+prometheus: ## Find Prometheus and Alertmanager, or install Debian's packages
 	@deploy/scripts/prometheus
 
 postgres: ## Find PostgreSQL's initdb and postgres, or install Debian's package

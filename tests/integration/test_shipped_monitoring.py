@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from monitoring.process import get, program, server
 
 from mm2slo_alerts.files import ALERTMANAGER, SLACK_TEMPLATE
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.config.exporter import ExporterConfig
 from mm2slo_core.objectives import DAY, DEFAULT_WINDOW
+from mm2slo_lab.monitoring.serving import get, program, server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path)
 
 
 def test_alertmanager_starts_with_what_is_installed(installed: Path) -> None:
-    binary = program("prometheus-alertmanager", "alertmanager")
+    binary = program("alertmanager")
 
     def command(listen: str) -> list[str]:
         return [

@@ -4,8 +4,9 @@
 free ones on the loopback address, and every process ends with its context, or with this program.
 """
 
+from mm2slo_lab.monitoring import Prometheus
 from monitoring.alertmanager import Alertmanager, alert, alertmanager
-from monitoring.prometheus import Prometheus, prometheus
+from monitoring.prometheus import prometheus
 from monitoring.together import Monitoring, monitoring
 from monitoring.webhook import WebhookReceiver
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import subprocess
 import urllib.request
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_alerts.alertmanager import TEMPLATES
 from mm2slo_alerts.slack import template
-from monitoring.process import get, post, program, server
+from mm2slo_lab.monitoring import Alertmanager as Running
+from mm2slo_lab.monitoring import alertmanager as running
+from mm2slo_lab.monitoring import program
+from mm2slo_lab.monitoring.serving import post
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from mm2slo_lab.process import ManagedProcess
 
 EXTERNAL_URL: Final = "http://alertmanager.example"
 """What messages name: a free port would make each of them another."""
@@ -42,18 +42,10 @@ def alert(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Alertmanager:
-    """A running Alertmanager."""
+class Alertmanager(Running):
+    """A running Alertmanager that tests talk to as Prometheus does."""
 
-    url: str
-    folder: Path
-    process: ManagedProcess
-
-    @property
-    def config_file(self) -> Path:
-        """Its configuration."""
-        return self.folder / "alertmanager.yml"
+    __slots__ = ()
 
     def post(self, *alerts: Mapping[str, Any]) -> None:
         """Post *alerts* in one request, so that they meet in their group; see `alert`."""
@@ -79,11 +71,6 @@ class Alertmanager:
     ) -> None:
         """Post the same alert as one that has ended, by default now."""
         self.post(alert(labels, annotations, since=since, until=until or datetime.now(UTC)))
-
-    def alerts(self) -> list[dict[str, Any]]:
-        """What it knows, with the state of each alert and what silences it."""
-        found: list[dict[str, Any]] = get(f"{self.url}/api/v2/alerts")
-        return found
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of one of its own counters over series with *labels*."""
@@ -112,22 +99,6 @@ class Alertmanager:
 @contextmanager
 def alertmanager(folder: Path, configuration: str) -> Iterator[Alertmanager]:
     """Run Alertmanager in *folder* with the text *configuration* and the Slack template."""
-    binary = program("prometheus-alertmanager", "alertmanager")
-    config = folder / "alertmanager.yml"
-    (folder / TEMPLATES).parent.mkdir(parents=True, exist_ok=True)
-    (folder / TEMPLATES).write_text(template(), encoding="utf-8")
-    config.write_text(configuration, encoding="utf-8")
-
-    def command(listen: str) -> list[str]:
-        return [
-            binary,
-            f"--config.file={config}",
-            f"--storage.path={folder / 'data'}",
-            f"--web.listen-address={listen}",
-            f"--web.external-url={EXTERNAL_URL}",
-            "--cluster.listen-address=",
-            "--log.level=info",
-        ]
-
-    with server("alertmanager", folder, command) as (address, process):
-        yield Alertmanager(address, folder, process)
+    templates = {TEMPLATES: template()}
+    with running(folder, configuration, templates, external_url=EXTERNAL_URL) as server:
+        yield Alertmanager(server.url, server.folder, server.process)

@@ -1,59 +1,17 @@
-"""Prometheus: scrapes targets, evaluates the generated rules, sends to Alertmanager."""
+"""Prometheus with the times of the generated rules."""
 
 from __future__ import annotations
 
-import subprocess
-import urllib.parse
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from mm2slo_alerts.model import PRODUCTION, Scale
-from mm2slo_alerts.promql import duration
-from monitoring.process import get, post, program, server
+from mm2slo_lab.monitoring import Cadence, Prometheus
+from mm2slo_lab.monitoring import prometheus as running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from mm2slo_lab.process import ManagedProcess
-
-_SCRAPE = 15.0
-"""Seconds between two scrapes in production."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prometheus:
-    """A running Prometheus."""
-
-    url: str
-    folder: Path
-    process: ManagedProcess
-
-    def query(self, expression: str) -> list[dict[str, Any]]:
-        """The instant vector now."""
-        parameters = urllib.parse.urlencode({"query": expression})
-        found: list[dict[str, Any]] = get(f"{self.url}/api/v1/query?{parameters}")["data"]["result"]
-        return found
-
-    def holds(self, expression: str) -> bool:
-        """Whether the instant vector now has any series."""
-        return bool(self.query(expression))
-
-    def alerts(self) -> list[dict[str, Any]]:
-        """Alerts that are pending or fire."""
-        found: list[dict[str, Any]] = get(f"{self.url}/api/v1/alerts")["data"]["alerts"]
-        return found
-
-    def firing(self) -> set[str]:
-        """The names of alerts that fire."""
-        return {each["labels"]["alertname"] for each in self.alerts() if each["state"] == "firing"}
-
-    def reload(self) -> None:
-        """Read the configuration and the rules again."""
-        post(f"{self.url}/-/reload")
 
 
 @contextmanager
@@ -66,55 +24,13 @@ def prometheus(
     scale: Scale = PRODUCTION,
     history: str | None = None,
 ) -> Iterator[Prometheus]:
-    """Run Prometheus in *folder*, with the OpenMetrics text *history* already in its blocks.
-
-    *targets* are `host:port` by job, *rules* texts of rule files by name, *alertmanager* a
-    `host:port`. Its own intervals follow *scale* as those of the rules do.
-    """
-    binary = program("prometheus")
-    (folder / "rules").mkdir(parents=True, exist_ok=True)
-    for name, text in (rules or {}).items():
-        (folder / "rules" / name).write_text(text, encoding="utf-8")
-    config = folder / "prometheus.yml"
-    document: dict[str, Any] = {
-        "global": {
-            "scrape_interval": duration(scale(_SCRAPE)),
-            "scrape_timeout": duration(min(10.0, scale(_SCRAPE))),
-            "evaluation_interval": duration(scale(2 * _SCRAPE)),
-        },
-        "rule_files": ["rules/*.yml"],
-        "scrape_configs": [
-            {"job_name": job, "static_configs": [{"targets": list(addresses)}]}
-            for job, addresses in targets.items()
-        ],
-    }
-    if alertmanager is not None:
-        document["alerting"] = {
-            "alertmanagers": [{"static_configs": [{"targets": [alertmanager]}]}]
-        }
-    config.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    if history is not None:
-        _write_blocks(folder, history)
-
-    def command(listen: str) -> list[str]:
-        return [
-            binary,
-            f"--config.file={config}",
-            f"--storage.tsdb.path={folder / 'data'}",
-            "--storage.tsdb.retention.time=35d",
-            f"--web.listen-address={listen}",
-            "--web.enable-lifecycle",
-            # Alerts are sent again after this time; Alertmanager forgets them after four of it.
-            f"--rules.alert.resend-delay={duration(scale(60.0))}",
-            "--log.level=warn",
-        ]
-
-    with server("prometheus", folder, command) as (address, process):
-        yield Prometheus(address, folder, process)
-
-
-def _write_blocks(folder: Path, history: str) -> None:
-    text = folder / "history.txt"
-    text.write_text(history, encoding="utf-8")
-    command = [program("promtool"), "tsdb", "create-blocks-from", "openmetrics"]
-    subprocess.run([*command, str(text), str(folder / "data")], check=True, capture_output=True)
+    """Run Prometheus in *folder*; its own intervals follow *scale* as those of the rules do."""
+    with running(
+        folder,
+        targets,
+        rules=rules,
+        alertmanager=alertmanager,
+        cadence=Cadence().scaled(scale.factor),
+        history=history,
+    ) as server:
+        yield server

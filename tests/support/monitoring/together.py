@@ -12,13 +12,14 @@ from mm2slo_alerts.files import ALERTMANAGER, generated
 from mm2slo_alerts.model import PRODUCTION, Scale
 from mm2slo_core.config.alerting import AlertingConfig, SlackChannel
 from monitoring.alertmanager import Alertmanager, alertmanager
-from monitoring.prometheus import Prometheus, prometheus
+from monitoring.prometheus import prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mm2slo_core.config import Config
+    from mm2slo_lab.monitoring import Prometheus
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,10 @@ def monitoring(
                 folder / "prometheus",
                 {
                     "mm2slo": targets,
-                    "alertmanager": [manager.url.removeprefix("http://")],
+                    "alertmanager": [manager.listen],
                 },
                 rules={**rules, **(extra_rules or {})},
-                alertmanager=manager.url.removeprefix("http://"),
+                alertmanager=manager.listen,
                 scale=scale,
                 history=history,
             ) as server,
