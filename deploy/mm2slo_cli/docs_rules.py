@@ -41,7 +41,7 @@ later, and a retention above the longest window: 35 days for 28.
   excluded when maintenance was active in it or in the {duration(SETTLES)} before it, in which
   events of the maintenance still settle. A window of 30 minutes or an hour that it touches is the
   sum of the increments that it does not touch. Excluded events are counted as such.
-- **An objective outlives its counters by {duration(REMEMBERED)}**, so that a budget does not
+- **An objective outlives its counters by {REMEMBERED}**, so that a budget does not
   vanish with the exporter, and a flow that went away is missed for as long, as low coverage.
 - **Coverage** is the known share of the events times the share of due steps that were recorded. A
   step is due when the indicator had an objective a step before already: a young flow is judged by

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 STEP, SCRAPE, HOUR, DAY = 300, 15, 3_600, 86_400
 INTERVAL = 30
 """Seconds: the shortest evaluation interval, to which the cost is brought."""
-BAD, UNKNOWN = 0.05, 0.01
+BAD, UNKNOWN = 0.005, 0.01
 """Shares of steps that hold such an event."""
 INDICATORS = (
     ("availability", "all"),
@@ -94,11 +94,11 @@ def counter_lines(count: int, begin: int, end: int) -> Iterator[str]:
 
 
 def counters(at: float) -> tuple[tuple[str, int], ...]:
-    """Each counter at a moment: one event a second, one of 2,000 bad, one of 5,000 unknown."""
+    """Each counter at a moment: one event a second, one of 50,000 bad, one of 5,000 unknown."""
     events = int(at) % 100_000_000
     return (
         (SLI_EVENTS_TOTAL.name, events),
-        (SLI_GOOD_EVENTS_TOTAL.name, events - events // 2000),
+        (SLI_GOOD_EVENTS_TOTAL.name, events - events // 50_000),
         (SLI_UNKNOWN_EVENTS_TOTAL.name, events // 5000),
     )
 
@@ -221,7 +221,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flows", type=int, default=100)
     parser.add_argument("--days", type=int, default=28)
-    parser.add_argument("--seconds", type=float, default=660.0, help="two rounds of 5 minutes")
+    parser.add_argument("--seconds", type=float, default=400.0, help="how long to run")
     options = parser.parse_args()
     if shutil.which("promtool") is None:
         print("promtool is not installed: make prometheus")

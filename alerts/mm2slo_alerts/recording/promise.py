@@ -19,9 +19,9 @@ from mm2slo_alerts.promql import (
     select,
     unmatching,
 )
-from mm2slo_alerts.recording.timing import REMEMBERED
+from mm2slo_alerts.recording.timing import REMEMBERED, STEP
 from mm2slo_core.catalogue import (
-    EVENTS_STEP,
+    EVENTS_SUM,
     FLOW_LABELS,
     OBJECTIVE,
     OBJECTIVE_WINDOW,
@@ -77,9 +77,13 @@ def _objectives(rules: Sequence[ObjectiveRule], scale: Scale) -> Iterator[Record
 
 
 def _known(matchers: Sequence[Matcher], target: float, scale: Scale) -> str:
-    """*target* for each flow whose counters are there, or were within the last day."""
+    """*target* for each flow whose counters are there, or were within the last day.
+
+    The sum over a day is there as long as one step of it is, and costs a sample where the steps
+    would cost 288.
+    """
     now = select(SLI_EVENTS_TOTAL, *matchers)
-    lately = over("last_over_time", EVENTS_STEP, scale(REMEMBERED), *matchers)
+    lately = over("last_over_time", EVENTS_SUM[REMEMBERED], 2 * scale(STEP), *matchers)
     flows = aggregate("max", either(now, lately), FLOW_LABELS)
     return f"0 * {flows} + {number(target)}"
 

@@ -16,9 +16,9 @@ STEP: Final = 300.0
 SETTLES: Final = 120.0
 """Seconds after planned maintenance in which its events still settle: a canary that was sent at
 its end is judged by its deadline, 60 s by default, and scraped after that."""
-REMEMBERED: Final = 86_400.0
-"""Seconds for which an objective outlives the counters it is about: a budget must not vanish with
-the exporter that counts it, and a flow that is gone for good must not be missed for ever."""
+REMEMBERED: Final = "1d"
+"""For so long an objective outlives the counters it is about: a budget must not vanish with the
+exporter that counts it, and a flow that is gone for good must not be missed for ever."""
 
 
 def seconds(window: str) -> float:

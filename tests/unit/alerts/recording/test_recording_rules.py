@@ -127,7 +127,8 @@ def test_each_flow_is_summed_over_the_window_of_its_objective(tmp_path: Path) ->
         tmp_path,
         recording.groups((STRICT, REST)),
         # Without a counter of good events all are bad.
-        {of(flow, "flow:mm2_sli_events:step5m"): "10x120" for flow in flows},
+        {of(flow, "flow:mm2_sli_events:step5m"): "10x120" for flow in flows}
+        | {of(flow, "mm2_sli_events_total", ', instance="a"'): "0x120" for flow in flows},
         {
             # 7 days of one sample each 6 hours are 28, 28 days are 112; each is 10.
             (total, "28d"): {of("us->eu", total): 280, of("ap->eu", total): 1120},
