@@ -31,6 +31,11 @@ class Equivalent:
 
 EQUIVALENT: Final[tuple[Equivalent, ...]] = (
     Equivalent(
+        "MM2ErrorBudget(Burn.*|Exhausted)|MM2SLOCoverageLow",
+        r"\[\* -> /\] on .* group_left \(owner, channel\) .* \^ 0",
+        "What brings owner and channel is 1: the objective to the power of 0.",
+    ),
+    Equivalent(
         "MM2Watchdog",
         r"vector\(\[1 -> [02]\]\)",
         "It fires whatever its value, and its texts tell none.",
