@@ -44,7 +44,7 @@ def of(flow: str, name: str = "", extra: str = "") -> str:
 
 
 @needs_promtool
-@pytest.mark.parametrize("part", ["events", "steps", "sums", "window"])
+@pytest.mark.parametrize("part", ["promise", "events", "steps", "sums", "window"])
 def test_records_what_was_counted_by_hand(tmp_path: Path, part: str) -> None:
     path = RULE_TESTS / f"recording-{part}.test.yml"
     groups = ("mm2slo-events",) if part == "events" else None
