@@ -55,6 +55,10 @@ def read(text: str, name: str = "the file") -> tuple[Imported, ...]:
         for slo in documents[words.SLO].values()
         if (imported := _objective(slo, documents)) is not None
     ]
+    for source in documents[words.SOURCE].values():
+        spec = source.node("spec")
+        if spec is not None:
+            spec.must_be("type", "Prometheus")
     if not problems.found:
         _once(found, problems)
     if not documents[words.SLO] and not problems.found:

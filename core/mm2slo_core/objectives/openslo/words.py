@@ -17,7 +17,9 @@ SLO: Final = "SLO"
 POLICY: Final = "AlertPolicy"
 CONDITION: Final = "AlertCondition"
 TARGET: Final = "AlertNotificationTarget"
-KINDS: Final = (SERVICE, SLI, SLO, POLICY, CONDITION, TARGET)
+SOURCE: Final = "DataSource"
+"""Read past: where our counters are, Prometheus knows."""
+KINDS: Final = (SERVICE, SLI, SLO, POLICY, CONDITION, TARGET, SOURCE)
 DEFAULT_TARGET: Final = "default"
 
 WORST: Final = "mm2slo/worst"

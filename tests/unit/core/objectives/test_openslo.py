@@ -185,15 +185,26 @@ def test_a_file_that_others_wrote() -> None:
     )
 
 
+def test_a_data_source_is_passed_over_when_it_is_a_prometheus() -> None:
+    source = (
+        "apiVersion: openslo/v1\nkind: DataSource\nmetadata: {name: p}\n"
+        "spec: {type: Prometheus, connectionDetails: {url: 'http://p:9090'}}\n---\n"
+    )
+    by_name = ONE.replace("type: Prometheus, spec", "metricSourceRef: p, spec")
+    assert openslo.read(source + by_name) == openslo.read(ONE)
+    with pytest.raises(UserError, match=r"spec\.type: is 'Datadog'; expected Prometheus"):
+        openslo.read(source.replace("type: Prometheus", "type: Datadog") + by_name)
+
+
 REFUSED = {
     "another version": (
         "openslo/v1", "openslo.com/v2alpha",
         "document 1: apiVersion: is 'openslo.com/v2alpha'; expected openslo/v1",
     ),
     "another kind": (
-        "kind: SLO", "kind: DataSource",
-        ("document 1: kind: is 'DataSource'; expected one of Service, SLI, SLO, AlertPolicy, "
-        "AlertCondition, AlertNotificationTarget"),
+        "kind: SLO", "kind: Composite",
+        ("document 1: kind: is 'Composite'; expected one of Service, SLI, SLO, AlertPolicy, "
+        "AlertCondition, AlertNotificationTarget, DataSource"),
     ),
     "slices": (
         "Occurrences", "Timeslices",
