@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from mm2slo_cli.scenarios import Scenario
 from mm2slo_core.errors import MissingExtra, UserError
 
 app = typer.Typer(
@@ -113,8 +112,10 @@ def demo(
         bool, typer.Option("--audit/--no-audit", help="Audit the traffic at the end.")
     ] = True,
     scenario: Annotated[
-        Scenario | None,
-        typer.Option(help="Play a fault, show the message it sends to Slack, and end."),
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Play stop-mirror, show the message it sends to Slack, and end."
+        ),
     ] = None,
 ) -> None:
     """Two Kafka clusters, MirrorMaker 2 and the exporter, live on this machine; then an audit."""

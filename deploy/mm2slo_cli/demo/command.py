@@ -17,7 +17,7 @@ from mm2slo_cli.demo.census import census
 from mm2slo_cli.demo.leaving import leave
 from mm2slo_cli.demo.live import json_line, watch, write_json, write_lines
 from mm2slo_cli.demo.monitored import missing, monitored
-from mm2slo_cli.demo.playing import play, refuse_beside
+from mm2slo_cli.demo.playing import play, refuse
 from mm2slo_cli.demo.settle import DEADLINE, settle
 from mm2slo_cli.demo.stage import staged
 from mm2slo_cli.demo.view import address_line, screen
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mm2slo_cli.demo.settle import Settled
     from mm2slo_cli.demo.stage import Stage
     from mm2slo_cli.ending import Ending
-    from mm2slo_cli.scenarios import Scenario
 
 
 _CENSUS_SECONDS: Final = 30.0
@@ -48,7 +47,7 @@ def run(
     as_json: bool,
     keep: bool = False,
     audited: bool = True,
-    scenario: Scenario | None = None,
+    scenario: str | None = None,
 ) -> None:
     """Start everything, show it, audit it, and end everything.
 
@@ -62,7 +61,7 @@ def run(
     Raises UserError for what cannot be started.
     """
     if scenario is not None:
-        refuse_beside(once=once, as_json=as_json, keep=keep)
+        refuse(scenario, once=once, as_json=as_json, keep=keep)
     if keep and not once:
         raise UserError("--keep goes with --once: without it the demo stays up anyway")
     code = 0
@@ -73,7 +72,7 @@ def run(
                     ending, seconds, once=once, as_json=as_json, keep=keep, audited=audited
                 )
             else:
-                play(ending)
+                play(scenario, ending)
         except Told as told:
             ended_as_asked = not once and told.number != signal.SIGINT
             code = 0 if ended_as_asked else told.exit_code

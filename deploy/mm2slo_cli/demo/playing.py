@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from mm2slo_cli.ending import Ending
 
 
-def refuse_beside(*, once: bool, as_json: bool, keep: bool) -> None:
-    """Raise UserError for an option that means nothing here, and for what is not installed."""
+SCENARIOS: Final = {"stop-mirror": stop_mirror}
+
+
+def refuse(scenario: str, *, once: bool, as_json: bool, keep: bool) -> None:
+    """Raise UserError for a name or an option that means nothing, and for what is not installed."""
+    if scenario not in SCENARIOS:
+        raise UserError(f"{scenario!r} is no scenario: expected {', '.join(SCENARIOS)}")
     for option, given in {"--once": once, "--json": as_json, "--keep": keep}.items():
         if given:
             raise UserError(f"--scenario plays by itself: leave out {option}")
@@ -31,7 +36,7 @@ def refuse_beside(*, once: bool, as_json: bool, keep: bool) -> None:
         )
 
 
-def play(ending: Ending) -> None:
+def play(scenario: str, ending: Ending) -> None:
     """Everything from the first process to the last."""
     progress = Console(stderr=True)
     with ExitStack() as everything:
@@ -41,4 +46,4 @@ def play(ending: Ending) -> None:
             tell("starting Prometheus and Alertmanager")
             watched = everything.enter_context(monitored(stage))
         everything.callback(leave, ending, progress)
-        stop_mirror(stage, watched, Console())
+        SCENARIOS[scenario](stage, watched, Console())

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from generated.partition import BEGIN, Faults, Lane, Written, arrivals, simulate
 from injecting import Found, Place, Truth
 
-from generated.partition import BEGIN, Faults, Lane, Written, arrivals, simulate
 from mm2slo_core.audit.identity import Identity
 from mm2slo_core.audit.record import ArrivalPoll, AuditRecord
 from mm2slo_core.audit.scope import FlowScope, SourcePartition, TargetPartition, UnitScope, Window

@@ -223,11 +223,14 @@ def test_exporter_and_demo_hand_their_options_on(monkeypatch: pytest.MonkeyPatch
     assert run_root(monkeypatch, "exporter", "--config", "c.yaml") == 0
     assert run_root(monkeypatch, "demo", "--seconds", "2.5", "--once", "--json") == 0
     assert run_root(monkeypatch, "demo", "--no-audit") == 0
+    assert run_root(monkeypatch, "demo", "--scenario", "stop-mirror") == 0
+    plain = {"once": False, "as_json": False, "keep": False, "audited": True, "scenario": None}
     assert calls == [
         (Path("c.yaml"), ["us->eu", "eu->us"]),
         (Path("c.yaml"), []),
-        (2.5, {"once": True, "as_json": True, "keep": False, "audited": True}),
-        (None, {"once": False, "as_json": False, "keep": False, "audited": False}),
+        (2.5, plain | {"once": True, "as_json": True}),
+        (None, plain | {"audited": False}),
+        (None, plain | {"scenario": "stop-mirror"}),
     ]
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -109,3 +110,23 @@ def test_other_commands_do_not_load_the_demo() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scenario": "stop-all"}, "'stop-all' is no scenario: expected stop-mirror"),
+        ({"scenario": "stop-mirror", "once": True}, "plays by itself: leave out --once"),
+        ({"scenario": "stop-mirror", "as_json": True}, "plays by itself: leave out --json"),
+    ],
+)
+def test_a_scenario_is_refused_in_words(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        run(None, **{"once": False, "as_json": False, **options})
+
+
+def test_a_scenario_names_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    expected = "needs prometheus and alertmanager; on Debian: apt-get install prometheus prom"
+    with pytest.raises(UserError, match=expected):
+        run(None, once=False, as_json=False, scenario="stop-mirror")
