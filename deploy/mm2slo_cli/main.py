@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 _OURS = "mm2slo_"
-_EXTRAS = {"pyspark": "audit", "py4j": "audit", "sqlalchemy": "audit", "alembic": "audit"}
+_EXTRAS = {"pyspark": "audit", "py4j": "audit", "sqlalchemy": "store", "alembic": "store"}
 
 
 def main() -> int:
