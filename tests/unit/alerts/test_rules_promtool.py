@@ -21,7 +21,7 @@ ALWAYS = "MM2Watchdog"
 """The one alert that must never be silent."""
 NAMES = sorted(path.name.removesuffix(SUFFIX) for path in RULE_TESTS.glob(f"MM2*{SUFFIX}"))
 """Those about recorded series, which no alert is named after, have a test of their own as well."""
-SAMPLE = 20
+SAMPLE = 12
 """Wrongs that the default suite tries, about half a second each; the long suite tries all."""
 
 
