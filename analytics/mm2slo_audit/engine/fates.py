@@ -31,12 +31,14 @@ FOUND: Final = (
     "kh",
     "other_partition",
     "other_offset",
+    "weight",
     "block",
     "block_end",
     "block_size",
 )
 """Columns of a verdict: the partition that counts it (`cell_flow` null: the target's own), then
-what its evidence says; `block_end` and `block_size` of its replay."""
+what its evidence says; `weight`: what it adds to the count, 0 where it is counted already, -1 where
+that was wrong, which is no evidence; `block_end` and `block_size` of its replay."""
 
 
 def code(verdict: Verdict) -> int:
@@ -59,31 +61,46 @@ def fates(spark: SparkSession, leftover: DataFrame, units: Units) -> DataFrame:
     missing = altered.where(F.col("kind") == MISSING).join(
         F.broadcast(source_table(spark, units)), on=["topic", "flow", "partition"], how="left"
     )
-    foreign = altered.where(
-        (F.col("kind") == UNEXPLAINED) & ~F.col("moved") & ~F.col("altered")
-    ).join(F.broadcast(target_table(spark, units)), on=["topic", "partition"], how="left")
+    paired, told = F.col("moved") | F.col("altered"), F.col("told")
+    foreign = altered.where((F.col("kind") == UNEXPLAINED) & (~paired | told)).join(
+        F.broadcast(target_table(spark, units)), on=["topic", "partition"], how="left"
+    )
     offset = F.col("offset")
     age = units.figure(lambda each: each.taken_at) - F.col("ts")
-    on_source = (
-        F.when(F.col("moved"), code(Verdict.MOVED))
-        .when(F.col("altered"), code(Verdict.ALTERED))
-        .when(offset < F.col("known_from"), code(Verdict.UNAUDITABLE))
+    still_open = (
+        F.when(offset < F.col("known_from"), code(Verdict.UNAUDITABLE))
         .when(offset < F.col("next_offset"), code(Verdict.LOST))
         .when(age > units.figure(lambda each: each.max_pending), code(Verdict.OVERDUE))
         .otherwise(code(Verdict.PENDING))
     )
+    on_source = (
+        F.when(F.col("moved"), code(Verdict.MOVED))
+        .when(F.col("altered"), code(Verdict.ALTERED))
+        .otherwise(still_open)
+    )
     on_target = F.when(offset < F.col("auditable_from"), code(Verdict.UNAUDITABLE)).otherwise(
         code(Verdict.EXTRA)
     )
-    return _found(missing, on_source, F.col("flow")).unionByName(
-        _found(foreign, on_target, F.lit(None).cast("int"))
+    # What was told before it was found elsewhere is taken back.
+    verdicts = F.when(
+        told & paired, F.array(_weighed(on_source, F.lit(1)), _weighed(still_open, F.lit(-1)))
+    ).otherwise(F.array(_weighed(on_source, F.when(told, 0).otherwise(1))))
+    weight = F.when(paired, -1).when(told, 0).otherwise(1)
+    return _found(missing.withColumn("judgement", F.explode(verdicts)), F.col("flow")).unionByName(
+        _found(
+            foreign.withColumn("judgement", _weighed(on_target, weight)), F.lit(None).cast("int")
+        )
     )
 
 
-def _found(rows: DataFrame, verdict: Column, flow: Column) -> DataFrame:
+def _weighed(verdict: Column, weight: Column) -> Column:
+    return F.struct(verdict.alias("verdict"), weight.alias("weight"))
+
+
+def _found(rows: DataFrame, flow: Column) -> DataFrame:
     return rows.select(
         "topic",
-        verdict.alias("verdict"),
+        "judgement.verdict",
         flow.alias("cell_flow"),
         F.col("partition").alias("cell_partition"),
         "flow",
@@ -94,6 +111,7 @@ def _found(rows: DataFrame, verdict: Column, flow: Column) -> DataFrame:
         "kh",
         F.coalesce("moved_partition", "altered_partition").alias("other_partition"),
         F.coalesce("moved_offset", "altered_offset").alias("other_offset"),
+        "judgement.weight",
         *(F.lit(None).cast("bigint").alias(each) for each in FOUND[-3:]),
     )
 

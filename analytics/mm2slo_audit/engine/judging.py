@@ -1,7 +1,7 @@
 """All units of a run judged, in as few passes as what they hold allows.
 
-A clean unit of plain records takes one pass (`matching`) and one over its keys. What does not
-balance is looked at record by record, and only then.
+A clean unit of plain records takes one pass (`matching`) and one over its keys. What counts do not
+tell is looked at record by record, in the slices of time where it is, and only then.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ from pyspark.sql import functions as F
 from mm2slo_audit.engine.affinity import affinity_tally, keys
 from mm2slo_audit.engine.fates import code, fates
 from mm2slo_audit.engine.latest import latest, latest_leftover
+from mm2slo_audit.engine.looking import repeated
+from mm2slo_audit.engine.marks import (
+    DUPLICATED,
+    MISSING,
+    OVERTAKEN,
+    REPEATED,
+    UNEXPLAINED,
+)
 from mm2slo_audit.engine.matching import matchable, tally
 from mm2slo_audit.engine.outcomes import UnitLedger
 from mm2slo_audit.engine.pairing import (
@@ -27,8 +35,10 @@ from mm2slo_audit.engine.pairing import (
     pairs,
     source_bytes,
 )
+from mm2slo_audit.engine.parts import Parts, parts
+from mm2slo_audit.engine.second_look import SecondLook
 from mm2slo_audit.engine.surplus import duplicates
-from mm2slo_audit.engine.units import Units, judges_order, table
+from mm2slo_audit.engine.units import Units, judges_order
 from mm2slo_audit.engine.unmatched import unmatched
 from mm2slo_core.audit.scope import Comparison
 from mm2slo_core.audit.verdict import Verdict
@@ -46,9 +56,6 @@ _UNREMARKABLE = (Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE)
 _PARTITIONS_PER_CORE = 32
 """Of the exchange: smaller hash tables stay in the caches."""
 
-_Place = tuple[int, int]
-"""Topic and partition."""
-
 
 def judge(
     spark: SparkSession,
@@ -59,17 +66,21 @@ def judge(
     *,
     evidence_cap: int | None = 100,
     partitions: int | None = None,
+    split: Parts | None = None,
 ) -> list[UnitOutcome]:
     """Judge the units of *scopes* as `mm2slo_core.audit.reference.judge` does, in that order.
 
     *records* and *polls* have the columns of `AuditRecord` and `ArrivalPoll`; read them from
     storage that can be read again, for anomalies take a second pass. *evidence_cap* limits
     evidence per unit and verdict, and broken keys; None: all. *partitions*: of the exchange; None:
-    by the cores of the cluster.
+    by the cores of the cluster. *split*: partitions to be tallied in parts; None: those
+    that would hold up the others.
     """
     units = Units(tuple(scopes))
     if not units:
         return []
+    if split is None:
+        split = parts(units.where(matchable), spark.sparkContext.defaultParallelism)
     with ExitStack() as kept:
         judging = _Judging(
             spark=spark,
@@ -78,7 +89,8 @@ def judge(
             units=units,
             census=sample.census,
             cap=evidence_cap,
-            partitions=partitions or _partitions(spark, units),
+            partitions=partitions or _partitions(spark, units, split),
+            split=split,
             ledgers={each.index: UnitLedger(each) for each in units.scopes},
             kept=kept,
         )
@@ -97,6 +109,7 @@ class _Judging:
     census: bool
     cap: int | None
     partitions: int
+    split: Parts
     ledgers: dict[int, UnitLedger]
     kept: ExitStack
 
@@ -106,57 +119,83 @@ class _Judging:
         exact = self.units.where(
             lambda each: not matchable(each) and each.comparison is not Comparison.LATEST
         )
-        uneven, unclear = self._match(fast) if fast else (set(), set())
         in_records = self.records.where("in_records")
+        looked, found_in = self._match(fast) if fast else (None, 0)
+        paired = self._pairs(in_records, exact, fast, looked, found_in)
         found = []
-        paired = self._pair(in_records, exact, unclear)
         if paired is not None:
             found.append(disorder(paired, self.units.where(judges_order)))
-        leftover = []
-        compared = Units((*exact.scopes, *fast.where(lambda each: each.index in uneven).scopes))
-        if compared:
-            leftover.append(unmatched(in_records, compared))
+        leftover = self._leftover(in_records, exact, looked, found_in)
         if latest_units:
             leftover.append(self._latest(latest_units))
         if leftover:
             over = self._keep(_union(leftover))
             found.append(fates(self.spark, over, self.units))
-            if compared:
-                found.append(duplicates(in_records, over, compared, census=self.census))
+            if exact or found_in & DUPLICATED:
+                compared = Units((*fast.scopes, *exact.scopes))
+                found.append(
+                    duplicates(in_records, over, compared, census=self.census, keep=self._keep)
+                )
         if found:
             self._take(self._keep(_union(found).where(self.units.judged)))
         self._judge_keys(paired)
 
-    def _match(self, fast: Units) -> tuple[set[int], set[_Place]]:
-        """Tally plain units; units that do not balance, and places that counts do not tell."""
-        uneven, unclear = set(), set()
-        for row in tally(self.records, self.polls, fast, self.partitions).collect():
-            ledger = self.ledgers[row.topic]
-            if row.flow is not None:
-                ledger.take_tally(row)
-                ledger.take_bytes(row)
-            if row.missing or row.duplicated or row.unexplained:
-                uneven.add(row.topic)
-            if row.repeated or (row.overtaken and judges_order(ledger.scope)):
-                unclear.add((row.topic, row.partition))
-        return uneven, unclear
+    def _pairs(
+        self,
+        in_records: DataFrame,
+        exact: Units,
+        fast: Units,
+        looked: DataFrame | None,
+        found_in: int,
+    ) -> DataFrame | None:
+        """Pairs that may have overtaken each other."""
+        paired = []
+        if exact:
+            paired.append(self._pair(in_records, exact))
+        if looked is not None and found_in & REPEATED:
+            self._tell_repeated(looked, fast)
+        if looked is not None and found_in & (OVERTAKEN | REPEATED):
+            paired.append(self._keep(pairs(_unbracketed(looked), fast)))
+        return _union(paired) if paired else None
 
-    def _pair(self, in_records: DataFrame, exact: Units, unclear: set[_Place]) -> DataFrame | None:
-        places = unclear.union(*map(_places, exact.scopes))
-        if not places:
-            return None
-        topics = {topic for topic, _ in places}
-        units = self.units.where(lambda each: each.index in topics)
-        chosen = F.broadcast(table(self.spark, sorted(places), "topic int, partition int"))
-        rows = units.of(in_records).join(chosen, on=["topic", "partition"], how="left_semi")
-        found = self._keep(pairs(bracketed(rows, self.polls, units), units))
-        for topic, partition in places:
-            self.ledgers[topic].forget_tally(partition)
-        for row in pair_tally(found, units).collect():
+    def _leftover(
+        self, in_records: DataFrame, exact: Units, looked: DataFrame | None, found_in: int
+    ) -> list[DataFrame]:
+        leftover = []
+        if looked is not None and found_in & (MISSING | DUPLICATED | UNEXPLAINED):
+            leftover.append(unmatched(looked, self.units.where(matchable), told=True))
+        if exact:
+            leftover.append(unmatched(in_records, exact))
+        return leftover
+
+    def _match(self, fast: Units) -> tuple[DataFrame | None, int]:
+        """Tally plain units; the records that have to be looked at, and the flags of all marks."""
+        tallied = tally(self.records, self.polls, fast, self.partitions, self.split).collect()
+        for row in tallied:
+            if row.flow is not None:
+                self.ledgers[row.topic].take_tally(row)
+                self.ledgers[row.topic].take_bytes(row)
+        look = SecondLook.after(fast, tallied, self.cap)
+        for mark in look.marks:
+            self.ledgers[mark.topic].take_told(mark)
+        for topic, oldest in look.choice.oldest.items():
+            self.ledgers[topic].take_open(oldest)
+        looked = look.records(self.spark, self.records.where("in_records"), self._keep)
+        return looked, look.flags
+
+    def _tell_repeated(self, looked: DataFrame, fast: Units) -> None:
+        rows = self._keep(repeated(looked, fast))
+        found = pairs(bracketed(rows, self.polls, fast), fast)
+        for row in pair_tally(found, fast).collect():
             self.ledgers[row.topic].take_tally(row)
-        uncounted = units.where(lambda each: not matchable(each) or len(each.flows) > 1)
-        if uncounted:
-            self._take_bytes(rows, uncounted)
+        if any(len(each.flows) > 1 for each in fast.scopes):
+            self._take_bytes(rows, fast)
+
+    def _pair(self, in_records: DataFrame, exact: Units) -> DataFrame:
+        found = self._keep(pairs(bracketed(in_records, self.polls, exact), exact))
+        for row in pair_tally(found, exact).collect():
+            self.ledgers[row.topic].take_tally(row)
+        self._take_bytes(in_records, exact)
         return found
 
     def _latest(self, units: Units) -> DataFrame:
@@ -180,8 +219,9 @@ class _Judging:
 
     def _take(self, found: DataFrame) -> None:
         """Counts, evidence and replays of judged verdicts."""
+        noted = F.col("weight") >= 0
         counted = found.groupBy("topic", "cell_flow", "cell_partition", "verdict").agg(
-            F.count("*").alias("n"), F.min("ts").alias("oldest")
+            F.sum("weight").alias("n"), F.min(F.when(noted, F.col("ts"))).alias("oldest")
         )
         replayed = False
         remarkable = False
@@ -190,7 +230,8 @@ class _Judging:
             replayed |= row.verdict == code(Verdict.REPLAY)
             remarkable |= row.verdict not in map(code, _UNREMARKABLE)
         if remarkable:
-            evidence = found.where(~F.col("verdict").isin([code(each) for each in _UNREMARKABLE]))
+            remarkable_ones = ~F.col("verdict").isin([code(each) for each in _UNREMARKABLE])
+            evidence = found.where(noted & remarkable_ones)
             order = (F.coalesce("cell_flow", F.lit(0)), "partition", "offset")
             for row in _first(evidence, ("topic", "verdict"), order, self.cap).collect():
                 self.ledgers[row.topic].take_evidence(row)
@@ -204,9 +245,8 @@ class _Judging:
     def _judge_keys(self, paired: DataFrame | None) -> None:
         ordered = self.units.where(judges_order)
         if not self.census and ordered:
-            none = F.lit(None).cast("bigint")
             strata = self.records.where("in_keys and kh is not null")
-            paired = pairs(strata.withColumns({"earliest": none, "latest": none}), ordered)
+            paired = pairs(_unbracketed(strata), ordered)
         disordered = None
         if paired is not None and ordered:
             disordered = disordered_keys(paired, ordered)
@@ -224,10 +264,9 @@ class _Judging:
         return self.kept.enter_context(_persisted(frame))
 
 
-def _places(unit: UnitScope) -> set[_Place]:
-    sources = {each.partition for flow in unit.flows for each in flow.partitions}
-    targets = {each.partition for each in unit.partitions}
-    return {(unit.index, partition) for partition in sources | targets}
+def _unbracketed(records: DataFrame) -> DataFrame:
+    none = F.lit(None).cast("bigint")
+    return records.withColumns({"earliest": none, "latest": none})
 
 
 @contextmanager
@@ -250,7 +289,8 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
-def _partitions(spark: SparkSession, units: Units) -> int:
+def _partitions(spark: SparkSession, units: Units, split: Parts) -> int:
     """No more than there are places to be judged, nor so many that tasks hold nothing."""
     places = sum(len(unit.partitions) for unit in units.scopes)
+    places += sum(number - 1 for number in split.values())
     return max(1, min(places, _PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism))

@@ -87,5 +87,6 @@ def _leftover(rows: DataFrame, kind: int, prefix: str, flow: Column, units: Unit
             "group_ts": units.group_ts,
             "owner_flow": none,
             "owner_partition": none,
+            "told": F.lit(False),
         }
     ).select(*COLUMNS)

@@ -4,10 +4,10 @@
        side, first offsets ──> sorted by source offset: bracket on the source, overtaken copies
        ──> sorted by target offset: bracket on the target ──> tally by partition and cell
 
-All grouping and sorting happens within (topic, partition), so Spark adds no further exchange. Polls
-are rows among the records: sorted by offset descending, the last poll seen is the first that was
-beyond a record. For units of which `matchable` is true; pairs that a group of counts does not tell
-apart (`repeated`) are left to `pairing`.
+All grouping and sorting happens within (topic, partition), or `parts` of it, so Spark adds no
+further exchange. Polls are rows among the records: sorted by offset descending, the last poll seen
+is the first that was beyond a record. For units of which `matchable` is true. What a group of
+counts does not tell is marked (`marks`), and left to those who look at records.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.cells import SUMS, latency_columns, packed
+from mm2slo_audit.engine.marks import added_up, flags, mark_columns, of_lane
+from mm2slo_audit.engine.parts import Parts, all_parts, part
 from mm2slo_audit.engine.schema import SOURCE
+from mm2slo_audit.engine.slices import Slices
 from mm2slo_audit.engine.units import compares_records
 from mm2slo_core.audit.scope import TimestampType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, DataFrame, WindowSpec
 
     from mm2slo_audit.engine.units import Units
@@ -37,6 +42,10 @@ _UNKNOWN: Final = -1
 _HALF: Final = 32
 """Bits of the lower of two numbers in one: fewer columns, less to exchange and to compare."""
 _LOWER: Final = (1 << _HALF) - 1
+_PART_AT: Final = 24
+"""Of a place: bits of the partition, and above it those of the part."""
+_TOPIC_AT: Final = 40
+_ENDS: Final = ("s_low", "s_high", "t_low", "t_high")
 
 
 def matchable(scope: UnitScope) -> bool:
@@ -48,18 +57,25 @@ def matchable(scope: UnitScope) -> bool:
     )
 
 
-def tally(records: DataFrame, polls: DataFrame, units: Units, partitions: int) -> DataFrame:
-    """One row per (topic, flow, partition), flow null for what the target alone has.
+def tally(
+    records: DataFrame,
+    polls: DataFrame,
+    units: Units,
+    partitions: int,
+    split: Parts | None = None,
+) -> DataFrame:
+    """One row per (topic, flow, partition, part), flow null for what the target alone has.
 
-    Columns: `matched` and `source_bytes` of judged records; numbers of groups that are `missing`
-    records or `unexplained` (judged), `duplicated` (judged or not, for what is not decides on
-    replays), `repeated` (of several source records, whose order or flow counts do not tell);
-    `overtaken` (records that a later one precedes on the target; judged or not); `e_cells`,
-    `x_cells` (arrays of `packed`) and the sums of bounds. *partitions*: how many the exchange
-    makes.
+    Columns: `matched` and `source_bytes` of judged records, but for what is repeated; `marks`, and
+    their groups by flag: `missing` (judged), `unexplained` (judged), `duplicated`, `repeated` (of
+    several source records, whose order or flow counts do not tell), `overtaken` (a later record
+    precedes it on the target); `e_cells`, `x_cells` (arrays of `packed`) and the sums of bounds.
+    With *split* also the first and last offsets of matched records: `s_low`, `s_high`, `t_low`,
+    `t_high`. *partitions*: how many the exchange makes.
     """
+    split = split or {}
     several_flows = any(len(each.flows) > 1 for each in units.scopes)
-    rows = _records(units.of(records)).unionByName(_polls(units.of(polls)))
+    rows = _records(units, records, split).unionByName(_polls(units.of(polls), split))
     if not several_flows:
         rows = rows.drop("flow")
     flow = F.max("flow") if several_flows else F.lit(0)
@@ -85,27 +101,33 @@ def tally(records: DataFrame, polls: DataFrame, units: Units, partitions: int) -
         )
     )
     rows = _bracketed(groups, several_flows=several_flows)
-    return _tallied(rows, units, several_flows=several_flows)
+    return _tallied(rows, units, several_flows=several_flows, spans=bool(split))
 
 
-def _records(records: DataFrame) -> DataFrame:
+def _records(units: Units, records: DataFrame, split: Parts) -> DataFrame:
     """Place of topic and partition; `at`: the offset, its complement (below 0) on the target."""
     source = F.col("side") == SOURCE
-    return records.where("in_records").select(
-        _place(),
-        "ts",
-        "fp",
-        F.when(source, F.col("offset")).otherwise(F.bitwise_not("offset")).alias("at"),
-        F.when(source, F.col("size")).otherwise(0).cast("bigint").alias("bytes"),
-        F.when(source, F.col("flow")).alias("flow"),
+    return (
+        units.of(records)
+        .where("in_records")
+        .select(
+            _place(part(units, split)),
+            "ts",
+            "fp",
+            F.when(source, F.col("offset")).otherwise(F.bitwise_not("offset")).alias("at"),
+            F.when(source, F.col("size")).otherwise(0).cast("bigint").alias("bytes"),
+            F.when(source, F.col("flow")).alias("flow"),
+        )
     )
 
 
-def _polls(polls: DataFrame) -> DataFrame:
+def _polls(polls: DataFrame, split: Parts) -> DataFrame:
     """Polls in the columns of records: the time of the answer in `ts`, the start in `bytes`."""
     source = F.col("side") == SOURCE
+    if split:
+        polls = polls.withColumn("part", F.explode(all_parts(split)))
     return polls.select(
-        _place(),
+        _place(F.col("part") if split else F.lit(0).cast("bigint")),
         (F.col("latest") + _POLL).alias("ts"),
         F.xxhash64("side", "flow", "end").alias("fp"),
         F.when(source, F.col("end")).otherwise(F.bitwise_not("end")).alias("at"),
@@ -114,9 +136,10 @@ def _polls(polls: DataFrame) -> DataFrame:
     )
 
 
-def _place() -> Column:
-    topic = F.shiftleft(F.col("topic").cast("bigint"), _HALF)
-    return topic.bitwiseOR(F.col("partition").cast("bigint")).alias("place")
+def _place(part: Column) -> Column:
+    topic = F.shiftleft(F.col("topic").cast("bigint"), _TOPIC_AT)
+    partition = F.col("partition").cast("bigint")
+    return topic.bitwiseOR(F.shiftleft(part, _PART_AT)).bitwiseOR(partition).alias("place")
 
 
 def _on_source() -> Column:
@@ -161,50 +184,79 @@ def _last_poll(side: str, poll: Column, lane: list[str]) -> list[Column]:
     ]
 
 
-def _tallied(rows: DataFrame, units: Units, *, several_flows: bool) -> DataFrame:
+def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool) -> DataFrame:
     ns, nd = F.col("ns"), F.col("nd")
     judged, stamped = units.judged, units.stamped_source
     # Whose they are is not told either where flows meet.
     repeated = (ns > 1) if several_flows else (ns > 1) & (nd > 0)
-    topic = F.shiftright("place", _HALF).cast("int").alias("topic")
-    bounded = rows.withColumn("topic", topic).select(
+    overtaken = F.coalesce((ns > 0) & (F.col("t_first") < F.col("t")), F.lit(False))
+    attributed = (ns == 1) if several_flows else (ns > 0)
+    topic = F.shiftright("place", _TOPIC_AT).cast("int").alias("topic")
+    partition = F.col("place").bitwiseAND(F.lit((1 << _PART_AT) - 1)).cast("int").alias("partition")
+    placed = rows.select(
+        "*",
+        topic,
+        partition,
+    ).withColumn("flow", F.when(ns > 0, F.col("flow")))
+    bounded = placed.select(
         "place",
         "topic",
-        F.when(ns > 0, F.col("flow")).alias("flow"),
+        "flow",
         "ts",
         F.when(stamped, F.col("ts")).otherwise(_known("s_start")).alias("s_earliest"),
         F.when(stamped, F.col("ts")).otherwise(F.col("s_latest")).alias("s_latest"),
         _known("t_start").alias("t_earliest"),
         "t_latest",
-        (judged & (ns > 0) & (nd > 0)).alias("matched"),
-        F.when(judged & (ns > 0), F.col("bytes")).otherwise(0).alias("source_bytes"),
-        (judged & (ns > nd)).cast("int").alias("missing"),
-        ((nd > ns) & (ns > 0)).cast("int").alias("duplicated"),
-        (judged & (ns == 0)).cast("int").alias("unexplained"),
-        repeated.cast("int").alias("repeated"),
-        ((ns > 0) & (F.col("t_first") < F.col("t"))).cast("int").alias("overtaken"),
+        "s",
+        "t",
+        "t_first",
+        (judged & (ns > 0) & (nd > 0) & ~repeated).alias("matched"),
+        F.when(judged & attributed, F.col("bytes")).otherwise(0).alias("source_bytes"),
+        ((ns > 0) & (nd > 0)).alias("copied"),
+        flags(units, repeated, overtaken).alias("flags"),
     )
-    counts = ("source_bytes", "missing", "duplicated", "unexplained", "repeated", "overtaken")
+    ends = [
+        F.when(F.col("copied"), F.col(name[0])).alias(name) for name in (_ENDS if spans else ())
+    ]
     found = partition_tally(
         bounded.select(
             "place",
             "flow",
             F.col("matched").cast("int").alias("matched"),
-            *counts,
+            "source_bytes",
             *(each.alias(name) for name, each in latency_columns(units, F.col("matched")).items()),
+            *(each.alias(name) for name, each in mark_columns(Slices(units)).items()),
+            *ends,
         ),
         ("place", "flow"),
-        ("matched", *counts),
+        ("matched", "source_bytes"),
+        marked=True,
+        ends=_ENDS if spans else (),
     )
     # Only now, for a column that is computed would be exchanged again to be grouped by.
-    partition = F.col("place").bitwiseAND(F.lit(_LOWER)).cast("int").alias("partition")
-    return found.select(topic, partition, "*").drop("place")
+    number = F.shiftright("place", _PART_AT).bitwiseAND(F.lit((1 << (_TOPIC_AT - _PART_AT)) - 1))
+    return found.select(topic, partition, number.cast("int").alias("part"), "*").drop("place")
 
 
-def partition_tally(rows: DataFrame, lane: tuple[str, ...], counts: tuple[str, ...]) -> DataFrame:
-    """Rows with their cells added up by *lane*, in two steps so that the second sees few."""
-    by_cell = rows.groupBy(*lane, "e_cell", "x_cell").agg(
-        F.sum("matched").alias("n"), *(F.sum(each).alias(each) for each in (*counts, *SUMS))
+def partition_tally(
+    rows: DataFrame,
+    lane: tuple[str, ...],
+    counts: tuple[str, ...],
+    *,
+    marked: bool = False,
+    ends: Sequence[str] = (),
+) -> DataFrame:
+    """Rows with their cells added up by *lane*, in two steps so that the second sees few.
+
+    *marked*: they have `mark_columns`; *ends*: columns of which the lowest (`_low`) or highest is
+    taken.
+    """
+    extremes = [(F.min if name.endswith("_low") else F.max)(name).alias(name) for name in ends]
+    by_cell = rows.groupBy(*lane, "e_cell", "x_cell", *(("mark",) if marked else ())).agg(
+        F.sum("matched").alias("n"),
+        *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
+        *(added_up() if marked else ()),
+        *extremes,
     )
     return by_cell.groupBy(*lane).agg(
         *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
@@ -212,6 +264,8 @@ def partition_tally(rows: DataFrame, lane: tuple[str, ...], counts: tuple[str, .
             F.collect_list(F.when(F.col("n") > 0, packed(kind))).alias(f"{kind}_cells")
             for kind in ("e", "x")
         ),
+        *(of_lane() if marked else ()),
+        *extremes,
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.engine.cells import both
+from mm2slo_audit.engine.cells import added, both
 from mm2slo_audit.engine.fates import VERDICTS
 from mm2slo_audit.engine.units import judges_order
 from mm2slo_core.audit.key_cells import pooled
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
+    from mm2slo_audit.engine.marks import Mark
     from mm2slo_core.audit.scope import UnitScope
 
 OPEN = (Verdict.PENDING, Verdict.OVERDUE)
@@ -62,32 +63,42 @@ class UnitLedger:
                     cell[Verdict.EXPIRED] = each.expired
 
     def take_tally(self, row: Row) -> None:
-        """Matches and latencies of a partition."""
+        """Matches and latencies of a partition, or of some of its records."""
         cell = row.flow, row.partition
-        self.matched[cell] = row.matched
-        self.latency[cell] = both(row)
+        self.matched[cell] = self.matched.get(cell, 0) + row.matched
+        end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
+        more_end_to_end, more_transfer, more_without = both(row)
+        self.latency[cell] = (
+            added(end_to_end, more_end_to_end),
+            added(transfer, more_transfer),
+            without + more_without,
+        )
 
-    def forget_tally(self, partition: int) -> None:
-        """Of all flows, for it will be told better."""
-        for flow in range(len(self.scope.flows)):
-            self.matched.pop((flow, partition), None)
-            self.latency.pop((flow, partition), None)
+    def take_told(self, mark: Mark) -> None:
+        """Verdicts that needed no look at the records."""
+        if mark.told is not None:
+            self.counts[mark.flow, mark.partition][mark.told] += mark.groups
+
+    def take_open(self, timestamp: int) -> None:
+        """A record that is open."""
+        oldest = self.oldest_open
+        self.oldest_open = timestamp if oldest is None else min(oldest, timestamp)
 
     def take_deleted(self, row: Row) -> None:
         """Matches without a copy."""
         self.counts[row.flow, row.partition][Verdict.MATCHED] += row["count"]
 
     def take_bytes(self, row: Row) -> None:
-        """Bytes that the source sent."""
-        self.source_bytes[row.flow, row.partition] = row.source_bytes
+        """Bytes that the source sent, or some of them."""
+        cell = row.flow, row.partition
+        self.source_bytes[cell] = self.source_bytes.get(cell, 0) + row.source_bytes
 
     def take_count(self, row: Row) -> None:
         """How often a partition has a verdict, and since when."""
         verdict = VERDICTS[row.verdict]
         self.counts[row.cell_flow, row.cell_partition][verdict] += row.n
-        if verdict in OPEN:
-            oldest = row.oldest if self.oldest_open is None else min(self.oldest_open, row.oldest)
-            self.oldest_open = oldest
+        if verdict in OPEN and row.oldest is not None:
+            self.take_open(row.oldest)
 
     def take_evidence(self, row: Row) -> None:
         """One anomaly."""
@@ -149,11 +160,14 @@ class UnitLedger:
 
     def _partitions(self) -> Iterable[PartitionOutcome]:
         for cell in sorted(self.counts, key=lambda each: (each[0] is None, each[0] or 0, each[1])):
+            counts = {verdict: number for verdict, number in self.counts[cell].items() if number}
+            if cell[0] is None and not counts:
+                continue  # all of it has moved, or was altered
             end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
             yield PartitionOutcome(
                 flow=cell[0],
                 partition=cell[1],
-                counts=dict(self.counts[cell]),
+                counts=counts,
                 source_bytes=self.source_bytes.get(cell, 0),
                 end_to_end=end_to_end,
                 transfer=transfer,

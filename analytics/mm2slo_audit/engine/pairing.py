@@ -3,7 +3,11 @@
 The exact form of what `matching` derives from counts: records are numbered within their group, and
 the k-th of the source belongs to the k-th of the target. It takes a further exchange, so it is for
 what counts do not tell: identical records, keys instead of partitions, topics that stamp records
-on arrival, and evidence of disorder.
+on arrival, and disorder.
+
+Order is judged from a part of the pairs just as well, as long as both of any two of which one
+overtook the other are in it: between two that are neighbours only in the part, no other can lie on
+the target, for it would have overtaken one of them, or been overtaken.
 """
 
 from __future__ import annotations
@@ -141,6 +145,7 @@ def disorder(found: DataFrame, units: Units) -> DataFrame:
         "kh",
         F.col("t_partition").alias("other_partition"),
         F.col("t_offset").alias("other_offset"),
+        F.lit(1).alias("weight"),
         *(none.alias(each) for each in FOUND[-3:]),
     )
 

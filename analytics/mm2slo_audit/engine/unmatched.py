@@ -34,20 +34,27 @@ COLUMNS: Final = (
     "group_ts",
     "owner_flow",
     "owner_partition",
+    "told",
 )
 
 
-def unmatched(records: DataFrame, units: Units) -> DataFrame:
-    """Each record without a counterpart, with `kind` and for duplicates the owner of its group."""
+def unmatched(records: DataFrame, units: Units, *, told: bool = False) -> DataFrame:
+    """Each record without a counterpart, with `kind` and for duplicates the owner of its group.
+
+    `told`: whether `matching` has told what becomes of it (`marks.TOLD`), which *told* says that it
+    did.
+    """
     bucketed = units.where(lambda each: each.bucketed)
     others = units.where(lambda each: not each.bucketed)
     if not bucketed:
-        return _unbalanced(records, others)
+        return _unbalanced(records, others, told=told)
     unpaired = _unpaired(records, bucketed)
-    return unpaired.unionByName(_unbalanced(records, others)) if others else unpaired
+    if not others:
+        return unpaired
+    return unpaired.unionByName(_unbalanced(records, others, told=told))
 
 
-def _unbalanced(records: DataFrame, units: Units) -> DataFrame:
+def _unbalanced(records: DataFrame, units: Units, *, told: bool) -> DataFrame:
     """By counts.
 
     Groups are counted first; only those that do not balance are joined back to their records and
@@ -68,7 +75,8 @@ def _unbalanced(records: DataFrame, units: Units) -> DataFrame:
     joined = rows.join(unbalanced.hint("shuffle_hash"), on=list(GROUP), how="inner")
     place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
     surplus = F.row_number().over(place) > F.least("ns", "nd")
-    return _told(joined.withColumn("surplus", surplus).where("surplus"))
+    alone = F.col("ns") + F.col("nd") == 1
+    return _of_kind(joined.withColumn("surplus", surplus).where("surplus"), F.lit(told) & alone)
 
 
 def _unpaired(records: DataFrame, units: Units) -> DataFrame:
@@ -81,14 +89,14 @@ def _unpaired(records: DataFrame, units: Units) -> DataFrame:
             "owner": F.min(F.when(source, _home())).over(of_group),
         }
     )
-    return _told(rows.where("not paired"))
+    return _of_kind(rows.where("not paired"), F.lit(False))
 
 
 def _home() -> Column:
     return F.col("flow") * F.lit(_FLOW) + F.col("partition")
 
 
-def _told(surplus: DataFrame) -> DataFrame:
+def _of_kind(surplus: DataFrame, told: Column) -> DataFrame:
     source = F.col("side") == SOURCE
     kind = F.when(source, MISSING).when(F.col("ns") > 0, DUPLICATED).otherwise(UNEXPLAINED)
     return surplus.withColumns(
@@ -96,5 +104,6 @@ def _told(surplus: DataFrame) -> DataFrame:
             "kind": kind,
             "owner_flow": F.expr(f"cast(owner div {_FLOW} as int)"),
             "owner_partition": F.pmod("owner", F.lit(_FLOW)).cast("int"),
+            "told": told,
         }
     ).select(*COLUMNS)

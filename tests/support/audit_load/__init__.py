@@ -25,6 +25,8 @@ TOPICS: Final = 20
 PARTITIONS: Final = 12
 MINUTES: Final = 60
 _POLL_MS: Final = 5_000
+_HOT: Final = 2_000.0
+"""How many times as large as another a hot partition is."""
 _BEGIN: Final = 1_800_000_000_000
 _END: Final = _BEGIN + MINUTES * 60_000
 WINDOW: Final = (_BEGIN + 60_000, _END - 60_000)
@@ -96,8 +98,12 @@ from lane
 """
 
 
-def scopes() -> tuple[UnitScope, ...]:
-    """One unit per topic."""
+def scopes(sources: int = 0, *, hot: bool = False) -> tuple[UnitScope, ...]:
+    """One unit per topic; of *sources* source records, about as many on the target."""
+
+    def end(topic: int, partition: int) -> int:
+        return dict(_sizes(topic, sources, hot=hot))[partition] or 1
+
     return tuple(
         UnitScope(
             index=topic,
@@ -106,23 +112,29 @@ def scopes() -> tuple[UnitScope, ...]:
                 FlowScope(
                     Flow("us", "eu"),
                     f"topic-{topic}",
-                    tuple(SourcePartition(each, 0, 0, 1, None) for each in range(PARTITIONS)),
+                    tuple(
+                        SourcePartition(each, 0, 0, end(topic, each), None)
+                        for each in range(PARTITIONS)
+                    ),
                 ),
             ),
-            partitions=tuple(TargetPartition(each, 0, 0, 1) for each in range(PARTITIONS)),
+            partitions=tuple(
+                TargetPartition(each, 0, 0, end(topic, each)) for each in range(PARTITIONS)
+            ),
             window=Window(*WINDOW),
             identity=Identity(),
             taken_at=_END,
         )
-        for topic in range(TOPICS)
+        for topic in range(1 if hot else TOPICS)
     )
 
 
-def generate(folder: Path, sources: int) -> dict[str, int]:
+def generate(folder: Path, sources: int, *, hot: bool = False) -> dict[str, int]:
     """Write `records` and `polls` below *folder*, unless they are there; the truth about some.
 
-    Half the topics have partitions of uneven size. Within a file rows lie by partition and offset,
-    as a task that reads a partition of Kafka writes them.
+    Half the topics have partitions of uneven size; *hot*: there is one, and one partition has
+    nearly all. Within a file rows lie by partition and offset, as a task that reads a partition of
+    Kafka writes them.
     """
     noted = folder / "truth.json"
     if noted.exists():
@@ -133,8 +145,10 @@ def generate(folder: Path, sources: int) -> dict[str, int]:
     with duckdb.connect() as connection:
         connection.execute("set threads = 2")
         connection.execute("set enable_progress_bar = false")
-        for topic in range(TOPICS):
-            sizes = ", ".join(f"({number}, {size})" for number, size in _sizes(topic, sources))
+        for topic in range(1 if hot else TOPICS):
+            sizes = ", ".join(
+                f"({number}, {size})" for number, size in _sizes(topic, sources, hot=hot)
+            )
             lanes = _LANES.format(sizes=sizes, topic=topic, begin=_BEGIN, span=_END - _BEGIN)
             connection.execute(lanes)
             connection.execute(_COPIES.format(partitions=PARTITIONS))
@@ -148,8 +162,9 @@ def generate(folder: Path, sources: int) -> dict[str, int]:
     return dict(truth)
 
 
-def _sizes(topic: int, sources: int) -> list[tuple[int, int]]:
+def _sizes(topic: int, sources: int, *, hot: bool) -> list[tuple[int, int]]:
     shares = [1 / (number + 1) if topic % 2 else 1.0 for number in range(PARTITIONS)]
-    return [
-        (number, int(sources / TOPICS * share / sum(shares))) for number, share in enumerate(shares)
-    ]
+    if hot:
+        shares = [_HOT, *[1.0] * (PARTITIONS - 1)]
+    of_topic = sources if hot else sources / TOPICS
+    return [(number, int(of_topic * share / sum(shares))) for number, share in enumerate(shares)]

@@ -1,0 +1,80 @@
+"""A whole judgement of landed records, with faults in it: verdicts, evidence, order and keys.
+
+The same rows as `bench_audit_match`: 0.3 % of the records have a fault, in every partition. With
+`--hot` one partition has nearly all of them. Wall time, and CPU time of the whole JVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from audit_load import generate, scopes
+
+from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA
+from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.verdict import Verdict
+
+if TYPE_CHECKING:
+    from mm2slo_audit.engine.parts import Parts
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SURPLUS = (Verdict.DUPLICATE, Verdict.REPLAY)
+_GONE = (Verdict.LOST, Verdict.OVERDUE, Verdict.PENDING, Verdict.MOVED, Verdict.ALTERED)
+
+
+def cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rows", type=int, default=20_000_000, help="both sides together")
+    arguments.add_argument("--rounds", type=int, default=1, help="warm ones")
+    arguments.add_argument("--heap", default="2g")
+    arguments.add_argument("--hot", action="store_true", help="nearly all in one partition")
+    arguments.add_argument("--unsplit", action="store_true", help="leave the hot one whole")
+    arguments.add_argument("--folder", type=Path, help="generated there once, and kept")
+    chosen = arguments.parse_args()
+    with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
+        folder = chosen.folder or Path(scratch)
+        truth = generate(folder, chosen.rows // 2, hot=chosen.hot)
+        units = scopes(chosen.rows // 2, hot=chosen.hot)
+        conf = {"spark.local.dir": str(folder / "spark")}
+        options = SparkOptions(master="local[2]", driver_memory=chosen.heap, conf=conf)
+        with spark_session(options) as spark:
+            gateway = spark.sparkContext._gateway
+            assert gateway is not None
+            jvm = gateway.proc.pid
+            records = spark.read.schema(RECORD_SCHEMA).parquet(str(folder / "records"))
+            polls = spark.read.schema(POLL_SCHEMA).parquet(str(folder / "polls"))
+            for number in range(chosen.rounds + 1):
+                wall, spent = time.perf_counter(), cpu(jvm)
+                split: Parts | None = {} if chosen.unsplit else None
+                outcomes = judge(spark, records, polls, units, Sample(1.0), split=split)
+                wall, spent = time.perf_counter() - wall, cpu(jvm) - spent
+                name = f"warm {number}" if number else "cold"
+                print(f"  {name:7} {wall:6.1f} s   CPU {spent:6.1f} s", flush=True)
+        counts = {
+            verdict: total
+            for verdict in Verdict
+            if (total := sum(each.counts.get(verdict, 0) for each in outcomes))
+        }
+        print("  " + ", ".join(f"{verdict} {total:,}" for verdict, total in counts.items()))
+        assert sum(counts.get(each, 0) for each in _GONE) == truth["missing"], truth
+        assert truth["duplicated"] * 0.95 < sum(counts.get(each, 0) for each in _SURPLUS)
+        assert all(len(each.evidence) <= 100 * len(Verdict) for each in outcomes)
+
+
+if __name__ == "__main__":
+    main()
