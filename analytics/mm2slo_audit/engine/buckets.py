@@ -1,7 +1,7 @@
 """Equal records without a timestamp in common, told apart by the cuts of their partition.
 
 `mm2slo_core.audit.reference.buckets` says how; here as window functions. All of them partition by
-what `GROUP` is a part of, so that one exchange serves them all.
+what the records of a group have in common, and more, so that one exchange serves them all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.groups import GROUP, grouped
+from mm2slo_audit.engine.groups import grouped
 from mm2slo_audit.engine.schema import SOURCE, TARGET
 from mm2slo_audit.engine.units import table
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mm2slo_audit.engine.units import Units
     from mm2slo_core.audit.scope import UnitScope
 
+_ALIKE: Final = ("topic", "group_partition", "fp")
+"""`GROUP` without the timestamp: here that is a literal, which Spark takes out of windows but not
+out of the exchange, and so would exchange again for each of them."""
 _END: Final = 1 << 62
 """No offset is beyond it."""
 _EDGES: Final = (
@@ -36,12 +39,12 @@ def in_rounds(records: DataFrame, units: Units) -> DataFrame:
     Also `paired`, whether it has its counterpart, and `k`: of those that have, the k-th of the
     source belongs to the k-th of the target.
     """
-    rows = _in_buckets(grouped(records, units), units).repartition(*GROUP)
+    rows = _in_buckets(grouped(records, units), units).repartition(*_ALIKE)
     rows = rows.withColumn("paired", F.lit(False))
     bucket = F.col("bucket")
     for cell in (bucket, F.shiftright(bucket, 1), F.shiftright(bucket + 1, 1)):
         rows = rows.withColumn("cell", F.when(~F.col("paired"), cell))
-        alike = Window.partitionBy(*GROUP, "cell")
+        alike = Window.partitionBy(*_ALIKE, "cell")
         fewer = F.least(
             *(F.count(F.when(F.col("side") == side, 1)).over(alike) for side in (SOURCE, TARGET))
         )
@@ -52,7 +55,7 @@ def in_rounds(records: DataFrame, units: Units) -> DataFrame:
 
 
 def _rank(column: str) -> Column:
-    return F.row_number().over(Window.partitionBy(*GROUP, column, "side").orderBy("offset"))
+    return F.row_number().over(Window.partitionBy(*_ALIKE, column, "side").orderBy("offset"))
 
 
 def _in_buckets(rows: DataFrame, units: Units) -> DataFrame:
