@@ -36,6 +36,16 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "What brings owner and channel is 1: the objective to the power of 0.",
     ),
     Equivalent(
+        "flow:mm2_slo_objective:ratio",
+        r"0 \* (\[max -> min\] by .*|max by .*\[last_over_time -> (max|min)_over_time\].*)",
+        "The value is taken times 0: that there is one is all that counts.",
+    ),
+    Equivalent(
+        "flow:.*",
+        r".*(unless|and) on \(flow, (\[source,  -> \]target|source\[, target -> \]).*",
+        "A flow has one source and one target, and set operators keep all labels.",
+    ),
+    Equivalent(
         "MM2Watchdog",
         r"vector\(\[1 -> [02]\]\)",
         "It fires whatever its value, and its texts tell none.",
