@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from audit_runs.fakes import ReferenceEngine, Scopes
 from generated import Faults, Generated, generate
+
+from audit_runs.fakes import ReferenceEngine, Scopes
 from mm2slo_cli import audit_run
 from mm2slo_cli.main import main
 from mm2slo_core.audit.scope import Window
