@@ -41,11 +41,6 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "The value is taken times 0: that there is one is all that counts.",
     ),
     Equivalent(
-        "flow:.*",
-        r".*(unless|and) on \(flow, (\[source,  -> \]target|source\[, target -> \]).*",
-        "A flow has one source and one target, and set operators keep all labels.",
-    ),
-    Equivalent(
         "MM2Watchdog",
         r"vector\(\[1 -> [02]\]\)",
         "It fires whatever its value, and its texts tell none.",
