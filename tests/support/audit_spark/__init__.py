@@ -10,11 +10,15 @@ import atexit
 import logging
 import os
 import tempfile
+import uuid
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
+from pyarrow import parquet
 
 from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
 
@@ -37,6 +41,12 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+_ARROW = {
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "tinyint": pa.int8(),
+    "boolean": pa.bool_(),
 }
 _started: list[SparkSession] = []
 
@@ -82,10 +92,27 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
 
 
 def record_frame(spark: SparkSession, records: Iterable[AuditRecord]) -> DataFrame:
-    """Records as the audit lands them."""
-    return spark.createDataFrame([record_row(each) for each in records], RECORD_SCHEMA)
+    """Records as the audit lands them: in a Parquet file."""
+    return _landed(spark, [record_row(each) for each in records], RECORD_SCHEMA)
 
 
 def poll_frame(spark: SparkSession, polls: Iterable[ArrivalPoll]) -> DataFrame:
     """Polls as the audit lands them."""
-    return spark.createDataFrame([poll_row(each) for each in polls], POLL_SCHEMA)
+    return _landed(spark, [poll_row(each) for each in polls], POLL_SCHEMA)
+
+
+def _landed(
+    spark: SparkSession, rows: list[tuple[int | bool | None, ...]], schema: str
+) -> DataFrame:
+    """Rows in a file: those of `createDataFrame` pass a Python worker each time they are read."""
+    fields = [field.split() for field in schema.split(", ")]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(fields)
+    table = pa.table(
+        {
+            name: pa.array(column, _ARROW[kind])
+            for (name, kind), column in zip(fields, columns, strict=True)
+        }
+    )
+    file = Path(spark.conf.get("spark.local.dir") or ".") / f"{uuid.uuid4().hex}.parquet"
+    parquet.write_table(table, file)
+    return spark.read.schema(schema).parquet(str(file))
