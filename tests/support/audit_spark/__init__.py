@@ -13,7 +13,7 @@ import tempfile
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
