@@ -301,7 +301,7 @@ def test_the_live_view_fits_and_ends_with_ctrl_c_and_an_audit(tmp_path: Path) ->
     lines = [line.rsplit("\r", 1)[-1] for line in seen.split("\r\n")]
     # The verdict is one line, which the terminal wraps.
     assert max(len(line) for line in lines if not line.startswith("verdict: ")) == 80
-    for words in ("starting MirrorMaker 2", "us->eu", "eu->us", "/metrics", "Ctrl-C or q ends"):
+    for words in ("starting MirrorMaker 2", "us->eu", "/metrics", "/alerts", "Ctrl-C or q ends"):
         assert words in seen
     for words in ("census: every record of the window was compared", "us.payments", "eu.clicks"):
         assert words in seen

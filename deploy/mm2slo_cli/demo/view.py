@@ -75,11 +75,11 @@ def plain_line(flow: FlowFigures) -> str:
 
 def address_line(figures: DemoFigures) -> Text:
     """Where the exporter serves, and Prometheus where it runs."""
-    line = Text.assemble(("Page  ", "dim"), figures.urls["page"])
+    line = Text.assemble(("Page  ", "dim"), f"{figures.urls['page']}  /metrics")
     alerts = figures.urls.get("alerts")
     if alerts is None:
-        return line.append("   /metrics  /readyz")
-    return line.append("   Alerts  ", style="dim").append(alerts)
+        return line.append("  /readyz")
+    return line.append("  Alerts ", style="dim").append(alerts)
 
 
 def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
