@@ -36,7 +36,7 @@ def stamped(*cuts: Cut) -> UnitScope:
 @pytest.mark.parametrize(
     ("unit", "counts"),
     [
-        (stamped(), {Verdict.MATCHED: 2}),
+        pytest.param(stamped(), {Verdict.MATCHED: 2}, marks=pytest.mark.long),
         (stamped(*CUTS), {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}),
     ],
 )

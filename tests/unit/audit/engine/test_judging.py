@@ -69,7 +69,7 @@ def sizes(
     ]
 
 
-@pytest.mark.parametrize("rate", [1.0, 0.4])
+@pytest.mark.parametrize("rate", [1.0, pytest.param(0.4, marks=pytest.mark.long)])
 def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
     """Fifty with injected faults, ninety full of ties; the strata mixed up by the sample."""
     sample = Sample(rate)

@@ -191,7 +191,7 @@ def disordered(seed: int, index: int) -> tuple[UnitScope, list[AuditRecord], lis
     )
 
 
-@pytest.mark.parametrize("pieces", [1, 7])
+@pytest.mark.parametrize("pieces", [pytest.param(1, marks=pytest.mark.long), 7])
 def test_disorder_is_found_from_its_surroundings(spark: SparkSession, pieces: int) -> None:
     """Order, repeats and fates of one partition, whole and in parts of time: as the reference."""
     units = [disordered(seed, seed) for seed in range(40)]
