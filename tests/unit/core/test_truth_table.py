@@ -382,7 +382,8 @@ def test_alerts_follow_from_state_and_indicators(fault: str) -> None:
         AVAILABILITY_BURNS: outcome.cells["Availability"] in burning,
         FRESHNESS_BURNS: outcome.cells["Data freshness"] in burning,
         DUPLICATES_BURN: outcome.duplicates in burning,
-        "MM2SLOCoverageLow": any("unknown" in cell for cell in indicators),
+        # A few minutes of an hour leave the coverage above its threshold.
+        "MM2SLOCoverageLow": "unknown" in indicators,
         "MM2RecordsLost": outcome.seen["lost"] > 0,
         "MM2TopicRecreated": outcome.seen["recreations"] > 0,
         "MM2PartitionDrift": outcome.seen["partitions behind"] > 0,
