@@ -186,7 +186,9 @@ class DataAdmin:
         if not request:
             return {}
         end = time.monotonic() + _TIMEOUT
-        consumer = Consumer({"group.id": "mm2slo-lab", **self._properties})
+        # A consumer's own default is read_committed, and the end then the last stable offset.
+        isolation = {"isolation.level": "read_uncommitted"}
+        consumer = Consumer({"group.id": "mm2slo-lab", **isolation, **self._properties})
         try:
             while True:
                 try:
