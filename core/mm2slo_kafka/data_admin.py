@@ -186,9 +186,7 @@ class DataAdmin:
         if not request:
             return {}
         end = time.monotonic() + _TIMEOUT
-        # A consumer's own default is read_committed, and the end then the last stable offset.
-        isolation = {"isolation.level": "read_uncommitted"}
-        consumer = Consumer({"group.id": "mm2slo-lab", **isolation, **self._properties})
+        consumer = Consumer({"group.id": "mm2slo-lab", **self._properties})
         try:
             while True:
                 try:
