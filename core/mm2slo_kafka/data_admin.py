@@ -8,13 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    TopicPartition,
-)
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
     AclBinding,
     AclBindingFilter,
@@ -26,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no _
     ConfigResource,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     ResourcePatternType,
     ResourceType,
 )
@@ -35,9 +30,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _TIMEOUT = 30.0
-# Timestamps of ListOffsets (KIP-79).
-_LATEST = -1
-_EARLIEST = -2
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # has no types
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # has no types
 # What a partition answers while its leader comes: after creation, or its broker's restart.
 _NO_LEADER_YET = frozenset(
     {
@@ -47,8 +41,6 @@ _NO_LEADER_YET = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.REPLICA_NOT_AVAILABLE,
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - librdkafka names its own errors so
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - as above
     }
 )
 
@@ -61,8 +53,7 @@ class DataAdmin:
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        self._properties: dict[str, str | int | float | bool] = {"log_level": 2, **properties}
-        self._client = AdminClient(self._properties)
+        self._client = AdminClient({"log_level": 2, **properties})
 
     def broker_count(self, timeout: float = _TIMEOUT) -> int:
         """How many brokers are registered and serve; 0 when none answers within *timeout*."""
@@ -176,27 +167,22 @@ class DataAdmin:
             )
         return count
 
-    def _offsets(self, topic: str, moment: int) -> dict[int, int]:
-        """As `OffsetReader` asks, and for its reason not by `AdminClient.list_offsets`.
-
-        By a new consumer each time: one that is kept may still know the topic as it was.
-        """
+    def _offsets(self, topic: str, spec: OffsetSpec) -> dict[int, int]:
         count = self.partition_count(topic)
-        request = [TopicPartition(topic, partition, moment) for partition in range(count)]
-        if not request:
+        if not count:
             return {}
+        request = {TopicPartition(topic, partition): spec for partition in range(count)}
         end = time.monotonic() + _TIMEOUT
-        consumer = Consumer({"group.id": "mm2slo-lab", **self._properties})
-        try:
-            while True:
-                try:
-                    return _answered(consumer.offsets_for_times(request, timeout=_TIMEOUT))
-                except KafkaException as error:
-                    if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > end:
-                        raise
-                time.sleep(0.02)
-        finally:
-            consumer.close()
+        while True:
+            answers = self._client.list_offsets(request)
+            try:
+                return {
+                    key.partition: future.result(_TIMEOUT).offset for key, future in answers.items()
+                }
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > end:
+                    raise
+            time.sleep(0.02)
 
     def _await_partitions(self, topic: str, count: int) -> None:
         end = time.monotonic() + _TIMEOUT
@@ -206,14 +192,6 @@ class DataAdmin:
                     f"{topic} does not show {count} partitions after {_TIMEOUT:.0f} s"
                 )
             time.sleep(0.02)
-
-
-def _answered(found: list[TopicPartition]) -> dict[int, int]:
-    """The offset of each partition; raises KafkaException for the first that has none."""
-    for each in found:
-        if each.error is not None:
-            raise KafkaException(each.error)
-    return {each.partition: each.offset for each in found}
 
 
 def _acl(user: str, resource: str, name: str, operation: str) -> AclBinding:
