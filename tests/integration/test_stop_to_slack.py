@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 SILENCE = "amtool silence add --alertmanager.url=http://alertmanager.example -d 2h -c known"
 
@@ -91,7 +91,6 @@ def test_a_stopped_mirror_is_one_message_and_its_end_another(
         assert len(running.messages) == 2, running.monitoring.slack.titles()
 
 
-@pytest.mark.long
 def test_a_cluster_that_is_down_is_one_page(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
     with watched(lab, tmp_path, fresh_topic, ["us->eu", "eu->us"]) as running:
         lab.cluster("eu").stop()

@@ -29,8 +29,8 @@ US_EU = Flow("us", "eu")
 LAG = "mm2_replication_lag_records"
 AGE = "mm2_replication_lag_seconds"
 POSITION = "mm2_replicated_source_offset"
-OUTLASTS_PATIENCE = 10
-"""Rounds of 500 ms: longer than the patience of 4 s with which the flow is watched."""
+OUTLASTS_PATIENCE = 5
+"""Rounds of 500 ms: longer than the patience of 2 s with which the flow is watched."""
 COMPACTED = {
     "cleanup.policy": "compact",
     "segment.ms": "100",
@@ -65,7 +65,7 @@ def mirror(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Mirror]:
     others = [re.escape(each) for each in left if each not in {topic, "heartbeats"}]
     settings = {
         "isolation": isolation,
-        "stall_after": "4s",
+        "stall_after": "2s",
         "topics_exclude": [*DEFAULT_TOPICS_EXCLUDE, *others],
     }
     with watch(lab, ["us->eu"], flow=settings) as seen:
