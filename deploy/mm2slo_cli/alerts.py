@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +13,7 @@ from mm2slo_alerts.files import generated, notices
 from mm2slo_alerts.model import Scale
 from mm2slo_cli.alerts_check import problems
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.main import REST, hand_on
 from mm2slo_core.errors import UserError
 
 if TYPE_CHECKING:
@@ -71,21 +72,13 @@ def check(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> N
         raise typer.Exit(1)
 
 
-_REST: dict[str, Any] = {
-    # Everything after the name, --help as well, belongs to the command's own module.
-    "allow_extra_args": True,
-    "ignore_unknown_options": True,
-    "help_option_names": [],
-}
-
-
-@alerts_app.command(context_settings=_REST)
+@alerts_app.command(context_settings=REST)
 def preview(context: typer.Context) -> None:
     """Show an alert's message as Slack would."""
     _run("preview", context)
 
 
-@alerts_app.command(context_settings=_REST)
+@alerts_app.command(context_settings=REST)
 def test(context: typer.Context) -> None:
     """Let promtool prove that each alert fires, and stays silent."""
     _run("test", context)
@@ -98,9 +91,7 @@ def _run(name: str, context: typer.Context) -> None:
         pretty_exceptions_enable=False, pretty_exceptions_show_locals=False, add_completion=False
     )
     app.command()(getattr(module, name))
-    code: Any = app(args=context.args, prog_name=f"mm2slo alerts {name}", standalone_mode=False)
-    if isinstance(code, int) and code:
-        raise typer.Exit(code)
+    hand_on(app, f"alerts {name}", context)
 
 
 def _read(path: Path | None) -> Config | None:

@@ -26,6 +26,13 @@ app = typer.Typer(
 _OURS = "mm2slo_"
 _EXTRAS = {"pyspark": "audit", "py4j": "audit", "sqlalchemy": "store", "alembic": "store"}
 
+REST: dict[str, Any] = {
+    # Everything after the name, --help as well, belongs to the command's own command line.
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
+
 
 def main() -> int:
     """Run the command line; the exit code for the shell.
@@ -124,71 +131,31 @@ def demo(
     )
 
 
-@app.command(
-    "audit",
-    # As for the lab below.
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    },
-)
+@app.command("audit", context_settings=REST)
 def audit(context: typer.Context) -> None:
     """Audit what arrived: loss, duplicates, order, affinity and latency."""
     _sub_command("audit", context)
 
 
-@app.command(
-    "alerts",
-    # As for the lab below.
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    },
-)
+@app.command("alerts", context_settings=REST)
 def alerts(context: typer.Context) -> None:
     """Prometheus rules and Alertmanager's configuration from the objectives."""
     _sub_command("alerts", context)
 
 
-@app.command(
-    "exclude",
-    # As for the lab below.
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    },
-)
+@app.command("exclude", context_settings=REST)
 def exclude(context: typer.Context) -> None:
     """Exclude planned maintenance from error budgets."""
     _sub_command("exclude", context)
 
 
-@app.command(
-    "slo",
-    # As for the lab below.
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    },
-)
+@app.command("slo", context_settings=REST)
 def slo(context: typer.Context) -> None:
     """Objectives: export them to OpenSLO and Sloth, import them from OpenSLO."""
     _sub_command("slo", context)
 
 
-@app.command(
-    "lab",
-    # Everything after `lab`, --help as well, belongs to the lab's own command line.
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    },
-)
+@app.command("lab", context_settings=REST)
 def lab(context: typer.Context) -> None:
     """Kafka clusters and MirrorMaker 2 on this machine, for trying and testing."""
     _sub_command("lab", context)
@@ -196,6 +163,11 @@ def lab(context: typer.Context) -> None:
 
 def _sub_command(name: str, context: typer.Context) -> None:
     sub_app: typer.Typer = getattr(_load(f"mm2slo_cli.{name}"), f"{name}_app")
+    hand_on(sub_app, name, context)
+
+
+def hand_on(sub_app: typer.Typer, name: str, context: typer.Context) -> None:
+    """Run *sub_app* as `mm2slo <name>` on the rest of the line; its exit code becomes ours."""
     code: Any = sub_app(args=context.args, prog_name=f"mm2slo {name}", standalone_mode=False)
     if isinstance(code, int) and code:
         raise typer.Exit(code)
