@@ -7,10 +7,12 @@ import signal
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_NOTHING: Final = logging.CRITICAL + 1
 
 
 @contextmanager
@@ -28,13 +30,17 @@ def own_interrupt() -> Iterator[None]:
 
 @contextmanager
 def silent_gateway() -> Iterator[None]:
-    """Leave out what Py4J tells the root logger: a stack, of what it raises besides."""
-    root = logging.getLogger()
+    """Leave out what Py4J logs: a stack, of what it raises besides."""
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    level = own.level
+    # A filter of the root sees what is told to the root itself, not what comes up from below.
     root.addFilter(_is_of_another)
+    own.setLevel(_NOTHING)
     try:
         yield
     finally:
         root.removeFilter(_is_of_another)
+        own.setLevel(level)
 
 
 def _is_of_another(record: logging.LogRecord) -> bool:

@@ -19,7 +19,7 @@ def test_a_handler_that_a_start_sets_does_not_last() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_of_the_root_logger_only_the_gateway_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_the_gateway_tells_the_root_logger_is_silent(caplog: pytest.LogCaptureFixture) -> None:
     def say(path: str, text: str) -> None:
         record = logging.LogRecord("root", logging.ERROR, path, 1, text, (), None)
         logging.getLogger().handle(record)
@@ -28,4 +28,15 @@ def test_of_the_root_logger_only_the_gateway_is_silent(caplog: pytest.LogCapture
         say("/python/site-packages/py4j/java_gateway.py", "KeyboardInterrupt while sending")
         say("/python/site-packages/other/gateway.py", "another")
     say("/python/site-packages/py4j/java_gateway.py", "after it")
+    assert caplog.messages == ["another", "after it"]
+
+
+def test_what_the_gateway_tells_its_own_loggers_is_silent_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gateway, another = logging.getLogger("py4j.clientserver"), logging.getLogger("pyspark")
+    with silent_gateway():
+        gateway.error("Exception while shutting down a socket")
+        another.error("another")
+    gateway.error("after it")
     assert caplog.messages == ["another", "after it"]
