@@ -10,6 +10,7 @@ from mm2slo_kafka import configs, groups, metadata
 from mm2slo_kafka.admin_handle import AdminHandle
 from mm2slo_kafka.errors import KafkaProblem
 from mm2slo_kafka.first_record import FirstRecordReader
+from mm2slo_kafka.group_offsets import GroupOffsetsReader
 from mm2slo_kafka.handles import HandleFactory
 from mm2slo_kafka.offsets import OffsetReader
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from mm2slo_kafka.configs import ConfigReading
     from mm2slo_kafka.errors import ErrorKind
     from mm2slo_kafka.first_record import FirstRecord, FirstRecords
-    from mm2slo_kafka.groups import GroupOffsets, GroupsReading
+    from mm2slo_kafka.group_offsets import GroupOffsets
+    from mm2slo_kafka.groups import GroupsReading
     from mm2slo_kafka.metadata import TopicIdentity, TopicListing
     from mm2slo_kafka.offsets import Isolation, OffsetReading
 
@@ -49,6 +51,7 @@ class ClusterClient:
         self.handles = HandleFactory(alias, properties)
         self._clock = clock
         self._admin = AdminHandle(self.handles)
+        self._group_offsets = GroupOffsetsReader(alias, properties, self.handles.counts)
         self._lock = threading.Lock()
         self._offsets: dict[Isolation, OffsetReader] = {}
         self._first_records: dict[Isolation, FirstRecordReader] = {}
@@ -64,6 +67,7 @@ class ClusterClient:
 
     def close(self) -> None:
         """Close the consumers; requests under way in other threads fail."""
+        self._group_offsets.close()
         with self._lock:
             offsets, self._offsets = self._offsets, {}
             first_records, self._first_records = self._first_records, {}
@@ -181,9 +185,7 @@ class ClusterClient:
         self, names: Iterable[str], *, max_in_flight: int = 16, timeout: float = 30.0
     ) -> dict[str, GroupOffsets | KafkaProblem]:
         """What many groups committed: per group the offsets or the problem. Never raises."""
-        return groups.read_group_offsets(
-            self.handles, self._admin.get(), names, max_in_flight=max_in_flight, timeout=timeout
-        )
+        return self._group_offsets.read(names, max_in_flight=max_in_flight, timeout=timeout)
 
     def first_records(
         self,

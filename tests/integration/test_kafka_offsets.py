@@ -11,7 +11,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client import ClusterClient
 from mm2slo_kafka.errors import ErrorKind, KafkaProblem
 from mm2slo_kafka.first_record import FirstRecord, TimestampType, Unfinished
-from mm2slo_kafka.groups import Committed
+from mm2slo_kafka.group_offsets import Committed
 from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.traffic import Load, OpenTransaction, commit, produce, produce_in_transaction
 from mm2slo_lab.waiting import wait_for

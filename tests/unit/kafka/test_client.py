@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tests.unit.kafka.conftest import MockCluster
 
 
+WELL_BEFORE_A_MINUTE = 10.0
+"""Seconds: librdkafka's own patience is a minute; ours, half a second, starts a process as well."""
+
 DEAD_CALLS: dict[str, Callable[[ClusterClient], object]] = {
     "topics": lambda client: client.topics(0.5),
     "identify": lambda client: client.identify(["orders"], 0.5),
@@ -33,7 +36,7 @@ def test_every_request_to_a_cluster_that_is_away_is_unreachable_in_time(
         DEAD_CALLS[name](dead_client)
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert caught.value.cluster == "eu"
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < WELL_BEFORE_A_MINUTE
 
 
 def test_each_group_carries_its_own_problem(dead_client: ClusterClient) -> None:
@@ -42,7 +45,7 @@ def test_each_group_carries_its_own_problem(dead_client: ClusterClient) -> None:
     answers = dead_client.group_offsets_many(groups, max_in_flight=4, timeout=0.5)
     assert sorted(answers) == sorted(groups)
     assert all(isinstance(answer, KafkaProblem) for answer in answers.values())
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < WELL_BEFORE_A_MINUTE
 
 
 def test_topics_come_with_their_partition_counts(

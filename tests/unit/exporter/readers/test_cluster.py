@@ -12,7 +12,8 @@ from mm2slo_exporter.observation import ClusterView
 from mm2slo_exporter.readers.cluster import Cadence, ClusterReader
 from mm2slo_kafka.configs import ConfigEntry, ConfigReading
 from mm2slo_kafka.errors import ErrorKind, KafkaProblem
-from mm2slo_kafka.groups import Committed, GroupListing, GroupsReading
+from mm2slo_kafka.group_offsets import Committed
+from mm2slo_kafka.groups import GroupListing, GroupsReading
 from mm2slo_kafka.metadata import TopicIdentity, TopicListing
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pytest
 
     from mm2slo_kafka.client import ClusterClient
-    from mm2slo_kafka.groups import GroupOffsets
+    from mm2slo_kafka.group_offsets import GroupOffsets
 
 ORDERS = TopicPartition("orders", 0)
 RETENTION = {"cleanup.policy": "delete", "retention.ms": "1", "retention.bytes": "-1"}
