@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_alerts.budget_words import budget_words, spent_words
 from mm2slo_alerts.burn.reading import ON, WINDOW_NAMES
 from mm2slo_alerts.promql import duration
 from mm2slo_alerts.recording.timing import STEP
@@ -34,6 +35,7 @@ _SLI: Final = (
     '{{ if and (ne $labels.tier "all") (ne $labels.tier "default") }} {{ $labels.tier }}{{ end }}'
 )
 _CHOSEN: Final = "{flow=%q, sli=%q, tier=%q}"
+_ARGUMENTS: Final = "$labels.flow $labels.sli $labels.tier"
 
 IMPACT: Final[Mapping[Sli, str]] = {
     Sli.AVAILABILITY: "Records written to {{ $labels.source }} reach {{ $labels.target }} late, "
@@ -86,14 +88,15 @@ def burn_texts(pair: BurnPair, scale: Scale) -> dict[str, str]:
 
 def exhausted_texts(scale: Scale) -> dict[str, str]:
     """The texts of the alert for a spent budget; its value is what is left, below 0."""
+    spent = f"Over the window, {spent_words()}."
     return {
         "summary": f"{{{{ $labels.flow }}}}: {_SLI} has spent its error budget",
-        "description": "{{ $value | humanizePercentage }} of the error budget is left. "
-        f"{_promised()} The budget returns as bad events grow older than that.",
+        "description": _query(f"1 - {_latest(BUDGET_REMAINING, scale)}", spent, "Nothing is left.")
+        + f" {_promised()} The budget returns as bad events grow older than that.",
         "impact": _by_sli(IMPACT),
         "first_step": "See when the budget was spent before changing anything: the dashboard shows "
         "it by day. Put off risky changes to the flow.",
-        "budget": f"{_left(scale)}",
+        "budget": _left(scale),
     }
 
 
@@ -123,7 +126,7 @@ def _by_sli(texts: Mapping[Sli, str]) -> str:
 
 def _query(expression: str, then: str, otherwise: str) -> str:
     """*then* with the result of *expression*, which holds `_CHOSEN` any number of times."""
-    arguments = " $labels.flow $labels.sli $labels.tier" * expression.count(_CHOSEN)
+    arguments = f" {_ARGUMENTS}" * expression.count(_CHOSEN)
     last = f"{{{{ else }}}}{otherwise}" if otherwise else ""
     return f'{{{{ with printf "{expression}"{arguments} | query }}}}{then}{last}{{{{ end }}}}'
 
@@ -144,8 +147,7 @@ def _promised() -> str:
 
 
 def _left(scale: Scale) -> str:
-    share = "{{ . | first | value | humanizePercentage }} of the error budget is left"
-    return _query(_latest(BUDGET_REMAINING, scale), share, "n/a")
+    return budget_words(_latest(BUDGET_REMAINING, scale), _ARGUMENTS)
 
 
 def _budget(length: float, scale: Scale) -> str:

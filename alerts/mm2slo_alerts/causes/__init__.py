@@ -28,7 +28,7 @@ def groups(thresholds: Thresholds, links: Links, scale: Scale) -> tuple[Group, .
         Group(
             name=f"mm2slo-causes-{subject}",
             interval=limits.interval,
-            rules=tuple(cause.rule(links) for cause in causes),
+            rules=tuple(cause.rule(links, scale) for cause in causes),
         )
         for subject, causes in subjects.items()
     )

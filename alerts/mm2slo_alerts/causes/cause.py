@@ -5,31 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_alerts.budget_words import budget_words
 from mm2slo_alerts.model import AlertRule
+from mm2slo_alerts.promql import duration
+from mm2slo_alerts.recording.timing import STEP
 from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN, OBJECTIVE_WINDOW
 
 if TYPE_CHECKING:
-    from mm2slo_alerts.model import Links
+    from mm2slo_alerts.model import Links, Scale
 
 PAGE: Final = "page"
 TICKET: Final = "ticket"
 NONE: Final = "none"
 """Told to machines only: routes end at no receiver that people read."""
 
-_LEFT = f"bottomk(1, {BUDGET_REMAINING.name}{{flow=%q}})"
-_EXHAUSTED = (
-    f"min({BUDGET_REMAINING.name}{{flow=%q}} * {OBJECTIVE_WINDOW.name} / "
-    f"({BURN['1h'].name} > 0)) > 0"
-)
-BUDGET: Final = (
-    f'{{{{ with printf "{_LEFT}" $labels.flow | query }}}}'
-    "{{ . | first | value | humanizePercentage }} of the error budget of "
-    '{{ . | first | label "sli" }} left{{ else }}n/a{{ end }}'
-    f'{{{{ with printf "{_EXHAUSTED}" $labels.flow | query }}}}'
-    ", all of one spent in {{ . | first | value | humanizeDuration }} at the last hour's speed"
-    "{{ end }}"
-)
-"""The flow's indicator with the least budget left, and when the first budget is spent."""
+
+def least_budget(scale: Scale) -> str:
+    """The flow's indicator with the least budget left, and when the first budget is spent."""
+    remaining = f"last_over_time({BUDGET_REMAINING.name}{{flow=%q}}[{duration(2 * scale(STEP))}])"
+    ends = f"min(({remaining} > 0) * {OBJECTIVE_WINDOW.name} / ({BURN['1h'].name} > 0))"
+    return (
+        budget_words(
+            f"bottomk(1, {remaining})", "$labels.flow", of=' of {{ . | first | label "sli" }}'
+        )
+        + f'{{{{ with printf "{ends}" $labels.flow | query }}}}'
+        ", and the first one spent in {{ . | first | value | humanizeDuration }} at the last "
+        "hour's speed{{ end }}"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class Cause:
     keep: float = 0.0
     of_flow: bool = True
 
-    def rule(self, links: Links) -> AlertRule:
+    def rule(self, links: Links, scale: Scale) -> AlertRule:
         """The rule, with the addresses of *links* among its annotations."""
         texts = {
             "summary": self.summary,
@@ -61,7 +63,7 @@ class Cause:
             "first_step": self.first_step,
         }
         if self.of_flow:
-            texts["budget"] = BUDGET
+            texts["budget"] = least_budget(scale)
         return AlertRule(
             alert=self.name,
             expr=self.expr,
