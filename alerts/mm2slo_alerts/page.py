@@ -29,6 +29,8 @@ leads to its runbook. What is recorded, and how Prometheus 3 reads it, is in
 - Replicas of the exporter are one: where they differ, the expression says which one counts.
 - Labels `topic` and `partition` are absent where `exporter.granularity` is coarser; the alerts
   then name the flow alone.
+- An alert about a budget goes to its objective's channel, one about a cause of a flow to the
+  channel of the flow's availability (or data freshness) objective, all else to `slo.channel`.
 - Alerts that wait for something to be mended are silent under planned maintenance; those about
   loss are not.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_alerts.alertmanager.flows import channels_of_flows
 from mm2slo_alerts.alertmanager.inhibition import inhibitions
 from mm2slo_alerts.alertmanager.receivers import Receivers
 from mm2slo_alerts.alertmanager.routes import root
@@ -32,7 +33,7 @@ def configuration(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCT
     `receivers.DEFAULT_WEBHOOK_FILE`. Raises UserError when *slo* names a channel that *config*
     does not have.
     """
-    receivers = Receivers(config)
+    receivers = Receivers(config, slo.channel)
     named = {slo.channel, *(each.channel for each in slo.objectives)}
     unknown = sorted(name for name in named if name is not None and name not in receivers.channels)
     if unknown:
@@ -43,7 +44,7 @@ def configuration(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCT
     return yaml_text(
         {
             "templates": [TEMPLATES],
-            "route": root(receivers, scale),
+            "route": root(receivers, channels_of_flows(slo.objectives), scale),
             "inhibit_rules": inhibitions(),
             "receivers": receivers.documents(),
         }

@@ -25,6 +25,8 @@ class Receivers:
     """
 
     config: AlertingConfig
+    preferred: str | None = None
+    """The channel of what names none; None: the first one."""
 
     @property
     def slack(self) -> tuple[SlackChannel, ...]:
@@ -39,7 +41,7 @@ class Receivers:
     @property
     def default(self) -> str:
         """The receiver of what names no channel."""
-        return receiver_name(self.channels[0])
+        return receiver_name(self.preferred or self.channels[0])
 
     @property
     def watchdog(self) -> str:

@@ -1,5 +1,8 @@
 """Routes: by severity within each channel; what matches nothing is a ticket of the default one.
 
+Alerts about objectives carry the channel of theirs; those about causes go where the flow's
+availability is answered for.
+
 Groups decide how many messages a fault gives. Alerts of an objective are one message per flow,
 indicator and threshold, whichever pair of windows burns; a cluster is one message for both its
 roles; all else is one message per alert and flow, low coverage too: what is not seen is not seen
@@ -11,10 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_alerts.alertmanager.receivers import NOBODY, receiver_name
-from mm2slo_alerts.promql import duration, equal, unequal
+from mm2slo_alerts.promql import duration, equal, matching, unequal
+from mm2slo_alerts.recording.promise import flow_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mm2slo_alerts.alertmanager.receivers import Receivers
     from mm2slo_alerts.model import Scale
@@ -35,8 +39,10 @@ _TICKET_REPEAT: Final = 24 * 3_600.0
 _HEARTBEAT: Final = 60.0
 
 
-def root(receivers: Receivers, scale: Scale) -> dict[str, Any]:
-    """The section `route`."""
+def root(
+    receivers: Receivers, of_flows: Sequence[tuple[Sequence[str], str]], scale: Scale
+) -> dict[str, Any]:
+    """The section `route`; *of_flows* are patterns of flows and the channel of their causes."""
     return {
         "receiver": receivers.default,
         **_ticket(CAUSE, scale),
@@ -58,6 +64,19 @@ def root(receivers: Receivers, scale: Scale) -> dict[str, Any]:
                     "routes": _by_severity(scale),
                 }
                 for channel in receivers.channels
+            ),
+            *(
+                {
+                    # A pattern for any flow would match alerts that have none.
+                    **_matching(
+                        equal("channel", ""),
+                        unequal("flow", ""),
+                        matching("flow", flow_pattern(flows)),
+                    ),
+                    "receiver": receiver_name(channel),
+                    "routes": _by_severity(scale),
+                }
+                for flows, channel in of_flows
             ),
             *_by_severity(scale),
         ],

@@ -151,6 +151,51 @@ def routes(route: dict[str, Any]) -> list[dict[str, Any]]:
     return [route, *below]
 
 
+OBJECTIVES = (
+    ObjectiveConfig(flows=("us->*",), sli=Sli.ORDER, target=0.99, channel="on-call"),
+    ObjectiveConfig(flows=("*",), sli=Sli.DATA_FRESHNESS, target=0.99, channel="on-call"),
+    ObjectiveConfig(flows=("us->eu",), sli=Sli.AVAILABILITY, target=0.99, channel="pay team"),
+    ObjectiveConfig(flows=("us->*",), sli=Sli.AVAILABILITY, target=0.99),
+)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        # Who answers for the availability of this flow, and nobody by a wildcard.
+        ({"alertname": "MM2FlowStopped", "flow": "us->eu", "severity": "page"}, "pay team"),
+        ({"alertname": "MM2TaskFailed", "flow": "us->eu", "severity": "ticket"}, "pay team"),
+        # No availability names a channel: the freshness of its data does.
+        ({"alertname": "MM2FlowStopped", "flow": "ap->us", "severity": "page"}, "on-call"),
+        ({"alertname": "MM2FlowStopped", "flow": "us->eu2", "severity": "page"}, "on-call"),
+        # An objective's alert goes where the objective says.
+        (
+            {
+                "alertname": "MM2ErrorBudgetBurnFast",
+                "flow": "us->eu",
+                "sli": "order",
+                "severity": "page",
+                "channel": "on-call",
+            },
+            "on-call",
+        ),
+        # Of no flow: the channel of everything.
+        ({"alertname": "MM2ExporterDown", "severity": "page"}, "pay team"),
+    ],
+)
+def test_a_cause_goes_where_the_flow_s_availability_is_answered_for(
+    tmp_path: Path, labels: Mapping[str, str], expected: str
+) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / TEMPLATES).write_text(template(), encoding="utf-8")
+    path = tmp_path / "alertmanager.yml"
+    slo = SloConfig(channel="pay team", objectives=OBJECTIVES)
+    path.write_text(configuration(FULL, slo), encoding="utf-8")
+    wanted = [f"{name}={value}" for name, value in labels.items()]
+    done = amtool("config", "routes", "test", f"--config.file={path}", *wanted)
+    assert done.stdout.strip() == f"channel-{expected}", done.stderr
+
+
 def test_the_root_takes_everything_as_a_ticket_of_the_first_channel() -> None:
     root = document(FULL)["route"]
     assert root["receiver"] == "channel-mirroring"
