@@ -262,6 +262,7 @@ def test_an_end_leaves_nothing_and_keeps_the_verdict(kept: Demo) -> None:
     assert list(kept.folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_stopped_mirrormaker_fails_the_demo(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

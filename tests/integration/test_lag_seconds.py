@@ -87,6 +87,7 @@ def bracket(lab: Lab, topic: str, offset: int) -> tuple[float, float]:
     raise AssertionError(f"the timeline does not know offset {offset} of {topic}")
 
 
+@pytest.mark.long
 def test_after_a_restart_the_age_comes_from_the_timeline(stopped: Lab, waiting: str) -> None:
     us = stopped.cluster("us")
     with watch(stopped, ["us->eu"]) as seen:

@@ -50,7 +50,10 @@ class Mirror:
     survivors: int
 
 
-@pytest.fixture(scope="module", params=["read_uncommitted", "read_committed"])
+@pytest.fixture(
+    scope="module",
+    params=["read_uncommitted", pytest.param("read_committed", marks=pytest.mark.long)],
+)
 def mirror(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Mirror]:
     isolation: str = request.param
     topic = f"compacted-{isolation}"

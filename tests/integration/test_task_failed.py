@@ -125,6 +125,7 @@ def test_a_task_without_the_canaries_burns_freshness_alone(lab: Lab, seen: Watch
     assert_told(failure, seen)
 
 
+@pytest.mark.long
 def test_a_task_with_the_canaries_burns_availability_too(lab: Lab, seen: Watch) -> None:
     seen.until(lambda s: stalled(s) == frozenset(), "the former failure to be over")
     task = task_of(seen, HEARTBEATS)

@@ -89,6 +89,7 @@ def test_nothing_is_wrong(lab: Lab, fresh_topic: str, fault: str, *, producing: 
     assert (stretch.grown("mm2_source_end_offset", topic=fresh_topic) > 0) is producing
 
 
+@pytest.mark.long
 def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     with watched(lab, fresh_topic) as seen:
         lab.mm2.pause()
