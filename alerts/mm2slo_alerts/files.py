@@ -6,6 +6,7 @@ in `alerts/generated` and work with any exporter.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts import aftermath, burn, causes, recording, slack
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mm2slo_alerts.model import Group
+    from mm2slo_alerts.thresholds import Thresholds
     from mm2slo_core.config import Config
     from mm2slo_core.config.alerting import LinksConfig
     from mm2slo_core.objectives import ObjectiveRule
@@ -37,7 +39,8 @@ def generated(config: Config | None = None, scale: Scale = PRODUCTION) -> dict[s
     rules = default_objective_rules() if config is None else config.objective_rules
     alerting = AlertingConfig() if config is None else config.alerting
     recorded = recording.groups(rules, scale)
-    alerts = alert_groups(links(alerting.links), scale)
+    thresholds = replace(DEFAULT_THRESHOLDS, exporter_job=alerting.exporter_job)
+    alerts = alert_groups(links(alerting.links), scale, thresholds)
     return {
         RECORDING_RULES: prometheus_text(recorded),
         ALERT_RULES: prometheus_text(alerts),
@@ -47,11 +50,13 @@ def generated(config: Config | None = None, scale: Scale = PRODUCTION) -> dict[s
     }
 
 
-def alert_groups(to: Links, scale: Scale = PRODUCTION) -> tuple[Group, ...]:
+def alert_groups(
+    to: Links, scale: Scale = PRODUCTION, thresholds: Thresholds = DEFAULT_THRESHOLDS
+) -> tuple[Group, ...]:
     """All alerts, those about objectives first."""
     return (
-        *burn.groups(DEFAULT_THRESHOLDS, to, scale),
-        *causes.groups(DEFAULT_THRESHOLDS, to, scale),
+        *burn.groups(thresholds, to, scale),
+        *causes.groups(thresholds, to, scale),
         *aftermath.groups(to, scale),
     )
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mm2slo_core.config.alerting import EXPORTER_JOB
+
 if TYPE_CHECKING:
     from mm2slo_alerts.model import Scale
 
@@ -43,7 +45,9 @@ class Thresholds:
     """
 
     exporter_job: str = _limit(
-        "mm2slo", "label", "The job under which Prometheus scrapes the exporters."
+        EXPORTER_JOB,
+        "label",
+        "The job under which Prometheus scrapes the exporters: `alerting.exporter_job`.",
     )
     interval: float = _seconds(
         30.0, "How often alerts are evaluated: twice the usual scrape interval of 15 s."

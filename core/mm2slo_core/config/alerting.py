@@ -1,9 +1,14 @@
 """`alerting:`, where alerts go and where their messages lead."""
 
+from typing import Final
+
 from pydantic import Field
 
 from mm2slo_core.config.fields import Flag, Section
 from mm2slo_core.config.names import Address, FilePath, Name, SecretFile
+
+EXPORTER_JOB: Final = "mm2slo"
+"""As in the scrape configuration that is shipped."""
 
 
 class LinksConfig(Section):
@@ -77,6 +82,11 @@ class AlertingConfig(Section):
         default=None,
         description="Channel told when Slack does not take messages; null: the first webhook, "
         "else the second Slack channel.",
+    )
+    exporter_job: Name = Field(
+        default=EXPORTER_JOB,
+        description="Job under which Prometheus scrapes the exporters; a PodMonitor's is "
+        "`namespace/name`.",
     )
     maintenance: MaintenanceConfig = Field(
         default_factory=MaintenanceConfig, description="Planned maintenance."

@@ -49,6 +49,16 @@ def test_generates_and_finds_the_files_current(tmp_path: Path) -> None:
     assert f"{len(written)} files in {tmp_path} are current" in said
 
 
+def test_the_exporters_job_is_that_of_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "mm2slo.yaml").write_text(
+        f"{CONFIG}alerting: {{exporter_job: mirroring/mm2slo-exporter}}\n"
+    )
+    run("generate", "--config", tmp_path / "mm2slo.yaml", "--out", tmp_path / "out")
+    alerts = (tmp_path / "out" / "prometheus" / "mm2slo-alerts.rules.yml").read_text()
+    assert alerts.count('up{job="mirroring/mm2slo-exporter"}') >= 3
+    assert 'up{job="mm2slo"}' not in alerts
+
+
 def test_says_which_file_is_stale_or_missing(tmp_path: Path) -> None:
     run("generate", "--out", tmp_path)
     rules = tmp_path / "prometheus" / "mm2slo-recording.rules.yml"
