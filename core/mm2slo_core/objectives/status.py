@@ -45,6 +45,7 @@ class Reason(StrEnum):
     NOTHING_MEASURED = "nothing was measured"
     LOW_COVERAGE = "too little of the last hour is known"
     NO_EVENTS = "no events"
+    AUDIT_FOUND = "an audit found faults"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""What audits say beside counted canaries: of the records themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.verdict import FAULTS, Verdict
+from mm2slo_core.reporting.entry import Confirmation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFact:
+    """One judged unit of an audit, of one flow. `loss_below` is with 95 % confidence."""
+
+    run_id: str
+    complete_up_to: int | None
+    counts: Mapping[Verdict, int]
+    loss_below: float | None = None
+    """None for a census."""
+
+
+def confirmation(facts: Iterable[AuditFact]) -> Confirmation | None:
+    """What all of *facts* say together; None without any.
+
+    Of several samples the weakest bound is given: each speaks of its own records alone.
+    """
+    known = tuple(facts)
+    if not known:
+        return None
+    counts: Counter[Verdict] = Counter()
+    for fact in known:
+        counts.update(fact.counts)
+    faults = {each.value: counts[each] for each in Verdict if each in FAULTS and counts[each]}
+    bounds = [each.loss_below for each in known if each.loss_below is not None]
+    reached = [each.complete_up_to for each in known if each.complete_up_to is not None]
+    up_to = min(reached) if len(reached) == len(known) else None
+    judged = counts[Verdict.MATCHED] + counts[Verdict.LATE] + sum(faults.values())
+    below = max(bounds) if bounds else None
+    return Confirmation(
+        audited_up_to=up_to,
+        records=judged,
+        faults=faults,
+        loss_below=below,
+        sentence=_sentence(up_to, judged, faults, below),
+        run_ids=tuple(dict.fromkeys(each.run_id for each in known)),
+    )
+
+
+def _sentence(
+    up_to: int | None, judged: int, faults: Mapping[str, int], below: float | None
+) -> str:
+    when = "audited"
+    if up_to is not None:
+        when = f"audited up to {datetime.fromtimestamp(up_to / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    found = ", ".join(f"{count:,} {name}" for name, count in faults.items()) or "0 lost"
+    bound = "" if below is None else f", loss below {below * 100:.2g} % with 95 % confidence"
+    return f"{when}: {found} of {judged:,}{bound}"

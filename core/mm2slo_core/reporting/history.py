@@ -1,0 +1,77 @@
+"""What was counted, by whole minutes: the common ground of every source of history.
+
+A source joins the resets of a counter, so that what it counted is a difference of two values.
+Events belong to the minute in which they were first seen; those of a gap, in which nothing was
+seen, to the minute after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from mm2slo_core.sli import SliKey
+    from mm2slo_core.topology import Flow
+
+MINUTE_MS: Final = 60_000
+
+
+class Indicator(NamedTuple):
+    """One indicator of one flow."""
+
+    flow: Flow
+    key: SliKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanCounts:
+    """Events first seen within a span of whole minutes, on average over an exporter's replicas.
+
+    `minutes` is how many of the span's minutes hold at least one sample. `coarse` says that the
+    history is kept by the hour there: events of the edges may belong to a neighbour.
+    """
+
+    good: float = 0.0
+    total: float = 0.0
+    unknown: float = 0.0
+    minutes: int = 0
+    coarse: bool = False
+
+    @property
+    def bad(self) -> float:
+        """Settled events that were not good."""
+        return self.total - self.good
+
+    def __add__(self, other: SpanCounts) -> SpanCounts:
+        return SpanCounts(
+            good=self.good + other.good,
+            total=self.total + other.total,
+            unknown=self.unknown + other.unknown,
+            minutes=self.minutes + other.minutes,
+            coarse=self.coarse or other.coarse,
+        )
+
+    def __sub__(self, part: SpanCounts) -> SpanCounts:
+        """Without a *part* of the span, such as planned maintenance."""
+        return SpanCounts(
+            good=self.good - part.good,
+            total=self.total - part.total,
+            unknown=self.unknown - part.unknown,
+            minutes=self.minutes - part.minutes,
+            coarse=self.coarse or part.coarse,
+        )
+
+
+class MinuteCounts(NamedTuple):
+    """Events of the minute that begins at `at` (epoch ms); a minute without a sample has none."""
+
+    at: int
+    good: float
+    total: float
+    unknown: float
+
+
+def whole_minute(at: int) -> int:
+    """*at* (epoch ms), rounded down: the instant that a report speaks of."""
+    return at - at % MINUTE_MS

@@ -1,0 +1,148 @@
+"""Periods that people ask for: rolling ones, and those of a calendar in a time zone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.objectives.figures import parse_shorthand, shorthand
+from mm2slo_core.reporting.entry import ReportWindow, WindowKind
+from mm2slo_core.reporting.history import whole_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ACCEPTED: Final = "28d, 2026, 2026-Q3, 2026-07, 2026-W30 or 2026-07-14"
+"""One example of each form."""
+_LONGEST_ROLLING: Final = 366 * 86_400.0
+_YEAR: Final = re.compile(r"(\d{4})", re.ASCII)
+_QUARTER: Final = re.compile(r"(\d{4})-Q([1-4])", re.ASCII)
+_MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
+_WEEK: Final = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
+_DAY: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dates:
+    """The days [begin, end), and the period before them."""
+
+    begin: date
+    end: date
+    before: date
+    """The first day of the period before."""
+
+
+def rolling(seconds: float, as_of: int) -> ReportWindow:
+    """The last *seconds* before *as_of* (epoch ms), by whole minutes."""
+    end = whole_minute(as_of)
+    return ReportWindow(
+        kind=WindowKind.ROLLING,
+        name=shorthand(seconds),
+        begin=end - round(seconds * 1000),
+        end=end,
+        seconds=seconds,
+    )
+
+
+def period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
+    """The period *text* as far as it has passed at *as_of* (epoch ms).
+
+    Calendar periods begin at midnight in *zone*; weeks are those of ISO 8601. Raises ValueError
+    for another form, a date that is none, and a period that has not begun.
+    """
+    seconds = parse_shorthand(text)
+    if seconds is not None:
+        if seconds > _LONGEST_ROLLING:
+            raise ValueError(f"period {text!r} is longer than 366d: expected {ACCEPTED}")
+        return rolling(seconds, as_of)
+    dates = _dates(text)
+    begin, whole_end = _midnight(dates.begin, zone), _midnight(dates.end, zone)
+    end = min(whole_end, whole_minute(as_of))
+    if end <= begin:
+        raise ValueError(f"period {text!r} has not begun: expected one that has, as in 28d")
+    return ReportWindow(
+        kind=WindowKind.CALENDAR,
+        name=text,
+        begin=begin,
+        end=end,
+        seconds=(whole_end - begin) / 1000,
+    )
+
+
+def before(window: ReportWindow, zone: tzinfo) -> Span:
+    """The period before *window*: as long as a rolling one, the whole month before a month."""
+    if window.kind is WindowKind.ROLLING:
+        return Span(2 * window.begin - window.end, window.begin)
+    return Span(_midnight(_dates(window.name).before, zone), window.begin)
+
+
+def days(window: ReportWindow, zone: tzinfo) -> tuple[Span, ...]:
+    """The days of *window* in *zone*, the first and the last as far as they lie in it."""
+    day = datetime.fromtimestamp(window.begin / 1000, zone).date()
+    found = []
+    begin = window.begin
+    while begin < window.end:
+        day += timedelta(days=1)
+        end = min(_midnight(day, zone), window.end)
+        if end > begin:
+            found.append(Span(begin, end))
+            begin = end
+    return tuple(found)
+
+
+def _dates(text: str) -> _Dates:
+    for pattern, read in _FORMS:
+        match = pattern.fullmatch(text)
+        if match is not None:
+            try:
+                return read(*map(int, match.groups()))
+            except (ValueError, OverflowError) as error:
+                raise ValueError(f"period {text!r}: {error}; expected {ACCEPTED}") from None
+    raise ValueError(f"period {text!r} is no period: expected {ACCEPTED}")
+
+
+def _year(year: int) -> _Dates:
+    return _Dates(date(year, 1, 1), date(year + 1, 1, 1), date(year - 1, 1, 1))
+
+
+def _quarter(year: int, quarter: int) -> _Dates:
+    return _months(year, 3 * quarter - 2, 3)
+
+
+def _month(year: int, month: int) -> _Dates:
+    return _months(year, month, 1)
+
+
+def _months(year: int, first: int, count: int) -> _Dates:
+    number = 12 * year + first - 1
+    begin, end, earlier = (
+        date(each // 12, each % 12 + 1, 1) for each in (number, number + count, number - count)
+    )
+    return _Dates(begin, end, earlier)
+
+
+def _week(year: int, week: int) -> _Dates:
+    begin = date.fromisocalendar(year, week, 1)
+    return _Dates(begin, begin + timedelta(days=7), begin - timedelta(days=7))
+
+
+def _day(year: int, month: int, day: int) -> _Dates:
+    begin = date(year, month, day)
+    return _Dates(begin, begin + timedelta(days=1), begin - timedelta(days=1))
+
+
+_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., _Dates]], ...]] = (
+    (_YEAR, _year),
+    (_QUARTER, _quarter),
+    (_MONTH, _month),
+    (_WEEK, _week),
+    (_DAY, _day),
+)
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    """The begin of *day*, epoch ms; where a clock change skips midnight, the first instant."""
+    return round(datetime.combine(day, time(), zone).timestamp() * 1000)

@@ -1,0 +1,89 @@
+"""What has to be counted before objectives can be judged: one question for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.catalogue import WINDOW_SECONDS
+from mm2slo_core.objectives.exclusion import Span, excluded_from_reports
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator, whole_minute
+from mm2slo_core.reporting.periods import before, rolling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import tzinfo
+
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.objectives.exclusion import Exclusion
+    from mm2slo_core.reporting.entry import ReportWindow
+
+HOUR: Final = 3_600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Objectives at the instant `as_of` (epoch ms), over `window` or each one's own."""
+
+    objectives: tuple[Objective, ...]
+    as_of: int
+    zone: tzinfo
+    window: ReportWindow | None = None
+    exclusions: tuple[Exclusion, ...] = ()
+
+    @property
+    def indicators(self) -> tuple[Indicator, ...]:
+        """What the objectives are about, each once."""
+        return tuple(dict.fromkeys(Indicator(each.flow, each.key) for each in self.objectives))
+
+    @property
+    def now(self) -> int:
+        """Where the burn windows end: the instant, or the end of a period that is over."""
+        return whole_minute(self.as_of) if self.window is None else self.window.end
+
+    def window_of(self, objective: Objective) -> ReportWindow:
+        """The time that *objective* is reported over."""
+        return self.window or rolling(objective.window, self.as_of)
+
+    def spans(self) -> tuple[Span, ...]:
+        """Every span whose counts `entries` needs, in order, each once."""
+        return tuple(sorted({span for each in self.objectives for span in self._spans_of(each)}))
+
+    def excluded(self, objective: Objective, span: Span) -> tuple[Span, ...]:
+        """The parts of *span* that planned maintenance of the flow takes out, by whole minutes."""
+        return inside(excluded_from_reports(self.exclusions, objective.flow), span)
+
+    def wholes_of(self, objective: Objective) -> dict[str, Span]:
+        """The window, the one before, and the burn windows, by name."""
+        window = self.window_of(objective)
+        found = {WINDOW: Span(window.begin, window.end), BEFORE: before(window, self.zone)}
+        for name, seconds in WINDOW_SECONDS.items():
+            found[name] = Span(self.now - round(seconds * 1000), self.now)
+        return found
+
+    def _spans_of(self, objective: Objective) -> Iterator[Span]:
+        for whole in self.wholes_of(objective).values():
+            yield whole
+            yield from self.excluded(objective, whole)
+
+
+WINDOW: Final = "window"
+BEFORE: Final = "before"
+
+
+def inside(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:
+    """The *parts* (in order, without overlaps) that lie in *whole*, widened to whole minutes."""
+    widened: list[Span] = []
+    for each in parts:
+        begin, end = whole_minute(each.begin), whole_minute(each.end + MINUTE_MS - 1)
+        begin, end = max(begin, whole.begin), min(end, whole.end)
+        if widened:
+            begin = max(begin, widened[-1].end)
+        if begin < end:
+            widened.append(Span(begin, end))
+    return tuple(widened)
+
+
+def minutes_of(spans: Sequence[Span]) -> int:
+    """How many whole minutes *spans* hold together."""
+    return sum((each.end - each.begin) // MINUTE_MS for each in spans)

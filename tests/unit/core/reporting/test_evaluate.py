@@ -1,0 +1,254 @@
+"""Entries from counts: by hand, and against counting one minute after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from reported import DAY, DAY_MS, Minutes, indicator, objective
+
+from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.objectives.exclusion import Exclusion
+from mm2slo_core.objectives.status import Reason, Status
+from mm2slo_core.reporting.confirmation import AuditFact, confirmation
+from mm2slo_core.reporting.entry import Confirmation, Entry, PairState
+from mm2slo_core.reporting.evaluate import Answer, entries
+from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_core.reporting.order import by_status, worst_first
+from mm2slo_core.reporting.periods import period
+from mm2slo_core.reporting.question import Question
+from mm2slo_core.sli import Sli, SliKey
+
+if TYPE_CHECKING:
+    from mm2slo_core.objectives import Objective
+
+NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
+BEGIN = NOW - 28 * DAY_MS
+HOUR_MS = 3_600_000
+
+
+def asked(promised: Objective, **named: object) -> Question:
+    return replace(Question(objectives=(promised,), as_of=NOW, zone=UTC), **named)  # type: ignore[arg-type]  # whichever field
+
+
+def entry(question: Question, minutes: Minutes, confirmed: Confirmation | None = None) -> Entry:
+    (promised,) = question.objectives
+    answer = minutes.answer(question.spans(), confirmed)
+    (found,) = entries(question, {indicator(promised): answer})
+    return found
+
+
+def test_a_good_month_with_one_outage() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    outage = NOW - 10 * DAY_MS
+    minutes.steady(outage, outage + 200 * MINUTE_MS, good=0, bad=60)
+    found = entry(asked(objective()), minutes)
+    total = 28 * 1440 * 60
+    assert (found.counts.total, found.counts.bad) == (total, 12_000)
+    assert found.ratio == pytest.approx(1 - 12_000 / total)
+    # 1 % of 28 days are 403.2 minutes, of which 200 are spent.
+    assert found.budget.total_minutes == pytest.approx(403.2)
+    assert found.budget.remaining_minutes == pytest.approx(203.2)
+    assert found.budget.remaining == pytest.approx(1 - 200 / 403.2)
+    assert found.budget.remaining_events == pytest.approx(203.2 * 60)
+    assert (found.status, found.reason) == (Status.OK, Reason.WITHIN_BUDGET)
+    assert found.met is True
+    assert found.coverage.window == 1
+    assert found.coverage.hour == 1
+    assert set(found.burn_rates.values()) == {0.0}
+    assert found.exhaustion_seconds is None
+    assert found.before is None
+    assert found.warnings == ()
+
+
+def test_an_outage_that_runs_burns_and_tells_when_all_is_spent() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN - 28 * DAY_MS, NOW)
+    minutes.steady(NOW - HOUR_MS, NOW, good=0, bad=60)
+    found = entry(asked(objective()), minutes)
+    assert found.burn_rates["5m"] == found.burn_rates["1h"] == pytest.approx(100)
+    assert found.burn_rates["6h"] == pytest.approx(100 / 6)
+    assert (found.status, found.reason, found.pair) == (Status.WARNING, Reason.BURNING, "fast")
+    assert [each.state for each in found.pairs][:2] == [PairState.BURNING, PairState.BURNING]
+    # 60 of 403.2 minutes are spent, and 343.2 last as long at total outage.
+    assert found.exhaustion_seconds == pytest.approx(343.2 * 60)
+    assert found.before is not None
+    assert (found.before.ratio, found.before.remaining) == (1.0, 1.0)
+
+
+def test_an_overspent_budget_is_unclamped_and_breached() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    minutes.steady(BEGIN + DAY_MS, BEGIN + 2 * DAY_MS, good=0, bad=60)
+    found = entry(asked(objective()), minutes)
+    assert found.budget.remaining == pytest.approx(1 - 1440 / 403.2)
+    assert (found.status, found.met) == (Status.BREACHED, False)
+    assert found.exhaustion_seconds == 0
+
+
+def test_maintenance_is_counted_apart_and_in_nothing_else() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    begin = NOW - 2 * DAY_MS
+    minutes.steady(begin, begin + HOUR_MS, good=0, bad=60)
+    planned = Exclusion(
+        id="1",
+        flows=("us->*",),
+        # Not on whole minutes: what it touches is left out.
+        begin=begin + 1,
+        end=begin + HOUR_MS - 1,
+        reason="upgrade",
+        who="me",
+        added_at=begin,
+    )
+    found = entry(asked(objective(), exclusions=(planned,)), minutes)
+    assert found.counts.bad == 0
+    assert (found.excluded.bad, found.excluded.minutes) == (3600, 60)
+    assert found.coverage.window == 1
+    assert found.coverage.expected_minutes == 28 * 1440 - 60
+    assert found.burn_rates["3d"] == 0
+    other = replace(planned, flows=("ap->*",))
+    assert entry(asked(objective(), exclusions=(other,)), minutes).counts.bad == 3600
+
+
+def test_an_hour_of_maintenance_is_no_missing_hour() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    planned = Exclusion(
+        id="1", flows=("*",), begin=NOW - 2 * HOUR_MS, end=NOW, reason="-", who="me", added_at=0
+    )
+    found = entry(asked(objective(), exclusions=(planned,)), minutes)
+    assert (found.coverage.hour, found.status) == (None, Status.OK)
+
+
+def test_a_gap_lowers_coverage_and_is_no_zero() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    for at in range(NOW - 30 * MINUTE_MS, NOW, MINUTE_MS):
+        del minutes.counted[at]
+    found = entry(asked(objective()), minutes)
+    assert found.coverage.hour == 0.5
+    assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
+    assert found.ratio == 1
+    assert found.coverage.minutes == 28 * 1440 - 30
+
+
+def test_unknown_events_lower_coverage_alone() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    minutes.put(NOW - MINUTE_MS, good=0, unknown=3600)
+    found = entry(asked(objective()), minutes)
+    assert found.ratio == 1
+    assert found.coverage.hour == pytest.approx(59 / 119)
+
+
+def test_a_young_objective_misses_nothing_and_says_so() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - 3 * DAY_MS, NOW)
+    found = entry(asked(objective()), minutes)
+    assert (found.coverage.window, found.status) == (1, Status.OK)
+    assert found.warnings == ("young: known for 3d of 28d",)
+
+
+def test_coverage_of_a_life_of_ten_minutes_is_of_ten_minutes() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - 10 * MINUTE_MS, NOW)
+    assert entry(asked(objective()), minutes).coverage.hour == 1
+
+
+def test_a_period_before_the_first_datum_has_no_figures() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - DAY_MS, NOW)
+    found = entry(asked(objective(), window=period("2026-05", NOW, UTC)), minutes)
+    assert found.status is Status.NO_DATA
+    assert (found.ratio, found.budget.remaining, found.met) == (None, None, None)
+    assert found.coverage.window == 0
+    assert found.coverage.expected_minutes == 31 * 1440
+
+
+def test_nothing_ever_counted_is_no_data() -> None:
+    found = entry(asked(objective()), Minutes())
+    assert (found.status, found.reason) == (Status.NO_DATA, Reason.NOTHING_MEASURED)
+    assert found.coverage.known_since is None
+
+
+def test_what_is_watched_and_counts_nothing_is_idle() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW, good=0)
+    found = entry(asked(objective(key=SliKey(Sli.CHECKPOINT_FRESHNESS))), minutes)
+    assert (found.status, found.reason, found.ratio) == (Status.IDLE, Reason.NO_EVENTS, None)
+
+
+def test_a_problem_of_the_source_gives_no_figures_and_is_told() -> None:
+    question = asked(objective())
+    answer = Answer(counts={}, known_since=None, problem="Prometheus is slow")
+    (found,) = entries(question, {indicator(objective()): answer})
+    assert (found.status, found.errors) == (Status.NO_DATA, ("Prometheus is slow",))
+    assert (found.ratio, found.counts.total) == (None, 0)
+
+
+def test_a_running_month_projects_its_end() -> None:
+    minutes = Minutes()
+    begin = NOW - 20 * DAY_MS
+    minutes.steady(begin, NOW)
+    minutes.steady(NOW - HOUR_MS, NOW, good=30, bad=30)
+    found = entry(asked(objective(), window=period("2026-07", NOW, UTC)), minutes)
+    elapsed = (13 * 24 + 10.5) * 60
+    spent = 30 / (0.01 * elapsed)
+    assert found.budget.remaining == pytest.approx(1 - spent)
+    left = 31 * DAY - elapsed * 60
+    assert found.projected_remaining == pytest.approx(1 - spent - 50 * left / (31 * DAY))
+
+
+def test_faults_of_an_audit_outrank_canaries_that_saw_none() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    fact = AuditFact(
+        run_id="r1", complete_up_to=NOW, counts={Verdict.MATCHED: 998, Verdict.LOST: 2}
+    )
+    found = entry(asked(objective()), minutes, confirmation([fact]))
+    assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FOUND)
+    assert found.warnings == ("audited up to 2026-07-14 10:30 UTC: 2 lost of 1,000",)
+
+
+def test_several_audits_say_what_holds_for_all() -> None:
+    facts = [
+        AuditFact(
+            run_id=name, complete_up_to=up_to, counts={Verdict.MATCHED: count}, loss_below=below
+        )
+        for name, up_to, count, below in (("a", NOW, 1000, 0.003), ("b", NOW - HOUR_MS, 500, 0.006))
+    ]
+    found = confirmation(facts)
+    assert found is not None
+    assert found.audited_up_to == NOW - HOUR_MS
+    assert (found.records, found.loss_below, dict(found.faults)) == (1500, 0.006, {})
+    assert found.sentence == (
+        "audited up to 2026-07-14 09:30 UTC: 0 lost of 1,500, loss below 0.6 % with 95 % confidence"
+    )
+    assert confirmation([]) is None
+
+
+def test_the_worst_come_first() -> None:
+    good, bad = Minutes(), Minutes()
+    good.steady(BEGIN, NOW)
+    bad.steady(BEGIN, NOW, good=50, bad=10)
+    found = [
+        entry(asked(objective()), good),
+        entry(asked(objective()), Minutes()),
+        entry(asked(objective()), bad),
+    ]
+    assert [each.status for each in worst_first(found)] == [
+        Status.BREACHED,
+        Status.NO_DATA,
+        Status.OK,
+    ]
+    assert by_status(found) == {
+        Status.BREACHED: 1,
+        Status.WARNING: 0,
+        Status.NO_DATA: 1,
+        Status.OK: 1,
+        Status.IDLE: 0,
+    }

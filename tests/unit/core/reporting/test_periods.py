@@ -1,0 +1,105 @@
+"""Periods, by hand: months, quarters and weeks in a zone with clock changes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.entry import WindowKind
+from mm2slo_core.reporting.periods import before, days, period
+
+BERLIN = ZoneInfo("Europe/Berlin")
+HOUR, DAY = 3_600_000, 86_400_000
+
+
+def ms(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+NOW = ms("2026-07-14T10:30:45+00:00")
+
+
+def test_a_rolling_period_ends_at_the_whole_minute() -> None:
+    found = period("28d", NOW, BERLIN)
+    assert (found.kind, found.name, found.seconds) == (WindowKind.ROLLING, "28d", 28 * 86_400.0)
+    assert (found.begin, found.end) == (
+        ms("2026-06-16T10:30:00+00:00"),
+        ms("2026-07-14T10:30:00+00:00"),
+    )
+    assert before(found, BERLIN) == Span(ms("2026-05-19T10:30:00+00:00"), found.begin)
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "end", "earlier"),
+    [
+        ("2026-06", "2026-06-01T00:00+02:00", "2026-07-01T00:00+02:00", "2026-05-01T00:00+02:00"),
+        # The clocks change on 29 March and 25 October.
+        ("2026-03", "2026-03-01T00:00+01:00", "2026-04-01T00:00+02:00", "2026-02-01T00:00+01:00"),
+        ("2026-01", "2026-01-01T00:00+01:00", "2026-02-01T00:00+01:00", "2025-12-01T00:00+01:00"),
+        ("2026-Q2", "2026-04-01T00:00+02:00", "2026-07-01T00:00+02:00", "2026-01-01T00:00+01:00"),
+        ("2025-Q4", "2025-10-01T00:00+02:00", "2026-01-01T00:00+01:00", "2025-07-01T00:00+02:00"),
+        ("2025", "2025-01-01T00:00+01:00", "2026-01-01T00:00+01:00", "2024-01-01T00:00+01:00"),
+        ("2026-W01", "2025-12-29T00:00+01:00", "2026-01-05T00:00+01:00", "2025-12-22T00:00+01:00"),
+        (
+            "2024-02-29",
+            "2024-02-29T00:00+01:00",
+            "2024-03-01T00:00+01:00",
+            "2024-02-28T00:00+01:00",
+        ),
+    ],
+)
+def test_a_calendar_period_is_of_the_zone(text: str, begin: str, end: str, earlier: str) -> None:
+    found = period(text, NOW, BERLIN)
+    assert found.kind is WindowKind.CALENDAR
+    assert (found.begin, found.end) == (ms(begin), ms(end))
+    assert found.seconds == (ms(end) - ms(begin)) / 1000
+    assert before(found, BERLIN) == Span(ms(earlier), ms(begin))
+
+
+def test_a_running_month_ends_now_and_is_as_long_as_the_month() -> None:
+    found = period("2026-07", NOW, UTC)
+    assert (found.begin, found.end) == (
+        ms("2026-07-01T00:00+00:00"),
+        ms("2026-07-14T10:30:00+00:00"),
+    )
+    assert found.seconds == 31 * 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("2026-08", "has not begun"),
+        ("2026-13", "is no period"),
+        ("2026-02-30", "day"),
+        ("2026-W54", "week"),
+        ("0000", "year"),
+        ("last month", "is no period"),
+        ("28", "is no period"),
+        ("", "is no period"),
+        ("400d", "longer than 366d"),
+    ],
+)
+def test_another_text_is_refused_with_the_accepted_forms(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as caught:
+        period(text, NOW, UTC)
+    assert "28d" in str(caught.value)
+
+
+def test_days_are_of_the_zone_and_as_long_as_they_are() -> None:
+    found = days(period("2026-03", NOW, BERLIN), BERLIN)
+    assert len(found) == 31
+    assert {each.end - each.begin for each in found[:28]} == {DAY}
+    assert found[28].end - found[28].begin == 23 * HOUR
+    assert [each.end for each in found[:-1]] == [each.begin for each in found[1:]]
+
+
+def test_a_rolling_period_begins_and_ends_within_a_day() -> None:
+    found = days(period("2d", NOW, UTC), UTC)
+    assert [each.end - each.begin for each in found] == [
+        13 * HOUR + 30 * 60_000,
+        DAY,
+        10 * HOUR + 30 * 60_000,
+    ]
