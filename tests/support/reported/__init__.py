@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.evaluate import Confirmation
+    from mm2slo_core.reporting.entry import Confirmation
 
 DAY = 86_400.0
 DAY_MS = 86_400_000
