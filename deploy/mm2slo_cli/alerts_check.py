@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.files import ALERT_RULES, ALERTMANAGER, RECORDING_RULES
+from mm2slo_cli import tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-_TIMEOUT: Final = 60.0
-"""Seconds; both programs take well under one."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """A program that checks one kind of files, and Debian's package that holds it."""
+    """A program that checks one kind of files."""
 
     arguments: tuple[str, ...]
-    package: str
     files: tuple[str, ...]
 
 
 _READERS: Final = (
     _Reader(
         ("promtool", "check", "rules", "--lint=all", "--lint-fatal"),
-        "prometheus",
         (RECORDING_RULES, ALERT_RULES),
     ),
-    _Reader(("amtool", "check-config"), "prometheus-alertmanager", (ALERTMANAGER,)),
+    _Reader(("amtool", "check-config"), (ALERTMANAGER,)),
 )
 
 
@@ -62,22 +56,13 @@ def _read(path: Path) -> str | None:
 
 
 def _refused(folder: Path, reader: _Reader, say: Callable[[str], None]) -> tuple[str, ...]:
-    program = shutil.which(reader.arguments[0])
-    if program is None:
-        say(
-            f"{reader.arguments[0]} is not installed, so {', '.join(reader.files)} was not loaded; "
-            f"on Debian: apt-get install {reader.package}"
-        )
+    name, *arguments = reader.arguments
+    if absent := tools.missing(name, so=f", so {', '.join(reader.files)} was not loaded"):
+        say(absent)
         return ()
-    files = [str(folder / name) for name in reader.files]
-    done = subprocess.run(  # noqa: S603 - a program on PATH, with paths of ours
-        [program, *reader.arguments[1:], *files],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_TIMEOUT,
-    )
+    files = [str(folder / file) for file in reader.files]
+    done = tools.run(name, *arguments, *files)
     if done.returncode:
-        return (f"{reader.arguments[0]} refuses {', '.join(files)}:\n{done.stdout}{done.stderr}",)
-    say(f"{reader.arguments[0]} accepts {', '.join(reader.files)}")
+        return (f"{name} refuses {', '.join(files)}:\n{done.stdout}{done.stderr}",)
+    say(f"{name} accepts {', '.join(reader.files)}")
     return ()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import tempfile
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -19,6 +17,7 @@ from mm2slo_alerts import preview as previewing
 from mm2slo_alerts.files import alert_groups, links
 from mm2slo_alerts.model import AlertRule
 from mm2slo_alerts.slack import template
+from mm2slo_cli import tools
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.alerting import AlertingConfig
@@ -31,11 +30,9 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config import Config
 
-_TIMEOUT: Final = 60.0
 _LASTED: Final = timedelta(minutes=12)
 _MANAGER: Final = "http://localhost:9093"
 _SILENT: Final = "none"
-_PACKAGES: Final = {"promtool": "prometheus", "amtool": "prometheus-alertmanager"}
 
 
 class State(StrEnum):
@@ -89,7 +86,7 @@ def fired(rule: AlertRule, flow: Flow) -> previewing.Fired:
         folder = Path(name)
         _write(folder, previewing.annotation_files(rule, previewing.sample(rule, flow)))
         # The test expects no alert, so promtool fails and prints the one it got.
-        done = _run("promtool", "test", "rules", previewing.TESTS_FILE, folder=folder)
+        done = tools.run("promtool", "test", "rules", previewing.TESTS_FILE, folder=folder)
     try:
         return previewing.parse_fired(done.stdout + done.stderr)
     except ValueError as error:
@@ -107,7 +104,7 @@ def rendered(
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
         _write(folder, {"mm2slo.tmpl": template(), "data.json": data})
-        done = _run(
+        done = tools.run(
             "amtool",
             "template",
             "render",
@@ -149,23 +146,6 @@ def _flow(text: str) -> Flow:
 def _write(folder: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-
-
-def _run(program: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    path = shutil.which(program)
-    if path is None:
-        raise UserError(
-            f"{program} is not installed, and writes the message; on Debian: apt-get install "
-            f"{_PACKAGES[program]}"
-        )
-    return subprocess.run(  # noqa: S603 - a program on PATH, in a folder of ours
-        [path, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_TIMEOUT,
-    )
 
 
 def _list(console: Console, rules: Mapping[str, AlertRule]) -> None:

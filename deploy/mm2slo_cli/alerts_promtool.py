@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,13 +11,12 @@ import yaml
 
 from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES
 from mm2slo_alerts.rule_tests import RULES, SUFFIX, RuleTest
+from mm2slo_cli import tools
 from mm2slo_core.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_TIMEOUT: Final = 300.0
-"""Seconds; one test file takes about one."""
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -53,32 +50,13 @@ def read_tests(folder: Path) -> tuple[RuleTest, ...]:
     return found
 
 
-def promtool() -> str:
-    """The program's path; UserError that says how to get it."""
-    found = shutil.which("promtool")
-    if found is None:
-        raise UserError(
-            "promtool is not installed; on Debian: apt-get install prometheus "
-            "(in the project: make prometheus)"
-        )
-    return found
-
-
 def failure(test: RuleTest, rules: Sequence[Mapping[str, Any]]) -> str:
     """Run *test* with those of *rules* (rule files) that it is about; promtool's words, or ''."""
-    program = promtool()
     with TemporaryDirectory(prefix="mm2slo-rules-") as name:
         folder = Path(name)
         _write(folder / RULES, test.rules_of(*rules))
         _write(folder / f"{test.name}{SUFFIX}", test.reduced())
-        done = subprocess.run(  # noqa: S603 - a program on PATH, with paths of ours
-            [program, "test", "rules", f"{test.name}{SUFFIX}"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT,
-        )
+        done = tools.run("promtool", "test", "rules", f"{test.name}{SUFFIX}", folder=folder)
     return (
         "" if done.returncode == 0 else f"{done.stdout}{done.stderr}".strip() or "promtool failed"
     )

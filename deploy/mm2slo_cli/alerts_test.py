@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.console import Console
 
+from mm2slo_cli import tools
 from mm2slo_cli.alerts_mutants import Verdict, alert_mutants, drawn, judged, recording_mutants
-from mm2slo_cli.alerts_promtool import failure, promtool, read_rules, read_tests
+from mm2slo_cli.alerts_promtool import failure, read_rules, read_tests
 from mm2slo_core.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def test(
     With --mutate, that the tests notice each single wrong in an expression, a threshold or a
     duration. Exits with 1 when a test fails, or a wrong goes unnoticed.
     """
-    promtool()
+    tools.demand("promtool")
     rules = read_rules(out)
     chosen = _of_alerts(read_tests(tests), alert)
     console = Console(highlight=False, soft_wrap=True, markup=False)
