@@ -35,6 +35,7 @@ from mm2slo_audit.engine.pairing import (
     pairs,
     source_bytes,
 )
+from mm2slo_audit.engine.parallelism import exchange_partitions, few_shuffle_partitions
 from mm2slo_audit.engine.parts import Parts, parts
 from mm2slo_audit.engine.second_look import SecondLook
 from mm2slo_audit.engine.surplus import duplicates
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.scope import UnitScope
 
 _UNREMARKABLE = (Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE)
-_PARTITIONS_PER_CORE = 32
-"""Of the exchange: smaller hash tables stay in the caches."""
 
 
 def judge(
@@ -82,6 +81,7 @@ def judge(
     if split is None:
         split = parts(units.where(matchable), spark.sparkContext.defaultParallelism)
     with ExitStack() as kept:
+        kept.enter_context(few_shuffle_partitions(spark))
         judging = _Judging(
             spark=spark,
             records=records,
@@ -89,7 +89,7 @@ def judge(
             units=units,
             census=sample.census,
             cap=evidence_cap,
-            partitions=partitions or _partitions(spark, units, split),
+            partitions=partitions or exchange_partitions(spark, units, split),
             split=split,
             ledgers={each.index: UnitLedger(each) for each in units.scopes},
             kept=kept,
@@ -287,10 +287,3 @@ def _first(
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
-
-
-def _partitions(spark: SparkSession, units: Units, split: Parts) -> int:
-    """No more than there are places to be judged, nor so many that tasks hold nothing."""
-    places = sum(len(unit.partitions) for unit in units.scopes)
-    places += sum(number - 1 for number in split.values())
-    return max(1, min(places, _PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism))
