@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.objectives.exclusion import Span
     from mm2slo_core.sli import SliKey
     from mm2slo_core.topology import Flow
 
@@ -75,3 +78,14 @@ class MinuteCounts(NamedTuple):
 def whole_minute(at: int) -> int:
     """*at* (epoch ms), rounded down: the instant that a report speaks of."""
     return at - at % MINUTE_MS
+
+
+def counted(minutes: Iterable[MinuteCounts], span: Span) -> SpanCounts:
+    """The sum of those *minutes* that begin in *span*."""
+    within = [each for each in minutes if span.begin <= each.at < span.end]
+    return SpanCounts(
+        good=sum(each.good for each in within),
+        total=sum(each.total for each in within),
+        unknown=sum(each.unknown for each in within),
+        minutes=len(within),
+    )

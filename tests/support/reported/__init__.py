@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.reporting.evaluate import Answer
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator, MinuteCounts, SpanCounts
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator, MinuteCounts, SpanCounts, counted
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
 
@@ -48,13 +48,7 @@ class Minutes:
 
     def count(self, span: Span) -> SpanCounts:
         """The sum of them."""
-        found = self.within(span)
-        return SpanCounts(
-            good=sum(each.good for each in found),
-            total=sum(each.total for each in found),
-            unknown=sum(each.unknown for each in found),
-            minutes=len(found),
-        )
+        return counted(self.within(span), span)
 
     def answer(self, spans: Sequence[Span], confirmation: Confirmation | None = None) -> Answer:
         """As a source gives it."""

@@ -1,0 +1,1 @@
+"""The report service: `/slo` as an API, a page, and a Slack digest."""

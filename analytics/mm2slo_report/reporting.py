@@ -1,0 +1,157 @@
+"""Reports from a source of history, the ledger and the objectives: one instant, one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mm2slo_core.config.nearest import nearest
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.objectives.ids import slo_id
+from mm2slo_core.reporting.confirmation import confirmation
+from mm2slo_core.reporting.evaluate import Answer, entries
+from mm2slo_core.reporting.history import Indicator, counted, whole_minute
+from mm2slo_core.reporting.incidents import by_day, incidents
+from mm2slo_core.reporting.order import worst_first
+from mm2slo_core.reporting.periods import days, period
+from mm2slo_core.reporting.question import Question
+from mm2slo_core.reporting.report import Detail, Report
+from mm2slo_report.sources.port import SourceProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from zoneinfo import ZoneInfo
+
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.reporting.entry import Confirmation, Entry, ReportWindow
+    from mm2slo_core.topology import Flow
+    from mm2slo_report.ledger import Ledger
+    from mm2slo_report.sources.port import SliSource
+
+
+class UnknownObjective(LookupError):  # noqa: N818 - its name is the sentence's subject
+    """No objective has that id; the text names the nearest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Answers for *objectives*; *clock* gives epoch ms. Safe to use from several threads."""
+
+    objectives: Sequence[Objective]
+    source: SliSource
+    ledger: Ledger
+    zone: ZoneInfo
+    clock: Callable[[], int]
+    _by_id: Mapping[str, Objective] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Objectives by their ids."""
+        found = {slo_id(each.flow, each.key): each for each in self.objectives}
+        object.__setattr__(self, "_by_id", found)
+
+    def objective(self, slo: str) -> Objective:
+        """The objective of that id. Raises UnknownObjective."""
+        found = self._by_id.get(slo)
+        if found is None:
+            close = nearest(slo, self._by_id)
+            hint = f"did you mean {close!r}?" if close else "see /slo for those that are there"
+            raise UnknownObjective(f"there is no objective {slo!r}; {hint}")
+        return found
+
+    def instant(self, at: int | None) -> int:
+        """The whole minute that an answer speaks of: *at*, or now."""
+        return whole_minute(self.clock() if at is None else at)
+
+    def window(self, text: str | None, as_of: int) -> ReportWindow | None:
+        """The period *text*; None: each objective's own. Raises ValueError."""
+        return None if text is None else period(text, as_of, self.zone)
+
+    def report(
+        self,
+        chosen: Sequence[Objective] | None = None,
+        *,
+        at: int | None = None,
+        over: str | None = None,
+    ) -> Report:
+        """The entries of *chosen* objectives (None: all), the worst first.
+
+        *over* is a period. Raises ValueError for one that is none, SourceProblem when the source
+        can say nothing at all.
+        """
+        as_of = self.instant(at)
+        window = self.window(over, as_of)
+        wanted = tuple(self.objectives if chosen is None else chosen)
+        found = self._entries(
+            Question(objectives=wanted, as_of=as_of, zone=self.zone, window=window)
+        )
+        longest = max((each.window.end - each.window.begin for each in found), default=0)
+        return Report(
+            as_of=as_of,
+            source=self.source.name,
+            zone=self.zone.key,
+            window=window,
+            entries=worst_first(found),
+            warnings=tuple(self.source.warnings(longest / 1000)),
+        )
+
+    def detail(self, slo: str, *, at: int | None = None, over: str | None = None) -> Detail:
+        """What cost most of one objective's budget. Raises as `report` and `objective` do."""
+        objective = self.objective(slo)
+        as_of = self.instant(at)
+        question = Question(
+            objectives=(objective,),
+            as_of=as_of,
+            zone=self.zone,
+            window=self.window(over, as_of),
+        )
+        (entry,) = self._entries(question)
+        window = Span(entry.window.begin, entry.window.end)
+        planned = replace(question, exclusions=tuple(self.ledger.exclusions(window)))
+        excluded = planned.excluded(objective, window)
+        minutes = tuple(
+            each
+            for each in self.source.minutes(Indicator(objective.flow, objective.key), window)
+            if not any(part.begin <= each.at < part.end for part in excluded)
+        )
+        parts = days(entry.window, self.zone)
+        allowed = entry.budget.total_events
+        return Detail(
+            entry=entry,
+            days=by_day(parts, {day: counted(minutes, day) for day in parts}, allowed),
+            incidents=incidents(minutes, allowed),
+        )
+
+    def _entries(self, question: Question) -> tuple[Entry, ...]:
+        whole = _whole(question)
+        if whole is None:
+            return ()
+        planned = replace(question, exclusions=tuple(self.ledger.exclusions(whole)))
+        spans, indicators = planned.spans(), planned.indicators
+        counts = self.source.counts(indicators, spans)
+        since = self.source.known_since(indicators)
+        audited = {each.flow: self._confirmed(planned, each.flow) for each in planned.objectives}
+        answers = {}
+        for each in indicators:
+            found = counts[each]
+            failed = isinstance(found, SourceProblem)
+            answers[each] = Answer(
+                counts={} if isinstance(found, SourceProblem) else found,
+                known_since=since.get(each),
+                confirmation=audited[each.flow],
+                problem=str(found) if failed else "",
+            )
+        return entries(planned, answers)
+
+    def _confirmed(self, question: Question, flow: Flow) -> Confirmation | None:
+        """Over the longest window of the flow's objectives: one sentence for all of them."""
+        windows = [question.window_of(each) for each in question.objectives if each.flow == flow]
+        longest = max(windows, key=lambda each: each.end - each.begin)
+        return confirmation(self.ledger.audit_facts(flow, Span(longest.begin, longest.end)))
+
+
+def _whole(question: Question) -> Span | None:
+    """All the time that a question is about; None when it is about nothing."""
+    spans = question.spans()
+    if not spans:
+        return None
+    return Span(spans[0].begin, max(each.end for each in spans))
