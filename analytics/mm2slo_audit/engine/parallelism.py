@@ -36,9 +36,9 @@ def few_shuffle_partitions(spark: SparkSession) -> Iterator[None]:
     if spark.sparkContext.getConf().contains(_SHUFFLE_PARTITIONS):
         yield
         return
-    former = spark.conf.get(_SHUFFLE_PARTITIONS, "")
+    former = str(spark.conf.get(_SHUFFLE_PARTITIONS))
     spark.conf.set(_SHUFFLE_PARTITIONS, _FEW_PER_CORE * spark.sparkContext.defaultParallelism)
     try:
         yield
     finally:
-        spark.conf.set(_SHUFFLE_PARTITIONS, former or "")
+        spark.conf.set(_SHUFFLE_PARTITIONS, former)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from audit_spark import spark
 
 from mm2slo_audit.engine.parallelism import few_shuffle_partitions
 
@@ -15,33 +16,32 @@ if TYPE_CHECKING:
 NAME = "spark.sql.shuffle.partitions"
 
 
-def session(cores: int, told: set[str]) -> tuple[SparkSession, dict[str, object]]:
-    """What the function asks of a session: a real one of several cores would start a cluster."""
-    held: dict[str, object] = {NAME: "200"}
-    found = SimpleNamespace(
-        sparkContext=SimpleNamespace(
-            defaultParallelism=cores, getConf=lambda: SimpleNamespace(contains=told.__contains__)
-        ),
-        conf=SimpleNamespace(get=lambda name, _default: held[name], set=held.__setitem__),
+def told(session: SparkSession, cores: int, names: set[str]) -> SparkSession:
+    """The settings of a real session, on a cluster of that many cores."""
+    context = SimpleNamespace(
+        defaultParallelism=cores, getConf=lambda: SimpleNamespace(contains=names.__contains__)
     )
-    return cast("SparkSession", found), held
+    return cast("SparkSession", SimpleNamespace(sparkContext=context, conf=session.conf))
 
 
 def test_eight_for_each_core_and_afterwards_as_before() -> None:
-    spark, held = session(3, set())
-    with few_shuffle_partitions(spark):
-        assert held[NAME] == 24
-    assert held[NAME] == "200"
+    session = spark()
+    before = session.conf.get(NAME)
+    with few_shuffle_partitions(told(session, 3, set())):
+        assert session.conf.get(NAME) == "24"
+    assert session.conf.get(NAME) == before != "24"
 
 
 def test_afterwards_as_before_even_when_it_fails() -> None:
-    spark, held = session(3, set())
-    with pytest.raises(KeyError), few_shuffle_partitions(spark):
+    session = spark()
+    before = session.conf.get(NAME)
+    with pytest.raises(KeyError), few_shuffle_partitions(told(session, 3, set())):
         raise KeyError
-    assert held[NAME] == "200"
+    assert session.conf.get(NAME) == before
 
 
 def test_what_the_session_was_told_holds() -> None:
-    spark, held = session(3, {NAME})
-    with few_shuffle_partitions(spark):
-        assert held[NAME] == "200"
+    session = spark()
+    before = session.conf.get(NAME)
+    with few_shuffle_partitions(told(session, 3, {NAME})):
+        assert session.conf.get(NAME) == before
