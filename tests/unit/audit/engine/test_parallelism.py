@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from audit_spark import spark
 
 from mm2slo_audit.engine.parallelism import few_shuffle_partitions
 
@@ -16,32 +15,29 @@ if TYPE_CHECKING:
 NAME = "spark.sql.shuffle.partitions"
 
 
-def told(session: SparkSession, cores: int, names: set[str]) -> SparkSession:
+def told(spark: SparkSession, cores: int, names: set[str]) -> SparkSession:
     """The settings of a real session, on a cluster of that many cores."""
     context = SimpleNamespace(
         defaultParallelism=cores, getConf=lambda: SimpleNamespace(contains=names.__contains__)
     )
-    return cast("SparkSession", SimpleNamespace(sparkContext=context, conf=session.conf))
+    return cast("SparkSession", SimpleNamespace(sparkContext=context, conf=spark.conf))
 
 
-def test_eight_for_each_core_and_afterwards_as_before() -> None:
-    session = spark()
-    before = session.conf.get(NAME)
-    with few_shuffle_partitions(told(session, 3, set())):
-        assert session.conf.get(NAME) == "24"
-    assert session.conf.get(NAME) == before != "24"
+def test_eight_for_each_core_and_afterwards_as_before(spark: SparkSession) -> None:
+    before = spark.conf.get(NAME)
+    with few_shuffle_partitions(told(spark, 3, set())):
+        assert spark.conf.get(NAME) == "24"
+    assert spark.conf.get(NAME) == before != "24"
 
 
-def test_afterwards_as_before_even_when_it_fails() -> None:
-    session = spark()
-    before = session.conf.get(NAME)
-    with pytest.raises(KeyError), few_shuffle_partitions(told(session, 3, set())):
+def test_afterwards_as_before_even_when_it_fails(spark: SparkSession) -> None:
+    before = spark.conf.get(NAME)
+    with pytest.raises(KeyError), few_shuffle_partitions(told(spark, 3, set())):
         raise KeyError
-    assert session.conf.get(NAME) == before
+    assert spark.conf.get(NAME) == before
 
 
-def test_what_the_session_was_told_holds() -> None:
-    session = spark()
-    before = session.conf.get(NAME)
-    with few_shuffle_partitions(told(session, 3, {NAME})):
-        assert session.conf.get(NAME) == before
+def test_what_the_session_was_told_holds(spark: SparkSession) -> None:
+    before = spark.conf.get(NAME)
+    with few_shuffle_partitions(told(spark, 3, {NAME})):
+        assert spark.conf.get(NAME) == before
