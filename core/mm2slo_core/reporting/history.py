@@ -27,6 +27,14 @@ class Indicator(NamedTuple):
     key: SliKey
 
 
+class Tally(NamedTuple):
+    """Events of one indicator since its history began: totals that no reset takes back."""
+
+    good: float = 0.0
+    total: float = 0.0
+    unknown: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanCounts:
     """Events first seen within a span of whole minutes, on average over an exporter's replicas.
