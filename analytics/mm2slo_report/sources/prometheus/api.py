@@ -1,0 +1,258 @@
+"""Prometheus's HTTP API, version 1: queries and status, with every failure told in a sentence.
+
+Source of the formats: Prometheus's documentation, "HTTP API". Times are epoch ms.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+import requests
+from requests.auth import HTTPBasicAuth
+
+from mm2slo_report.sources.port import SourceProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+MOST_POINTS: Final = 10_000
+"""Of a series in one answer; Prometheus refuses more than 11,000."""
+_SHOWN: Final = 200
+_TIMED_OUT: Final = frozenset({"timeout", "canceled"})
+_REFUSED: Final = {
+    401: "it asks for a login: name its token file",
+    403: "the login does not give access to it",
+    404: "there is no Prometheus API at that address",
+}
+_LATE: Final = frozenset({408, 504})
+
+
+class Point(NamedTuple):
+    """A value at a moment; it may be NaN or infinite."""
+
+    at: int
+    value: float
+
+
+class Found(NamedTuple):
+    """One series of an answer."""
+
+    labels: Mapping[str, str]
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Where Prometheus is and how to log in; the address may have a path.
+
+    Files are read at each request, so that secrets may be renewed.
+    """
+
+    url: str
+    token_file: Path | None = None
+    user: str = ""
+    password_file: Path | None = None
+    ca_file: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The address without a login, for texts."""
+        parts = urlsplit(self.url)
+        path = parts.path.rstrip("/")
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path, "", ""))
+
+
+class PrometheusClient:
+    """Asks *server*; every answer must come within *timeout* seconds. Safe for several threads.
+
+    Each method raises SourceProblem when there is no answer, or none that can be trusted whole.
+    """
+
+    def __init__(self, server: Server, *, timeout: float = 10.0) -> None:
+        self._server = server
+        self._base = server.url.rstrip("/")
+        self._timeout = timeout
+        self._local = threading.local()
+
+    def query(self, expression: str, at: int) -> Sequence[Found]:
+        """The value of *expression* at *at*: of each series one point, or all of a range."""
+        return self._series(
+            "query", {"query": expression, "time": _seconds(at), "timeout": self._limit}
+        )
+
+    def query_range(self, expression: str, begin: int, end: int, step: int) -> Sequence[Found]:
+        """The values at *begin*, and every *step* ms after it, up to and with *end*."""
+        given = {
+            "query": expression,
+            "start": _seconds(begin),
+            "end": _seconds(end),
+            "step": _seconds(step),
+            "timeout": self._limit,
+        }
+        return self._series("query_range", given)
+
+    def runtime(self) -> Mapping[str, Any]:
+        """What `status/runtimeinfo` tells."""
+        return self._mapping(self._ask("GET", "status/runtimeinfo", {}))
+
+    def rule_groups(self) -> frozenset[str]:
+        """Names of the groups of rules that are loaded."""
+        groups = self._mapping(self._ask("GET", "rules", {})).get("groups")
+        try:
+            return frozenset(str(each["name"]) for each in groups or ())
+        except (KeyError, TypeError) as error:
+            raise self._nonsense() from error
+
+    @property
+    def _limit(self) -> str:
+        return f"{max(round(self._timeout * 1000), 1)}ms"
+
+    def _series(self, path: str, given: Mapping[str, str]) -> Sequence[Found]:
+        data = self._mapping(self._ask("POST", path, given))
+        try:
+            match data["resultType"]:
+                case "vector":
+                    return [Found(each["metric"], (_point(each["value"]),)) for each in _rows(data)]
+                case "matrix":
+                    return [
+                        Found(each["metric"], [_point(point) for point in each["values"]])
+                        for each in _rows(data)
+                    ]
+                case _:
+                    raise self._nonsense()
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._nonsense() from error
+
+    def _ask(self, method: str, path: str, given: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
+        try:
+            answer = self._session().request(
+                method,
+                f"{self._base}/api/v1/{path}",
+                data=given,
+                headers=self._headers(),
+                auth=self._login(),
+                verify=self._trusted(),
+                timeout=self._timeout,
+                allow_redirects=False,
+            )
+        except (requests.RequestException, OSError, ValueError) as error:
+            raise self._failed(error) from error
+        try:
+            document = answer.json()
+        except ValueError:
+            document = None
+        if answer.status_code != requests.codes.ok:
+            raise self._refused(answer.status_code, document)
+        if not isinstance(document, dict) or document.get("status") != "success":
+            raise self._nonsense()
+        if document.get("warnings"):
+            said = "; ".join(str(each) for each in document["warnings"])
+            raise self._problem(f"answered in part: {_line(said)}")
+        return document.get("data")
+
+    def _mapping(self, data: object) -> Mapping[str, Any]:
+        if not isinstance(data, dict):
+            raise self._nonsense()
+        return data
+
+    def _session(self) -> requests.Session:
+        found: requests.Session | None = getattr(self._local, "session", None)
+        if found is None:
+            found = requests.Session()
+            # A .netrc or a proxy of the environment must not decide who gets our login.
+            found.trust_env = False
+            self._local.session = found
+        return found
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "mm2slo-report"}
+        if self._server.token_file is not None:
+            headers["Authorization"] = f"Bearer {_secret(self._server.token_file)}"
+        return headers
+
+    def _login(self) -> HTTPBasicAuth | None:
+        if self._server.password_file is None:
+            return None
+        password = _secret(self._server.password_file)
+        return HTTPBasicAuth(self._server.user.encode(), password.encode())
+
+    def _trusted(self) -> str | bool:
+        if self._server.ca_file is not None:
+            return str(self._server.ca_file)
+        return ssl.get_default_verify_paths().cafile or True
+
+    def _problem(self, text: str, *, slow: bool = False) -> SourceProblem:
+        return SourceProblem(f"Prometheus at {self._server.name} {text}", slow=slow)
+
+    def _nonsense(self) -> SourceProblem:
+        return self._problem("answered something else than its API documents")
+
+    def _refused(self, status: int, document: object) -> SourceProblem:
+        if isinstance(document, dict) and document.get("status") == "error":
+            kind = str(document.get("errorType", "error"))
+            said = _line(str(document.get("error", "no reason")))
+            return self._problem(f"refused ({kind}): {said}", slow=kind in _TIMED_OUT)
+        hint = _REFUSED.get(status)
+        text = f"answered HTTP {status}" + (f": {hint}" if hint else "")
+        return self._problem(text, slow=status in _LATE)
+
+    def _failed(self, error: Exception) -> SourceProblem:
+        slow = isinstance(error, requests.Timeout | TimeoutError)
+        return self._problem(_failure(error, self._timeout), slow=slow)
+
+
+def _failure(error: Exception, timeout: float) -> str:
+    match error:
+        case requests.exceptions.SSLError():
+            said = f"is not trusted, or TLS failed: {_cause(error)}"
+        case requests.Timeout() | TimeoutError():
+            said = f"did not answer within {timeout:g} s"
+        case requests.ConnectionError():
+            said = f"is not reached: {_cause(error)}"
+        case requests.RequestException():
+            said = f"broke its answer off: {_cause(error)}"
+        case UnicodeError():
+            said = "is not asked: a file with a secret is no UTF-8 text"
+        case OSError():
+            said = f"is not asked: a file cannot be read: {error.filename}: {error.strerror}"
+        case _:
+            said = "is not asked: a secret or the address is malformed"
+    return said
+
+
+def _rows(data: Mapping[str, Any]) -> Sequence[Any]:
+    rows = data["result"]
+    if not isinstance(rows, list):
+        raise TypeError
+    return rows
+
+
+def _point(pair: Sequence[Any]) -> Point:
+    at, value = pair
+    return Point(round(at * 1000), float(value))
+
+
+def _seconds(at: int) -> str:
+    return f"{at // 1000}.{at % 1000:03d}"
+
+
+def _secret(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost cause in its own words: the outer ones repeat the address."""
+    seen = error
+    while (inner := seen.__cause__ or seen.__context__) is not None:
+        seen = inner
+    return _line(str(getattr(seen, "strerror", None) or seen)) or type(seen).__name__

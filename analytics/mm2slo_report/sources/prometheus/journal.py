@@ -1,0 +1,203 @@
+"""What differences of a counter's values hide: its resets, and its beginning.
+
+Prometheus finds the hours with a reset in one pass over the samples, then the minutes in these
+hours; the samples of these minutes alone are fetched.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.history import MINUTE_MS, Tally
+from mm2slo_report.sources.prometheus.pooling import NOTHING, below, minus, plus
+from mm2slo_report.sources.prometheus.presence import HOUR_MS, parts
+from mm2slo_report.sources.prometheus.series import COUNTERS, Reader, Series, reach
+from mm2slo_report.sources.prometheus.values import grown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_report.sources.prometheus.api import PrometheusClient
+    from mm2slo_report.sources.prometheus.presence import Presence
+    from mm2slo_report.sources.prometheus.values import Values
+
+_LONG_GAP: Final = 45
+"""Minutes: a reset after a longer one is looked for in any case."""
+
+
+@dataclass(slots=True)
+class Journal:
+    """By series: from which minute on how much is to be added to its value."""
+
+    _minutes: dict[Series, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _sums: dict[Series, list[Tally]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, series: Series, minute: int, hidden: Tally) -> None:
+        """From *minute* on, later than all before of this series, *hidden* is added."""
+        self._minutes[series].append(minute)
+        self._sums[series].append(plus(self._sum(series), hidden))
+
+    def until(self, series: Series, minute: int) -> Tally:
+        """What is to be added to the value of *series* in *minute*."""
+        minutes = self._minutes.get(series)
+        if not minutes:
+            return NOTHING
+        place = bisect_right(minutes, minute) - 1
+        return self._sums[series][place] if place >= 0 else NOTHING
+
+    def copy(self) -> Journal:
+        """One that can be added to."""
+        found = Journal()
+        for series, minutes in self._minutes.items():
+            found._minutes[series] = list(minutes)
+            found._sums[series] = list(self._sums[series])
+        return found
+
+    def _sum(self, series: Series) -> Tally:
+        sums = self._sums.get(series)
+        return sums[-1] if sums else NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How far knowledge reaches."""
+
+    settled: int
+    """What is before it does not change any more."""
+    whole_from: int
+    """What begins after it had nothing before."""
+
+
+class JournalScan:
+    """Looks for resets and beginnings."""
+
+    def __init__(
+        self, client: PrometheusClient, reader: Reader, values: Values, *, closed: bool
+    ) -> None:
+        self._client = client
+        self._reader = reader
+        self._values = values
+        self._closed = closed
+
+    def scan(self, span: Span, presence: Presence, journal: Journal, known: Known) -> None:
+        """Add what is hidden in *span*, which begins on an hour. Raises SourceProblem.
+
+        *presence* is that of all time looked at, not of *span* alone.
+        """
+        doubtful = self._doubtful(span, presence)
+        if not doubtful:
+            return
+        first = _firsts(presence)
+        wanted = {
+            minute: {each: below(presence.of(each), presence.bit(minute)) for each in several}
+            for minute, several in doubtful.items()
+        }
+        minutes = {
+            presence.at(bit) for each in wanted.values() for bit in each.values() if bit is not None
+        }
+        values = self._values.at(minutes, known.settled)
+        for minute, several in sorted(wanted.items()):
+            samples = self._values.samples(minute, {each.replica for each in several})
+            for series, bit in several.items():
+                found = samples.get(series)
+                if not found:
+                    continue
+                if bit is not None:
+                    base = values[presence.at(bit)].get(series)
+                    if base is None:
+                        continue
+                    hidden = minus(grown(base, found), minus(found[-1][1], base))
+                else:
+                    # A page that had no such counter, and then has it, had it from zero on.
+                    follows = first[series.replica] < presence.bit(minute)
+                    base = NOTHING if follows and minute >= known.whole_from else found[0][1]
+                    hidden = minus(grown(base, found), found[-1][1])
+                if hidden != NOTHING:
+                    journal.add(series, minute, hidden)
+
+    def _doubtful(self, span: Span, presence: Presence) -> Mapping[int, set[Series]]:
+        """Minutes in which a series may begin, or begin anew."""
+        found: dict[int, set[Series]] = defaultdict(set)
+        within = presence.within(span)
+        returned: dict[int, tuple[int, int]] = {}
+        for series in presence.series:
+            bits = presence.of(series)
+            if bits not in returned:
+                late = bits & ~_spread(bits, _LONG_GAP) & within
+                returned[bits] = late, bits & ~(bits << 1) & within
+            for bit in _places(returned[bits][0]):
+                found[presence.at(bit)].add(series)
+        for hour, several in self._hours(span).items():
+            part = Span(hour, min(hour + HOUR_MS, span.end))
+            of_hour = presence.within(part)
+            for series in several:
+                bits = presence.of(series)
+                after_gap = returned.get(bits, (0, bits & ~(bits << 1)))[1] & of_hour
+                for bit in _places(after_gap):
+                    found[presence.at(bit)].add(series)
+            for minute, series in self._minutes(part):
+                if series in several and presence.of(series) >> presence.bit(minute) & 1:
+                    found[minute].add(series)
+        return found
+
+    def _hours(self, span: Span) -> Mapping[int, set[Series]]:
+        found: dict[int, set[Series]] = defaultdict(set)
+        for part in parts(span):
+            length = min(HOUR_MS, part.end - part.begin)
+            window = reach(Span(0, length + HOUR_MS), closed=self._closed)
+            for name in COUNTERS:
+                answer = self._client.query_range(
+                    f"resets({name}{window}) > 0", part.begin + length, part.end, HOUR_MS
+                )
+                for each in answer:
+                    series = self._reader.series(each.labels)
+                    if series is not None:
+                        for point in each.points:
+                            found[point.at - length].add(series)
+        return found
+
+    def _minutes(self, part: Span) -> set[tuple[int, Series]]:
+        found: set[tuple[int, Series]] = set()
+        window = reach(Span(0, 2 * MINUTE_MS), closed=self._closed)
+        for name in COUNTERS:
+            answer = self._client.query_range(
+                f"resets({name}{window}) > 0", part.begin + MINUTE_MS, part.end, MINUTE_MS
+            )
+            for each in answer:
+                series = self._reader.series(each.labels)
+                if series is not None:
+                    found.update((point.at - MINUTE_MS, series) for point in each.points)
+        return found
+
+
+def _firsts(presence: Presence) -> Mapping[tuple[tuple[str, str], ...], int]:
+    found: dict[tuple[tuple[str, str], ...], int] = {}
+    for series in presence.series:
+        bits = presence.of(series)
+        if bits:
+            lowest = (bits & -bits).bit_length() - 1
+            found[series.replica] = min(lowest, found.get(series.replica, lowest))
+    return found
+
+
+def _spread(bits: int, reach_: int) -> int:
+    """The bits within *reach_* places above one of *bits*."""
+    spread, done = bits << 1, 1
+    while done < reach_:
+        step = min(done, reach_ - done)
+        spread |= spread << step
+        done += step
+    return spread
+
+
+def _places(bits: int) -> list[int]:
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return found

@@ -1,0 +1,207 @@
+"""Which minutes hold a sample of which series, found without looking at every sample of each.
+
+The series of one exporter come in one page. In an hour in which all of them have equally many
+samples, and as many series as in the hours beside it, they have them in the same scrapes: then
+the minutes of one series are those of all. Hours of which that is not so are looked at series by
+series. Prometheus counts the samples of an hour in one pass over them and sends a handful of
+figures per exporter and hour.
+
+Minutes are bits of a whole number, the lowest bit that of `base`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_report.sources.prometheus.api import MOST_POINTS
+from mm2slo_report.sources.prometheus.series import (
+    OWN,
+    TOTAL,
+    Reader,
+    Replica,
+    Series,
+    matchers,
+    reach,
+    replica,
+    selector,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from mm2slo_report.sources.prometheus.api import Found, PrometheusClient
+
+HOUR_MS: Final = 3_600_000
+_MOST_HOURS: Final = 6
+"""Of an answer that has a point per minute and series."""
+_CHUNK_HOURS: Final = 168
+_SAMPLES: Final = "samples"
+
+
+@dataclass(frozen=True, slots=True)
+class _Hour:
+    """What one exporter published in one hour, or in the part of it that has passed."""
+
+    span: Span
+    series: int
+    even: bool
+
+
+@dataclass(slots=True)
+class Presence:
+    """The minutes with a sample, by series."""
+
+    base: int
+    _bits: dict[Series, int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, series: Iterable[Series], bits: int) -> None:
+        """Those *series* have a sample in the minutes *bits*."""
+        for each in series:
+            self._bits[each] |= bits
+
+    @property
+    def series(self) -> Iterable[Series]:
+        """Those with a sample."""
+        return self._bits.keys()
+
+    def of(self, series: Series) -> int:
+        """The minutes of *series*."""
+        return self._bits.get(series, 0)
+
+    def within(self, span: Span) -> int:
+        """All minutes of *span*."""
+        begin = max(span.begin, self.base)
+        if begin >= span.end:
+            return 0
+        return ((1 << (span.end - begin) // MINUTE_MS) - 1) << self.bit(begin)
+
+    def bit(self, at: int) -> int:
+        """The place of the minute that begins at *at*."""
+        return (at - self.base) // MINUTE_MS
+
+    def at(self, bit: int) -> int:
+        """When the minute at that place begins."""
+        return self.base + bit * MINUTE_MS
+
+    def merged(self, later: Presence) -> Presence:
+        """With the minutes of *later*, which has the same base."""
+        bits = defaultdict(int, self._bits)
+        for series, found in later._bits.items():
+            bits[series] |= found
+        return Presence(self.base, bits)
+
+
+class PresenceScan:
+    """Looks for minutes with a sample."""
+
+    def __init__(self, client: PrometheusClient, reader: Reader, *, closed: bool) -> None:
+        self._client = client
+        self._reader = reader
+        self._closed = closed
+
+    def scan(self, span: Span, base: int) -> Presence:
+        """The minutes of *span*, which begins on an hour. Raises SourceProblem."""
+        found = Presence(base)
+        for of, hours in self._hours(span).items():
+            for uneven, run in _runs(hours):
+                if uneven:
+                    self._one_by_one(of, run, found)
+                else:
+                    self._together(of, run, found)
+        return found
+
+    def _hours(self, span: Span) -> Mapping[Replica, Sequence[_Hour]]:
+        """Each exporter's hours with a sample, in order."""
+        counts: dict[tuple[Replica, int], dict[str, float]] = defaultdict(dict)
+        for part in parts(span):
+            length = Span(0, min(HOUR_MS, part.end - part.begin))
+            counted = f"count_over_time({TOTAL}{reach(length, closed=self._closed)})"
+            expression = f'count_values without ({",".join(OWN)}) ("{_SAMPLES}", {counted})'
+            first = part.begin + length.end
+            for each in self._client.query_range(expression, first, part.end, HOUR_MS):
+                of = replica(each.labels, _SAMPLES)
+                for point in each.points:
+                    counts[of, point.at - length.end][each.labels[_SAMPLES]] = point.value
+        found = defaultdict(list)
+        for (of, begin), samples in sorted(counts.items()):
+            hour = Span(begin, min(begin + HOUR_MS, span.end))
+            found[of].append(_Hour(hour, round(sum(samples.values())), even=len(samples) == 1))
+        return found
+
+    def _one_by_one(self, of: Replica, run: Span, found: Presence) -> None:
+        for begin in range(run.begin, run.end, _MOST_HOURS * HOUR_MS):
+            part = Span(begin, min(begin + _MOST_HOURS * HOUR_MS, run.end))
+            for each in self._by_minute(selector(TOTAL, matchers(of=of)), part):
+                series = self._reader.series(each.labels)
+                if series is not None:
+                    found.add((series,), _bits(each, found))
+
+    def _together(self, of: Replica, run: Span, found: Presence) -> None:
+        length = Span(max(run.begin, run.end - HOUR_MS), run.end)
+        chosen = selector(TOTAL, matchers(of=of))
+        counted = f"count_over_time({chosen}{reach(length, closed=self._closed)})"
+        answer = self._client.query(counted, run.end)
+        members = [
+            series
+            for each in answer
+            if (series := self._reader.series(each.labels)) is not None and series.replica == of
+        ]
+        if not members:
+            return
+        one = selector(TOTAL, matchers(members[0].indicator, of))
+        bits = 0
+        for begin in range(run.begin, run.end, MOST_POINTS * MINUTE_MS):
+            part = Span(begin, min(begin + MOST_POINTS * MINUTE_MS, run.end))
+            for each in self._by_minute(one, part):
+                if replica(each.labels) == of:
+                    bits |= _bits(each, found)
+        found.add(members, bits)
+
+    def _by_minute(self, chosen: str, part: Span) -> Sequence[Found]:
+        minute = reach(Span(0, MINUTE_MS), closed=self._closed)
+        expression = f"count_over_time({chosen}{minute})"
+        return self._client.query_range(expression, part.begin + MINUTE_MS, part.end, MINUTE_MS)
+
+
+def parts(span: Span) -> Iterator[Span]:
+    """*span* in whole hours, a week of them at most at a time; then the rest of an hour."""
+    whole = span.end - (span.end - span.begin) % HOUR_MS
+    for begin in range(span.begin, whole, _CHUNK_HOURS * HOUR_MS):
+        yield Span(begin, min(begin + _CHUNK_HOURS * HOUR_MS, whole))
+    if whole < span.end:
+        yield Span(whole, span.end)
+
+
+def _runs(hours: Sequence[_Hour]) -> Iterator[tuple[bool, Span]]:
+    """Neighbouring hours that can be looked at together; those that must not (True), too."""
+    uneven = [not each.even for each in hours]
+    for place, (one, next_) in enumerate(pairwise(hours)):
+        if one.span.end == next_.span.begin and one.series != next_.series:
+            uneven[place] = uneven[place + 1] = True
+    run = 0
+    marked = []
+    for place, each in enumerate(hours):
+        adjacent = place > 0 and hours[place - 1].span.end == each.span.begin
+        if not adjacent or uneven[place] != uneven[place - 1]:
+            run += 1
+        marked.append((run, uneven[place], each))
+    for _, group in groupby(marked, key=lambda each: each[0]):
+        members = list(group)
+        yield members[0][1], Span(members[0][2].span.begin, members[-1][2].span.end)
+
+
+def _bits(each: Found, found: Presence) -> int:
+    octets = bytearray()
+    bits = 0
+    first = found.bit(each.points[0].at - MINUTE_MS)
+    octets.extend(bytes((found.bit(each.points[-1].at - MINUTE_MS) - first) // 8 + 1))
+    for point in each.points:
+        place = found.bit(point.at - MINUTE_MS) - first
+        octets[place >> 3] |= 1 << (place & 7)
+    bits = int.from_bytes(octets, "little")
+    return bits << first

@@ -1,0 +1,137 @@
+"""The report's source of history on a real Prometheus, against a count of every sample."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from monitoring import prometheus
+from scraped import Replica, brute_force, open_metrics
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator, counted
+from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.topology import Flow
+from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUR: Final = 3_600_000
+DAYS: Final = 26 * HOUR
+SCRAPE: Final = 30_000
+NOW: Final = int(time.time() * 1000) // HOUR * HOUR - 4 * HOUR + 17 * MINUTE_MS
+BEGIN: Final = NOW - DAYS
+OLD = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
+TIER = Indicator(Flow("us", "eu"), SliKey(Sli.LATENCY, "10s"))
+YOUNG = Indicator(Flow("eu", "us"), SliKey(Sli.AVAILABILITY))
+NEVER = Indicator(Flow("eu", "asia"), SliKey(Sli.AVAILABILITY))
+ALL = (OLD, TIER, YOUNG)
+
+
+def scrapes(begin: int, end: int, offset: int) -> range:
+    return range(begin + offset, end, SCRAPE)
+
+
+def history() -> tuple[Replica, Replica]:
+    """Two replicas: restarts, one within a minute and one after an hour, gaps, a young flow."""
+    one, two = Replica("a:9469"), Replica("b:9469")
+    # The first sample of each begins where it was counting already, on a whole minute.
+    stop, again = BEGIN + 5 * HOUR + 10_000, BEGIN + 5 * HOUR + 40_000
+    one.run((OLD, TIER), scrapes(BEGIN, stop, 0), base=1000.0)
+    one.run((OLD, TIER), scrapes(again // SCRAPE * SCRAPE, BEGIN + 9 * HOUR, 0), seed=2)
+    # It counts on unseen for 2 h, and is restarted unseen for 90 minutes.
+    one.run((OLD, TIER), scrapes(BEGIN + 9 * HOUR, BEGIN + 15 * HOUR, 0), seed=3, base=9e6)
+    one.drop(BEGIN + 10 * HOUR, BEGIN + 12 * HOUR)
+    one.run((OLD, TIER, YOUNG), scrapes(BEGIN + 16 * HOUR + 30 * MINUTE_MS, NOW, 0), seed=4)
+    two.run((OLD, TIER), scrapes(BEGIN, NOW, 7_123), base=5.0)
+    two.run((YOUNG,), scrapes(BEGIN + 17 * HOUR + 1_000_000, NOW, 7_123), seed=5)
+    two.drop(BEGIN + 11 * HOUR, BEGIN + 13 * HOUR)
+    two.drop(BEGIN + 20 * HOUR + 90_000, BEGIN + 20 * HOUR + 400_000, (TIER,))
+    two.drop(NOW - 3 * MINUTE_MS, NOW)
+    return one, two
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("prometheus")
+    with prometheus(folder, {}, history=open_metrics(history())) as server:
+        yield server.url
+
+
+def source(address: str, now: int = NOW) -> PrometheusSource:
+    return PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: now)
+
+
+def spans() -> list[Span]:
+    burns = [Span(NOW - minutes * MINUTE_MS, NOW) for minutes in (1, 5, 30, 60, 360, 1440)]
+    odd = [
+        Span(BEGIN - 26 * HOUR, BEGIN),
+        Span(BEGIN - 28 * HOUR, NOW),
+        Span(BEGIN + 5 * HOUR, BEGIN + 5 * HOUR + MINUTE_MS),
+        Span(BEGIN + 10 * HOUR + 7 * MINUTE_MS, BEGIN + 12 * HOUR + MINUTE_MS),
+        Span(BEGIN + 11 * HOUR + 7 * MINUTE_MS, BEGIN + 11 * HOUR + 9 * MINUTE_MS),
+        Span(BEGIN + 16 * HOUR, BEGIN + 21 * HOUR + 3 * MINUTE_MS),
+    ]
+    return burns + odd
+
+
+def test_counts_equal_those_of_every_sample(address: str) -> None:
+    found = source(address).counts(ALL, spans())
+    replicas = history()
+    for indicator in ALL:
+        truth = brute_force(replicas, indicator)
+        counts = found[indicator]
+        assert not isinstance(counts, Exception)
+        for span in spans():
+            expected = truth.count(span)
+            assert counts[span].minutes == expected.minutes, (indicator, span)
+            assert counts[span].total == pytest.approx(expected.total, abs=1e-6), (indicator, span)
+            assert counts[span].good == pytest.approx(expected.good, abs=1e-6)
+            assert counts[span].unknown == pytest.approx(expected.unknown, abs=1e-6)
+
+
+def test_minutes_equal_those_of_every_sample(address: str) -> None:
+    asked = source(address)
+    replicas = history()
+    span = Span(BEGIN + 4 * HOUR, NOW)
+    for indicator in ALL:
+        minutes = asked.minutes(indicator, span)
+        expected = brute_force(replicas, indicator).within(span)
+        assert [each.at for each in minutes] == [each.at for each in expected]
+        for one, other in zip(minutes, expected, strict=True):
+            assert tuple(one) == pytest.approx(tuple(other), abs=1e-6)
+        counts = asked.counts([indicator], [span])[indicator]
+        assert not isinstance(counts, Exception)
+        assert counted(minutes, span).total == pytest.approx(counts[span].total, abs=1e-6)
+
+
+def test_each_later_moment_gives_what_a_first_look_gives(address: str) -> None:
+    clock = [BEGIN + 3 * HOUR]
+    kept = PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: clock[0])
+    for hours in (3, 6, 11.2, 12.5, 16.6, 20.05, 26):
+        clock[0] = BEGIN + round(hours * 60) * MINUTE_MS
+        asked = [Span(BEGIN - HOUR, clock[0]), Span(clock[0] - 3 * HOUR, clock[0])]
+        anew = source(address, clock[0]).counts(ALL, asked)
+        assert kept.counts(ALL, asked) == anew
+
+
+def test_what_was_seen_and_since_when(address: str) -> None:
+    asked = source(address)
+    asked.counts(ALL, [Span(BEGIN, NOW)])
+    assert set(asked.indicators()) == set(ALL)
+    assert asked.known_since([*ALL, NEVER]) == {
+        OLD: BEGIN,
+        TIER: BEGIN,
+        YOUNG: BEGIN + 16 * HOUR + 30 * MINUTE_MS,
+        NEVER: None,
+    }
+
+
+def test_the_retention_of_a_real_server(address: str) -> None:
+    asked = source(address)
+    assert asked.warnings(28 * 86_400.0) == ()
+    (warning,) = asked.warnings(90 * 86_400.0)
+    assert "for 35d, less than the window of 90d" in warning
+    assert "--storage.tsdb.retention.time=97d" in warning

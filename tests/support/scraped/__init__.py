@@ -1,0 +1,134 @@
+"""Counters of an exporter's replicas as Prometheus scrapes them, and what they counted.
+
+The count is by brute force, sample by sample: the truth for sources that take a shorter way.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reported import Minutes
+
+from mm2slo_core.catalogue import SLI_EVENTS_TOTAL, SLI_GOOD_EVENTS_TOTAL, SLI_UNKNOWN_EVENTS_TOTAL
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally, whole_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_NAMES = (SLI_GOOD_EVENTS_TOTAL.name, SLI_EVENTS_TOTAL.name, SLI_UNKNOWN_EVENTS_TOTAL.name)
+
+
+@dataclass
+class Replica:
+    """One process of the exporter, at the scrapes that reached it."""
+
+    instance: str
+    pages: dict[int, dict[Indicator, Tally]] = field(default_factory=dict)
+
+    def run(
+        self,
+        indicators: Sequence[Indicator],
+        scrapes: Iterable[int],
+        *,
+        seed: int = 1,
+        base: float = 0.0,
+    ) -> None:
+        """A process that starts with *base* events and is scraped at *scrapes* (epoch ms)."""
+        draw = random.Random(f"{self.instance}{seed}")  # noqa: S311 - synthetic traffic
+        values = dict.fromkeys(indicators, Tally(base, base, 0.0))
+        for at in scrapes:
+            for each, (good, total, unknown) in values.items():
+                events = draw.randrange(20)
+                bad = int(events > 0 and draw.random() < 0.05)
+                values[each] = Tally(
+                    good + events - bad, total + events, unknown + (draw.random() < 0.02)
+                )
+            self.pages.setdefault(at, {}).update(values)
+
+    def drop(self, begin: int, end: int, indicators: Iterable[Indicator] | None = None) -> None:
+        """Scrapes of [begin, end) that failed, or whose page lacked *indicators*."""
+        lacking = None if indicators is None else set(indicators)
+        for at in [each for each in self.pages if begin <= each < end]:
+            if lacking is None:
+                del self.pages[at]
+            else:
+                self.pages[at] = {
+                    one: tally for one, tally in self.pages[at].items() if one not in lacking
+                }
+
+
+def open_metrics(replicas: Iterable[Replica]) -> str:
+    """What promtool writes blocks of."""
+    lines = []
+    for replica in replicas:
+        series: dict[str, list[str]] = {}
+        for at, page in sorted(replica.pages.items()):
+            for each, tally in page.items():
+                labels = ",".join(
+                    f'{name}="{value}"'
+                    for name, value in (
+                        ("flow", each.flow.label),
+                        ("source", each.flow.source),
+                        ("target", each.flow.target),
+                        ("sli", each.key.sli),
+                        ("tier", each.key.tier),
+                        ("job", "mm2slo"),
+                        ("instance", replica.instance),
+                    )
+                )
+                for name, value in zip(_NAMES, tally, strict=True):
+                    key = f"{name}{{{labels}}}"
+                    series.setdefault(key, []).append(f"{key} {value} {at / 1000:.3f}")
+        lines += [line for several in series.values() for line in several]
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def brute_force(replicas: Sequence[Replica], indicator: Indicator) -> Minutes:
+    """What was counted in each minute, on average over the replicas that were there throughout."""
+    grown = [dict(_growths(each, indicator)) for each in replicas]
+    found = Minutes()
+    last: dict[int, int] = {}
+    counted: int | None = None
+    for minute in sorted({at for each in grown for at in each}):
+        present = [place for place, each in enumerate(grown) if minute in each]
+        fresh = [place for place in present if last.get(place) == counted]
+        shares = dict.fromkeys(fresh, 1.0)
+        if not fresh and counted is not None:
+            shares = {
+                place: (minute - counted) / (minute - last[place]) if place in last else 1.0
+                for place in present
+            }
+        sums = [
+            sum(grown[place][minute][column] * share for place, share in shares.items())
+            / len(shares)
+            for column in range(3)
+        ]
+        found.counted[minute] = (sums[0], sums[1], sums[2])
+        last |= dict.fromkeys(present, minute)
+        counted = minute
+    return found
+
+
+def _growths(replica: Replica, indicator: Indicator) -> Iterator[tuple[int, Tally]]:
+    """By minute with a sample: what the replica counted since its sample before."""
+    before: Tally | None = None
+    started = min(replica.pages, default=0) - MINUTE_MS
+    sums: dict[int, list[float]] = {}
+    first_page = whole_minute(started + MINUTE_MS)
+    for at, page in sorted(replica.pages.items()):
+        if indicator not in page:
+            continue
+        now, minute = page[indicator], whole_minute(at)
+        if before is None:
+            # A page that lacked it before: it began at zero.
+            before = now if minute == first_page else Tally()
+        if any(new < old for new, old in zip(now, before, strict=True)):
+            before = Tally()
+        grown = sums.setdefault(minute, [0.0, 0.0, 0.0])
+        for column in range(3):
+            grown[column] += now[column] - before[column]
+        before = now
+    for minute, (good, total, unknown) in sums.items():
+        yield minute, Tally(good, total, unknown)
