@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from slack_receiver.markup import raw, units
+from slack_receiver.refusal import Refusal
 from slack_receiver.refusal import demand as _demand
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ ACTIONS: Final = 25
 BUTTON: Final = 75
 URL: Final = 3_000
 ID: Final = 255
+TOTAL: Final = 13_000
+"""Of all blocks; Slack states no limit, and was seen to refuse from about there."""
 
 
 def check_blocks(blocks: Any) -> None:
@@ -31,6 +36,9 @@ def check_blocks(blocks: Any) -> None:
     ids = [block["block_id"] for block in blocks if "block_id" in block]
     demand(len(ids) == len(set(ids)), "a block_id comes twice")
     demand(all(0 < len(each) <= ID for each in ids), "a block_id is empty or too long")
+    total = units(json.dumps(blocks, ensure_ascii=False))
+    if total > TOTAL:
+        raise Refusal(400, "msg_blocks_too_long", f"{total} characters of blocks")
     for block in blocks:
         kind = block.get("type")
         demand(kind in _CHECKS, f"a block of type {kind!r}")
@@ -78,7 +86,10 @@ def _text_object(
     demand(isinstance(text, dict) and text.get("type") in kinds, f"a text object {text!r}")
     content = text.get("text")
     demand(isinstance(content, str) and bool(content), "an empty text")
-    demand(len(content) <= longest, f"a text of {len(content)} characters, at most {longest}")
+    length = units(content)
+    demand(length <= longest, f"a text of {length} characters, at most {longest}")
+    if text["type"] == "mrkdwn":
+        demand(raw(content) is None, f"a raw {raw(content)!r}: {content!r}")
 
 
 _CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any]], None]]] = {

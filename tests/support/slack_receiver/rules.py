@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from slack_receiver.blocks import check_blocks
+from slack_receiver.markup import raw
 from slack_receiver.refusal import Refusal, demand
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ _ATTACHMENT_KEYS: Final = {
     *("author_name", "author_link", "author_icon"),
 }
 _COLOR: Final = re.compile(r"good|warning|danger|#[0-9A-Fa-f]{6}")
-# A link, a mention, a channel or a special mention is all that angle brackets may hold.
-_CONTROL: Final = re.compile(r"<(?:https?://[^<>|\s]+(?:\|[^<>|]+)?|[@#][A-Z0-9]+|![a-z^][^<>]*)>")
-_RAW: Final = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
 
 __all__ = ["Refusal", "check"]
 
@@ -125,8 +123,8 @@ def _text(text: object, what: str, longest: int) -> None:
     demand(isinstance(text, str), f"{what} is no text")
     assert isinstance(text, str)
     demand(len(text) <= longest, f"{what} has {len(text)} characters, at most {longest}")
-    if raw := _RAW.search(_CONTROL.sub("", text)):
-        raise Refusal(400, "invalid_payload", f"{what} has a raw {raw[0]!r}: {text!r}")
+    if found := raw(text):
+        raise Refusal(400, "invalid_payload", f"{what} has a raw {found!r}: {text!r}")
 
 
 def _known(found: Mapping[str, Any], keys: set[str], where: str) -> None:

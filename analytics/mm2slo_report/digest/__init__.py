@@ -1,0 +1,1 @@
+"""The Slack digest: what a report says in one message, and posting it once."""

@@ -1,0 +1,87 @@
+"""Figures of a digest in words and bars: never better than they are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import floor
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.objectives.figures import percent
+from mm2slo_core.reporting.words import signed_share
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+_CELLS: Final = 10
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+_EMPTY: Final = "░"
+_UNKNOWN: Final = "·"
+_LEAST: Final = 0.001
+_ROUND_FROM: Final = 10
+_MINUTE: Final = 60
+
+
+def bar(remaining: float | None) -> str:
+    """What is left of a budget in 10 cells, rounded towards 0: full only for all of it.
+
+    Dots where nothing is known, nothing but shade where nothing is left.
+    """
+    if remaining is None:
+        return _UNKNOWN * _CELLS
+    eighths = floor(min(max(remaining, 0.0), 1.0) * _CELLS * 8)
+    if remaining > 0:
+        eighths = max(eighths, 1)
+    full, part = divmod(eighths, 8)
+    drawn = "█" * full + (_EIGHTHS[part] if part else "")
+    return drawn.ljust(_CELLS, _EMPTY)
+
+
+def promised(target: float) -> str:
+    """`99.9 %`."""
+    return f"{percent(target):f} %"
+
+
+def trend(now: float | None, before: float | None) -> str:
+    """How a budget compares with that of the period before; empty where that is not known."""
+    if before is None:
+        return ""
+    was = signed_share(before)
+    if now is None:
+        return f"was {was}"
+    if signed_share(now) == was:
+        return "as before"
+    return f"{'▲' if now > before else '▼'} was {was}"
+
+
+def spent(consumed: float) -> str:
+    """A share of a budget in percent; what is too little to print is not printed as none."""
+    return "<0.1 %" if 0 < consumed < _LEAST else signed_share(consumed)
+
+
+def amount(events: float) -> str:
+    """Events; halves of them come from the mean of two replicas."""
+    if events >= _ROUND_FROM or events == floor(events):
+        return f"{events:,.0f}"
+    return f"{events:.1f}" if events >= 1 / _ROUND_FROM else "<0.1"
+
+
+def length(seconds: float) -> str:
+    """`29 min`, `5.2 h`, `3.1 d`."""
+    for unit, whole in (("d", 86_400.0), ("h", 3_600.0)):
+        if seconds >= whole:
+            return f"{seconds / whole:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds / _MINUTE:.0f} min"
+
+
+def moment(at: int, zone: tzinfo) -> str:
+    """`2026-07-20 09:00 CEST`, of epoch ms."""
+    return f"{datetime.fromtimestamp(at / 1000, zone):%Y-%m-%d %H:%M %Z}"
+
+
+def stretch(begin: int, end: int, zone: tzinfo) -> str:
+    """`2026-07-14 10:02 to 10:31 CEST (29 min)`."""
+    first, last = (datetime.fromtimestamp(at / 1000, zone) for at in (begin, end))
+    same = first.date() == last.date() and first.utcoffset() == last.utcoffset()
+    closing = f"{last:%H:%M %Z}" if same else moment(end, zone)
+    opening = f"{first:%Y-%m-%d %H:%M}" if same else moment(begin, zone)
+    return f"{opening} to {closing} ({length((end - begin) / 1000)})"

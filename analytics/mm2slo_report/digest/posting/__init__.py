@@ -1,0 +1,1 @@
+"""Ways to Slack: an incoming webhook, or a bot."""

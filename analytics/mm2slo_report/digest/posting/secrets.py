@@ -1,0 +1,54 @@
+"""Webhooks' addresses and bots' tokens, from files; no error shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from mm2slo_core.errors import UserError
+from mm2slo_core.secret import Secret
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_TOKEN: Final = "xox"  # noqa: S105 - how tokens begin
+
+
+def webhook_url(path: Path) -> Secret:
+    """The address in the file *path*. Raises UserError when it is none that may be posted to."""
+    text = _read(path, "the address of a Slack webhook")
+    try:
+        parts = urlsplit(text)
+        usable = bool(parts.hostname) and (
+            parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+        )
+    except ValueError:
+        usable = False
+    if not usable or not text.isascii() or len(text.split()) != 1:
+        raise UserError(
+            f"{str(path)!r} does not hold the address of a webhook: expected one line, as in "
+            "https://hooks.slack.com/services/..."
+        )
+    return Secret(text)
+
+
+def bot_token(path: Path) -> Secret:
+    """The token in the file *path*. Raises UserError when it is none."""
+    text = _read(path, "a Slack bot's token")
+    if not text.startswith(_TOKEN) or not text.isascii() or len(text.split()) != 1:
+        raise UserError(
+            f"{str(path)!r} does not hold a bot's token: expected one line that begins with xoxb-"
+        )
+    return Secret(text)
+
+
+def _read(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise UserError(
+            f"cannot read {str(path)!r}: {error.strerror}; expected a file with {what}"
+        ) from None
+    except UnicodeDecodeError:
+        raise UserError(f"{str(path)!r} is not text: expected a file with {what}") from None

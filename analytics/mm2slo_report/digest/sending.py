@@ -1,0 +1,97 @@
+"""From the reporter to Slack: the report of a period, worded, and posted once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mm2slo_core.errors import UserError
+from mm2slo_core.reporting.finished import finished
+from mm2slo_report.digest.instance import instance
+from mm2slo_report.digest.message import digest
+from mm2slo_report.digest.once import post_once
+from mm2slo_report.sources.port import SourceProblem
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from mm2slo_core.reporting.entry import Entry
+    from mm2slo_core.reporting.report import Detail, Report
+    from mm2slo_report.digest.links import Links
+    from mm2slo_report.digest.message import Message
+    from mm2slo_report.digest.once import Digests, Outcome
+    from mm2slo_report.digest.posting.port import Poster
+
+_DETAILED: Final = 5
+"""Objectives that are looked into for what cost most."""
+
+
+class Reporting(Protocol):
+    """What a digest asks of a reporter."""
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Of days and months."""
+
+    def instant(self, at: int | None) -> int:
+        """The whole minute that an answer speaks of."""
+
+    def report(self, *, at: int | None = None, over: str | None = None) -> Report:
+        """Every objective. Raises ValueError, SourceProblem."""
+
+    def detail(self, slo: str, *, at: int | None = None, over: str | None = None) -> Detail:
+        """What cost most of one. Raises SourceProblem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """A message, and the name under which it is posted once."""
+
+    message: Message
+    period: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Messages of *reporter*'s reports over `period`: `7d`, `2026-07`, `last-month`."""
+
+    reporter: Reporting
+    period: str
+    links: Links
+
+    def worded(self, at: int | None = None) -> Worded:
+        """As of *at* (epoch ms), or now. Raises UserError for a bad period, or without figures."""
+        as_of = self.reporter.instant(at)
+        over = finished(self.period, as_of, self.reporter.zone)
+        try:
+            report = self.reporter.report(at=as_of, over=over)
+            details = [
+                self.reporter.detail(each.id, at=as_of, over=over) for each in _costly(report)
+            ]
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        except SourceProblem as problem:
+            raise UserError(f"there are no figures for a digest: {problem}") from None
+        return Worded(digest(report, details, self.links), instance(report))
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A wording with the channel that it goes to, and where it is kept that it went."""
+
+    wording: Wording
+    poster: Poster
+    digests: Digests
+
+    def post(self, at: int | None = None, *, again: bool = False) -> Outcome:
+        """Post once, as `post_once`. Raises as it does, and as `Wording.worded`."""
+        worded = self.wording.worded(at)
+        return post_once(
+            worded.message, self.poster, self.digests, period=worded.period, again=again
+        )
+
+
+def _costly(report: Report) -> list[Entry]:
+    """Those that spent most of their budget."""
+    spending = [each for each in report.entries if each.counts.bad > 0 and not each.errors]
+    return sorted(spending, key=lambda each: -(each.budget.consumed or 0.0))[:_DETAILED]

@@ -1,0 +1,191 @@
+"""Reports to make digests of, and where it is kept that they were posted."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mm2slo_core.objectives import Objective, Severity
+from mm2slo_core.objectives.ids import slo_id
+from mm2slo_core.objectives.status import Reason, Status
+from mm2slo_core.reporting.entry import (
+    BudgetReading,
+    Comparison,
+    Confirmation,
+    Coverage,
+    Entry,
+    Incident,
+    ReportWindow,
+)
+from mm2slo_core.reporting.history import SpanCounts
+from mm2slo_core.reporting.order import worst_first
+from mm2slo_core.reporting.periods import period
+from mm2slo_core.reporting.report import Detail, Report
+from mm2slo_core.sli import Sli, SliKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mm2slo_core.topology import Flow
+
+UNIT_DAY = 86_400_000
+
+
+def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
+    """Epoch ms of a time in UTC."""
+    return round(datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp() * 1000)
+
+
+NOW = at(2026, 7, 20, 7)
+"""A Monday, 9 in the morning in Berlin."""
+
+
+def window(text: str = "7d", now: int = NOW) -> ReportWindow:
+    """The period *text* at *now*, in UTC."""
+    return period(text, now, UTC)
+
+
+def entry(  # noqa: PLR0913 - one parameter per figure that a test says
+    flow: Flow,
+    sli: Sli = Sli.AVAILABILITY,
+    *,
+    tier: str = "all",
+    target: float = 0.999,
+    good: float = 10_000.0,
+    bad: float = 0.0,
+    before: float | None = None,
+    status: Status | None = None,
+    reason: Reason | None = None,
+    confirmation: Confirmation | None = None,
+    exhaustion: float | None = None,
+    coverage: float = 1.0,
+    errors: tuple[str, ...] = (),
+    over: ReportWindow | None = None,
+    since: int = 0,
+) -> Entry:
+    """One line of a report; its status follows from the budget unless it is said."""
+    over = over or window()
+    promised = Objective(
+        flow=flow,
+        key=SliKey(sli, tier),
+        target=target,
+        window=over.seconds,
+        worst=Severity.PAGE,
+        owner="",
+        channel="",
+    )
+    total = good + bad
+    consumed = None if total == 0 else bad / total / (1 - target)
+    remaining = None if consumed is None else 1 - consumed
+    found, why = Status.OK, Reason.WITHIN_BUDGET
+    if remaining is None:
+        found, why = Status.NO_DATA, Reason.NOTHING_MEASURED
+    elif remaining <= 0:
+        found, why = Status.BREACHED, Reason.USED_UP
+    comparison = Comparison(begin=over.begin - 1, end=over.begin, ratio=None, remaining=before)
+    return Entry(
+        id=slo_id(flow, promised.key),
+        objective=promised,
+        window=over,
+        as_of=over.end,
+        status=status or found,
+        reason=reason or why,
+        pair="",
+        counts=SpanCounts(good=good, total=total),
+        excluded=SpanCounts(),
+        ratio=None if total == 0 else good / total,
+        budget=BudgetReading(
+            total=1 - target,
+            consumed=consumed,
+            remaining=remaining,
+            total_events=(1 - target) * total,
+            remaining_events=(1 - target) * total - bad,
+            total_minutes=0.0,
+            remaining_minutes=None,
+            minutes_are_estimate=True,
+        ),
+        burn_rates={},
+        exhaustion_seconds=exhaustion,
+        projected_remaining=None,
+        pairs=(),
+        coverage=Coverage(
+            window=coverage, hour=1.0, minutes=1, expected_minutes=1, known_since=since
+        ),
+        before=None if before is None else comparison,
+        confirmation=confirmation,
+        errors=errors,
+    )
+
+
+def report(
+    entries: Iterable[Entry],
+    *,
+    over: ReportWindow | None = None,
+    zone: str = "Europe/Berlin",
+    warnings: tuple[str, ...] = (),
+    now: int = NOW,
+) -> Report:
+    """A report of *entries* over 7 days."""
+    return Report(
+        as_of=now,
+        source="recorder",
+        zone=zone,
+        window=over or window(),
+        entries=worst_first(entries),
+        warnings=warnings,
+    )
+
+
+def detail(about: Entry, *incidents: Incident) -> Detail:
+    """What cost most of one entry."""
+    return Detail(entry=about, days=(), incidents=incidents)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is kept of a digest."""
+
+    claimed_at: int = NOW
+    sent_at: int | None = None
+    ts: str | None = None
+
+
+class MemoryDigests:
+    """Digests of this process."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], Note] = {}
+        self._lock = threading.Lock()
+
+    def claim_digest(self, period: str, channel: str) -> bool:
+        """Whether nobody did before."""
+        with self._lock:
+            if (period, channel) in self.kept:
+                return False
+            self.kept[period, channel] = Note()
+            return True
+
+    def note_digest(self, period: str, channel: str, ts: str | None) -> None:
+        """Posted."""
+        assert (period, channel) in self.kept
+        self.kept[period, channel] = Note(sent_at=NOW, ts=ts)
+
+    def release_digest(self, period: str, channel: str) -> None:
+        """Not posted."""
+        assert self.kept.pop((period, channel)).sent_at is None
+
+    def digest(self, period: str, channel: str) -> Note | None:
+        """What is known."""
+        return self.kept.get((period, channel))
+
+
+def texts(blocks: Sequence[object]) -> list[str]:
+    """Every text in *blocks*."""
+    found: list[str] = []
+    for block in blocks:
+        assert isinstance(block, dict)
+        for each in [block["text"]] if "text" in block else block.get("elements", []):
+            found.append(each["text"])  # noqa: PERF401 - two loops read better apart
+    return found

@@ -1,0 +1,88 @@
+"""Whatever its names and however many its flows, Slack takes a digest."""
+
+from __future__ import annotations
+
+import json
+
+from digests import NOW, detail, entry, report, texts
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from slack_receiver import check
+from slack_receiver.blocks import TOTAL
+from slack_receiver.markup import raw, units
+
+from mm2slo_core.objectives.status import Status
+from mm2slo_core.reporting.entry import Confirmation, Incident
+from mm2slo_core.sli import Sli
+from mm2slo_core.topology import Flow
+from mm2slo_report.digest.links import Links
+from mm2slo_report.digest.message import Message, digest
+from mm2slo_report.digest.plain import readable
+
+NASTY = '&<>`*_~|"\\\n\u202e🙂 :@!#/ab'
+NAMES = st.text(alphabet=NASTY, max_size=300) | st.text(max_size=40)
+LINKS = Links("https://slo.example")
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> Message:
+    names = draw(st.lists(NAMES, min_size=1, max_size=6))
+    count = draw(st.sampled_from([0, 1, 3, 12, 60]))
+    sentence, tier, problem = draw(NAMES), draw(NAMES), draw(NAMES)
+    audited = Confirmation(audited_up_to=None, faults={"lost": 1}, sentence=sentence)
+    entries = [
+        entry(
+            Flow(f"{names[number % len(names)]}{number}", names[0]),
+            sli,
+            tier=tier,
+            good=draw(st.sampled_from([0.0, 1.0, 1e12])),
+            bad=draw(st.sampled_from([0.0, 0.3, 7.0])),
+            before=draw(st.sampled_from([None, -3.0, 0.5])),
+            status=draw(st.sampled_from(Status)),
+            exhaustion=1.0,
+            coverage=0.5,
+            confirmation=audited,
+            errors=(f"{problem}{number}",),
+        )
+        for number in range(count)
+        for sli in (Sli.AVAILABILITY, Sli.LATENCY)
+    ]
+    cost = Incident(begin=NOW - 60_000, end=NOW, bad=0.01, consumed=1e-9)
+    return digest(
+        report(entries, warnings=(problem,) * 20), [detail(each, cost) for each in entries], LINKS
+    )
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(messages())
+def test_every_message_is_one_that_slack_takes(message: Message) -> None:
+    check({"text": message.text, "blocks": list(message.blocks)})
+    assert units(json.dumps(list(message.blocks), ensure_ascii=False)) <= TOTAL
+    assert all(raw(each) is None for each in texts(message.blocks))
+    assert all(len(line) <= 80 for line in readable(message).splitlines() if "https://" not in line)
+
+
+def test_a_hundred_flows_with_the_longest_names_still_show_the_worst() -> None:
+    flows = [Flow("&" * 250 + f"{number}", "<" * 250) for number in range(100)]
+    entries = [
+        entry(flow, sli, tier="<" * 100, good=0, bad=1, before=-1.0)
+        for flow in flows
+        for sli in (Sli.AVAILABILITY, Sli.LATENCY, Sli.COMPLETENESS, Sli.ORDER)
+    ]
+    message = digest(report(entries), [], LINKS)
+    check({"text": message.text, "blocks": list(message.blocks)})
+    assert "*breached*" in "\n".join(texts(message.blocks))
+
+
+def test_markup_in_names_pings_nobody_and_draws_nothing() -> None:
+    flow = Flow("<!channel>", "*`<https://evil.example|eu>`*")
+    message = digest(
+        report([entry(flow, errors=("<@U123> *bold* :tada:",))], warnings=("<!here>",)), [], LINKS
+    )
+    joined = "\n".join(texts(message.blocks)) + message.text
+    for sign in ("<!", "<@", "<https://evil"):
+        assert sign not in joined
+    assert "`&lt;!channel&gt;-&gt;*ˋ&lt;https://evil.example|eu&gt;ˋ*`" in joined  # noqa: RUF001 - see code()
+    [sentences] = [each for each in message.blocks if "<!here>" in str(each) or "tada" in str(each)]
+    assert {each["type"] for each in sentences["elements"]} == {"plain_text"}
+    assert {each["emoji"] for each in sentences["elements"]} == {False}
