@@ -1,0 +1,80 @@
+"""Rows of the results store as the page shows them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, observed, percentile
+from mm2slo_core.audit.verdict import FAULTS
+from mm2slo_report.rendering.figures import utc
+from mm2slo_report.rendering.views import AuditView, EvidenceView, LatencyView, PercentileView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mm2slo_core.audit.verdict import Verdict
+    from mm2slo_core.topology import Flow
+    from mm2slo_store.rows import Run, StoredEvidence, StoredUnit
+
+
+def audit_view(
+    run: Run, units: Iterable[StoredUnit], evidence: Iterable[StoredEvidence] = ()
+) -> AuditView:
+    """A run with its *units* and as much of its *evidence* as is to be shown."""
+    counts: Counter[Verdict] = Counter()
+    problems = []
+    for unit in units:
+        counts.update(unit.counts)
+        if unit.not_audited is not None:
+            why = f"{unit.not_audited.reason.value}: {unit.not_audited.detail}"
+            problems.append(f"{unit.key.target_topic} ({why.removesuffix(': ')})")
+    return AuditView(
+        id=run.header.id,
+        flows=run.header.flows,
+        begin=run.header.window.begin,
+        end=run.header.window.end,
+        state=run.state.value,
+        verdict=run.verdict_line or "",
+        complete_up_to=run.complete_up_to,
+        sample_rate=run.header.sample_rate,
+        counts={verdict.value: number for verdict, number in counts.items() if number},
+        faults=sum(counts[each] for each in FAULTS),
+        problems=tuple(problems),
+        evidence=tuple(
+            EvidenceView(
+                verdict=each.evidence.verdict.value,
+                flow=each.flow,
+                topic=each.target_topic,
+                side=each.evidence.side.value,
+                partition=each.evidence.partition,
+                offset=each.evidence.offset,
+                timestamp=each.evidence.timestamp,
+            )
+            for each in evidence
+        ),
+    )
+
+
+def latency_view(run: Run, flow: Flow, units: Sequence[StoredUnit]) -> LatencyView | None:
+    """The end-to-end latency of *flow* by the units of *run* that it alone feeds.
+
+    None when they say nothing of it: a topic with several flows has one histogram for all.
+    """
+    own = [unit.end_to_end for unit in units if tuple(each.flow for each in unit.flows) == (flow,)]
+    cells = merge(own)
+    found = []
+    for q in PERCENTILES:
+        bracket = percentile(cells, q, sampled=run.header.sample_rate < 1)
+        if bracket is not None:
+            lower = None if bracket.lower is None else bracket.lower / 1000
+            found.append(PercentileView(q=q, lower=lower, upper=bracket.upper / 1000))
+    if not found:
+        return None
+    begin, end = utc(run.header.window.begin), utc(run.header.window.end)
+    return LatencyView(
+        flow=flow,
+        origin=f"audit of {begin} to {end}",
+        records=observed(cells),
+        percentiles=tuple(found),
+    )

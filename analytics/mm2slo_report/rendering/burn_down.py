@@ -1,0 +1,155 @@
+"""The chart of a budget, day by day: geometry alone, in the units of an SVG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mm2slo_core.reporting.words import share, signed_share
+from mm2slo_report.rendering.figures import day as day_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from mm2slo_core.reporting.incidents import Day
+
+WIDTH: Final = 640.0
+HEIGHT: Final = 230.0
+LEFT: Final = 58.0
+RIGHT: Final = 14.0
+TOP: Final = 14.0
+BOTTOM: Final = 30.0
+_MOST_TICKS: Final = 6
+_MOST_LABELS: Final = 7
+_LINE: Final = 16.0
+_WORTH_A_LABEL: Final = 0.05
+
+
+class Tick(NamedTuple):
+    """A place on an axis, and what is written there."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurnDown:
+    """A line of what is left, the areas that it encloses, and the day that cost most."""
+
+    line: str
+    left: str
+    """Polygon between the line and zero, where something is left."""
+    overspent: str
+    """The same below zero; empty when nothing is."""
+    even: str
+    """The line of a budget that is spent evenly."""
+    zero: float
+    end: tuple[float, float]
+    rows: tuple[Tick, ...]
+    columns: tuple[Tick, ...]
+    worst: tuple[float, float, str, str] | None
+    """Where the worst day ends: x, y, its text, and the text's anchor."""
+    summary: str
+
+
+def burn_down(days: Sequence[Day], zone: tzinfo, *, whole_end: int) -> BurnDown | None:
+    """The chart of *days*; None where nothing can be said of a budget.
+
+    *whole_end* is when the window ends that the budget is for: after the last day of a period
+    that still runs.
+    """
+    if not days or all(each.consumed is None for each in days):
+        return None
+    levels = [1.0]
+    for each in days:
+        levels.append(levels[-1] - (each.consumed or 0.0))
+    frame = _Frame(days[0].begin, max(whole_end, days[-1].end), min(0.0, *levels))
+    times = [days[0].begin, *(each.end for each in days)]
+    points = _with_crossing(list(zip(times, levels, strict=True)))
+    summary = f"{signed_share(levels[-1])} is left."
+    costly = max(days, key=lambda each: each.consumed or 0.0)
+    if costly.consumed:
+        name = day_text(costly.begin, zone)
+        summary += f" The costliest day is {name}, with {share(costly.consumed)} of the budget."
+    return BurnDown(
+        line=frame.path(points),
+        left=frame.area([(at, max(level, 0.0)) for at, level in points]),
+        overspent=(
+            frame.area([(at, min(level, 0.0)) for at, level in points]) if min(levels) < 0 else ""
+        ),
+        even=frame.path([(frame.begin, 1.0), (frame.end, 0.0)]),
+        zero=frame.y(0.0),
+        end=(frame.x(times[-1]), frame.y(levels[-1])),
+        rows=tuple(Tick(frame.y(each), f"{each * 100:.0f} %") for each in _rows(frame.low)),
+        columns=_columns(days, frame, zone),
+        worst=_worst(days, levels, frame, zone),
+        summary=summary,
+    )
+
+
+class _Frame(NamedTuple):
+    begin: int
+    end: int
+    low: float
+
+    def x(self, at: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (at - self.begin) / (self.end - self.begin)
+
+    def y(self, level: float) -> float:
+        return TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - level) / (1.0 - self.low)
+
+    def path(self, points: Sequence[tuple[float, float]]) -> str:
+        return "M" + " L".join(f"{self.x(at):.1f} {self.y(level):.1f}" for at, level in points)
+
+    def area(self, points: Sequence[tuple[float, float]]) -> str:
+        closed = [(points[0][0], 0.0), *points, (points[-1][0], 0.0)]
+        return " ".join(f"{self.x(at):.1f},{self.y(level):.1f}" for at, level in closed)
+
+
+def _with_crossing(points: list[tuple[int, float]]) -> list[tuple[float, float]]:
+    """*points*, with one more where the line passes zero."""
+    found: list[tuple[float, float]] = [points[0]]
+    for (at, level), (then, next_level) in pairwise(points):
+        if level > 0 > next_level:
+            found.append((at + (then - at) * level / (level - next_level), 0.0))
+        found.append((then, next_level))
+    return found
+
+
+def _rows(low: float) -> list[float]:
+    """The shares that are written at the axis: 100 %, 0 % and few between and below."""
+    step = 0.25
+    for factor in (2, 2, 2.5, 2) * 8:
+        if (1.0 - low) / step <= _MOST_TICKS:
+            break
+        step *= factor
+    # Far below zero, the two would be written over each other.
+    found, level = ([1.0] if (1.0 - low) * _LINE < HEIGHT - TOP - BOTTOM else []), 0.0
+    while level < 1.0:
+        found.append(level)
+        level += step
+    level = -step
+    while level >= low:
+        found.append(level)
+        level -= step
+    return found
+
+
+def _columns(days: Sequence[Day], frame: _Frame, zone: tzinfo) -> tuple[Tick, ...]:
+    every = max(1, -(-len(days) // _MOST_LABELS))
+    return tuple(Tick(frame.x(each.begin), day_text(each.begin, zone)) for each in days[::every])
+
+
+def _worst(
+    days: Sequence[Day], levels: Sequence[float], frame: _Frame, zone: tzinfo
+) -> tuple[float, float, str, str] | None:
+    number = max(range(len(days)), key=lambda each: days[each].consumed or 0.0)
+    consumed = days[number].consumed or 0.0
+    if consumed < _WORTH_A_LABEL:
+        return None
+    x, y = frame.x(days[number].end), frame.y((levels[number] + levels[number + 1]) / 2)
+    text = f"{day_text(days[number].begin, zone)}: {share(round(consumed, 3))} used"
+    late = x > LEFT + (WIDTH - LEFT - RIGHT) * 0.6
+    return (frame.x(days[number].begin) - 8 if late else x + 8, y, text, "end" if late else "start")

@@ -1,0 +1,93 @@
+"""Sentences that every format for people shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.objectives.status import Status
+from mm2slo_core.reporting.order import by_status
+from mm2slo_core.reporting.words import share, signed_share
+from mm2slo_report.rendering.figures import length, minutes, moment
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from mm2slo_core.reporting.entry import Entry
+    from mm2slo_core.reporting.report import Report
+
+
+def status_word(status: Status) -> str:
+    """`no data` for `no_data`."""
+    return status.value.replace("_", " ")
+
+
+def counted_states(report: Report) -> str:
+    """`2 breached, 0 warning, 1 no data, 18 ok, 0 idle`."""
+    found = by_status(report.entries).items()
+    return ", ".join(f"{number} {status_word(status)}" for status, number in found)
+
+
+def verdict(report: Report) -> str:
+    """The whole report in one sentence: the worst there is, and how often."""
+    number = len(report.entries)
+    if not number:
+        return "There are no objectives to report on"
+    states = by_status(report.entries)
+    for status, one, many in _WORST:
+        if states[status]:
+            verb = one if states[status] == 1 else many
+            return f"{states[status]} of {_objectives(number)} {verb}"
+    if states[Status.NO_DATA]:
+        return f"Nothing is known of {states[Status.NO_DATA]} of {_objectives(number)}"
+    idle, ok = states[Status.IDLE], states[Status.OK]
+    if idle and ok:
+        within = f"{ok} of {_objectives(number)} {'is' if ok == 1 else 'are'} within budget"
+        return f"{within}, {idle} {'is' if idle == 1 else 'are'} idle"
+    word = "idle" if idle else "within budget"
+    return f"All {number} objectives are {word}" if number > 1 else f"The one objective is {word}"
+
+
+def _objectives(number: int) -> str:
+    return f"{number} objective{'s' if number > 1 else ''}"
+
+
+_WORST: Final = (
+    (Status.BREACHED, "is breached", "are breached"),
+    (Status.WARNING, "needs care", "need care"),
+)
+
+
+def period(report: Report, zone: tzinfo) -> str:
+    """What time the report is about."""
+    if report.window is None:
+        return f"each objective's own window, up to {moment(report.as_of, zone)}"
+    window = report.window
+    return f"{window.name}: {moment(window.begin, zone)} to {moment(window.end, zone)}"
+
+
+def budget_left(entry: Entry) -> str:
+    """`61.2 % (about 203 min)`."""
+    budget = entry.budget
+    if budget.remaining is None:
+        return "n/a"
+    about = "about " if budget.minutes_are_estimate else ""
+    return f"{signed_share(budget.remaining)} ({about}{minutes(budget.remaining_minutes)})"
+
+
+def runs_out(entry: Entry) -> str:
+    """When nothing is left."""
+    if entry.budget.remaining is None:
+        return "n/a"
+    if entry.exhaustion_seconds is None:
+        return "not burning"
+    return "used up" if entry.exhaustion_seconds <= 0 else f"in {length(entry.exhaustion_seconds)}"
+
+
+def trend(entry: Entry) -> str:
+    """The measured share of the period before."""
+    return "n/a" if entry.before is None else share(entry.before.ratio)
+
+
+def why(entry: Entry) -> str:
+    """The reason of the status, with the pair of windows it is about."""
+    return f"{entry.reason.value} ({entry.pair})" if entry.pair else entry.reason.value

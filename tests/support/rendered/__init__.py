@@ -1,0 +1,244 @@
+"""A month of three flows, judged as the service judges it, and what the page shows beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from reported import indicator, objective
+
+from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.confirmation import AuditFact, confirmation
+from mm2slo_core.reporting.evaluate import Answer, entries
+from mm2slo_core.reporting.history import MINUTE_MS, MinuteCounts, SpanCounts
+from mm2slo_core.reporting.incidents import by_day, incidents
+from mm2slo_core.reporting.order import worst_first
+from mm2slo_core.reporting.periods import days
+from mm2slo_core.reporting.question import Question
+from mm2slo_core.reporting.report import Detail, Report
+from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.topology import Flow
+from mm2slo_report.rendering import (
+    AuditView,
+    EvidenceView,
+    FlowView,
+    GroupView,
+    LatencyView,
+    PercentileView,
+)
+
+if TYPE_CHECKING:
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.reporting.entry import Entry
+
+NOW: Final = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
+DAY_MS: Final = 86_400_000
+HOUR_MS: Final = 3_600_000
+BEGIN: Final = NOW - 28 * DAY_MS
+WEST, EAST, NORTH = Flow("us", "eu"), Flow("eu", "us"), Flow("us", "ap")
+LATENCY: Final = SliKey(Sli.LATENCY, "10s")
+PER_MINUTE: Final = 60
+
+
+@dataclass(frozen=True)
+class Steady:
+    """So many good canaries each minute since *since*, and none during *outages*."""
+
+    outages: tuple[Span, ...] = ()
+    since: int = BEGIN - 28 * DAY_MS
+    until: int = NOW
+    per_minute: int = PER_MINUTE
+
+    def count(self, span: Span) -> SpanCounts:
+        """Counted by length, not one by one."""
+        minutes = _shared(span, Span(self.since, self.until))
+        bad = sum(_shared(span, each) for each in self.outages)
+        return SpanCounts(
+            good=float((minutes - bad) * self.per_minute),
+            total=float(minutes * self.per_minute),
+            minutes=minutes,
+        )
+
+    def bad_minutes(self) -> list[MinuteCounts]:
+        """The minutes of the outages."""
+        return [
+            MinuteCounts(at, 0, self.per_minute, 0)
+            for each in self.outages
+            for at in range(each.begin, each.end, MINUTE_MS)
+        ]
+
+
+def _shared(span: Span, other: Span) -> int:
+    return max(min(span.end, other.end) - max(span.begin, other.begin), 0) // MINUTE_MS
+
+
+def outage(days_ago: float, minutes: int) -> Span:
+    """An outage that began so long ago."""
+    begin = NOW - round(days_ago * 24 * 60) * MINUTE_MS
+    return Span(begin, begin + minutes * MINUTE_MS)
+
+
+LONG_OUTAGE: Final = outage(9.3, 260)
+SHORT_OUTAGE: Final = outage(21.6, 35)
+RUNNING_OUTAGE: Final = Span(NOW - 12 * MINUTE_MS, NOW)
+LIVES: Final[dict[tuple[Flow, SliKey, float], Steady]] = {
+    (WEST, SliKey(Sli.AVAILABILITY), 0.999): Steady((SHORT_OUTAGE, LONG_OUTAGE)),
+    (WEST, LATENCY, 0.99): Steady((SHORT_OUTAGE, LONG_OUTAGE)),
+    (WEST, SliKey(Sli.COMPLETENESS), 0.9999): Steady(),
+    (EAST, SliKey(Sli.AVAILABILITY), 0.999): Steady((RUNNING_OUTAGE,)),
+    (EAST, LATENCY, 0.99): Steady((RUNNING_OUTAGE,)),
+    (EAST, SliKey(Sli.CHECKPOINT_FRESHNESS), 0.99): Steady(per_minute=0),
+    (NORTH, SliKey(Sli.AVAILABILITY), 0.999): Steady(since=NOW - 3 * DAY_MS),
+    (NORTH, LATENCY, 0.99): Steady(until=NOW - 5 * HOUR_MS),
+}
+"""Breached, warning, ok, idle, young and no data: one of each at least."""
+FACTS: Final = (
+    AuditFact(
+        run_id="20260713T000000Z-0a1b2c",
+        complete_up_to=NOW - 10 * HOUR_MS,
+        counts={Verdict.MATCHED: 1_204_881, Verdict.LOST: 2},
+        loss_below=None,
+    ),
+)
+
+
+def _asked() -> tuple[Question, dict[Objective, Steady]]:
+    lives = {
+        objective(target, flow=flow, key=key): life for (flow, key, target), life in LIVES.items()
+    }
+    return Question(objectives=tuple(lives), as_of=NOW, zone=UTC), lives
+
+
+def sample_entries() -> tuple[Entry, ...]:
+    """The entries, the worst first."""
+    question, lives = _asked()
+    answers = {
+        indicator(promised): Answer(
+            counts={span: life.count(span) for span in question.spans()},
+            known_since=life.since,
+            confirmation=confirmation(FACTS) if promised.flow == WEST else None,
+        )
+        for promised, life in lives.items()
+    }
+    return worst_first(entries(question, answers))
+
+
+def sample_report() -> Report:
+    """Of all objectives."""
+    return Report(
+        as_of=NOW,
+        source="recorder",
+        zone="UTC",
+        window=None,
+        entries=sample_entries(),
+        warnings=("Prometheus keeps 15 d, less than the window of 28 d",),
+    )
+
+
+def sample_details() -> tuple[Detail, ...]:
+    """Of those that spent something."""
+    _, lives = _asked()
+    found = []
+    for entry in sample_entries():
+        life = lives[entry.objective]
+        if life.outages:
+            parts = days(entry.window, UTC)
+            allowed = entry.budget.total_events
+            counts = {part: life.count(part) for part in parts}
+            found.append(
+                Detail(
+                    entry=entry,
+                    days=by_day(parts, counts, allowed),
+                    incidents=incidents(life.bad_minutes(), allowed),
+                )
+            )
+    return tuple(found)
+
+
+FLOWS: Final = (
+    FlowView(
+        flow=WEST,
+        state="running",
+        lag_records=1_532.0,
+        lag_seconds=2.4,
+        headroom_seconds=604_000.0,
+    ),
+    FlowView(
+        flow=EAST,
+        state="stopped",
+        lag_records=88_120.0,
+        lag_seconds=712.0,
+        headroom_seconds=86_000.0,
+    ),
+    FlowView(flow=NORTH, state="unknown"),
+)
+GROUPS: Final = (
+    GroupView(
+        flow=WEST,
+        group="billing",
+        ready=True,
+        checkpoint_lag=120.0,
+        redelivery_lower=40.0,
+        redelivery_upper=160.0,
+    ),
+    GroupView(
+        flow=EAST,
+        group="search-indexer",
+        ready=False,
+        reasons=("checkpoint_stale", "flow_not_alive"),
+        checkpoint_lag=91_004.0,
+        redelivery_lower=90_000.0,
+        redelivery_upper=91_400.0,
+    ),
+    GroupView(flow=NORTH, group="ledger", ready=None),
+)
+AUDITS: Final = (
+    AuditView(
+        id="20260713T000000Z-0a1b2c",
+        flows=(WEST,),
+        begin=NOW - 34 * HOUR_MS,
+        end=NOW - 10 * HOUR_MS,
+        state="finished",
+        verdict="faults: 2 lost; 1,204,883 of 1,204,883 records judged",
+        complete_up_to=NOW - 10 * HOUR_MS,
+        counts={"matched": 1_204_881, "lost": 2},
+        faults=2,
+        problems=("us.audit-log (authorization: Describe was refused)",),
+        evidence=(
+            EvidenceView(
+                verdict="lost",
+                flow=WEST,
+                topic="us.orders",
+                side="source",
+                partition=3,
+                offset=8_811_204,
+                timestamp=NOW - 20 * HOUR_MS,
+            ),
+            EvidenceView(
+                verdict="lost",
+                flow=WEST,
+                topic="us.orders",
+                side="source",
+                partition=3,
+                offset=8_811_205,
+                timestamp=NOW - 20 * HOUR_MS + 41,
+            ),
+        ),
+    ),
+)
+LATENCIES: Final = (
+    LatencyView(
+        flow=WEST,
+        origin="audit of 2026-07-13T00:00:00Z to 2026-07-14T00:00:00Z",
+        records=1_204_881,
+        percentiles=(
+            PercentileView(q=0.5, lower=0.081, upper=0.126),
+            PercentileView(q=0.9, lower=0.31, upper=0.42),
+            PercentileView(q=0.95, lower=0.55, upper=0.74),
+            PercentileView(q=0.99, lower=1.9, upper=2.6),
+            PercentileView(q=0.999, lower=None, upper=31.0),
+        ),
+    ),
+)

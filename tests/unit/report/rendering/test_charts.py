@@ -1,0 +1,181 @@
+"""Where things are drawn: inside the picture, in proportion, and where a reader expects them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rendered import DAY_MS, LATENCIES, NOW
+
+from mm2slo_core.objectives.status import Status
+from mm2slo_core.reporting.incidents import Day
+from mm2slo_core.topology import Flow
+from mm2slo_report.rendering import PercentileView
+from mm2slo_report.rendering.burn_down import HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
+from mm2slo_report.rendering.flow_map import MapFlow, flow_map
+from mm2slo_report.rendering.latency_chart import latency_chart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def spent(*shares: float | None) -> list[Day]:
+    first = NOW - len(shares) * DAY_MS
+    return [
+        Day(first + number * DAY_MS, first + (number + 1) * DAY_MS, 1.0, share)
+        for number, share in enumerate(shares)
+    ]
+
+
+def points(path: str) -> list[tuple[float, float]]:
+    figures = [float(each) for each in re.findall(r"-?[\d.]+", path)]
+    return list(zip(figures[::2], figures[1::2], strict=True))
+
+
+def test_a_budget_falls_from_all_of_it_by_what_each_day_took() -> None:
+    chart = burn_down(spent(0.0, 0.5, 0.25, 0.0), UTC, whole_end=NOW)
+    assert chart is not None
+    line = points(chart.line)
+    assert [x for x, _ in line] == pytest.approx([58, 200, 342, 484, 626], abs=0.1)
+    share = [1 - (y - TOP) / (chart.zero - TOP) for _, y in line]
+    assert share == pytest.approx([1, 1, 0.5, 0.25, 0.25], abs=0.002)
+    assert chart.overspent == ""
+    assert chart.summary == "25 % is left. The costliest day is 11 Jul, with 50 % of the budget."
+    assert chart.worst is not None
+    assert chart.worst[2] == "11 Jul: 50 % used"
+
+
+def test_an_overspent_budget_goes_below_zero_and_says_by_how_much() -> None:
+    chart = burn_down(spent(0.5, 1.5, 0.0), UTC, whole_end=NOW)
+    assert chart is not None
+    assert chart.overspent
+    below = [y for _, y in points(chart.line) if y > chart.zero]
+    assert len(below) == 2
+    assert chart.end[1] == max(below)
+    assert "-100 % is left" in chart.summary
+    # Half a budget is gone when the line passes zero, a third of the way through the second day.
+    crossing = next(x for x, y in points(chart.line) if y == pytest.approx(chart.zero, abs=0.06))
+    assert crossing == pytest.approx(LEFT + (WIDTH - LEFT - RIGHT) * (1 + 1 / 3) / 3, abs=0.2)
+
+
+def test_a_period_that_runs_leaves_room_for_its_rest() -> None:
+    chart = burn_down(spent(0.1, 0.1), UTC, whole_end=NOW + 2 * DAY_MS)
+    assert chart is not None
+    assert chart.end[0] == pytest.approx(LEFT + (WIDTH - LEFT - RIGHT) / 2)
+
+
+def test_without_events_there_is_no_budget_to_draw() -> None:
+    assert burn_down(spent(None, None), UTC, whole_end=NOW) is None
+    assert burn_down([], UTC, whole_end=NOW) is None
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 500)), min_size=1, max_size=60))
+def test_everything_of_a_budget_lies_inside_the_picture(shares: list[float | None]) -> None:
+    chart = burn_down(spent(*shares), UTC, whole_end=NOW)
+    if chart is None:
+        return
+    for x, y in points(chart.line) + points(chart.left):
+        assert LEFT - 0.1 <= x <= WIDTH - RIGHT + 0.1
+        assert TOP - 0.1 <= y <= HEIGHT
+    assert 2 <= len(chart.rows) <= 8
+    assert len(chart.columns) <= 7
+    gaps = [abs(a.at - b.at) for a, b in itertools.combinations(chart.rows, 2)]
+    assert min(gaps) > 12, "labels of the axis overlap"
+
+
+def drawn(*labels: str) -> list[MapFlow]:
+    return [
+        MapFlow(flow=Flow.parse(each), tone=Status.OK, words="running, no data") for each in labels
+    ]
+
+
+def boxes(flows: Sequence[MapFlow]) -> list[tuple[float, float, float, float]]:
+    found = flow_map(flows)
+    labels = [(each.label.x, each.label.y, each.label_half_width, 13.0) for each in found.edges]
+    nodes = [(each.at.x, each.at.y, each.half_width, each.half_height) for each in found.nodes]
+    return labels + nodes
+
+
+def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return abs(one[0] - other[0]) < one[2] + other[2] and abs(one[1] - other[1]) < one[3] + other[3]
+
+
+SHAPES = {
+    "one": drawn("us->eu"),
+    "active-active": drawn("us->eu", "eu->us"),
+    "fan-in": drawn("a->hq", "b->hq", "c->hq", "d->hq", "e->hq"),
+    "hub both ways": drawn("a->hq", "hq->a", "b->hq", "hq->b", "c->hq", "hq->c"),
+    "chain": drawn("a->b", "b->c"),
+    "triangle": drawn("a->b", "b->c", "c->a"),
+    "square both ways": drawn("a->b", "b->a", "b->c", "c->b", "c->d", "d->c", "d->a", "a->d"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_label_covers_another_or_a_cluster(shape: str) -> None:
+    for one, other in itertools.combinations(boxes(SHAPES[shape]), 2):
+        assert not overlap(one, other), (one, other)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_everything_of_a_map_lies_inside_the_picture(shape: str) -> None:
+    found = flow_map(SHAPES[shape])
+    right, bottom = found.left + found.width, found.top + found.height
+    for x, y, width, height in boxes(SHAPES[shape]):
+        assert found.left + width <= x <= right - width
+        assert found.top + height <= y <= bottom - height
+    for edge in found.edges:
+        for x, y in points(edge.path) + points(edge.arrow):
+            assert found.left <= x <= right
+            assert found.top <= y <= bottom
+
+
+def test_an_arrow_ends_at_the_border_of_its_target() -> None:
+    found = flow_map(drawn("us->eu"))
+    (edge,) = found.edges
+    target = next(each for each in found.nodes if each.name == "eu")
+    tip = points(edge.arrow)[0]
+    gap = abs(tip[0] - target.at.x) - target.half_width
+    assert 0 <= gap <= 12
+    assert tip[1] == pytest.approx(target.at.y)
+
+
+def test_a_large_map_keeps_the_worst_flows_and_says_how_many_are_left_out() -> None:
+    found = flow_map(drawn(*(f"c{number}->c{number + 1}" for number in range(0, 100, 2))))
+    assert len(found.nodes) == 24
+    assert len(found.edges) == 12
+    assert found.left_out == 38
+    assert {each.flow.label for each in found.edges} >= {"c0->c1", "c22->c23"}
+
+
+def test_a_long_name_is_cut_in_the_picture_alone() -> None:
+    (node, _) = flow_map(drawn("a-cluster-with-a-very-long-alias->b")).nodes
+    assert node.name == "a-cluster-with-a-very-long-alias"
+    assert node.shown == "a-cluster-with-a-…"
+
+
+def test_latencies_on_a_logarithmic_axis() -> None:
+    chart = latency_chart(LATENCIES[0], [10.0, 10.0])
+    assert [tick.text for tick in chart.ticks] == ["10 ms", "100 ms", "1 s", "10 s", "100 s"]
+    steps = [after.at - before.at for before, after in itertools.pairwise(chart.ticks)]
+    assert max(steps) == pytest.approx(min(steps))
+    assert [each.text for each in chart.thresholds] == ["10 s"]
+    assert [each.name for each in chart.bars] == ["p50", "p90", "p95", "p99", "p99.9"]
+    assert all(bar.begin <= bar.end for bar in chart.bars)
+    # An unknown lower bound reaches to the edge.
+    assert chart.bars[-1].begin == chart.ticks[0].at
+    assert chart.summary.startswith("p50 81 ms to 126 ms; p90 310 ms to 420 ms")
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
+def test_every_latency_lies_inside_the_picture(uppers: list[float]) -> None:
+    view = LATENCIES[0]
+    found = tuple(PercentileView(q=0.5, lower=each / 2, upper=each) for each in uppers)
+    chart = latency_chart(type(view)(flow=view.flow, origin="", records=1, percentiles=found))
+    for bar in chart.bars:
+        assert LEFT <= bar.begin <= bar.end <= WIDTH

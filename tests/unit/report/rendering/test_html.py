@@ -1,0 +1,131 @@
+"""The pages are sound, safe, complete in themselves, and readable without sight or a mouse."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+
+import pytest
+from rendered import (
+    AUDITS,
+    FLOWS,
+    GROUPS,
+    LATENCIES,
+    sample_details,
+    sample_report,
+)
+from rendered.reading import Document
+
+from mm2slo_core.reporting.report import Report
+from mm2slo_report.rendering import CONTENT_SECURITY_POLICY, References, as_html, page
+
+REPORT = sample_report()
+DETAILS = sample_details()
+PAGE = page(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS)
+PAPER = as_html(REPORT, DETAILS)
+EMPTY = page(Report(as_of=REPORT.as_of, source="recorder", zone="UTC", window=None, entries=()))
+ALL = pytest.mark.parametrize("html", [PAGE, PAPER, EMPTY], ids=["page", "report", "empty"])
+
+
+@ALL
+def test_elements_are_closed_and_ids_are_unique(html: str) -> None:
+    found = Document(html)
+    assert found.faults == []
+    ids = [each.attributes["id"] for each in found.elements if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    named = {each.attributes.get("href", "") for each in found.elements}
+    assert {name[1:] for name in named if name.startswith("#")} <= set(ids)
+
+
+@ALL
+def test_nothing_is_loaded_from_elsewhere_and_nothing_runs(html: str) -> None:
+    found = Document(html)
+    assert not {each.tag for each in found.elements} & {"script", "iframe", "object", "img", "base"}
+    for each in found.elements:
+        assert not any(name.startswith("on") or name == "style" for name in each.attributes)
+        assert "src" not in each.attributes
+        assert not each.attributes.get("href", "").startswith(("http", "//", "javascript"))
+    assert "url(" not in html
+    assert "@import" not in html
+
+
+@ALL
+def test_the_policy_allows_the_style_sheet_and_nothing_else(html: str) -> None:
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+
+
+@ALL
+def test_tables_are_named_and_their_heads_say_what_they_head(html: str) -> None:
+    found = Document(html).elements
+    tags = [each.tag for each in found]
+    assert tags.count("table") == tags.count("caption")
+    heads = [each for each in found if each.tag == "th"]
+    assert all(each.attributes.get("scope") in {"col", "row"} for each in heads)
+    assert tags.count("h1") == 1
+    assert [each.attributes["lang"] for each in found if each.tag == "html"] == ["en"]
+
+
+def test_every_picture_has_a_text() -> None:
+    pictures = [each for each in Document(PAGE).elements if each.tag == "svg"]
+    assert len(pictures) > len(DETAILS)
+    for each in pictures:
+        nested = {"x", "y", "width", "height"} == set(each.attributes)
+        assert nested or {"aria-hidden", "aria-labelledby"} & set(each.attributes), each
+
+
+def test_a_status_is_told_by_a_word_and_a_shape() -> None:
+    for status in ("ok", "warning", "breached", "no_data", "idle"):
+        shape = re.escape(f'<use href="#shape-{status}"/></svg>')
+        assert re.search(shape + r"\s*" + status.replace("_", " "), PAPER), status
+
+
+def test_the_page_says_what_it_is_about() -> None:
+    text = Document(PAGE).text
+    assert "1 of 8 objectives is breached" in text
+    assert "figures from recorder, as of 2026-07-14 10:30 UTC" in text.replace("Figures", "figures")
+    assert "Prometheus keeps 15 d" in text
+    assert "stopped" in text
+    assert "1 of 3 consumer groups would resume correctly" in text
+    assert "checkpoint stale, flow not alive" in text
+    assert "90,000 to 91,400" in text
+    assert "8811204" in text
+    assert "us.audit-log (authorization: Describe was refused)" in text
+    assert "p99 1.9 s to 2.6 s" in text
+    assert "p99.9 at most 31 s" in text
+    assert "audited up to 2026-07-14 00:30 UTC: 2 lost of 1,204,883" in text
+
+
+def test_an_empty_page_says_what_to_do() -> None:
+    text = Document(EMPTY).text
+    for said in (
+        "There are no objectives to report on",
+        "No flow has been seen yet",
+        "No audit has run yet",
+        "No consumer group is watched",
+    ):
+        assert said in text
+
+
+def test_a_file_to_pass_on_has_no_links_to_the_service() -> None:
+    html = as_html(REPORT, DETAILS, references=References(service=None))
+    links = {each.attributes["href"] for each in Document(html).elements if each.tag == "a"}
+    assert all(each.startswith("#") for each in links)
+
+
+def test_links_lead_to_where_people_reach_the_service() -> None:
+    html = page(REPORT, references=References(service="https://slo.example.test/mm2"))
+    links = {each.attributes["href"] for each in Document(html).elements if each.tag == "a"}
+    assert f"https://slo.example.test/mm2/slo/{REPORT.entries[0].id}" in links
+    assert "https://slo.example.test/mm2/slo/report?format=csv" in links
+
+
+def test_times_are_those_of_the_reports_zone() -> None:
+    html = as_html(replace(REPORT, zone="Europe/Berlin"))
+    assert '<time datetime="2026-07-14T10:30:00Z">2026-07-14 12:30 CEST</time>' in html

@@ -1,0 +1,119 @@
+"""The pages in a real Chromium: at the width of a phone and of a desk, by light and by dark."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from chromium import Tab, browsing, chromium
+from rendered import AUDITS, FLOWS, GROUPS, LATENCIES, sample_details, sample_report
+
+from mm2slo_report.rendering import as_html, page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(chromium() is None, reason="no chromium: run make chromium"),
+]
+AXE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "mm2slo" / "axe.min.js"
+REPORT, DETAILS = sample_report(), sample_details()
+PAGES = {
+    "page": page(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS),
+    "report": as_html(REPORT, DETAILS),
+}
+SIZES = {"desk": (1280, 900), "phone": (360, 780)}
+WIDER_THAN_THE_SCREEN = """
+[...document.querySelectorAll("body *")].filter(each => {
+  const box = each.getBoundingClientRect();
+  return box.right > innerWidth + 1 && box.width > 0 && !each.closest(".scroll, nav, .hidden");
+}).map(each => each.outerHTML.slice(0, 120))
+"""
+LOOKS = pytest.mark.parametrize(
+    ("name", "size", "dark"),
+    [(name, size, dark) for name in PAGES for size in SIZES for dark in (False, True)],
+)
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browsing(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+def shown(tab: Tab, folder: Path, name: str, size: str, *, dark: bool = False) -> Tab:
+    path = folder / f"{name}.html"
+    path.write_text(PAGES[name], "utf-8")
+    tab.complaints.clear()
+    tab.requested.clear()
+    tab.show(*SIZES[size], dark=dark)
+    tab.open(path.as_uri())
+    return tab
+
+
+@LOOKS
+def test_it_fits_and_nothing_complains(
+    tab: Tab, tmp_path: Path, name: str, size: str, *, dark: bool
+) -> None:
+    shown(tab, tmp_path, name, size, dark=dark)
+    assert tab.ask("document.documentElement.scrollWidth <= innerWidth"), "scrolls sideways"
+    assert tab.ask(WIDER_THAN_THE_SCREEN) == []
+    assert tab.complaints == []
+    assert [each for each in tab.requested if not each.startswith("data:")] == [
+        (tmp_path / f"{name}.html").as_uri()
+    ]
+    picture = tab.picture(
+        Path(os.environ.get("MM2SLO_SCREENSHOTS", tmp_path))
+        / (f"{name}-{size}-{'dark' if dark else 'light'}.png")
+    )
+    assert len(picture) > 20_000, "an empty picture"
+
+
+@LOOKS
+def test_axe_finds_nothing(tab: Tab, tmp_path: Path, name: str, size: str, *, dark: bool) -> None:
+    if not AXE.exists():
+        pytest.skip("no axe: run make axe")
+    shown(tab, tmp_path, name, size, dark=dark)
+    tab.ask(AXE.read_text("utf-8") + ";0")
+    found = json.loads(tab.ask("axe.run().then(each => JSON.stringify(each.violations))"))
+    assert [
+        (each["id"], [node["html"][:160] for node in each["nodes"][:3]]) for each in found
+    ] == []
+
+
+def test_a_filter_works_without_a_script_and_by_keyboard(tab: Tab, tmp_path: Path) -> None:
+    shown(tab, tmp_path, "page", "desk")
+    visible = 'document.querySelectorAll("tr[data-status]")'
+    seen = f"[...{visible}].filter(each => each.offsetParent).map(each => each.dataset.status)"
+    assert len(tab.ask(seen)) == len(REPORT.entries)
+    tab.ask("document.querySelector('#show-all').focus()")
+    tab.press("ArrowRight")
+    assert tab.ask(seen) == ["breached"]
+    tab.press("ArrowRight")
+    assert tab.ask(seen) == ["warning"] * 4
+
+
+def test_the_first_stop_of_the_keyboard_leads_to_the_content(tab: Tab, tmp_path: Path) -> None:
+    shown(tab, tmp_path, "page", "desk")
+    tab.press("Tab")
+    assert tab.ask("document.activeElement.textContent") == "To the content"
+    assert tab.ask("document.activeElement.getBoundingClientRect().left >= 0")
+    tab.press("Enter")
+    assert tab.ask("location.hash") == "#main"
+
+
+def test_every_flow_of_the_map_leads_to_its_row(tab: Tab, tmp_path: Path) -> None:
+    shown(tab, tmp_path, "page", "desk")
+    links = tab.ask("[...document.querySelectorAll('svg.map a')].map(each => each.href.baseVal)")
+    assert set(links) == {f"#flow-{each.flow.slug}" for each in FLOWS}
+
+
+def test_it_can_be_printed(tab: Tab, tmp_path: Path) -> None:
+    shown(tab, tmp_path, "report", "desk", dark=True)
+    printed = tab.printed()
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") in range(2, 9)
