@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -65,15 +66,12 @@ def order_statistic_ranks(
     # The largest low with P(Bin <= low - 1) <= error; the smallest high with P(Bin >= high) <= it.
     spread = math.ceil((_Z + 3) * math.sqrt(n * q * (1 - q))) + 3
     centre = math.floor(n * q)
-    low = next(
-        (r for r in range(centre + 1, max(0, centre - spread), -1) if _cdf(r - 1, n, q) <= error),
-        None,
-    )
-    high = next(
-        (r for r in range(centre, min(n, centre + spread) + 1) if _sf(r, n, q) <= error),
-        None,
-    )
-    return low, high
+    # Both probabilities are monotonic in the rank: a large sample is searched by halves.
+    lows = range(max(0, centre - spread) + 1, centre + 2)
+    highs = range(centre, min(n, centre + spread) + 1)
+    low = bisect_right(lows, error, key=lambda rank: _cdf(rank - 1, n, q))
+    high = bisect_left(highs, -error, key=lambda rank: -_sf(rank, n, q))
+    return lows[low - 1] if low else None, highs[high] if high < len(highs) else None
 
 
 def cluster_bootstrap(
