@@ -1,5 +1,6 @@
-"""The results store: audit runs, their figures and evidence, in SQLite or PostgreSQL."""
+"""The results store: audits, planned maintenance, SLI history; in SQLite or PostgreSQL."""
 
+from mm2slo_store.digests import Digest
 from mm2slo_store.leases import Lease, LeaseHeld, LeaseLost
 from mm2slo_store.rows import (
     AuditRun,
@@ -19,11 +20,14 @@ from mm2slo_store.rows import (
     UnjudgedUnit,
     new_run_id,
 )
+from mm2slo_store.sli_history.rows import CounterState, TallyAt
 from mm2slo_store.store import Store
 
 __all__ = [
     "AuditRun",
     "Completion",
+    "CounterState",
+    "Digest",
     "JudgedUnit",
     "Lease",
     "LeaseHeld",
@@ -39,6 +43,7 @@ __all__ = [
     "StoredEvidence",
     "StoredFlow",
     "StoredUnit",
+    "TallyAt",
     "UnitKey",
     "UnjudgedUnit",
     "new_run_id",

@@ -12,26 +12,27 @@ from mm2slo_core.errors import UserError
 from mm2slo_store import exclusions, leases, reading, schema
 from mm2slo_store.address import address_of
 from mm2slo_store.conversion import failed_row, header_row
-from mm2slo_store.engine import begin_reading, begin_writing, engine_for
+from mm2slo_store.digests import Digests
+from mm2slo_store.engine import engine_for
 from mm2slo_store.failures import told
 from mm2slo_store.migrating import bring_up_to_date
 from mm2slo_store.publishing import numbered, publish
 from mm2slo_store.reading import UnitFilter
 from mm2slo_store.rows import RunState
+from mm2slo_store.sli_history.methods import SliHistory
 from mm2slo_store.sqlite_file import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.scope import Window
     from mm2slo_core.audit.verdict import Verdict
     from mm2slo_core.objectives.exclusion import Exclusion, Span
     from mm2slo_core.topology import Flow
-    from mm2slo_store.address import Address
     from mm2slo_store.rows import (
         AuditRun,
         Completion,
@@ -54,17 +55,12 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Store:
+class Store(SliHistory, Digests):
     """An open store. Safe to use from several threads; many processes may share one.
 
     Every method raises UserError when the database refuses; what it was writing is then undone.
     Get one from `Store.open`.
     """
-
-    def __init__(self, engine: Engine, address: Address, clock: Callable[[], int]) -> None:
-        self._engine = engine
-        self._address = address
-        self._clock = clock
 
     @classmethod
     @contextmanager
@@ -88,11 +84,6 @@ class Store:
             yield cls(engine, address, clock)
         finally:
             engine.dispose()
-
-    @property
-    def shown(self) -> str:
-        """Where the store is, for messages; without its password."""
-        return self._address.shown
 
     def announce(self, header: RunHeader) -> None:
         """Say that a run has begun; it shows as running until it is published or fails.
@@ -298,13 +289,3 @@ class Store:
     def _replace_run(connection: Connection, header: RunHeader, row: dict[str, object]) -> None:
         connection.execute(delete(schema.runs).where(schema.runs.c.id == header.id))
         connection.execute(insert(schema.runs), row)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with told(self._address), begin_reading(self._engine) as connection:
-            yield connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with told(self._address), begin_writing(self._engine) as connection:
-            yield connection

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import MetaData, create_engine, select
+from sqlalchemy import MetaData, create_engine, select, text
 from sqlalchemy.pool import NullPool
 
 from mm2slo_store import Store
@@ -14,6 +14,13 @@ from mm2slo_store import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+
+
+ADDED = {
+    "0003": ("exclusions",),
+    "0004": ("sli_hours", "sli_counters", "sli_indicators", "digests"),
+}
+"""Tables by the migration that brought them, in the order in which they can be dropped."""
 
 
 @dataclass
@@ -46,6 +53,18 @@ class BackEnd:
         finally:
             engine.dispose()
 
+    def set_back(self, revision: str) -> None:
+        """Make it a store of an earlier version, without what later migrations added."""
+        with self.raw() as connection:
+            for added, tables in ADDED.items():
+                for name in tables if added > revision else ():
+                    connection.execute(text(f"DROP TABLE {name}"))
+            moved = text("UPDATE mm2slo_schema_version SET version_num = :revision")
+            connection.execute(moved, {"revision": revision})
+
+    def check(self) -> None:
+        """Have the database look for damage, where it can."""
+
     @property
     def url(self) -> str:
         return self.address.replace("postgresql://", "postgresql+psycopg://", 1)
@@ -70,3 +89,9 @@ class SqliteBackEnd(BackEnd):
     @property
     def url(self) -> str:
         return f"sqlite:///{self.address}"
+
+    def check(self) -> None:
+        with self.raw() as connection:
+            (answer,) = connection.execute(text("PRAGMA integrity_check")).one()
+            assert answer == "ok"
+            assert connection.execute(text("PRAGMA foreign_key_check")).all() == []

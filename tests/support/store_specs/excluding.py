@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import text
 
 from mm2slo_core.audit.scope import Window
 from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.exclusion import Exclusion, Mark, Span
+from mm2slo_store.schema import REVISION
+from store_specs.back_end import ADDED
 from store_specs.results import AP_EU, US_EU, judged, orders_outcome, run_of
 
 if TYPE_CHECKING:
@@ -106,16 +107,15 @@ class ExcludingContract:
     def test_a_store_of_the_version_before_keeps_what_it_holds(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
             store.publish(run_of("r1", judged(orders_outcome(Window(0, 100)))))
-        with back_end.raw() as connection:
-            connection.execute(text("DROP TABLE exclusions"))
-            connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '0002'"))
+        back_end.set_back("0002")
         before = back_end.content()
         with back_end.open() as store:
             assert store.exclusions() == ()
             store.add_exclusion(UPGRADE)
             assert [run.header.id for run in store.runs()] == ["r1"]
         after = back_end.content()
-        assert after.pop("mm2slo_schema_version") == ["{'version_num': '0003'}"]
+        assert after.pop("mm2slo_schema_version") == [f"{{'version_num': '{REVISION}'}}"]
         assert len(after.pop("exclusions")) == 1
+        assert [after.pop(name) for name in ADDED["0004"]] == [[]] * 4
         before.pop("mm2slo_schema_version")
         assert after == before

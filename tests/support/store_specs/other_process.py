@@ -29,8 +29,13 @@ WINDOW = Window(0, 100)
 
 def start(address: str, *what: str) -> subprocess.Popen[str]:
     """Start one; its output is a pipe, as is its input."""
+    return start_module("store_specs.other_process", address, *what)
+
+
+def start_module(module: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start a program of these; as above."""
     return subprocess.Popen(
-        [sys.executable, "-m", "store_specs.other_process", address, *what],
+        [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -45,7 +50,8 @@ def _publish(store: Store, name: str, count: int) -> None:
         store.publish(run_of(topic, *map(judged, outcomes)))
 
 
-def _die_at(statement: int) -> None:
+def die_at(statement: int) -> None:
+    """End by SIGKILL before the statement of that number, from now on."""
     numbers = itertools.count(1)
 
     @event.listens_for(Engine, "before_cursor_execute")
@@ -63,7 +69,7 @@ def main(address: str, what: str, *more: str) -> None:
                 _publish(store, name, int(count))
         case "die-publishing", at:
             with Store.open(address, clock=Clock()) as store:
-                _die_at(int(at))
+                die_at(int(at))
                 store.publish(run_of("killed", judged(orders_outcome(WINDOW), "/runs/killed")))
                 sys.exit("published before it was to die")
         case "hold", topic:

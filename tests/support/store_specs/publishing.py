@@ -13,6 +13,7 @@ from mm2slo_core.audit.scope import Window
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.errors import UserError
 from mm2slo_store import RunState, UnitKey
+from mm2slo_store.schema import REVISION
 from store_specs.results import (
     AP_EU,
     ORDERS,
@@ -121,7 +122,11 @@ class PublishingContract:
             "audit_directories": 0,
             "audit_completions": 4,
             "audit_leases": 0,
+            "digests": 0,
             "exclusions": 0,
+            "sli_counters": 0,
+            "sli_hours": 0,
+            "sli_indicators": 0,
             "mm2slo_schema_version": 1,
         }
         # Completion did not move, so it still names the run that moved it.
@@ -244,10 +249,9 @@ class PublishingContract:
         given = orders_outcome(FIRST)
         with back_end.open() as store:
             store.publish(run_of("r1", judged(given), unjudged(SECOND)))
+        back_end.set_back("0001")
         with back_end.raw() as connection:
             connection.execute(text("ALTER TABLE audit_units DROP COLUMN key_cells"))
-            connection.execute(text("DROP TABLE exclusions"))
-            connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '0001'"))
         with back_end.open() as store:
             older, _ = store.units()
             assert older.affinity == replace(given.affinity, cells=())
@@ -263,7 +267,9 @@ class PublishingContract:
             connection.execute(text("UPDATE mm2slo_schema_version SET version_num = '9999'"))
         before = back_end.content()
         with (
-            pytest.raises(UserError, match=r"newer version of mm2slo \(schema 9999; .* 0003\)"),
+            pytest.raises(
+                UserError, match=rf"newer version of mm2slo \(schema 9999; .* {REVISION}\)"
+            ),
             back_end.open(),
         ):
             pass

@@ -89,7 +89,7 @@ def test_a_corrupt_file_too_large_to_check_is_found_when_it_is_read(
 ) -> None:
     monkeypatch.setattr("mm2slo_store.sqlite_file.CHEAP_CHECK_BYTES", 1)
     path = tmp_path / "audit.db"
-    filled(path, units=40)
+    filled(path, units=80)
     spoilt(path)
     with Store.open(path) as store, pytest.raises(UserError, match="is corrupt: restore it"):
         _read_all(store)

@@ -1,0 +1,1 @@
+"""What indicators counted, minute by minute: kept by the hour, read by differences."""

@@ -1,0 +1,137 @@
+"""What was counted, as differences of totals: only hours in which a span begins or ends are read.
+
+The total at a moment is that at the end of the minute before it. Where the hour has no row, the
+newest earlier one stands; before the history began, what it began with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.reporting.history import MinuteCounts, SpanCounts
+from mm2slo_store.sli_history import finding
+from mm2slo_store.sli_history.hour import (
+    at_end,
+    at_minute,
+    growth,
+    minutes_within,
+    place,
+)
+from mm2slo_store.sli_history.naming import Known, known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from mm2slo_core.objectives.exclusion import Span
+    from mm2slo_core.reporting.history import Indicator
+    from mm2slo_store.sli_history.finding import Key
+    from mm2slo_store.sli_history.hour import Hour
+    from mm2slo_store.sli_history.rows import TallyAt
+
+
+class _Began(NamedTuple):
+    """An indicator with a history."""
+
+    number: int
+    hour: int
+
+
+def tallies_at(
+    connection: Connection, wanted: Sequence[Indicator], moments: Sequence[int]
+) -> dict[Indicator, tuple[TallyAt | None, ...]]:
+    """The totals at each of *moments* (epoch ms); None before the first minute with a sample."""
+    recorded = known(connection, wanted)
+    found = _totals(connection, recorded, moments)
+    first = {each: row.first_at for each, row in recorded.items()}
+    answer: dict[Indicator, tuple[TallyAt | None, ...]] = {}
+    for each in wanted:
+        begun = first.get(each)
+        answer[each] = tuple(
+            found[each][at] if begun is not None and at > begun else None for at in moments
+        )
+    return answer
+
+
+def span_counts(
+    connection: Connection, wanted: Sequence[Indicator], spans: Sequence[Span]
+) -> dict[Indicator, tuple[SpanCounts, ...]]:
+    """What each indicator counted in each span; zeros for one that was never recorded."""
+    edges = sorted({edge for span in spans for edge in (span.begin, span.end)})
+    found = _totals(connection, known(connection, wanted), edges)
+    nothing = tuple(SpanCounts() for _ in spans)
+    return {
+        each: tuple(_between(found[each][span.begin], found[each][span.end]) for span in spans)
+        if each in found
+        else nothing
+        for each in wanted
+    }
+
+
+def minute_counts(
+    connection: Connection, indicator: Indicator, span: Span
+) -> tuple[MinuteCounts, ...]:
+    """The minutes of *span* that hold a sample, in order."""
+    row = known(connection, [indicator]).get(indicator)
+    if row is None:
+        return ()
+    first, last = place(span.begin)[0], place(span.end - 1)[0]
+    rows = finding.of_indicator(connection, row.id, first, last)
+    return tuple(minute for each in rows for minute in minutes_within(each, span))
+
+
+def _between(begin: TallyAt, end: TallyAt) -> SpanCounts:
+    good, total, unknown = growth(begin.tally, end.tally)
+    return SpanCounts(
+        good=good,
+        total=total,
+        unknown=unknown,
+        minutes=end.minutes - begin.minutes,
+        coarse=begin.coarse or end.coarse,
+    )
+
+
+def _totals(
+    connection: Connection, recorded: Mapping[Indicator, Known], moments: Iterable[int]
+) -> dict[Indicator, dict[int, TallyAt]]:
+    """The totals of those that have a history, by moment."""
+    began = {
+        each: _Began(row.id, place(row.first_at)[0])
+        for each, row in recorded.items()
+        if row.first_at is not None
+    }
+    places = {at: place(at) for at in moments}
+    rows = _rows(connection, began.values(), {hour for hour, _ in places.values()})
+    return {
+        each: {
+            at: _total(rows[hour, begun.number], hour, minute)
+            for at, (hour, minute) in places.items()
+        }
+        for each, begun in began.items()
+    }
+
+
+def _total(row: Hour, hour: int, minute: int) -> TallyAt:
+    if row.hour < hour:
+        return at_end(row)
+    return at_minute(row, minute if row.hour == hour else 0)
+
+
+def _rows(
+    connection: Connection, began: Iterable[_Began], wanted: Iterable[int]
+) -> dict[Key, Hour]:
+    """By hour and indicator the row that says most of it: its own, one before, or the first."""
+    began = tuple(began)
+    begins = {begun.number: begun.hour for begun in began}
+    hours = sorted(wanted)
+    later = [hour for hour in hours if hour >= min(begins.values(), default=0)]
+    found = finding.of_hours(connection, later, begins) if began and later else {}
+    early = {(hour, number) for hour in hours for number, first in begins.items() if hour < first}
+    firsts = finding.of_keys(connection, {(begins[number], number) for _, number in early})
+    found.update({(hour, number): firsts[begins[number], number] for hour, number in early})
+    for hour in hours:
+        gaps = [number for number in begins if (hour, number) not in found]
+        for number, row in finding.newest(connection, gaps, hour).items():
+            found[hour, number] = row
+    return found

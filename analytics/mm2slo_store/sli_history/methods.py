@@ -1,0 +1,120 @@
+"""What an open store does with the history of indicators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_store.opened import OpenStore
+from mm2slo_store.sli_history import counting, finding, naming, retention
+from mm2slo_store.sli_history.hour import HOUR_MS, at_end
+from mm2slo_store.sli_history.recording import record, seen_tallies
+from mm2slo_store.sli_history.states import drop_states, keep_states, kept_states
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from mm2slo_core.objectives.exclusion import Span
+    from mm2slo_core.reporting.history import Indicator, MinuteCounts, SpanCounts, Tally
+    from mm2slo_store.sli_history.rows import CounterState, TallyAt
+
+
+class SliHistory(OpenStore):
+    """Totals of indicators by the minute. Instants are epoch ms, edges of spans whole minutes."""
+
+    def record_minute(
+        self,
+        at: int,
+        tallies: Mapping[Indicator, Tally],
+        seen: Collection[Indicator],
+        states: Iterable[CounterState] = (),
+    ) -> None:
+        """Keep the totals of those *seen* at the end of the minute that begins at *at*.
+
+        All or nothing, along with the *states* of counters from which they were joined. A new
+        indicator's history begins at zero. The newest minute may be recorded again, and is then
+        replaced; earlier ones are never changed: what a clock that went back brings is left out,
+        and its events show in the first minute after. Totals that fall stay where they were.
+
+        Raises ValueError for an *at* within a minute, for one that was seen without totals, and
+        for totals that are not finite.
+        """
+        found = seen_tallies(at, tallies, seen)
+        with self._writing() as connection:
+            record(connection, at, found)
+            keep_states(connection, tuple(states))
+
+    def recorder_states(self) -> tuple[CounterState, ...]:
+        """The states of counters that were kept last, by replica."""
+        with self._reading() as connection:
+            return kept_states(connection)
+
+    def forget_replica(self, replica: str) -> int:
+        """Drop the states of a replica that is no more; gives how many there were."""
+        with self._writing() as connection:
+            return drop_states(connection, replica)
+
+    def latest_tallies(self) -> dict[Indicator, Tally]:
+        """The newest totals of everything recorded."""
+        with self._reading() as connection:
+            known = naming.everything(connection)
+            newest = finding.newest(connection, [row.id for row in known.values()])
+            return {each: at_end(newest[row.id]).tally for each, row in known.items()}
+
+    def latest_minute(self) -> int | None:
+        """The beginning of the newest minute that was recorded of any indicator."""
+        with self._reading() as connection:
+            return finding.latest_minute(connection)
+
+    def tallies_at(
+        self, indicators: Sequence[Indicator], moments: Sequence[int]
+    ) -> dict[Indicator, tuple[TallyAt | None, ...]]:
+        """The totals as of each moment, whole minutes; None: before the first sample."""
+        with self._reading() as connection:
+            return counting.tallies_at(connection, indicators, moments)
+
+    def span_counts(
+        self, indicators: Sequence[Indicator], spans: Sequence[Span]
+    ) -> dict[Indicator, tuple[SpanCounts, ...]]:
+        """What each indicator counted in each span, in the order of *spans*.
+
+        One that was never recorded counted nothing. An edge within a folded hour moves to the
+        hour's beginning; the counts are then coarse.
+        """
+        with self._reading() as connection:
+            return counting.span_counts(connection, indicators, spans)
+
+    def minute_counts(self, indicator: Indicator, span: Span) -> tuple[MinuteCounts, ...]:
+        """The minutes of *span* with a sample, in order. A folded hour is one entry."""
+        with self._reading() as connection:
+            return counting.minute_counts(connection, indicator, span)
+
+    def first_seen(self, indicators: Collection[Indicator]) -> dict[Indicator, int | None]:
+        """The first minute of each one's kept history; None: it has none."""
+        with self._reading() as connection:
+            known = naming.known(connection, indicators)
+        return {each: known[each].first_at if each in known else None for each in indicators}
+
+    def recorded_indicators(self) -> tuple[Indicator, ...]:
+        """Every indicator with a history, in order of its names."""
+        with self._reading() as connection:
+            return tuple(naming.everything(connection))
+
+    def thin(self, now: int, keep_minutes_ms: int) -> int:
+        """Fold the minutes of hours that ended *keep_minutes_ms* before *now*; gives how many.
+
+        Raises ValueError for less than an hour, which is still being recorded.
+        """
+        if keep_minutes_ms < HOUR_MS:
+            raise ValueError(f"minutes kept for {keep_minutes_ms} ms: expected an hour or more")
+        folded = 0
+        while True:
+            with self._writing() as connection:
+                some = retention.fold_some(connection, now - keep_minutes_ms)
+            if some is None:
+                return folded
+            folded += some
+
+    def forget(self, before: int) -> int:
+        """Delete hours that ended by *before*, but for each indicator's newest; gives how many."""
+        with self._writing() as connection:
+            return retention.forget(connection, before)

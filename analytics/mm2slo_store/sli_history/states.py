@@ -1,0 +1,61 @@
+"""The counters of replicas as they were seen last: where a recorder that restarts goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from mm2slo_core.reporting.history import Tally
+from mm2slo_store.sli_history.naming import numbered, of_numbers
+from mm2slo_store.sli_history.rows import CounterState
+from mm2slo_store.sli_history.tables import counters
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import Connection
+
+
+def keep_states(connection: Connection, states: Collection[CounterState]) -> None:
+    """Put *states* in place of those of the same replica and indicator."""
+    if not states:
+        return
+    numbers = numbered(connection, (each.indicator for each in states))
+    rows = [
+        {
+            "replica": each.replica,
+            "indicator": numbers[each.indicator],
+            "scraped_at": each.at,
+            **each.raw._asdict(),
+            "began_at": each.began,
+        }
+        for each in states
+    ]
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    new = insert(counters)
+    key = ["replica", "indicator"]
+    others = {column.name: new.excluded[column.name] for column in counters.c}
+    connection.execute(
+        new.on_conflict_do_update(
+            index_elements=key,
+            set_={name: value for name, value in others.items() if name not in key},
+        ),
+        rows,
+    )
+
+
+def kept_states(connection: Connection) -> tuple[CounterState, ...]:
+    """All of them, by replica."""
+    named = of_numbers(connection)
+    query = select(*counters.c).order_by(counters.c.replica, counters.c.indicator)
+    return tuple(
+        CounterState(replica, named[number], at, Tally(good, total, unknown), began)
+        for replica, number, at, good, total, unknown, began in connection.execute(query)
+    )
+
+
+def drop_states(connection: Connection, replica: str) -> int:
+    """Forget those of *replica*; how many."""
+    return connection.execute(delete(counters).where(counters.c.replica == replica)).rowcount

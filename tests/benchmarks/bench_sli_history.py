@@ -1,0 +1,185 @@
+"""The history of 100 flows x 7 indicators in a SQLite store: how large, how fast.
+
+The history is written row by row as recording would leave it, 28 days or more of it; then a minute
+is recorded as the recorder does, and the spans of one objective window are counted: cold (a process
+of its own that has opened the store and read nothing) and warm. The file may be in the system's
+page cache in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from reported import objective
+from sqlalchemy import insert
+from store_specs.history import BEGIN, HOUR
+
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
+from mm2slo_core.reporting.question import Question
+from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.topology import Flow
+from mm2slo_store import CounterState, Store
+from mm2slo_store.address import address_of
+from mm2slo_store.engine import begin_writing, engine_for
+from mm2slo_store.sli_history.naming import numbered
+from mm2slo_store.sli_history.packing import packed
+from mm2slo_store.sli_history.tables import hours, indicators
+
+COLD_MS, WARM_MS = 150.0, 50.0
+SLIS = tuple(Sli)[:7]
+
+
+def all_indicators(flows: int) -> tuple[Indicator, ...]:
+    return tuple(
+        Indicator(Flow(f"cluster-{number}", "hub"), SliKey(sli))
+        for number in range(flows)
+        for sli in SLIS
+    )
+
+
+def question(flows: int, now: int) -> Question:
+    chosen = [objective(flow=each.flow, key=each.key) for each in all_indicators(flows)]
+    return Question(objectives=tuple(chosen), as_of=now, zone=UTC)
+
+
+def fill(path: Path, flows: int, days: int) -> int:
+    """Give the store a history of *days*; gives the minute at which it ends."""
+    drawn = random.Random(1)  # noqa: S311 - load
+    with Store.open(path):
+        pass
+    address = address_of(path)
+    engine = engine_for(address)
+    first = BEGIN // HOUR
+    with begin_writing(engine) as connection:
+        numbers = tuple(numbered(connection, all_indicators(flows)).values())
+        connection.execute(indicators.update().values(first_at=BEGIN, detailed_from=first))
+    totals = dict.fromkeys(numbers, Tally())
+    for day in range(days):
+        rows = []
+        for hour in range(24 * day, 24 * day + 24):
+            for number in numbers:
+                base = totals[number]
+                good, total = base.good, base.total
+                after = []
+                for _ in range(60):
+                    counted = drawn.choice((59, 60, 60, 60, 61))
+                    total += counted
+                    good += counted - (drawn.random() < 0.001)
+                    after.append(Tally(good, total, base.unknown))
+                totals[number] = after[-1]
+                rows.append(
+                    {
+                        "hour": first + hour,
+                        "indicator": number,
+                        **base._asdict(),
+                        "minutes_before": 60 * hour,
+                        "minutes": (1 << 60) - 1,
+                        "folded": False,
+                        "growths": packed(base, after),
+                    }
+                )
+        with begin_writing(engine) as connection:
+            connection.execute(insert(hours), rows)
+    engine.dispose()
+    return BEGIN + days * 24 * HOUR
+
+
+def measure(path: Path, flows: int, now: int, rounds: int) -> dict[str, list[float]]:
+    """Times of counting in ms, in this process; the first is cold."""
+    asked = question(flows, now)
+    spans, those = asked.spans(), asked.indicators
+    times = []
+    with Store.open(path) as store:
+        for _ in range(rounds):
+            begin = time.perf_counter()
+            store.span_counts(those, spans)
+            times.append((time.perf_counter() - begin) * 1e3)
+    return {"times": times}
+
+
+def record(path: Path, now: int, minutes: int) -> list[float]:
+    """Times in ms of recording minutes with the states of two replicas."""
+    times = []
+    with Store.open(path) as store:
+        tallies = store.latest_tallies()
+        for number in range(minutes):
+            at = now + number * MINUTE_MS
+            tallies = {
+                each: Tally(good + 60, total + 60, unknown)
+                for each, (good, total, unknown) in tallies.items()
+            }
+            states = [
+                CounterState(f"http://{replica}/metrics", each, at, tally)
+                for replica in "ab"
+                for each, tally in tallies.items()
+            ]
+            begin = time.perf_counter()
+            store.record_minute(at, tallies, tallies.keys(), states)
+            times.append((time.perf_counter() - begin) * 1e3)
+    return times
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--flows", type=int, default=100)
+    arguments.add_argument("--days", type=int, default=28)
+    arguments.add_argument("--rounds", type=int, default=11)
+    arguments.add_argument("--store", type=Path, help="filled there once, and kept")
+    arguments.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    chosen = arguments.parse_args()
+    if chosen.measure:
+        print(json.dumps(measure(chosen.store, chosen.flows, chosen.measure, chosen.rounds)))
+        return
+    with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
+        path = chosen.store or Path(scratch) / "slo.db"
+        now = BEGIN + chosen.days * 24 * HOUR
+        if not path.exists():
+            begin = time.perf_counter()
+            fill(path, chosen.flows, chosen.days)
+            print(f"  filled in {time.perf_counter() - begin:.0f} s")
+        megabytes = path.stat().st_size / 1e6
+        rows = chosen.days * 24 * chosen.flows * len(SLIS)
+        print(
+            f"{chosen.flows} flows x {len(SLIS)} indicators x {chosen.days} days: {rows:,} rows, "
+            f"{megabytes:.0f} MB, {megabytes * 1e6 / rows:.0f} bytes a row"
+        )
+        spans = len(question(1, now).spans())
+        cold, warm = [], []
+        for _ in range(5):
+            answer = subprocess.run(
+                [
+                    *(sys.executable, __file__, "--measure", str(now), "--store", str(path)),
+                    *("--flows", str(chosen.flows), "--rounds", str(chosen.rounds)),
+                ],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            first, *others = json.loads(answer.stdout)["times"]
+            cold.append(first)
+            warm += others
+        print(
+            f"  counts of {spans} spans: cold {statistics.median(cold):.0f} ms "
+            f"(max {max(cold):.0f}; reach {COLD_MS:.0f}), warm {statistics.median(warm):.0f} ms "
+            f"(max {max(warm):.0f}; reach {WARM_MS:.0f})"
+        )
+        first, *others = record(path, now, 20)
+        print(
+            f"  a minute is recorded in {statistics.median(others):.0f} ms, the first of an hour "
+            f"in {first:.0f} ms (max {max(others):.0f})"
+        )
+
+
+if __name__ == "__main__":
+    main()

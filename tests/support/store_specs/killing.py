@@ -1,0 +1,104 @@
+"""A recorder that is killed at any moment, on every back-end: a class of long tests."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.audit.scope import Window
+from mm2slo_core.reporting.history import MINUTE_MS, Tally
+from mm2slo_store.schema import REVISION
+from store_specs.back_end import ADDED
+from store_specs.excluding import UPGRADE
+from store_specs.history import at, span
+from store_specs.history_process import INDICATORS, growth, joined, start
+from store_specs.results import judged, orders_outcome, run_of
+
+if TYPE_CHECKING:
+    from mm2slo_store import Store
+    from store_specs.back_end import BackEnd
+
+KILLS = 50
+VERSION = "mm2slo_schema_version"
+
+
+class KillingContract:
+    """Real processes, really killed."""
+
+    pytestmark = pytest.mark.long
+
+    def test_a_killed_recorder_loses_at_most_its_minute(self, back_end: BackEnd) -> None:
+        drawn = random.Random(6)  # noqa: S311 - repeatable, and no secret
+        told = -1
+        for _ in range(KILLS):
+            told = max(told, _record_until_killed(back_end, drawn))
+            with back_end.open() as store:
+                newest = store.latest_minute()
+                recorded = -1 if newest is None else (newest - at(0)) // MINUTE_MS
+                assert told <= recorded <= told + 1
+                told = recorded
+                _assert_whole(store, recorded, drawn)
+            back_end.check()
+        assert told > KILLS
+        with back_end.open() as store:
+            for each in INDICATORS:
+                minutes = store.minute_counts(each, span(0, told + 2))
+                assert [minute.at for minute in minutes] == [at(n) for n in range(told + 1)]
+                assert [Tally(*minute[1:]) for minute in minutes] == [
+                    growth(each, n) for n in range(told + 1)
+                ]
+
+    def test_an_upgrade_that_is_killed_leaves_the_store_as_it_was(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(Window(0, 100)))))
+            store.add_exclusion(UPGRADE)
+        back_end.set_back("0003")
+        before = back_end.content()
+        killed = 0
+        while True:
+            with start(back_end.address, "open", str(killed + 1)) as other:
+                other.communicate()
+            if other.returncode == 0:
+                break
+            assert other.returncode == -signal.SIGKILL
+            assert back_end.content() == before
+            back_end.check()
+            killed += 1
+        assert killed > len(ADDED["0004"])
+        after = back_end.content()
+        assert after.pop(VERSION) == [f"{{'version_num': '{REVISION}'}}"]
+        assert [after.pop(name) for name in ADDED["0004"]] == [[]] * 4
+        before.pop(VERSION)
+        assert after == before
+
+
+def _record_until_killed(back_end: BackEnd, drawn: random.Random) -> int:
+    """The last minute that a recorder said it had recorded, before it was killed at random."""
+    with start(back_end.address, "record") as other:
+        assert other.stdout is not None
+        said = [other.stdout.readline() for _ in range(drawn.randint(0, 4))]
+        threading.Event().wait(drawn.random() * 0.1)
+        other.kill()
+        said += other.stdout.readlines()
+    whole = [int(line) for line in said if line.endswith("\n")]
+    return max(whole, default=-1)
+
+
+def _assert_whole(store: Store, newest: int, drawn: random.Random) -> None:
+    """All that was counted up to the minute *newest* is there, and the states are of then."""
+    begin = drawn.randint(0, max(0, newest))
+    for each, told in store.span_counts(INDICATORS, [span(begin, newest + 2)]).items():
+        expected = Tally()
+        for minute in range(begin, newest + 1):
+            expected = joined(expected, growth(each, minute))
+        assert (Tally(told[0].good, told[0].total, told[0].unknown)) == expected
+        assert told[0].minutes == newest + 1 - begin
+    latest = store.latest_tallies()
+    states = store.recorder_states()
+    assert {state.indicator: state.raw for state in states} == latest
+    assert {state.at for state in states} <= {at(newest)}
+    assert len(states) == len(latest) == (len(INDICATORS) if newest >= 0 else 0)

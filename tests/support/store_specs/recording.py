@@ -1,0 +1,291 @@
+"""What a store must do with the history of indicators, on every back-end: a class of tests."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.reporting.history import MinuteCounts, SpanCounts, Tally
+from mm2slo_store import CounterState, TallyAt
+from store_specs.history import BACK, BEGIN, HOUR, SLOW, UP, Recorded, at, span
+
+if TYPE_CHECKING:
+    from store_specs.back_end import BackEnd
+
+ONE_BAD = (59.0, 1.0, 0.0)
+
+
+class RecordingContract:
+    """Totals in, differences out."""
+
+    def test_what_was_recorded_is_there_after_a_restart(self, back_end: BackEnd) -> None:
+        tallies = {UP: Tally(59, 60, 1), SLOW: Tally(7.5, 9.25, 0)}
+        with back_end.open() as store:
+            store.record_minute(at(3), tallies, [UP, SLOW])
+        with back_end.open() as store:
+            assert store.latest_tallies() == tallies
+            assert store.latest_minute() == at(3)
+            assert store.recorded_indicators() == (UP, SLOW)
+            assert store.first_seen([SLOW, BACK]) == {SLOW: at(3), BACK: None}
+            assert store.span_counts([UP, BACK], [span(0, 5), span(4, 5)]) == {
+                UP: (SpanCounts(good=59, total=60, unknown=1, minutes=1), SpanCounts()),
+                BACK: (SpanCounts(), SpanCounts()),
+            }
+            assert store.minute_counts(UP, span(0, 5)) == (MinuteCounts(at(3), 59, 60, 1),)
+            assert store.minute_counts(BACK, span(0, 5)) == ()
+
+    def test_an_empty_store_knows_nothing(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            assert store.latest_tallies() == {}
+            assert store.latest_minute() is None
+            assert store.recorded_indicators() == ()
+            assert store.tallies_at([UP], [at(0)]) == {UP: (None,)}
+            assert store.thin(at(0), HOUR) == 0
+            assert store.forget(at(0)) == 0
+            assert store.recorder_states() == ()
+
+    def test_a_minute_that_is_recorded_again_is_replaced(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.record_minute(at(58), {UP: Tally(30, 30)}, [UP])
+            store.record_minute(at(59), {UP: Tally(40, 41)}, [UP])
+            store.record_minute(at(59), {UP: Tally(60, 62)}, [UP])
+            once = back_end.content()
+            store.record_minute(at(59), {UP: Tally(60, 62)}, [UP])
+            assert back_end.content() == once
+            assert store.minute_counts(UP, span(0, 60)) == (
+                MinuteCounts(at(58), 30, 30, 0),
+                MinuteCounts(at(59), 30, 32, 0),
+            )
+
+    def test_earlier_minutes_are_never_changed(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.record_minute(at(61), {UP: Tally(10, 10)}, [UP])
+            store.record_minute(at(65), {UP: Tally(20, 20)}, [UP])
+            before = back_end.content()
+            for earlier in (64, 61, 5, -100):
+                store.record_minute(at(earlier), {UP: Tally(25, 26)}, [UP])
+            assert back_end.content() == before
+            store.record_minute(at(66), {UP: Tally(26, 27)}, [UP])
+            assert store.minute_counts(UP, span(66, 67)) == (MinuteCounts(at(66), 6, 7, 0),)
+
+    def test_totals_never_go_back(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.record_minute(at(0), {UP: Tally(10, 12, 3)}, [UP])
+            store.record_minute(at(1), {UP: Tally(4, 13, 2)}, [UP])
+            store.record_minute(at(60), {UP: Tally(4, 12, 2)}, [UP])
+            assert store.latest_tallies() == {UP: Tally(10, 13, 3)}
+
+    def test_what_was_not_seen_is_not_recorded(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            tallies = {UP: Tally(10, 10), SLOW: Tally(10, 10)}
+            store.record_minute(at(0), tallies, [UP])
+            assert store.latest_tallies() == {UP: Tally(10, 10)}
+            store.record_minute(at(1), tallies, [])
+            assert store.latest_minute() == at(0)
+
+    def test_events_of_a_gap_belong_to_the_minute_after_it(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            history.steady(10, 20, ONE_BAD, UP)
+            # Hours pass without a row.
+            history.minute(400, {UP: (300.0, 7.0, 2.0)})
+            spans = [
+                span(*each)
+                for each in ((0, 20), (19, 30), (30, 300), (5, 400), (70, 401), (400, 500))
+            ]
+            assert history.told(UP, *spans) == history.truth(UP, *spans)
+            assert history.told(UP, span(70, 401)) == (
+                SpanCounts(good=300, total=307, unknown=2, minutes=1),
+            )
+
+    def test_indicators_begin_and_end_each_at_its_own_time(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            history.steady(50, 130, ONE_BAD, UP)
+            history.steady(130, 190, ONE_BAD, UP, SLOW)
+            history.steady(190, 200, (3.0, 4.0, 5.0), BACK)
+            spans = [span(*each) for each in ((0, 60), (55, 135), (100, 250), (185, 195))]
+            told = store.span_counts([BACK, UP, SLOW], spans)
+            assert list(told) == [BACK, UP, SLOW]
+            assert told == {each: history.truth(each, *spans) for each in (BACK, UP, SLOW)}
+
+    def test_totals_at_moments(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            history.steady(10, 12, ONE_BAD, UP)
+            moments = [at(each) for each in (0, 10, 11, 12, 60, 500)]
+            assert store.tallies_at([UP], moments)[UP] == (
+                None,
+                None,
+                TallyAt(Tally(59, 60), 1),
+                *(TallyAt(Tally(118, 120), 2),) * 3,
+            )
+
+    def test_thirds_of_events_leave_no_dust(self, back_end: BackEnd) -> None:
+        """Three replicas, of which one has seen an event more: averages no float holds."""
+        with back_end.open() as store:
+            for number in range(200):
+                events = 1_000_000 + 20 * number + number / 3
+                store.record_minute(at(number), {UP: Tally(events - 1 / 3, events)}, [UP])
+            (counted,) = store.span_counts([UP], [span(31, 91)])[UP]
+            assert counted.good == counted.total == 60 * 20 + 20
+            assert counted.bad == 0
+            minutes = store.minute_counts(UP, span(31, 91))
+            assert {each.good for each in minutes} == {20.333333}
+
+    @pytest.mark.parametrize(
+        ("minute", "tally"), [(0.5, Tally()), (0, Tally(math.nan)), (0, Tally(1, math.inf))]
+    )
+    def test_what_is_no_minute_and_no_total_is_refused(
+        self, back_end: BackEnd, minute: float, tally: Tally
+    ) -> None:
+        with back_end.open() as store:
+            before = back_end.content()
+            with pytest.raises(ValueError, match="expected"):
+                store.record_minute(int(BEGIN + minute * 60_000), {UP: tally}, [UP])
+            with pytest.raises(ValueError, match="has no totals"):
+                store.record_minute(at(0), {UP: Tally()}, [UP, SLOW])
+            assert back_end.content() == before
+
+    def test_many_write_and_read_at_once_and_readers_see_whole_minutes(
+        self, back_end: BackEnd
+    ) -> None:
+        with back_end.open() as store, back_end.open() as theirs, ThreadPoolExecutor(1) as pool:
+            minutes = 120
+
+            def records() -> None:
+                for number in range(minutes):
+                    tally = Tally(number + 1, number + 1)
+                    store.record_minute(at(number), {UP: tally, BACK: tally}, [UP, BACK])
+
+            writing = pool.submit(records)
+            seen = 0.0
+            while seen < minutes:
+                if writing.done():
+                    writing.result()
+                told = theirs.span_counts([UP, BACK], [span(0, minutes)])
+                assert told[UP] == told[BACK]
+                assert told[UP][0].total == told[UP][0].minutes >= seen
+                seen = told[UP][0].total
+
+
+class RetainingContract:
+    """Old minutes become hours, old hours go."""
+
+    def test_folded_hours_keep_their_totals_and_say_that_they_are_coarse(
+        self, back_end: BackEnd
+    ) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            history.steady(30, 200, ONE_BAD, UP)
+            assert store.thin(at(180), HOUR) == 2
+            whole = [span(*each) for each in ((0, 120), (60, 120), (60, 130), (125, 190))]
+            assert history.told(UP, *whole) == history.truth(UP, *whole)
+            # An edge in a folded hour moves to its beginning.
+            (early, late, within) = history.told(UP, span(90, 150), span(20, 90), span(70, 80))
+            assert early == SpanCounts(good=90 * 59, total=90 * 60, minutes=90, coarse=True)
+            assert late == SpanCounts(good=30 * 59, total=30 * 60, minutes=30, coarse=True)
+            assert within == SpanCounts(coarse=True)
+            assert store.tallies_at([UP], [at(90)])[UP] == (
+                TallyAt(Tally(30 * 59, 30 * 60), 30, coarse=True),
+            )
+
+    def test_minutes_of_a_folded_hour_are_one(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            history.steady(30, 122, ONE_BAD, UP)
+            store.thin(at(180), HOUR)
+            assert store.minute_counts(UP, span(0, 200)) == (
+                MinuteCounts(at(0), 30 * 59, 30 * 60, 0),
+                MinuteCounts(at(60), 60 * 59, 60 * 60, 0),
+                MinuteCounts(at(120), 59, 60, 0),
+                MinuteCounts(at(121), 59, 60, 0),
+            )
+            assert store.minute_counts(UP, span(70, 121)) == (
+                MinuteCounts(at(70), 60 * 59, 60 * 60, 0),
+                MinuteCounts(at(120), 59, 60, 0),
+            )
+            assert store.minute_counts(UP, span(70, 90)) == ()
+
+    def test_thinning_twice_is_thinning_once(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            for number in range(0, 60 * 24 * 4, 60):
+                history.minute(number, {UP: ONE_BAD})
+            end = 60 * 24 * 4
+            assert store.thin(at(end), 2 * 24 * HOUR) == 48
+            once = back_end.content()
+            assert store.thin(at(end), 2 * 24 * HOUR) == 0
+            assert store.thin(at(end + 59), 2 * 24 * HOUR) == 0
+            assert back_end.content() == once
+            assert store.thin(at(end + 60), 2 * 24 * HOUR) == 1
+            spans = [span(0, end), span(60 * 24, end), span(60 * 71, 60 * 73)]
+            assert history.told(UP, *spans) == history.truth(UP, *spans)
+
+    def test_recording_goes_on_behind_folded_hours(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            history.steady(0, 5, ONE_BAD, UP)
+            assert store.thin(at(600), HOUR) == 1
+            # A clock that went back so far changes nothing.
+            store.record_minute(at(30), {UP: Tally(1e6, 1e6)}, [UP])
+            history.steady(700, 710, (1.0, 2.0, 3.0), UP)
+            spans = [span(0, 705), span(60, 710)]
+            assert history.told(UP, *spans) == history.truth(UP, *spans)
+
+    def test_less_than_an_hour_cannot_be_kept(self, back_end: BackEnd) -> None:
+        with back_end.open() as store, pytest.raises(ValueError, match="an hour or more"):
+            store.thin(at(600), HOUR - 1)
+
+    def test_what_is_forgotten_leaves_what_came_after_as_it_was(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            history = Recorded(store)
+            history.steady(30, 40, ONE_BAD, UP, SLOW)
+            history.steady(100, 250, ONE_BAD, UP)
+            later = [span(120, 130), span(120, 250), span(190, 300)]
+            told = history.told(UP, *later)
+            assert store.forget(at(120)) == 2
+            assert history.told(UP, *later) == told
+            assert history.told(UP, span(0, 130)) == history.truth(UP, span(120, 130))
+            assert store.first_seen([UP, SLOW]) == {UP: at(120), SLOW: at(30)}
+            assert store.tallies_at([UP], [at(110)]) == {UP: (None,)}
+            # The newest row of what ended stays: should it come back, it goes on from there.
+            history.minute(260, {SLOW: ONE_BAD})
+            assert history.told(SLOW, span(200, 300)) == history.truth(SLOW, span(200, 300))
+            assert store.forget(at(240)) == 3
+            assert store.first_seen([SLOW]) == {SLOW: at(260)}
+
+
+class StatesContract:
+    """Counters of replicas are kept in the transaction of their minute."""
+
+    def test_states_are_replaced_one_by_one(self, back_end: BackEnd) -> None:
+        first = CounterState("http://a/metrics", UP, at(0), Tally(5, 6, 7), began=at(-9))
+        second = CounterState("http://b/metrics", UP, at(0), Tally(0.5, 1, 2))
+        third = second._replace(indicator=SLOW)
+        with back_end.open() as store:
+            store.record_minute(at(0), {UP: Tally()}, [UP], [first, second])
+            changed = second._replace(at=at(1), raw=Tally(8, 9, 10), began=at(1))
+            store.record_minute(at(1), {}, [], [changed, third])
+        with back_end.open() as store:
+            assert store.recorder_states() == (first, changed, third)
+            # It has a state, but no history yet.
+            assert store.recorded_indicators() == (UP,)
+            assert store.first_seen([SLOW]) == {SLOW: None}
+            assert store.latest_tallies() == {UP: Tally()}
+            assert store.forget_replica("http://b/metrics") == 2
+            assert store.forget_replica("http://b/metrics") == 0
+            assert store.recorder_states() == (first,)
+
+    def test_a_minute_that_fails_leaves_states_as_they_were(self, back_end: BackEnd) -> None:
+        state = CounterState("a", UP, at(0), Tally(1, 1))
+        with back_end.open() as store:
+            store.record_minute(at(0), {UP: Tally(1, 1)}, [UP], [state])
+            before = back_end.content()
+            refused = state._replace(replica=None)  # type: ignore[arg-type]
+            with pytest.raises(Exception, match=r"(?i)null"):
+                store.record_minute(at(1), {UP: Tally(2, 2)}, [UP], [refused])
+            assert back_end.content() == before
