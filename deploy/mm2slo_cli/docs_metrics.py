@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mm2slo_core.catalogue import FLOW_LABELS, GROUPS, Granularity, Metric, Rollup
+from mm2slo_core.catalogue.reported import REPORT_GROUPS
 
 PAGE: Final = "docs/metrics.md"
 _INTRO: Final = """\
@@ -25,13 +26,15 @@ Generated from the catalogue (`core/mm2slo_core/catalogue/`) by
   dropped label, or the metric is not published at that level. The default is `topic`.
 - A series whose value is not known is absent: no value is ever NaN or stands for "not known".
 - Times are in seconds, points in time in seconds since the epoch.
+- *Audits* and *Report service* are published by `mm2slo report serve`, with those of *Process*;
+  all others by `mm2slo exporter`.
 """
 
 
 def render() -> str:
     """The whole page."""
     sections = [_INTRO]
-    for title, metrics in GROUPS.items():
+    for title, metrics in (*GROUPS.items(), *REPORT_GROUPS.items()):
         rows = "\n".join(map(_row, metrics))
         head = "| Name | Type | Labels | Dropped | Meaning |\n| --- | --- | --- | --- | --- |"
         sections.append(f"## {title}\n\n{head}\n{rows}\n")

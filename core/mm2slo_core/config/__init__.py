@@ -39,6 +39,7 @@ from mm2slo_core.config.notices import notices, unavailable
 from mm2slo_core.config.problems import ConfigProblems, Problem
 from mm2slo_core.config.published import default_objective_rules
 from mm2slo_core.config.references import NO_RESOLVERS, Resolvers, UnresolvedError
+from mm2slo_core.config.report import PrometheusConfig, RecorderConfig, ReportConfig, TlsFiles
 from mm2slo_core.config.slo import ObjectiveConfig, SloConfig
 
 __all__ = [
@@ -69,12 +70,16 @@ __all__ = [
     "PolicyConfig",
     "PolicyKind",
     "Problem",
+    "PrometheusConfig",
     "ReadinessConfig",
+    "RecorderConfig",
+    "ReportConfig",
     "Resolvers",
     "SlackChannel",
     "SloConfig",
     "SparkConfig",
     "TimelineConfig",
+    "TlsFiles",
     "UnresolvedError",
     "Webhook",
     "default_objective_rules",

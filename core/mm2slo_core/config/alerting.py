@@ -32,7 +32,8 @@ class SlackChannel(Section):
 
     name: Name = Field(description="Name of the channel here, the `channel` label.")
     webhook_url_file: SecretFile = Field(
-        description="File with the incoming webhook's address; read by Alertmanager, never by us."
+        description="File with the incoming webhook's address; read by Alertmanager, and by us "
+        "for the digest alone."
     )
     channel: Name | None = Field(
         default=None, description="Channel in Slack as people know it; null: that of the webhook."

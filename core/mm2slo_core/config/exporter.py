@@ -89,7 +89,7 @@ class TimelineConfig(Section):
 
 
 class LogConfig(Section):
-    """The exporter's own log."""
+    """A program's own log."""
 
     format: LogFormat = Field(
         default=LogFormat.JSON, description="One JSON object or one text per line."

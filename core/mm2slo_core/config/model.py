@@ -14,6 +14,7 @@ from mm2slo_core.config.exporter import ExporterConfig
 from mm2slo_core.config.fields import Alias, Section
 from mm2slo_core.config.flow import FlowConfig
 from mm2slo_core.config.published import published
+from mm2slo_core.config.report import ReportConfig
 from mm2slo_core.config.slo import SloConfig
 from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.objective import Objective, ObjectiveRule, resolve
@@ -39,6 +40,9 @@ class Config(Section):
 
     slo: SloConfig = Field(default_factory=SloConfig, description="What is promised of each flow.")
     alerting: AlertingConfig = Field(default_factory=AlertingConfig, description="Where alerts go.")
+    report: ReportConfig = Field(
+        default_factory=ReportConfig, description="The service that answers for the objectives."
+    )
 
     @property
     def graph(self) -> FlowGraph:

@@ -26,18 +26,22 @@ from mm2slo_core.catalogue import (
     Rollup,
     metric_named,
 )
+from mm2slo_core.catalogue.reported import REPORT_GROUPS
 
 # Suffixes OpenMetrics 1.0 gives a meaning of its own.
 RESERVED_SUFFIXES = ("_created", "_bucket", "_sum", "_count", "_gcount", "_gsum")
 BASE_UNITS = {"seconds", "bytes", "records"}
 OTHER_UNITS = ("_ms", "_milliseconds", "_minutes", "_hours", "_kilobytes", "_percent")
 
-every_metric = pytest.mark.parametrize("metric", ALL, ids=lambda metric: metric.name)
+REPORTED = tuple(metric for group in REPORT_GROUPS.values() for metric in group)
+
+every_metric = pytest.mark.parametrize("metric", [*ALL, *REPORTED], ids=lambda metric: metric.name)
 
 
 def test_no_name_is_declared_twice() -> None:
     assert [name for name, times in Counter(m.name for m in ALL).items() if times > 1] == []
     assert len(ALL) == len(BY_NAME) == 82
+    assert len({*BY_NAME, *(each.name for each in REPORTED)}) == len(ALL) + len(REPORTED)
 
 
 def test_a_constant_is_the_name_in_capitals_without_the_prefix() -> None:
@@ -92,7 +96,9 @@ def test_a_metric_of_a_flow_has_the_flow_labels_first(metric: Metric) -> None:
         assert metric.per_flow
     else:
         assert not metric.per_flow
-        assert metric.name.startswith(("mm2_exporter_", "process_"))
+        assert metric.name.startswith(("mm2_exporter_", "mm2_report_", "process_")) or (
+            metric.name == "mm2_audit_runs"
+        )
 
 
 @every_metric

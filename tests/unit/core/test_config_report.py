@@ -1,0 +1,48 @@
+"""`report:` of mm2slo.yaml: what is accepted, and what is refused with which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from mm2slo_core.config import ConfigProblems, Listen, load_config
+
+HEAD = """\
+clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+flows: [{flow: us->eu}]
+"""
+
+
+def test_by_default_it_is_open_on_loopback_with_an_embedded_history() -> None:
+    report = load_config(HEAD).report
+    assert (report.listen, report.tokens_file, report.tls) == (
+        Listen("127.0.0.1", 9470),
+        None,
+        None,
+    )
+    assert (report.prometheus, report.recorder.interval) == (None, 15.0)
+    assert (report.zone, report.reports_per_minute) == ("UTC", 60)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "America/Argentina/Ushuaia", "Etc/GMT+5"])
+def test_names_of_the_time_zone_database_are_zones(zone: str) -> None:
+    assert load_config(f"{HEAD}report: {{zone: {zone}}}").report.zone == zone
+
+
+@pytest.mark.parametrize(
+    "zone", ["Berlin", "/etc/passwd", "../UTC", "+02:00", "Europe/../UTC", "europe/", "x" * 300]
+)
+def test_anything_else_is_refused_with_an_example(zone: str) -> None:
+    with pytest.raises(ConfigProblems, match="is no time zone") as refused:
+        load_config(f'{HEAD}report: {{zone: "{zone}"}}')
+    assert "as in Europe/Berlin or UTC" in str(refused.value)
+
+
+def test_an_address_with_credentials_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigProblems, match="user name or password") as refused:
+        load_config(f"{HEAD}report: {{prometheus: {{url: 'http://me:hunter2@prom:9090'}}}}")
+    assert "hunter2" not in str(refused.value)
+
+
+def test_no_allowance_is_refused() -> None:
+    with pytest.raises(ConfigProblems, match="reports_per_minute"):
+        load_config(f"{HEAD}report: {{reports_per_minute: 0}}")
