@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from mm2slo_report.sources.prometheus.api import PrometheusClient
 
 DAY_MS: Final = 86_400_000
-_FARTHEST: Final = "400d:1d"
-_NEAREST: Final = "26h:5m"
+_FARTHEST_DAYS: Final = 400
+_LATE_MS: Final = 25 * HOUR_MS
+"""How much earlier than its first look, once a day, an indicator may have been there."""
 _CLOSED_AFTER: Final = 2 * HOUR_MS
 """An hour is over when the next one is as well: whether it was even depends on that one, too."""
 _SETTLES: Final = 2 * MINUTE_MS
@@ -76,7 +77,7 @@ class History:
             return self._values
 
     def oldest(self) -> Mapping[Indicator, int]:
-        """Where each indicator's samples begin, at most a day late. Raises SourceProblem."""
+        """Where each indicator's samples begin, at most 25 hours late. Raises SourceProblem."""
         with self._lock:
             now = self._clock()
             if self._oldest is None or not 0 <= now - self._oldest[0] < _FRESH:
@@ -86,7 +87,7 @@ class History:
     def view(self, begin: int, end: int) -> View:
         """All that matters to spans within [begin, end). Raises SourceProblem."""
         with self._lock:
-            oldest = min(self.oldest().values(), default=end) - DAY_MS
+            oldest = min(self.oldest().values(), default=end) - _LATE_MS
             horizon = max(oldest, min(begin, end) - DAY_MS) // DAY_MS * DAY_MS
             known = self._newest
             if (
@@ -147,18 +148,19 @@ class History:
         return self._range_closed
 
     def _seen(self, now: int) -> Mapping[Indicator, int]:
+        by = "by (source, target, sli, tier)"
+        begin = now - _FARTHEST_DAYS * DAY_MS
+        answer = [
+            *self._client.query_range(f"count {by} ({TOTAL})", begin, now, DAY_MS),
+            # What is younger than a day may fall between two looks.
+            *self._client.query(f"count {by} (count_over_time({TOTAL}[{_LATE_MS}ms]))", now),
+        ]
         found: dict[Indicator, int] = {}
-        for grid in (_FARTHEST, _NEAREST):
-            answer = self._client.query(
-                f"min by (source, target, sli, tier) (min_over_time(timestamp({TOTAL})[{grid}]))",
-                now,
-            )
-            for each in answer:
-                series = self._reader.series(each.labels)
-                if series is not None:
-                    at = round(each.points[0].value * 1000)
-                    indicator = series.indicator
-                    found[indicator] = min(at, found.get(indicator, at))
+        for each in answer:
+            series = self._reader.series(each.labels)
+            if series is not None:
+                at = each.points[0].at
+                found[series.indicator] = min(at, found.get(series.indicator, at))
         return found
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
@@ -19,14 +21,17 @@ from mm2slo_report.sources.prometheus.series import COUNTERS, Reader, Series, re
 from mm2slo_report.sources.prometheus.values import grown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from mm2slo_report.sources.prometheus.api import PrometheusClient
+    from mm2slo_report.sources.prometheus.api import Found, PrometheusClient
     from mm2slo_report.sources.prometheus.presence import Presence
     from mm2slo_report.sources.prometheus.values import Values
 
-_LONG_GAP: Final = 45
+_LONG_GAP: Final = 8
 """Minutes: a reset after a longer one is looked for in any case."""
+_OVERLAP: Final = (_LONG_GAP + 2) * MINUTE_MS
+"""How far before an hour the sample may lie that its first one falls from."""
+_AT_ONCE: Final = 3
 
 
 @dataclass(slots=True)
@@ -148,30 +153,28 @@ class JournalScan:
         found: dict[int, set[Series]] = defaultdict(set)
         for part in parts(span):
             length = min(HOUR_MS, part.end - part.begin)
-            window = reach(Span(0, length + HOUR_MS), closed=self._closed)
-            for name in COUNTERS:
-                answer = self._client.query_range(
-                    f"resets({name}{window}) > 0", part.begin + length, part.end, HOUR_MS
-                )
-                for each in answer:
-                    series = self._reader.series(each.labels)
-                    if series is not None:
-                        for point in each.points:
-                            found[point.at - length].add(series)
+            for series, at in self._resets(part, length, _OVERLAP):
+                found[at].add(series)
         return found
 
     def _minutes(self, part: Span) -> set[tuple[int, Series]]:
-        found: set[tuple[int, Series]] = set()
-        window = reach(Span(0, 2 * MINUTE_MS), closed=self._closed)
-        for name in COUNTERS:
-            answer = self._client.query_range(
-                f"resets({name}{window}) > 0", part.begin + MINUTE_MS, part.end, MINUTE_MS
-            )
-            for each in answer:
-                series = self._reader.series(each.labels)
-                if series is not None:
-                    found.update((point.at - MINUTE_MS, series) for point in each.points)
-        return found
+        return {(at, series) for series, at in self._resets(part, MINUTE_MS, MINUTE_MS)}
+
+    def _resets(self, part: Span, length: int, overlap: int) -> Iterator[tuple[Series, int]]:
+        """Which series fell in which steps of *length*; the step before shows up, too."""
+        window = reach(Span(0, length + overlap), closed=self._closed)
+
+        def ask(name: str) -> Sequence[Found]:
+            expression = f"resets({name}{window}) > 0"
+            return self._client.query_range(expression, part.begin + length, part.end, length)
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            answers = list(pool.map(ask, COUNTERS))
+        for each in chain.from_iterable(answers):
+            series = self._reader.series(each.labels)
+            if series is not None:
+                for point in each.points:
+                    yield series, point.at - length
 
 
 def _firsts(presence: Presence) -> Mapping[tuple[tuple[str, str], ...], int]:
