@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_core.audit.scope import Window
+from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.confirmation import AuditFact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mm2slo_core.objectives.exclusion import Exclusion, Span
+    from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
     from mm2slo_store import Store
     from mm2slo_store.rows import Run, StoredUnit
@@ -24,8 +25,8 @@ class Ledger(Protocol):
     def exclusions(self, span: Span) -> Sequence[Exclusion]:
         """Planned maintenance with a part in *span*."""
 
-    def audit_facts(self, flow: Flow, span: Span) -> Sequence[AuditFact]:
-        """Judged units of *flow* whose window lies in *span* in part."""
+    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditFact]]:
+        """Of each flow, the judged units whose window lies in its span in part."""
 
 
 class StoreLedger:
@@ -38,13 +39,27 @@ class StoreLedger:
         """Removed ones too: they say themselves what they still exclude."""
         return self._store.exclusions(overlapping=span)
 
-    def audit_facts(self, flow: Flow, span: Span) -> Sequence[AuditFact]:
-        """One fact per judged unit."""
-        window = Window(span.begin, span.end)
-        units = self._store.units(flow=flow, overlapping=window, judged=True)
-        runs = {run.header.id: run for run in self._store.runs(flow=flow)}
-        # A unit whose run was replaced in between is read with the run that replaced it.
-        return [_fact(unit, runs[unit.run_id]) for unit in units if unit.run_id in runs]
+    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditFact]]:
+        """One fact per judged unit; two questions to the store, whatever the number of flows."""
+        found: dict[Flow, list[AuditFact]] = {flow: [] for flow in spans}
+        if not spans:
+            return found
+        whole = Window(
+            min(each.begin for each in spans.values()), max(each.end for each in spans.values())
+        )
+        units = self._store.units(overlapping=whole, judged=True)
+        runs = {run.header.id: run for run in self._store.runs()} if units else {}
+        for unit in units:
+            run = runs.get(unit.run_id)
+            if run is None:
+                # Replaced in between: it is read with the run that replaced it.
+                continue
+            fact = _fact(unit, run)
+            for each in unit.flows:
+                span = spans.get(each.flow)
+                if span is not None and span.overlaps(Span(unit.window.begin, unit.window.end)):
+                    found[each.flow].append(fact)
+        return found
 
 
 def _fact(unit: StoredUnit, run: Run) -> AuditFact:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.nearest import nearest
 from mm2slo_core.objectives.exclusion import Span
@@ -15,7 +16,8 @@ from mm2slo_core.reporting.incidents import by_day, incidents
 from mm2slo_core.reporting.order import worst_first
 from mm2slo_core.reporting.periods import days, period
 from mm2slo_core.reporting.question import Question
-from mm2slo_core.reporting.report import Detail, Report
+from mm2slo_core.reporting.report import Detail, History, Report
+from mm2slo_core.reporting.series import nice_step, series, steps
 from mm2slo_report.sources.port import SourceProblem
 
 if TYPE_CHECKING:
@@ -24,13 +26,20 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives import Objective
     from mm2slo_core.reporting.entry import Confirmation, Entry, ReportWindow
+    from mm2slo_core.reporting.history import MinuteCounts
     from mm2slo_core.topology import Flow
     from mm2slo_report.ledger import Ledger
     from mm2slo_report.sources.port import SliSource
 
+_NEAR: Final = 3
+
 
 class UnknownObjective(LookupError):  # noqa: N818 - its name is the sentence's subject
-    """No objective has that id; the text names the nearest ones."""
+    """No objective has that id; the text names the nearest one, `near` a few."""
+
+    def __init__(self, text: str, near: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.near = tuple(near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +63,12 @@ class Reporter:
         found = self._by_id.get(slo)
         if found is None:
             close = nearest(slo, self._by_id)
+            near = dict.fromkeys(difflib.get_close_matches(slo, self._by_id, n=_NEAR))
             hint = f"did you mean {close!r}?" if close else "see /slo for those that are there"
-            raise UnknownObjective(f"there is no objective {slo!r}; {hint}")
+            raise UnknownObjective(
+                f"there is no objective {slo!r}; {hint}",
+                tuple(dict.fromkeys((close, *near))) if close else tuple(near),
+            )
         return found
 
     def instant(self, at: int | None) -> int:
@@ -106,19 +119,53 @@ class Reporter:
         )
         (entry,) = self._entries(question)
         window = Span(entry.window.begin, entry.window.end)
-        planned = replace(question, exclusions=tuple(self.ledger.exclusions(window)))
-        excluded = planned.excluded(objective, window)
-        minutes = tuple(
-            each
-            for each in self.source.minutes(Indicator(objective.flow, objective.key), window)
-            if not any(part.begin <= each.at < part.end for part in excluded)
-        )
+        minutes = self._minutes(question, objective, window)
         parts = days(entry.window, self.zone)
         allowed = entry.budget.total_events
         return Detail(
             entry=entry,
             days=by_day(parts, {day: counted(minutes, day) for day in parts}, allowed),
             incidents=incidents(minutes, allowed),
+        )
+
+    def history(
+        self,
+        slo: str,
+        span: Span | None = None,
+        *,
+        at: int | None = None,
+        length: int | None = None,
+    ) -> History:
+        """How one objective's indicator went over *span*, its window by default.
+
+        *length* of a step in ms. Raises as `detail` does, ValueError for too many steps.
+        """
+        objective = self.objective(slo)
+        question = Question(objectives=(objective,), as_of=self.instant(at), zone=self.zone)
+        window = question.window_of(objective)
+        span = Span(window.begin, window.end) if span is None else span
+        length = nice_step(span) if length is None else length
+        parts = steps(span, length)
+        minutes = self._minutes(question, objective, span)
+        return History(
+            objective=objective,
+            as_of=question.as_of,
+            begin=span.begin,
+            end=span.end,
+            length=length,
+            steps=series(minutes, parts, objective.target),
+        )
+
+    def _minutes(
+        self, question: Question, objective: Objective, span: Span
+    ) -> tuple[MinuteCounts, ...]:
+        """Those of *span* that hold a sample, but for planned maintenance."""
+        planned = replace(question, exclusions=tuple(self.ledger.exclusions(span)))
+        excluded = planned.excluded(objective, span)
+        return tuple(
+            each
+            for each in self.source.minutes(Indicator(objective.flow, objective.key), span)
+            if not any(part.begin <= each.at < part.end for part in excluded)
         )
 
     def _entries(self, question: Question) -> tuple[Entry, ...]:
@@ -129,7 +176,7 @@ class Reporter:
         spans, indicators = planned.spans(), planned.indicators
         counts = self.source.counts(indicators, spans)
         since = self.source.known_since(indicators)
-        audited = {each.flow: self._confirmed(planned, each.flow) for each in planned.objectives}
+        audited = self._confirmed(planned)
         answers = {}
         for each in indicators:
             found = counts[each]
@@ -142,11 +189,15 @@ class Reporter:
             )
         return entries(planned, answers)
 
-    def _confirmed(self, question: Question, flow: Flow) -> Confirmation | None:
-        """Over the longest window of the flow's objectives: one sentence for all of them."""
-        windows = [question.window_of(each) for each in question.objectives if each.flow == flow]
-        longest = max(windows, key=lambda each: each.end - each.begin)
-        return confirmation(self.ledger.audit_facts(flow, Span(longest.begin, longest.end)))
+    def _confirmed(self, question: Question) -> Mapping[Flow, Confirmation | None]:
+        """Over the longest window of a flow's objectives: one sentence for all of them."""
+        spans: dict[Flow, Span] = {}
+        for each in question.objectives:
+            window, known = question.window_of(each), spans.get(each.flow)
+            if known is None or window.end - window.begin > known.end - known.begin:
+                spans[each.flow] = Span(window.begin, window.end)
+        facts = self.ledger.audit_facts(spans)
+        return {flow: confirmation(facts[flow]) for flow in spans}
 
 
 def _whole(question: Question) -> Span | None:

@@ -24,7 +24,17 @@ app = typer.Typer(
 )
 
 _OURS = "mm2slo_"
-_EXTRAS = {"pyspark": "audit", "py4j": "audit", "sqlalchemy": "store", "alembic": "store"}
+_EXTRAS = {
+    "pyspark": "audit",
+    "py4j": "audit",
+    "sqlalchemy": "store",
+    "alembic": "store",
+    "fastapi": "report",
+    "jinja2": "report",
+    "requests": "report",
+    "uvicorn": "report",
+    "slack_sdk": "slack",
+}
 
 REST: dict[str, Any] = {
     # Everything after the name, --help as well, belongs to the command's own command line.
@@ -153,6 +163,12 @@ def exclude(context: typer.Context) -> None:
 def slo(context: typer.Context) -> None:
     """Objectives: export them to OpenSLO and Sloth, import them from OpenSLO."""
     _sub_command("slo", context)
+
+
+@app.command("report", context_settings=REST)
+def report(context: typer.Context) -> None:
+    """Reports on the objectives: an API, a page, and a Slack digest."""
+    _sub_command("report", context)
 
 
 @app.command("lab", context_settings=REST)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mm2slo_core.objectives import Objective
     from mm2slo_core.reporting.entry import Entry, Incident, ReportWindow
     from mm2slo_core.reporting.incidents import Day
+    from mm2slo_core.reporting.series import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +35,15 @@ class Detail:
     entry: Entry
     days: tuple[Day, ...]
     incidents: tuple[Incident, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """How an indicator went over [begin, end), by steps of `length` ms, known at `as_of`."""
+
+    objective: Objective
+    as_of: int
+    begin: int
+    end: int
+    length: int
+    steps: tuple[Step, ...]

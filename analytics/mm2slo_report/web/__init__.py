@@ -1,0 +1,1 @@
+"""The report service over HTTP: `create_app` makes it from a `Service`."""

@@ -1,0 +1,59 @@
+"""Reads an exporter's page over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_report.sources.port import SourceProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_TIMEOUT: Final = 5.0
+_LARGEST: Final = 256 * 1024 * 1024
+
+
+class Fetcher:
+    """Asks with a bearer token from a file, if there is one; trusts *ca_file* or the system."""
+
+    def __init__(self, token_file: Path | None = None, ca_file: Path | None = None) -> None:
+        self._token_file = token_file
+        self._ca_file = ca_file
+
+    def __call__(self, address: str) -> Iterator[str]:
+        """The lines of the page `/metrics` at *address*. Raises SourceProblem."""
+        # Heavy to import, and not needed before the first question.
+        import requests  # noqa: PLC0415
+
+        try:
+            with requests.get(
+                f"{address}/metrics",
+                headers={"Accept": "text/plain;version=0.0.4", **self._login()},
+                timeout=_TIMEOUT,
+                verify=True if self._ca_file is None else str(self._ca_file),
+                stream=True,
+                allow_redirects=False,
+            ) as answer:
+                if answer.status_code != requests.codes.ok:
+                    raise SourceProblem(f"the exporter {address} answers {answer.status_code}")
+                taken = 0
+                for line in answer.iter_lines(chunk_size=1 << 16):
+                    taken += len(line)
+                    if taken > _LARGEST:
+                        raise SourceProblem(f"the exporter {address} answers too much")
+                    yield line.decode("utf-8", "replace")
+        except requests.Timeout:
+            raise SourceProblem(
+                f"the exporter {address} does not answer in {_TIMEOUT:g} s", slow=True
+            ) from None
+        except (requests.RequestException, OSError) as error:
+            raise SourceProblem(
+                f"the exporter {address} cannot be asked ({type(error).__name__})"
+            ) from None
+
+    def _login(self) -> dict[str, str]:
+        if self._token_file is None:
+            return {}
+        token = self._token_file.read_text(encoding="utf-8").strip()
+        return {"Authorization": f"Bearer {token}"}

@@ -1,0 +1,66 @@
+"""`/healthz` and `/readyz`: for what starts and watches services."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from mm2slo_core.errors import UserError
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.history import MINUTE_MS, whole_minute
+from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.web.answers import Body
+from mm2slo_report.web.describing import HEALTH, described
+from mm2slo_report.web.service import Service, service_of
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/healthz", summary="Whether the service runs", responses=described(HEALTH))
+def healthz() -> Response:
+    """It answers, so it does."""
+    return _answer({"status": "ok", "problems": []}, HTTPStatus.OK)
+
+
+@router.get(
+    "/readyz",
+    summary="Whether it can answer",
+    responses=described(HEALTH, others=(HTTPStatus.SERVICE_UNAVAILABLE,)),
+)
+def readyz(request: Request) -> Response:
+    """503 while the store or the source of the figures cannot be asked; `problems` say why."""
+    problems = _problems(service_of(request))
+    if problems:
+        return _answer(
+            {"status": "unavailable", "problems": problems}, HTTPStatus.SERVICE_UNAVAILABLE
+        )
+    return _answer({"status": "ok", "problems": []}, HTTPStatus.OK)
+
+
+def _problems(service: Service) -> list[str]:
+    found = []
+    now = whole_minute(service.now)
+    try:
+        service.reporter.ledger.exclusions(Span(now - MINUTE_MS, now))
+    except UserError as error:
+        found.append(str(error))
+    try:
+        service.reporter.source.indicators()
+    except SourceProblem as problem:
+        found.append(str(problem))
+    except UserError as error:
+        if str(error) not in found:
+            found.append(str(error))
+    return found
+
+
+def _answer(document: dict[str, Any], status: HTTPStatus) -> Response:
+    body = Body.of(document)
+    return Response(
+        body.content,
+        status_code=status,
+        media_type=body.media,
+        headers={"Cache-Control": "no-store"},
+    )

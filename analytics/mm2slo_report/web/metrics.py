@@ -1,0 +1,160 @@
+"""`/metrics`: what audits found, and this service itself."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fastapi import APIRouter, Request, Response
+
+from mm2slo_core.audit.verdict import FAULTS, Verdict
+from mm2slo_core.catalogue import process, reported
+from mm2slo_report.web.exposition import MEDIA, Family, exposition
+from mm2slo_report.web.service import service_of
+from mm2slo_store.rows import RunState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mm2slo_core.topology import Flow
+    from mm2slo_report.web.service import Service
+    from mm2slo_store.rows import Run, StoredUnit
+
+router = APIRouter(tags=["operations"])
+
+_UNMATCHED: Final = "unmatched"
+"""As the route of what is no route: paths are chosen by callers, and each would be a series."""
+
+
+class Requests:
+    """Counts answers by route and status. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def count(self, route: str | None, status: int) -> None:
+        """One answer."""
+        with self._lock:
+            self._counts[route or _UNMATCHED, str(status)] += 1
+
+    def series(self) -> list[tuple[tuple[str, ...], float]]:
+        """In order of their labels."""
+        with self._lock:
+            return [(key, count) for key, count in sorted(self._counts.items())]
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics",
+    responses={200: {"content": {"text/plain": {"example": "mm2_audit_faults_records 0\n"}}}},
+)
+def metrics(request: Request) -> Response:
+    """Prometheus text format 0.0.4."""
+    service = service_of(request)
+    requests: Requests = request.app.state.requests
+    families = (*audit_families(service), *_own(service, requests, request.app.state.started_at))
+    return Response(
+        exposition(families), headers={"Content-Type": MEDIA, "Cache-Control": "no-store"}
+    )
+
+
+def audit_families(service: Service) -> Iterator[Family]:
+    """The newest finished audit of each flow."""
+    runs = service.records.runs()
+    newest = {flow: run for flow in service.flows if (run := _newest(runs, flow)) is not None}
+    # One question for each run, though it may be the newest of several flows.
+    ids = dict.fromkeys(run.header.id for run in newest.values())
+    units = {run_id: service.records.units(run_id=run_id) for run_id in ids}
+    counts = {flow: _counts(flow, units[run.header.id]) for flow, run in newest.items()}
+    yield Family(
+        reported.AUDIT_RUNS,
+        [((state.value,), sum(each.state is state for each in runs)) for state in RunState],
+    )
+    yield Family(
+        reported.AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
+        [
+            (_labels(flow), run.finished_at / 1000)
+            for flow, run in newest.items()
+            if run.finished_at is not None
+        ],
+    )
+    yield Family(
+        reported.AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
+        [(_labels(flow), run.header.window.end / 1000) for flow, run in newest.items()],
+    )
+    yield Family(
+        reported.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
+        [
+            (_labels(flow), run.complete_up_to / 1000)
+            for flow, run in newest.items()
+            if run.complete_up_to is not None
+        ],
+    )
+    yield Family(
+        reported.AUDIT_RECORDS,
+        [
+            ((*_labels(flow), verdict.value), found[verdict])
+            for flow, found in counts.items()
+            for verdict in Verdict
+        ],
+    )
+    yield Family(
+        reported.AUDIT_FAULTS_RECORDS,
+        [(_labels(flow), sum(found[each] for each in FAULTS)) for flow, found in counts.items()],
+    )
+    yield Family(
+        reported.AUDIT_UNAUDITED_TOPICS,
+        [
+            (
+                _labels(flow),
+                sum(each.not_audited is not None for each in _of(flow, units[run.header.id])),
+            )
+            for flow, run in newest.items()
+        ],
+    )
+
+
+def _own(service: Service, requests: Requests, started_at: float) -> Iterator[Family]:
+    yield Family(reported.REPORT_BUILD_INFO, [((service.settings.version,), 1)])
+    yield Family(reported.REPORT_REQUESTS_TOTAL, requests.series())
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    yield Family(process.PROCESS_CPU_SECONDS_TOTAL, [((), used.ru_utime + used.ru_stime)])
+    yield Family(process.PROCESS_START_TIME_SECONDS, [((), started_at)])
+    memory = _resident_bytes()
+    yield Family(process.PROCESS_RESIDENT_MEMORY_BYTES, [] if memory is None else [((), memory)])
+
+
+def _newest(runs: Sequence[Run], flow: Flow) -> Run | None:
+    """*runs* are newest first."""
+    return next(
+        (each for each in runs if each.state is RunState.FINISHED and flow in each.header.flows),
+        None,
+    )
+
+
+def _of(flow: Flow, units: Sequence[StoredUnit]) -> list[StoredUnit]:
+    return [unit for unit in units if any(each.flow == flow for each in unit.flows)]
+
+
+def _counts(flow: Flow, units: Sequence[StoredUnit]) -> Counter[Verdict]:
+    found: Counter[Verdict] = Counter()
+    for unit in _of(flow, units):
+        found.update(unit.counts)
+    return found
+
+
+def _labels(flow: Flow) -> tuple[str, str, str]:
+    return (flow.label, flow.source, flow.target)
+
+
+def _resident_bytes() -> int | None:
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

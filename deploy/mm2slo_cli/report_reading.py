@@ -1,0 +1,79 @@
+"""Where reports come from by a configuration: objectives, history, the results store."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from mm2slo_core.objectives import DEFAULT_WINDOW
+from mm2slo_report.ledger import StoreLedger
+from mm2slo_report.recording.recorder import kept_for
+from mm2slo_report.reporting import Reporter
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_core.config import Config
+    from mm2slo_report.sources.port import SliSource
+
+
+def now_ms() -> int:
+    """Epoch ms."""
+    return time.time_ns() // 1_000_000
+
+
+@contextmanager
+def opened(loaded: Config, store: str | None = None) -> Iterator[Store]:
+    """The results store of the configuration, or *store*. Raises UserError."""
+    with Store.open(store or loaded.audit.store.reveal(), clock=now_ms) as results:
+        yield results
+
+
+def reporting(loaded: Config, results: Store) -> Reporter:
+    """Reports on every objective of the configuration."""
+    return Reporter(
+        objectives=loaded.objectives,
+        source=source_of(loaded, results),
+        ledger=StoreLedger(results),
+        zone=ZoneInfo(loaded.report.zone),
+        clock=now_ms,
+    )
+
+
+def source_of(loaded: Config, results: Store) -> SliSource:
+    """Prometheus where one is named, else what the recorder keeps in the store."""
+    named = loaded.report.prometheus
+    if named is None:
+        from mm2slo_report.sources.recorder import RecorderSource  # noqa: PLC0415 - only one is used
+
+        return RecorderSource(results, keep=kept_seconds(loaded))
+    from mm2slo_report.sources.prometheus import (  # noqa: PLC0415 - as above
+        PrometheusClient,
+        PrometheusSource,
+        Server,
+    )
+
+    server = Server(url=named.url, token_file=_path(named.token_file), ca_file=_path(named.ca_file))
+    return PrometheusSource(PrometheusClient(server, timeout=named.timeout), clock=now_ms)
+
+
+def kept_seconds(loaded: Config) -> float:
+    """How long the recorder keeps history by the minute."""
+    windows = [each.window for each in loaded.objectives]
+    return kept_for(max(windows, default=DEFAULT_WINDOW))
+
+
+def exporters_of(loaded: Config) -> tuple[str, ...]:
+    """Base addresses of the exporters."""
+    listen = loaded.exporter.listen
+    host = listen.host if listen.host not in {"", "0.0.0.0", "::"} else "127.0.0.1"  # noqa: S104 - compared, not bound
+    shown = f"[{host}]" if ":" in host else host
+    return loaded.report.recorder.exporters or (f"http://{shown}:{listen.port}",)
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

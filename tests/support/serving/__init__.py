@@ -1,0 +1,196 @@
+"""A report service whose history is in memory and whose store is a real SQLite file."""
+
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from reported import AVAILABILITY, DAY_MS, FLOW, Minutes, objective
+
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator, MinuteCounts, SpanCounts
+from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.topology import Flow
+from mm2slo_report.ledger import StoreLedger
+from mm2slo_report.reporting import Reporter
+from mm2slo_report.web.app import create_app
+from mm2slo_report.web.service import Service
+from mm2slo_report.web.settings import Settings
+
+with warnings.catch_warnings():
+    # Starlette is moving from httpx to its successor; both do for a test.
+    warnings.simplefilter("ignore")
+    from fastapi.testclient import TestClient
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.objectives.exclusion import Span
+    from mm2slo_report.sources.port import SourceProblem
+    from mm2slo_report.web.ports import Surroundings
+    from mm2slo_store import Store
+
+NOW = 1_784_025_012_345
+"""2026-07-14T10:30:12.345Z."""
+AS_OF = NOW - NOW % MINUTE_MS
+LATENCY = SliKey(Sli.LATENCY, "10s")
+BACK = Flow("eu", "us")
+OUTAGE = AS_OF - 2 * DAY_MS
+"""Six minutes without a good event in us->eu's availability begin here."""
+HOST = "http://localhost"
+
+
+class Sums:
+    """Minutes in order, with running totals: a span is two look-ups."""
+
+    def __init__(self, minutes: Minutes) -> None:
+        self.at = sorted(minutes.counted)
+        self._all = [MinuteCounts(at, *minutes.counted[at]) for at in self.at]
+        zero = (0.0, 0.0, 0.0)
+        self._sums = [zero, *accumulate((each[1:] for each in self._all), _plus)]
+
+    def count(self, span: Span) -> SpanCounts:
+        first, last = self._places(span)
+        good, total, unknown = (
+            after - before
+            for before, after in zip(self._sums[first], self._sums[last], strict=True)
+        )
+        return SpanCounts(good=good, total=total, unknown=unknown, minutes=last - first)
+
+    def within(self, span: Span) -> list[MinuteCounts]:
+        first, last = self._places(span)
+        return self._all[first:last]
+
+    def _places(self, span: Span) -> tuple[int, int]:
+        return bisect_left(self.at, span.begin), bisect_left(self.at, span.end)
+
+
+def _plus(one: Any, other: Any) -> Any:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+_NOTHING = Sums(Minutes())
+
+
+@dataclass
+class MemorySource:
+    """Counts from memory; *problems* of single indicators, *down* of all."""
+
+    history: dict[Indicator, Sums] = field(default_factory=dict)
+    problems: dict[Indicator, SourceProblem] = field(default_factory=dict)
+    down: SourceProblem | None = None
+    name: str = "recorder"
+    asked: int = 0
+    told: tuple[str, ...] = ()
+
+    def counts(
+        self, indicators: Sequence[Indicator], spans: Sequence[Span]
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+        self._check()
+        self.asked += 1
+        return {
+            each: self.problems[each]
+            if each in self.problems
+            else {span: self._of(each).count(span) for span in spans}
+            for each in indicators
+        }
+
+    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+        self._check()
+        if indicator in self.problems:
+            raise self.problems[indicator]
+        return self._of(indicator).within(span)
+
+    def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
+        self._check()
+        return {each: next(iter(self._of(each).at), None) for each in indicators}
+
+    def indicators(self) -> Sequence[Indicator]:
+        self._check()
+        return tuple(self.history)
+
+    def warnings(self, window: float) -> Sequence[str]:
+        assert window >= 0
+        return self.told
+
+    def _of(self, indicator: Indicator) -> Sums:
+        return self.history.get(indicator, _NOTHING)
+
+    def _check(self) -> None:
+        if self.down is not None:
+            raise self.down
+
+
+def three_objectives() -> tuple[Objective, ...]:
+    """Over 3 days, so that memory counts quickly: one with an outage, one calm, one unseen."""
+    window = 3 * 86_400.0
+    return (
+        objective(0.999, window=window),
+        objective(0.99, key=LATENCY, window=window),
+        objective(0.99, flow=BACK, window=window),
+    )
+
+
+@cache
+def _history() -> dict[Indicator, Sums]:
+    """Sixty events a minute for 6 days; the third objective's indicator is never seen."""
+    history = {}
+    for key in (AVAILABILITY, LATENCY):
+        minutes = Minutes()
+        for at in range(AS_OF - 6 * DAY_MS, AS_OF, MINUTE_MS):
+            out = key == AVAILABILITY and OUTAGE <= at < OUTAGE + 6 * MINUTE_MS
+            minutes.put(at, 0.0 if out else 60.0, 60.0 if out else 0.0)
+        history[Indicator(FLOW, key)] = Sums(minutes)
+    return history
+
+
+def a_source() -> MemorySource:
+    """What `_history` holds, to be spoilt."""
+    return MemorySource(dict(_history()))
+
+
+@dataclass
+class Served:
+    """A service and a client of it."""
+
+    source: MemorySource
+    store: Store
+    service: Service
+    client: TestClient
+    clock: list[int]
+
+    def get(self, path: str, **headers: str) -> Any:
+        """The JSON of an answer that must be 200."""
+        answer = self.client.get(path, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def served(
+    store: Store,
+    source: MemorySource | None = None,
+    *,
+    objectives: tuple[Objective, ...] | None = None,
+    surroundings: Surroundings | None = None,
+    **settings: Any,
+) -> Served:
+    """A service at `NOW`."""
+    source = a_source() if source is None else source
+    clock = [NOW]
+    reporter = Reporter(
+        objectives=three_objectives() if objectives is None else objectives,
+        source=source,
+        ledger=StoreLedger(store),
+        zone=ZoneInfo("Europe/Berlin"),
+        clock=lambda: clock[0],
+    )
+    # Without keeping, each request sees what a test has just changed.
+    wanted = replace(Settings(version="0.1.0", kept_seconds=0.0), **settings)
+    service = Service(reporter, store, wanted, surroundings)
+    client = TestClient(create_app(service), base_url=HOST)
+    return Served(source, store, service, client, clock)

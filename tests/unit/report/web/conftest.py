@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from serving import NOW, Served, a_source, served
+
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Empty at the start of a module."""
+    path: Path = tmp_path_factory.mktemp("store") / "results.db"
+    with Store.open(path, clock=lambda: NOW) as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(store: Store) -> Served:
+    """Open to everyone, as on loopback."""
+    return served(store, a_source())
