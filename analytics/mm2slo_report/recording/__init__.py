@@ -1,0 +1,1 @@
+"""The embedded recorder: the exporters' counters, kept in the results store by the minute."""
