@@ -97,9 +97,10 @@ def brute_force(replicas: Sequence[Replica], indicator: Indicator) -> Minutes:
         shares = dict.fromkeys(fresh, 1.0)
         if not fresh and counted is not None:
             shares = {
-                place: (minute - counted) / (minute - last[place]) if place in last else 1.0
+                place: (minute - counted) / (minute - last[place])
                 for place in present
-            }
+                if place in last
+            } or dict.fromkeys(present, 1.0)
         sums = [
             sum(grown[place][minute][column] * share for place, share in shares.items())
             / len(shares)

@@ -214,11 +214,11 @@ def _failure(error: Exception, timeout: float) -> str:
             said = f"did not answer within {timeout:g} s"
         case requests.ConnectionError():
             said = f"is not reached: {_cause(error)}"
-        case requests.RequestException():
+        case requests.RequestException() if not isinstance(error, ValueError):
             said = f"broke its answer off: {_cause(error)}"
         case UnicodeError():
             said = "is not asked: a file with a secret is no UTF-8 text"
-        case OSError():
+        case OSError() if not isinstance(error, ValueError):
             said = f"is not asked: a file cannot be read: {error.filename}: {error.strerror}"
         case _:
             said = "is not asked: a secret or the address is malformed"

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, Tally
 from mm2slo_report.sources.prometheus.pooling import NOTHING, below, minus, plus
-from mm2slo_report.sources.prometheus.presence import HOUR_MS, parts
+from mm2slo_report.sources.prometheus.presence import HOUR_MS, asked_at_once, parts
 from mm2slo_report.sources.prometheus.series import COUNTERS, Reader, Series, reach
 from mm2slo_report.sources.prometheus.values import grown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mm2slo_report.sources.prometheus.api import Found, PrometheusClient
     from mm2slo_report.sources.prometheus.presence import Presence
@@ -31,7 +30,6 @@ _LONG_GAP: Final = 8
 """Minutes: a reset after a longer one is looked for in any case."""
 _OVERLAP: Final = (_LONG_GAP + 2) * MINUTE_MS
 """How far before an hour the sample may lie that its first one falls from."""
-_AT_ONCE: Final = 3
 
 
 @dataclass(slots=True)
@@ -151,30 +149,30 @@ class JournalScan:
 
     def _hours(self, span: Span) -> Mapping[int, set[Series]]:
         found: dict[int, set[Series]] = defaultdict(set)
-        for part in parts(span):
-            length = min(HOUR_MS, part.end - part.begin)
-            for series, at in self._resets(part, length, _OVERLAP):
-                found[at].add(series)
+        for series, at in self._resets(parts(span), HOUR_MS, _OVERLAP):
+            found[at].add(series)
         return found
 
     def _minutes(self, part: Span) -> set[tuple[int, Series]]:
-        return {(at, series) for series, at in self._resets(part, MINUTE_MS, MINUTE_MS)}
+        return {(at, series) for series, at in self._resets([part], MINUTE_MS, MINUTE_MS)}
 
-    def _resets(self, part: Span, length: int, overlap: int) -> Iterator[tuple[Series, int]]:
-        """Which series fell in which steps of *length*; the step before shows up, too."""
-        window = reach(Span(0, length + overlap), closed=self._closed)
+    def _resets(
+        self, spans: Iterable[Span], step: int, overlap: int
+    ) -> Iterator[tuple[Series, int]]:
+        """Which series fell in which steps; what fell shortly before a step shows up, too."""
 
-        def ask(name: str) -> Sequence[Found]:
+        def ask(question: tuple[Span, str]) -> Sequence[Found]:
+            part, name = question
+            length = min(step, part.end - part.begin)
+            window = reach(Span(0, length + overlap), closed=self._closed)
             expression = f"resets({name}{window}) > 0"
-            return self._client.query_range(expression, part.begin + length, part.end, length)
+            return self._client.query_range(expression, part.begin + length, part.end, step)
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = list(pool.map(ask, COUNTERS))
-        for each in chain.from_iterable(answers):
+        for each in asked_at_once(ask, product(spans, COUNTERS)):
             series = self._reader.series(each.labels)
             if series is not None:
                 for point in each.points:
-                    yield series, point.at - length
+                    yield series, point.at - 1 - (point.at - 1) % step
 
 
 def _firsts(presence: Presence) -> Mapping[tuple[tuple[str, str], ...], int]:

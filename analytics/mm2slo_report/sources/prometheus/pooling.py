@@ -145,13 +145,14 @@ class Pooled:
             grown.append((last, minus(self.joined(each, stretch.first), before)))
         fresh = [tally for last, tally in grown if last == stretch.before]
         if not fresh:
-            # Those that were away longer than the last that was seen, and new ones.
             fresh = [
-                tally
-                if last is None or stretch.before is None
-                else times(tally, (stretch.first - stretch.before) / (stretch.first - last))
+                times(tally, (stretch.first - stretch.before) / (stretch.first - last))
                 for last, tally in grown
+                if last is not None and stretch.before is not None
             ]
+        if not fresh:
+            # New ones alone, which tell what they counted in their first minute.
+            fresh = [tally for _, tally in grown]
         return mean(fresh)
 
 
