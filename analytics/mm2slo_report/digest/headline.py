@@ -41,10 +41,13 @@ def statuses(entries: Iterable[Entry]) -> str:
 
 
 def trends(entries: Sequence[Entry]) -> str:
-    """How many have more or less of their budget left than in the period before."""
-    if not entries:
-        return ""
+    """How many have more or less of their budget left than in the period before.
+
+    Empty where none can be compared.
+    """
     found = Counter(_direction(each) for each in entries)
+    if found[_NO_COMPARISON] == len(entries):
+        return ""
     parts = [f"{found[word]} {word}" for word in _DIRECTIONS if found[word]]
     return f"Against the period before: {', '.join(parts)}"
 
@@ -54,14 +57,15 @@ def status_word(status: Status) -> str:
     return status.value.replace("_", " ")
 
 
-_DIRECTIONS: Final = ("better", "worse", "as before", "not to compare")
+_NO_COMPARISON: Final = "not to compare"
+_DIRECTIONS: Final = ("better", "worse", "as before", _NO_COMPARISON)
 
 
 def _direction(entry: Entry) -> str:
     before = None if entry.before is None else entry.before.remaining
     words = trend(entry.budget.remaining, before)
     if not words or entry.budget.remaining is None:
-        return "not to compare"
+        return _NO_COMPARISON
     return {"▲": "better", "▼": "worse"}.get(words[0], "as before")
 
 

@@ -23,6 +23,11 @@ def finished(text: str, as_of: int, zone: tzinfo) -> str:
     return name(datetime.fromtimestamp(as_of / 1000, UTC).astimezone(zone).date())
 
 
+def is_finished(text: str) -> bool:
+    """Whether *text* means the last period of a calendar, as `last-month` does."""
+    return text in _NAMES
+
+
 def _yesterday(today: date) -> str:
     return f"{today - timedelta(days=1)}"
 
