@@ -11,12 +11,12 @@ from slack_receiver import check
 from slack_receiver.blocks import TOTAL
 from slack_receiver.markup import raw, units
 
-from mm2slo_core.objectives.status import Status
+from mm2slo_core.objectives.status import Reason, Status
 from mm2slo_core.reporting.entry import Confirmation, Incident
 from mm2slo_core.sli import Sli
 from mm2slo_core.topology import Flow
 from mm2slo_report.digest.links import Links
-from mm2slo_report.digest.message import Message, digest
+from mm2slo_report.digest.message import FLOWS, Message, digest
 from mm2slo_report.digest.plain import readable
 
 NASTY = '&<>`*_~|"\\\n\u202e🙂 :@!#/ab'
@@ -72,6 +72,33 @@ def test_a_hundred_flows_with_the_longest_names_still_show_the_worst() -> None:
     message = digest(report(entries), [], LINKS)
     check({"text": message.text, "blocks": list(message.blocks)})
     assert "*breached*" in "\n".join(texts(message.blocks))
+
+
+def test_the_longest_of_everything_is_cut_by_flows_and_says_so() -> None:
+    audited = Confirmation(audited_up_to=None, faults={"lost": 1}, sentence='"' * 400)
+    entries = [
+        entry(
+            Flow(f"{number}{chr(34) * 200}", "eu"),
+            Sli.LATENCY,
+            tier=f"{tier}{chr(34) * 100}",
+            bad=1,
+            before=0.5,
+            status=Status.WARNING,
+            reason=Reason.BURNING,
+            exhaustion=18_720.0,
+            coverage=0.123456,
+            confirmation=audited,
+            errors=(f"{number}{chr(34) * 400}",),
+        )
+        for number in range(20)
+        for tier in range(6)
+    ]
+    message = digest(report(entries), [], LINKS)
+    check({"text": message.text, "blocks": list(message.blocks)})
+    told = "\n".join(texts(message.blocks))
+    shown = told.count("*warning*")
+    assert 1 <= shown < FLOWS
+    assert f"and {20 - shown} more flows: :large_orange_circle: {20 - shown} warning" in told
 
 
 def test_markup_in_names_pings_nobody_and_draws_nothing() -> None:

@@ -6,6 +6,7 @@ import logging
 import socket
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,19 +68,32 @@ def bot(api: SlackApi, clock: Clock, *, token: str = TOKEN, channel: str = CHANN
     return BotPoster(Secret(token), channel, base_url=api.base_url, sleep=clock)
 
 
+@dataclass
+class HangingUp:
+    """Reads each request and ends the connection: nobody knows what became of it."""
+
+    url: str
+    requests: int = 0
+
+
 @contextmanager
-def hanging_up() -> Iterator[str]:
-    """Reads a request and ends the connection: nobody knows what became of it."""
+def hanging_up() -> Iterator[HangingUp]:
     with socket.create_server(("127.0.0.1", 0)) as server:
+        found = HangingUp(f"http://127.0.0.1:{server.getsockname()[1]}/")
 
         def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(1 << 20)
+            while True:
+                connection, _ = server.accept()
+                with connection:
+                    if not connection.recv(1 << 20):
+                        return
+                    found.requests += 1
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+        yield found
+        with socket.create_connection(server.getsockname()):
+            pass
         thread.join()
 
 
@@ -142,10 +156,12 @@ def test_failures_of_slack_are_tried_four_times(receiver: SlackReceiver, clock: 
 
 
 def test_what_may_have_been_posted_is_not_tried_again(clock: Clock) -> None:
-    with hanging_up() as url, pytest.raises(Unsure, match=r"look at the channel, and .* --again"):
-        WebhookPoster(Secret(url), "ops", sleep=clock).post(MESSAGE)
-    with hanging_up() as url, pytest.raises(Unsure, match=r"RemoteDisconnected|ConnectionReset"):
-        BotPoster(Secret(TOKEN), CHANNEL, base_url=url, sleep=clock).post(MESSAGE)
+    with hanging_up() as slack:
+        with pytest.raises(Unsure, match=r"look at the channel, and .* --again"):
+            WebhookPoster(Secret(slack.url), "ops", sleep=clock).post(MESSAGE)
+        with pytest.raises(Unsure, match=r"RemoteDisconnected|ConnectionReset"):
+            BotPoster(Secret(TOKEN), CHANNEL, base_url=slack.url, sleep=clock).post(MESSAGE)
+    assert slack.requests == 2
     assert clock.slept == []
 
 
