@@ -19,10 +19,10 @@ def budget_words(left: str, arguments: str, *, of: str = "") -> str:
     )
 
 
-def spent_words(*, of: str = "") -> str:
-    """What a query for the spent share of a budget answers."""
+def spent_words(value: str = _VALUE, *, of: str = "") -> str:
+    """What *value* says, the spent share of a budget."""
     return (
-        f'bad events are {{{{ printf "%.1f" ({_VALUE}) }}}} times what the error budget{of} allows'
+        f'bad events are {{{{ printf "%.2f" ({value}) }}}} times what the error budget{of} allows'
     )
 
 

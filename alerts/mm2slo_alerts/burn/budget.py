@@ -26,7 +26,7 @@ def exhausted(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
     left, bad = long(BUDGET_REMAINING, scale), long(BAD_SUM[WINDOW], scale)
     return AlertRule(
         alert=name,
-        expr=told_to(f"  {left} <= 0\n  and {ON} {bad} >= {_MIN_BAD}"),
+        expr=told_to(f"  1 - {left} >= 1\n  and {ON} {bad} >= {_MIN_BAD}"),
         hold=limits.exhausted_hold,
         labels=_TICKET,
         annotations={**exhausted_texts(scale), **links.annotations(name)},

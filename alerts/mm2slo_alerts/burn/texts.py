@@ -87,12 +87,11 @@ def burn_texts(pair: BurnPair, scale: Scale) -> dict[str, str]:
 
 
 def exhausted_texts(scale: Scale) -> dict[str, str]:
-    """The texts of the alert for a spent budget; its value is what is left, below 0."""
-    spent = f"Over the window, {spent_words()}."
+    """The texts of the alert for a spent budget; its value is the spent share, 1 or more."""
     return {
         "summary": f"{{{{ $labels.flow }}}}: {_SLI} has spent its error budget",
-        "description": _query(f"1 - {_latest(BUDGET_REMAINING, scale)}", spent, "Nothing is left.")
-        + f" {_promised()} The budget returns as bad events grow older than that.",
+        "description": f"Over the window, {spent_words('$value')}. {_promised()} The budget "
+        "returns as bad events grow older than that.",
         "impact": _by_sli(IMPACT),
         "first_step": "See when the budget was spent before changing anything: the dashboard shows "
         "it by day. Put off risky changes to the flow.",
