@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check fmt bench java postgres prometheus setup clean
+.PHONY: help demo test test-long check fmt bench java postgres prometheus chromium axe setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,7 +16,7 @@ demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown li
 test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
 	@$(BIN)/pytest -m "not long and not benchmark"
 
-test-long: setup java prometheus ## Run the long suite (Kafka Connect, Kafka 3.9, long faults)
+test-long: setup java prometheus chromium axe ## Run the long suite (Kafka Connect, Kafka 3.9, long faults)
 	@$(BIN)/pytest -m "long"
 
 check: setup ## Lint, types, import contracts, generated files
@@ -42,6 +42,12 @@ prometheus: ## Find Prometheus and Alertmanager, or install Debian's packages
 
 postgres: ## Find PostgreSQL's initdb and postgres, or install Debian's package
 	@deploy/scripts/postgres
+
+chromium: ## Find Chromium, or install Debian's package
+	@deploy/scripts/chromium
+
+axe: ## Find axe (accessibility checks of pages), or fetch it with npm
+	@deploy/scripts/axe
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

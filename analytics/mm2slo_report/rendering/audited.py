@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, observed, percentile
 from mm2slo_core.audit.verdict import FAULTS
-from mm2slo_report.rendering.figures import utc
+from mm2slo_report.rendering.figures import moment
 from mm2slo_report.rendering.views import AuditView, EvidenceView, LatencyView, PercentileView
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def latency_view(run: Run, flow: Flow, units: Sequence[StoredUnit]) -> LatencyVi
             found.append(PercentileView(q=q, lower=lower, upper=bracket.upper / 1000))
     if not found:
         return None
-    begin, end = utc(run.header.window.begin), utc(run.header.window.end)
+    begin, end = (moment(at, UTC) for at in (run.header.window.begin, run.header.window.end))
     return LatencyView(
         flow=flow,
         origin=f"audit of {begin} to {end}",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.objectives.figures import plain as plain_share
@@ -62,6 +63,8 @@ def entry_document(entry: Entry, references: References = NO_REFERENCES) -> dict
     """One objective at one instant."""
     objective, budget, cover = entry.objective, entry.budget, entry.coverage
     remaining = budget.remaining_minutes
+    # 0.001, where binary fractions would say 0.0010000000000000009.
+    exact = 1 - Decimal(repr(objective.target))
     return {
         "id": entry.id,
         "flow": {
@@ -87,12 +90,12 @@ def entry_document(entry: Entry, references: References = NO_REFERENCES) -> dict
             "excluded": whole(entry.excluded.total),
         },
         "budget": {
-            "total": finite(budget.total),
+            "total": float(exact),
             "consumed": finite(budget.consumed),
             "remaining": finite(budget.remaining),
             "total_events": whole(budget.total_events),
             "remaining_events": whole(budget.remaining_events),
-            "total_seconds": finite(budget.total_minutes * 60),
+            "total_seconds": float(exact * Decimal(repr(entry.window.seconds))),
             "remaining_seconds": None if remaining is None else finite(remaining * 60),
             "is_estimate": budget.minutes_are_estimate,
         },

@@ -178,6 +178,7 @@ def _environment() -> Environment:
         "indicator": indicators.name,
         "wording": indicators.wording,
         "budget_left": lines.budget_left,
+        "budget_time": lines.budget_time,
         "runs_out": lines.runs_out,
         "trend": lines.trend,
         "why": lines.why,

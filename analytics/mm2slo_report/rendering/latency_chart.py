@@ -31,7 +31,8 @@ class Bar(NamedTuple):
     y: float
     begin: float
     end: float
-    text: str
+    open: bool
+    """Nothing is known of its lower bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def latency_chart(view: LatencyView, thresholds: Sequence[float] = ()) -> Latenc
                 _TOP + _ROW * (number + 0.5),
                 x(each.lower or 0.0),
                 x(each.upper),
-                bracket(each),
+                each.lower is None,
             )
             for number, each in enumerate(view.percentiles)
         ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.objectives.status import Status
 from mm2slo_core.reporting.order import by_status
 from mm2slo_core.reporting.words import share, signed_share
-from mm2slo_report.rendering.figures import length, minutes, moment
+from mm2slo_report.rendering.figures import length, moment
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -60,18 +60,26 @@ _WORST: Final = (
 def period(report: Report, zone: tzinfo) -> str:
     """What time the report is about."""
     if report.window is None:
-        return f"each objective's own window, up to {moment(report.as_of, zone)}"
+        return "Each objective over its own window"
     window = report.window
-    return f"{window.name}: {moment(window.begin, zone)} to {moment(window.end, zone)}"
+    return f"Period {window.name}, {moment(window.begin, zone)} to {moment(window.end, zone)}"
 
 
 def budget_left(entry: Entry) -> str:
-    """`61.2 % (about 203 min)`."""
-    budget = entry.budget
-    if budget.remaining is None:
+    """`61.2 % (about 3.3 h)`."""
+    left = signed_share(entry.budget.remaining)
+    return left if entry.budget.remaining is None else f"{left} ({budget_time(entry)})"
+
+
+def budget_time(entry: Entry) -> str:
+    """`about 3.3 h`, `overspent by about 12 min`: minutes of total outage, in fitting units."""
+    left = entry.budget.remaining_minutes
+    if left is None:
         return "n/a"
-    about = "about " if budget.minutes_are_estimate else ""
-    return f"{signed_share(budget.remaining)} ({about}{minutes(budget.remaining_minutes)})"
+    about = "about " if entry.budget.minutes_are_estimate else ""
+    if left < 0:
+        return f"overspent by {about}{length(-left * 60, up=True)}"
+    return f"{about}{length(left * 60)}"
 
 
 def runs_out(entry: Entry) -> str:
@@ -79,7 +87,8 @@ def runs_out(entry: Entry) -> str:
     if entry.budget.remaining is None:
         return "n/a"
     if entry.exhaustion_seconds is None:
-        return "not burning"
+        # Without a figure of the last hour nobody knows.
+        return "n/a" if entry.burn_rates.get("1h") is None else "not burning"
     return "used up" if entry.exhaustion_seconds <= 0 else f"in {length(entry.exhaustion_seconds)}"
 
 

@@ -41,8 +41,8 @@ def as_markdown(report: Report, details: Sequence[Detail] = ()) -> str:
         "# Service-level objectives",
         f"**{lines.verdict(report)}**",
         (
-            f"{lines.counted_states(report)}; {escaped(lines.period(report, zone))}; "
-            f"figures from {escaped(report.source)}, as of {moment(report.as_of, zone)}."
+            f"{lines.counted_states(report)}. {escaped(lines.period(report, zone))}, "
+            f"as of {moment(report.as_of, zone)}. Figures from {escaped(report.source)}."
         ),
         *(f"> {escaped(each)}" for each in report.warnings),
     ]

@@ -169,6 +169,7 @@ def test_latencies_on_a_logarithmic_axis() -> None:
     assert all(bar.begin <= bar.end for bar in chart.bars)
     # An unknown lower bound reaches to the edge.
     assert chart.bars[-1].begin == chart.ticks[0].at
+    assert [bar.open for bar in chart.bars] == [False] * 4 + [True]
     assert chart.summary.startswith("p50 81 ms to 126 ms; p90 310 ms to 420 ms")
 
 

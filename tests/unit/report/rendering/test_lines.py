@@ -44,10 +44,13 @@ def test_states_are_counted_worst_first() -> None:
 def test_what_is_left_of_a_budget() -> None:
     entries = {each.id: each for each in sample_entries()}
     assert lines.budget_left(entries["us-to-eu-latency-10s"]) == "26.8 % (about 1.8 h)"
+    assert lines.budget_time(entries["us-to-eu-availability"]) == "overspent by about 4.3 h"
     assert lines.budget_left(entries["eu-to-us-checkpoint-freshness"]) == "n/a"
     assert lines.runs_out(entries["us-to-eu-availability"]) == "used up"
     assert lines.runs_out(entries["us-to-eu-completeness"]) == "not burning"
     assert lines.runs_out(entries["eu-to-us-latency-10s"]).startswith("in ")
+    # Nothing is known of its last hour: whether it burns, either.
+    assert lines.runs_out(entries["us-to-ap-latency-10s"]) == "n/a"
     assert lines.why(entries["eu-to-us-availability"]).endswith("(fast)")
 
 
