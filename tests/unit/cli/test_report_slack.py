@@ -1,0 +1,194 @@
+"""`mm2slo report slack`: what it prints, posts and refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from digests import NOW
+from slack_receiver import SlackReceiver
+
+from mm2slo_cli import report_reading, report_slack
+from mm2slo_cli.main import main
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
+from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.topology import Flow
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONFIG = """
+clusters:
+  us: {bootstrap_servers: "127.0.0.1:1"}
+  eu: {bootstrap_servers: "127.0.0.1:2"}
+flows:
+  - flow: us->eu
+alerting:
+  links: {report: "https://slo.example"}
+  slack:
+    - {name: ops, webhook_url_file: hook}
+report: {zone: Europe/Berlin}
+"""
+HOUR = 60
+AVAILABILITY = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
+NAME = "1d to 2026-07-20"
+
+
+class Command:
+    """The command line in a folder of its own, at a clock that stands still."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, capture: Any) -> None:
+        self._patch, self._capture = patch, capture
+        self.out = self.err = ""
+        self.at(NOW)
+
+    def at(self, now: int) -> None:
+        for module in (report_reading, report_slack):
+            self._patch.setattr(module, "now_ms", lambda: now)
+
+    def __call__(self, *options: str) -> int:
+        line = ["mm2slo", "report", "slack", "--config", "mm2slo.yaml", "--period", "1d", *options]
+        self._patch.setattr(sys, "argv", line)
+        try:
+            code = main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 0
+        told = self._capture.readouterr()
+        self.out, self.err = told.out, told.err
+        return code
+
+
+@pytest.fixture
+def receiver() -> Iterator[SlackReceiver]:
+    with SlackReceiver() as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: SlackReceiver) -> Path:
+    """A configuration, a webhook, and an hour of which 10 minutes were bad."""
+    (tmp_path / "mm2slo.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "hook").write_text(receiver.url + "\n", encoding="utf-8")
+    good = 0.0
+    with Store.open(tmp_path / "mm2slo.db") as store:
+        for minute in range(HOUR):
+            good += 60.0 * (not 20 <= minute < 30)
+            tally = Tally(good, 60.0 * (minute + 1))
+            at = NOW - (HOUR - minute) * MINUTE_MS
+            store.record_minute(at, {AVAILABILITY: tally}, {AVAILABILITY})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def slack(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Command:
+    assert folder.is_dir()
+    return Command(monkeypatch, capsys)
+
+
+def test_a_dry_run_prints_the_figures_and_posts_nothing(
+    slack: Command, receiver: SlackReceiver
+) -> None:
+    assert slack("--dry-run") == 0
+    # 3,000 good of 3,600; a budget of 0.1 % is spent 166.7 times.
+    assert "░░░░░░░░░░ availability 83.333 %, promised 99.9 %; budget -16566.7 %" in slack.out
+    assert (
+        "• us->eu 2026-07-20 08:20 to 08:30 CEST (10 min): 600 bad, 16666.6 % of the\n"
+        "  budget of availability" in slack.out
+    )
+    assert "https://slo.example/slo/report?format=html&at=2026-07-20T07%3A00%3A00Z" in slack.out
+    assert receiver.messages == []
+    assert max(len(line) for line in slack.out.splitlines() if "https://" not in line) <= 80
+
+
+def test_json_is_what_would_be_posted(slack: Command, receiver: SlackReceiver) -> None:
+    assert slack("--dry-run", "--json") == 0
+    printed = json.loads(slack.out)
+    assert slack("--channel", "ops") == 0
+    assert receiver.refusals == []
+    [taken] = receiver.messages
+    assert {key: taken.payload[key] for key in ("text", "blocks")} == printed
+
+
+def test_a_second_run_says_that_it_was_posted_and_ends_well(
+    slack: Command, receiver: SlackReceiver
+) -> None:
+    assert slack("--channel", "ops") == 0
+    assert slack.out == f"the digest '{NAME}' posted to ops\n"
+    assert slack("--channel", "ops") == 0
+    assert slack.out == (f"the digest '{NAME}' was posted to ops before, at 2026-07-20T07:00Z\n")
+    assert len(receiver.messages) == 1
+    assert slack("--channel", "ops", "--again") == 0
+    assert len(receiver.messages) == 2
+
+
+def test_what_slack_refused_is_told_in_a_line_and_can_be_tried_again(
+    slack: Command, receiver: SlackReceiver
+) -> None:
+    receiver.fail(status=404, body="no_service")
+    assert slack("--channel", "ops") == 2
+    assert slack.err == (
+        "Slack refused the digest: no_service: make a new incoming webhook in Slack, and put its "
+        "address into the webhook's file\n"
+    )
+    assert slack("--channel", "ops") == 0
+    assert len(receiver.messages) == 1
+
+
+def test_a_claim_that_nobody_ended_is_told_by_its_age(slack: Command, folder: Path) -> None:
+    with Store.open(folder / "mm2slo.db", clock=lambda: NOW) as store:
+        assert store.claim_digest(NAME, "ops")
+    slack.at(NOW + 60_000)
+    assert slack("--channel", "ops") == 0
+    assert "is being posted to ops, since 2026-07-20T07:00Z" in slack.out
+    slack.at(NOW + 600_000)
+    assert slack("--channel", "ops") == 2
+    assert "look at the channel, and post it with --again if it is not there" in slack.err
+    assert slack("--channel", "ops", "--again") == 0
+
+
+def test_two_processes_post_once(folder: Path, receiver: SlackReceiver) -> None:
+    # The first answer makes the winner wait a second, in which the other comes too.
+    receiver.fail(status=503)
+    line = [sys.executable, "-m", "mm2slo_cli", "report", "slack", "--config", "mm2slo.yaml"]
+    line += ["--period", "last-year", "--channel", "ops"]
+    started = [
+        subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    said = sorted(process.communicate(timeout=60)[0] for process in started)
+    assert [process.returncode for process in started] == [0, 0]
+    assert len(receiver.messages) == 1
+    assert [" posted to ops\n" in each for each in said].count(True) == 1
+    assert [" being posted to ops, since" in each or " before, at" in each for each in said].count(
+        True
+    ) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "--channel is missing: name the channel, or print it with --dry-run"),
+        (["--channel", "op"], "--channel 'op' is no channel of alerting.slack (did you mean 'ops'"),
+        (["--channel", "ops", "--json"], "--json prints a message instead of posting it"),
+        (["--channel", "ops", "--period", "soon"], "period 'soon' is no period: expected 28d"),
+        (["--channel", "#a", "--token-file", "hook"], "'hook' does not hold a bot's token"),
+        (["--channel", "ops", "--webhook-file", "none"], "cannot read 'none': No such file"),
+        (
+            ["--channel", "ops", "--webhook-file", "a", "--token-file", "b"],
+            "give either --webhook-file or --token-file, not both",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(
+    slack: Command, receiver: SlackReceiver, options: list[str], sentence: str
+) -> None:
+    assert slack(*options) == 2
+    assert sentence in slack.err
+    assert slack.err.count("\n") == 1
+    assert "services" not in slack.err
+    assert receiver.messages == []
