@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from digests import NOW
 from slack_receiver import SlackReceiver
 
-from mm2slo_cli import report_reading, report_slack
+from mm2slo_cli import report_digests, report_reading, report_slack
+from mm2slo_cli.config_files import read_config
 from mm2slo_cli.main import main
+from mm2slo_cli.report_digests import digesting
+from mm2slo_core.errors import UserError
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
@@ -48,7 +53,7 @@ class Command:
         self.at(NOW)
 
     def at(self, now: int) -> None:
-        for module in (report_reading, report_slack):
+        for module in (report_reading, report_slack, report_digests):
             self._patch.setattr(module, "now_ms", lambda: now)
 
     def __call__(self, *options: str) -> int:
@@ -69,18 +74,28 @@ def receiver() -> Iterator[SlackReceiver]:
         yield found
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: SlackReceiver) -> Path:
-    """A configuration, a webhook, and an hour of which 10 minutes were bad."""
-    (tmp_path / "mm2slo.yaml").write_text(CONFIG, encoding="utf-8")
-    (tmp_path / "hook").write_text(receiver.url + "\n", encoding="utf-8")
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with an hour of which 10 minutes were bad."""
+    path = tmp_path_factory.mktemp("history") / "mm2slo.db"
     good = 0.0
-    with Store.open(tmp_path / "mm2slo.db") as store:
+    with Store.open(path) as store:
         for minute in range(HOUR):
             good += 60.0 * (not 20 <= minute < 30)
             tally = Tally(good, 60.0 * (minute + 1))
             at = NOW - (HOUR - minute) * MINUTE_MS
             store.record_minute(at, {AVAILABILITY: tally}, {AVAILABILITY})
+    return path
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: SlackReceiver, history: Path
+) -> Path:
+    """A configuration, a webhook, and a history."""
+    (tmp_path / "mm2slo.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "hook").write_text(receiver.url + "\n", encoding="utf-8")
+    shutil.copy(history, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -192,3 +207,47 @@ def test_what_cannot_be_done_is_told_in_one_line(
     assert slack.err.count("\n") == 1
     assert "services" not in slack.err
     assert receiver.messages == []
+
+
+def test_the_service_posts_what_is_due_and_once(
+    slack: Command, folder: Path, receiver: SlackReceiver
+) -> None:
+    due = "report: {digests: [{channel: ops, schedule: 'mon 09:00', period: 1d}], "
+    config = folder / "mm2slo.yaml"
+    config.write_text(CONFIG.replace("report: {", due), encoding="utf-8")
+    slack.at(NOW + 30 * MINUTE_MS)
+    loaded = read_config(config)
+    with Store.open("mm2slo.db") as store:
+        for _ in range(2):
+            with digesting(loaded, store):
+                posted = _noted(store)
+        assert posted
+    assert [len(receiver.messages), receiver.refusals] == [1, []]
+    # As of when it was due, not of when the service came to it.
+    assert "1d to 2026-07-20 09:00 CEST" in receiver.messages[0].payload["text"]
+
+
+def _noted(store: Store) -> bool:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        kept = store.digest(NAME, "ops")
+        if kept is not None and kept.sent_at is not None:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_service_without_its_webhook_does_not_start(slack: Command, folder: Path) -> None:
+    assert slack.err == ""
+    config = folder / "mm2slo.yaml"
+    config.write_text(
+        CONFIG.replace("report: {", "report: {digests: [{channel: ops}], "), encoding="utf-8"
+    )
+    (folder / "hook").unlink()
+    loaded = read_config(config)
+    with (
+        Store.open("mm2slo.db") as store,
+        pytest.raises(UserError, match="cannot read 'hook'"),
+        digesting(loaded, store),
+    ):
+        pass
