@@ -23,6 +23,7 @@ from zoneinfo import ZoneInfo
 
 from mm2slo_core.catalogue import SLI_EVENTS_TOTAL, SLI_GOOD_EVENTS_TOTAL, SLI_UNKNOWN_EVENTS_TOTAL
 from mm2slo_core.objectives import Objective, Severity
+from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator
 from mm2slo_core.reporting.question import Question
 from mm2slo_core.sli import Sli, SliKey
@@ -125,8 +126,8 @@ def measure(server: Prometheus, promised: Sequence[Objective], now: int) -> None
         clock[0] += MINUTE_MS
         ask("a minute later")
     began = time.monotonic()
-    spans = Question(objectives=tuple(promised), as_of=clock[0], zone=ZoneInfo("UTC")).spans()
-    minutes = source.minutes(indicators[0], max(spans, key=lambda each: each.end - each.begin))
+    window = Span(clock[0] - 28 * DAY * 1000, clock[0])
+    minutes = source.minutes(indicators[0], window)
     print(
         f"{'minutes of one indicator':34}{time.monotonic() - began:8.3f} s, {len(minutes)} of them"
     )
