@@ -82,13 +82,15 @@ def minute_counts(
 
 
 def _between(begin: TallyAt, end: TallyAt) -> SpanCounts:
-    good, total, unknown = growth(begin.tally, end.tally)
+    before, minutes_before, coarse_begin = begin
+    now, minutes, coarse_end = end
+    good, total, unknown = growth(before, now)
     return SpanCounts(
         good=good,
         total=total,
         unknown=unknown,
-        minutes=end.minutes - begin.minutes,
-        coarse=begin.coarse or end.coarse,
+        minutes=minutes - minutes_before,
+        coarse=coarse_begin or coarse_end,
     )
 
 

@@ -35,8 +35,11 @@ def of_hours(
     return {(row[0], row[1]): Hour._make(row) for row in connection.execute(query)}
 
 
-def of_keys(connection: Connection, keys: Iterable[Key]) -> dict[Key, Hour]:
-    """Rows with those keys."""
+def of_keys(connection: Connection, keys: Collection[Key]) -> dict[Key, Hour]:
+    """Rows with those keys; as a rule they are all of one hour."""
+    different = {hour for hour, _ in keys}
+    if len(different) == 1:
+        return of_hours(connection, different, [number for _, number in keys])
     found = {}
     for part in _parts(keys):
         # A join, for SQLite looks at every row where pairs are listed behind IN.
@@ -56,16 +59,8 @@ def newest(
     for part in _parts(numbers):
         query = select(indicators.c.id, _newest_hour(up_to)).where(indicators.c.id.in_(part))
         keys += [(hour, number) for number, hour in connection.execute(query) if hour is not None]
-    by_hour = _by_hour(connection, keys)
-    return {number: by_hour[hour, number] for hour, number in keys}
-
-
-def _by_hour(connection: Connection, keys: Collection[Key]) -> dict[Key, Hour]:
-    """As `of_keys`; as a rule they are all of one hour."""
-    different = {hour for hour, _ in keys}
-    if len(different) == 1:
-        return of_hours(connection, different, [number for _, number in keys])
-    return of_keys(connection, keys)
+    found = of_keys(connection, keys)
+    return {number: found[hour, number] for hour, number in keys}
 
 
 def _newest_hour(up_to: int | None) -> ScalarSelect[int]:
