@@ -40,7 +40,9 @@ def digesting(loaded: Config, results: Store) -> Iterator[None]:
             poster_of(loaded, each.channel, None, token),
             results,
         )
-        loops.append(DigestLoop(Schedule.parse(each.schedule), zone, sending.post, now_ms))
+        name = f"of {each.period} to {each.channel}"
+        schedule = Schedule.parse(each.schedule)
+        loops.append(DigestLoop(name, schedule, zone, sending.post, now_ms))
     with ExitStack() as stack:
         for loop in loops:
             loop.start()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.errors import UserError
 from mm2slo_core.reporting.schedule import last_due, next_due
+from mm2slo_report.digest.once import Outcome
 from mm2slo_report.digest.posting.port import Unsure
 
 if TYPE_CHECKING:
@@ -30,21 +31,24 @@ class DigestLoop:
     """Calls *post* with each moment (epoch ms) that *schedule* is due in *zone*.
 
     It is called again after a failure, and after a restart within 6 hours: what was posted must
-    be known to *post*. *clock* gives epoch ms.
+    be known to *post*. *clock* gives epoch ms; *name* is the digest's in the log.
     """
 
     def __init__(
         self,
+        name: str,
         schedule: Schedule,
         zone: tzinfo,
-        post: Callable[[int], object],
+        post: Callable[[int], Outcome],
         clock: Callable[[], int],
     ) -> None:
+        self._name = name
         self._schedule = schedule
         self._zone = zone
         self._post = post
         self._clock = clock
         self._done: int | None = None
+        self._left_to_another: int | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mm2slo-digest", daemon=True)
 
@@ -73,15 +77,29 @@ class DigestLoop:
         try:
             outcome = self._post(due)
         except Unsure as unsure:
-            _log.error("digest: %s", unsure)
+            _log.error("digest %s: %s", self._name, unsure)
             return True
         except UserError as error:
-            _log.warning("digest: %s; trying again in %.0f s", error, _AGAIN_S)
+            _log.warning("digest %s: %s; trying again in %.0f s", self._name, error, _AGAIN_S)
             return False
         except Exception:  # noqa: BLE001 - the service goes on without a digest
-            _log.exception("digest: failed; trying again in %.0f s", _AGAIN_S)
+            _log.exception("digest %s: failed; trying again in %.0f s", self._name, _AGAIN_S)
             return False
-        _log.info("digest: %s", outcome)
+        if outcome is not Outcome.CLAIMED:
+            _log.info("digest %s: %s", self._name, outcome)
+            return True
+        return self._is_lost(due)
+
+    def _is_lost(self, due: int) -> bool:
+        """Whether the process that claimed it has had its time: nobody then knows of its end."""
+        if self._left_to_another != due:
+            self._left_to_another = due
+            return False
+        _log.warning(
+            "digest %s: a process that was to post it has not told of its end; look at the "
+            "channel, and post it with: mm2slo report slack --again",
+            self._name,
+        )
         return True
 
     def _run(self) -> None:

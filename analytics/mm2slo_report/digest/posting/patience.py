@@ -43,6 +43,12 @@ def patiently(attempt: Callable[[], Reply], sleep: Callable[[float], object]) ->
     for again in (*range(1, _TRIES), None):
         try:
             reply = attempt()
+        except (ValueError, LookupError) as error:
+            # An answer in no known alphabet, as a proxy's page may be.
+            raise Unsure(
+                f"what answered cannot be read ({_named(error)}): Slack may have taken the "
+                "message; look at the channel, and post it with --again if it is not there"
+            ) from None
         except (OSError, http.client.HTTPException) as error:
             if not _before_sending(error):
                 raise Unsure(

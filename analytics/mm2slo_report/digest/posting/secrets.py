@@ -20,8 +20,12 @@ def webhook_url(path: Path) -> Secret:
     text = _read(path, "the address of a Slack webhook")
     try:
         parts = urlsplit(text)
-        usable = bool(parts.hostname) and (
-            parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+        usable = (
+            bool(parts.hostname)
+            and parts.port != 0
+            and (
+                parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+            )
         )
     except ValueError:
         usable = False

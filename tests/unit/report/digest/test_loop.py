@@ -12,6 +12,7 @@ from digests import NOW
 from mm2slo_core.errors import UserError
 from mm2slo_core.reporting.schedule import Schedule
 from mm2slo_report.digest.loop import DigestLoop
+from mm2slo_report.digest.once import Outcome
 from mm2slo_report.digest.posting.port import Unsure
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -27,15 +28,16 @@ class Service:
         self.now = now
         self.posted: list[int] = []
         self.fails: Exception | None = None
+        self.outcome = Outcome.POSTED
         self.happened = threading.Event()
-        self.loop = DigestLoop(MONDAYS, BERLIN, self._post, lambda: self.now)
+        self.loop = DigestLoop("of 7d to ops", MONDAYS, BERLIN, self._post, lambda: self.now)
 
-    def _post(self, due: int) -> str:
+    def _post(self, due: int) -> Outcome:
         if self.fails is not None:
             raise self.fails
         self.posted.append(due)
         self.happened.set()
-        return "posted"
+        return self.outcome
 
 
 def test_it_posts_when_it_is_due_and_once() -> None:
@@ -64,7 +66,7 @@ def test_a_failure_is_told_and_tried_again(
     service = Service(NOW)
     service.fails = failure
     assert service.loop.step() == 300.0
-    assert "digest: " in caplog.text
+    assert "digest of 7d to ops: " in caplog.text
     service.fails = None
     service.now += 300_000
     service.loop.step()
@@ -76,11 +78,25 @@ def test_what_may_have_been_posted_is_left_alone(caplog: pytest.LogCaptureFixtur
     service.fails = Unsure("it may be there")
     assert service.loop.step() == 60.0
     assert caplog.record_tuples == [
-        ("mm2slo_report.digest.loop", logging.ERROR, "digest: it may be there")
+        ("mm2slo_report.digest.loop", logging.ERROR, "digest of 7d to ops: it may be there")
     ]
     service.fails = None
     service.loop.step()
     assert service.posted == []
+
+
+def test_what_another_process_claimed_is_looked_at_again_then_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    service = Service(NOW)
+    service.outcome = Outcome.CLAIMED
+    assert service.loop.step() == 300.0
+    assert caplog.records == []
+    service.now += 300_000
+    assert service.loop.step() == 60.0
+    assert "has not told of its end; look at the channel" in caplog.text
+    service.loop.step()
+    assert service.posted == [NOW, NOW]
 
 
 def test_it_runs_in_a_thread_until_it_is_ended() -> None:

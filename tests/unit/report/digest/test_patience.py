@@ -54,6 +54,8 @@ def test_what_will_not_pass_is_not_tried_again(reason: OSError) -> None:
         http.client.RemoteDisconnected("no answer"),
         http.client.IncompleteRead(b"o"),
         TimeoutError("timed out"),
+        UnicodeDecodeError("utf-8", b"\xe9", 0, 1, "invalid"),
+        LookupError("unknown encoding: x-proxy"),
     ],
 )
 def test_what_may_have_arrived_is_never_tried_again(failure: Exception) -> None:

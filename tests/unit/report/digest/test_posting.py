@@ -256,7 +256,14 @@ def test_no_secret_is_logged(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "not an address", "ftp://hooks.slack.com/a", "http://hooks.slack.com/s3cret", "https://["],
+    [
+        "",
+        "not an address",
+        "ftp://hooks.slack.com/a",
+        "http://hooks.slack.com/s3cret",
+        "https://[",
+        "https://a:b/c",
+    ],
 )
 def test_a_file_without_a_webhook_is_refused_and_not_shown(tmp_path: Path, content: str) -> None:
     path = tmp_path / "hook"
