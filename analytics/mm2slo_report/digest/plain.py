@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mm2slo_report.digest.message import Message
 
 WIDTH: Final = 80
+_HELD: Final = "\N{NO-BREAK SPACE}"
 _LINK: Final = re.compile(r"<(?P<url>https?://[^|>]+)\|(?P<label>[^>]+)>")
 _BOLD: Final = re.compile(r"\*([^*]+)\*")
 _MARKS: Final = dict(zip(SIGNS.values(), ("!!", "!", "?", "ok", "-"), strict=True))
@@ -54,10 +55,13 @@ def _without_markup(text: str) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    return textwrap.wrap(
-        line,
+    # A figure stays on the line of its sign.
+    held = line.replace(" %", _HELD + "%")
+    found = textwrap.wrap(
+        held,
         WIDTH,
         subsequent_indent="  ",
         break_on_hyphens=False,
         break_long_words="://" not in line,
     )
+    return [each.replace(_HELD, " ") for each in found]

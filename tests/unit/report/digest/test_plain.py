@@ -46,3 +46,12 @@ def test_it_reads_as_on_slack_within_80_columns() -> None:
 def test_what_stands_in_a_name_is_no_markup() -> None:
     message = digest(report([entry(Flow("*a*", ":red_circle:"))]), [], Links())
     assert "ok *a*->:red_circle: ok" in readable(message).splitlines()
+
+
+def test_a_figure_stays_with_its_sign() -> None:
+    message = digest(
+        report([entry(Flow("us", "eu"), good=603_060, bad=1_740, before=0.612)]), [], Links()
+    )
+    lines = readable(message).splitlines()
+    at = lines.index("░░░░░░░░░░ availability 99.712 %, promised 99.9 %; budget -187.7 % (▼ was")
+    assert lines[at + 1] == "  61.2 %)"
