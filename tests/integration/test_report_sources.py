@@ -58,9 +58,10 @@ def history() -> tuple[Replica, Replica, Replica]:
     two.drop(BEGIN + 11 * HOUR, BEGIN + 13 * HOUR)
     two.drop(BEGIN + 20 * HOUR + 90_000, BEGIN + 20 * HOUR + 400_000, (TIER,))
     two.drop(NOW - 3 * MINUTE_MS, NOW)
-    # It is restarted every 100 minutes, and away at times.
-    for again in range(BEGIN, NOW, 100 * MINUTE_MS):
-        sole.run((SOLE,), scrapes(again, min(again + 100 * MINUTE_MS, NOW), 21_500), seed=again)
+    # It is scraped at the last moment of a minute, away at times, and restarted every 103 minutes:
+    # once on the hour.
+    for again in range(BEGIN, NOW, 103 * MINUTE_MS):
+        sole.run((SOLE,), scrapes(again, min(again + 103 * MINUTE_MS, NOW), 29_999), seed=again)
     sole.drop(BEGIN + 3 * HOUR, BEGIN + 7 * HOUR)
     sole.drop(BEGIN + 8 * HOUR, BEGIN + 8 * HOUR + 9 * MINUTE_MS)
     return one, two, sole
