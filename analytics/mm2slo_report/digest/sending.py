@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_core.errors import UserError
@@ -65,14 +65,18 @@ class Wording:
         over = finished(self.period, as_of, self.reporter.zone)
         try:
             report = self.reporter.report(at=as_of, over=over)
-            details = [
-                self.reporter.detail(each.id, at=as_of, over=over) for each in _costly(report)
-            ]
         except ValueError as error:
             raise UserError(str(error)) from None
         except SourceProblem as problem:
             raise UserError(f"there are no figures for a digest: {problem}") from None
-        return Worded(digest(report, details, self.links), instance(report))
+        details, untold = [], list(report.warnings)
+        for each in _costly(report):
+            try:
+                details.append(self.reporter.detail(each.id, at=as_of, over=over))
+            except SourceProblem as problem:
+                untold.append(f"what cost most of {each.id} is not known: {problem}")
+        told = replace(report, warnings=tuple(untold))
+        return Worded(digest(told, details, self.links), instance(report))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class Source:
 
     minutes_: Minutes = field(default_factory=Minutes)
     problem: SourceProblem | None = None
+    slow: SourceProblem | None = None
+    """Of single minutes."""
     name: str = "recorder"
 
     def counts(
@@ -50,6 +52,8 @@ class Source:
         return {each: {span: self.minutes_.count(span) for span in spans} for each in indicators}
 
     def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:  # noqa: ARG002 - of the port
+        if self.slow is not None:
+            raise self.slow
         return self.minutes_.within(span)
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
@@ -122,3 +126,13 @@ def test_without_figures_nothing_is_made_up() -> None:
     broken = Source(problem=SourceProblem("Prometheus does not answer"))
     with pytest.raises(UserError, match="no figures for a digest: Prometheus does not answer"):
         Wording(reporter(broken), "7d", Links()).worded()
+
+
+def test_figures_are_posted_when_only_their_causes_are_not_known(source: Source) -> None:
+    slow = Source(source.minutes_, slow=SourceProblem("Prometheus did not answer in 10 s"))
+    said = str(Wording(reporter(slow), "7d", Links()).worded().message.blocks)
+    assert "99.712 %" in said
+    assert "What cost most" not in said
+    assert (
+        "what cost most of us-to-eu-availability is not known: Prometheus did not answer in 10 s"
+    ) in said
