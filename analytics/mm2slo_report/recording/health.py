@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+_JITTER_MS: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class RecorderHealth:
     recorded_by: str = ""
     """Another service, which records in place of this one."""
     store_problem: str = ""
+    ahead_ms: int = 0
+    """By how much the newest minute lies after now: the clock went back."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -40,6 +45,11 @@ class RecorderHealth:
         found = (
             [f"the history cannot be stored: {self.store_problem}"] if self.store_problem else []
         )
+        if self.ahead_ms > _JITTER_MS:
+            found.append(
+                f"the history is {self.ahead_ms // 1000} s ahead of the clock: nothing is stored "
+                "until the clock is there"
+            )
         for each in self.targets:
             if each.problem:
                 found.append(f"{each.name} cannot be scraped: {each.problem}")

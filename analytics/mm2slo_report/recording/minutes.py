@@ -29,18 +29,22 @@ class Minute:
 
 
 class Minutes:
-    """The running minute of *pool*; *newest* is the newest that is stored.
+    """The running minute of *pool*, from its last round on.
 
     What is read when the clock went back belongs to the newest minute, which is given again: the
     store puts it in place of what it has.
     """
 
-    def __init__(self, pool: Pool, newest: int | None = None) -> None:
+    def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._newest = newest
         self._running: int | None = None
         self._seen: set[Indicator] = set()
         self._replicas: set[str] = set()
+
+    @property
+    def running(self) -> int | None:
+        """The minute that is being gathered; None: nothing was read since the last was given."""
+        return self._running
 
     def add(self, at: int, pages: Mapping[str, Page]) -> None:
         """Count a round of scraping, after `ended` was asked for the same time."""
@@ -51,7 +55,7 @@ class Minutes:
         self._seen |= self._pool.add(moment, pages)
         self._replicas |= pages.keys()
         if self._running is None:
-            self._running = self._next(moment)
+            self._running = whole_minute(moment)
 
     def ended(self, now: int) -> Minute | None:
         """The running minute if it has ended by *now*; it is given once."""
@@ -69,11 +73,7 @@ class Minutes:
             seen=frozenset(self._seen),
             states=self._pool.states(sorted(self._replicas)),
         )
-        self._newest, self._running = self._running, None
+        self._running = None
         self._seen.clear()
         self._replicas.clear()
         return minute
-
-    def _next(self, moment: int) -> int:
-        minute = whole_minute(moment)
-        return minute if self._newest is None else max(minute, self._newest)

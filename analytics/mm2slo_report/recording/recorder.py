@@ -93,6 +93,7 @@ class Recorder:
             name: page for name, page in results.items() if not isinstance(page, ScrapeProblem)
         }
         minutes.add(now, pages)
+        self._tell(ahead_ms=max((minutes.running or now) - now, 0))
 
     def tend(self) -> None:
         """Store the minute that has ended, and thin out once an hour."""
@@ -141,7 +142,7 @@ class Recorder:
     def _resume(self) -> None:
         newest = self._store.latest_minute()
         pool = Pool(self._store.latest_tallies(), self._store.recorder_states())
-        self._minutes = Minutes(pool, newest)
+        self._minutes = Minutes(pool)
         until = None if newest is None else newest + MINUTE_MS
         self._tell(recorded_by="", recorded_until=until, store_problem="")
 

@@ -32,6 +32,8 @@ class Serving:
     location: str = ""
     asked: list[Mapping[str, str]] = field(default_factory=list)
     """Headers, names in lower case."""
+    reached: threading.Event = field(default_factory=threading.Event)
+    """Set by the first request."""
     answered: threading.Event = field(default_factory=threading.Event)
     """Set by the first answer that is sent whole."""
     tls: ssl.SSLContext | None = None
@@ -70,6 +72,7 @@ class Serving:
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """One request."""
         self.asked.append({name.lower(): value for name, value in handler.headers.items()})
+        self.reached.set()
         if self.hold is not None:
             self.hold.wait()
         body = self.body.encode() if isinstance(self.body, str) else self.body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import AVAILABILITY, NOON, Recorded
+from recorded import AVAILABILITY, LATENCY, NOON, Recorded
 
 from mm2slo_core.reporting.history import MINUTE_MS, Tally
 from mm2slo_report.recording.exposition import Page
@@ -47,6 +47,18 @@ def test_events_of_a_gap_belong_to_the_minute_after_it() -> None:
     assert (minute.at, minute.tallies) == (NOON + 5 * MINUTE_MS, {AVAILABILITY: Tally(60, 60, 0)})
 
 
+def test_an_indicator_is_seen_in_the_minutes_that_hold_it_alone() -> None:
+    minutes = Minutes(Pool())
+    minutes.add(NOON, {"a": page(10), "b": page(5)})
+    minutes.ended(NOON + MINUTE_MS)
+    later = NOON + MINUTE_MS
+    minutes.add(later, {"b": Page({LATENCY: Tally(1, 1, 0)})})
+    minute = minutes.ended(NOON + 2 * MINUTE_MS)
+    assert minute is not None
+    assert minute.seen == minute.tallies.keys() == {LATENCY}
+    assert {each.replica for each in minute.states} == {"b"}
+
+
 ROUNDS = st.lists(
     st.tuples(st.integers(-200, 200), st.integers(0, 20), st.booleans(), st.booleans()), max_size=60
 )
@@ -63,7 +75,7 @@ def test_whatever_the_clock_and_restarts_do_no_event_is_lost_or_counted_twice(
         now, total = now + seconds * SECOND, total + events
         if restarts:
             pool = Pool(store.latest_tallies(), store.recorder_states())
-            minutes = Minutes(pool, store.latest_minute())
+            minutes = Minutes(pool)
             if not store.minutes:
                 first = None
         ended = minutes.ended(now)

@@ -82,6 +82,23 @@ def test_what_a_replica_counted_while_another_stood_for_it_is_not_counted_again(
     assert pool.totals == {AVAILABILITY: Tally(40, 40, 0)}, "half of a's 20 are of b's time"
 
 
+def test_a_restart_knows_what_each_replica_had_counted_already() -> None:
+    pool = Pool()
+    pool.add(10, {"a": page(0, 0, 0), "b": page(0, 0, 0)})
+    pool.add(20, {"b": page(10, 10, 0)})
+    again = Pool(pool.totals, pool.states(["a", "b"]))
+    again.add(30, {"a": page(20, 20, 0)})
+    assert again.totals == {AVAILABILITY: Tally(20, 20, 0)}, "half of a's 20 are of b's time"
+
+
+def test_a_new_replica_that_is_alone_leaves_its_time_to_the_one_that_returns() -> None:
+    pool = Pool()
+    pool.add(10, {"a": page(0, 0, 0)})
+    pool.add(20, {"b": page(500, 500, 0)})
+    pool.add(30, {"a": page(20, 20, 0)})
+    assert pool.totals == {AVAILABILITY: Tally(20, 20, 0)}
+
+
 def test_rounds_follow_each_other() -> None:
     pool = Pool()
     pool.add(5, {"a": page(1, 1, 0)})

@@ -218,6 +218,31 @@ def test_of_two_services_one_records_and_the_other_takes_over(
     second.recorder.close()
 
 
+def test_a_service_that_records_again_goes_on_from_what_others_stored(
+    exporter: Exporter, memory: Recorded
+) -> None:
+    first = Stage(exporter, memory, holder="first")
+    first.quarters(9)
+    memory.holder = None  # its lease expired, as when its machine slept
+    second = Stage(exporter, memory, clock=first.clock, holder="second")
+    second.quarters(8)
+    first.recorder.run_once()
+    assert first.health.recorded_by == "second"
+    second.recorder.close()
+    first.quarters(4)
+    first.recorder.close()
+    assert totals(memory)[4] == Tally(190, 209, 0), "19 rounds after the first"
+
+
+def test_a_history_that_is_ahead_of_the_clock_is_told(stage: Stage) -> None:
+    stage.clock.now = NOON + 3_600_000
+    stage.quarters(5)
+    stage.clock.now = NOON
+    stage.quarters(1)
+    (problem,) = stage.health.problems
+    assert problem.startswith("the history is 3660 s ahead of the clock: nothing is stored until")
+
+
 def test_minutes_are_thinned_out_once_an_hour(stage: Stage, memory: Recorded) -> None:
     stage.quarters(9)
     stage.clock.now = NOON + 3_600_000 + QUARTER
@@ -230,6 +255,7 @@ def test_a_running_round_ends_when_it_is_told_to(stage: Stage) -> None:
     stage.exporter.serving.hold = threading.Event()
     waiting = threading.Thread(target=stage.recorder.run_once)
     waiting.start()
+    assert stage.exporter.serving.reached.wait(20)
     stage.recorder.end()
     waiting.join(4)
     assert not waiting.is_alive()
