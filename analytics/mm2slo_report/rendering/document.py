@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.objectives.figures import plain as plain_share
@@ -193,6 +194,7 @@ def _links(entry: Entry, references: References) -> dict[str, str | None]:
     }
 
 
+@lru_cache(maxsize=4096)
 def _spec_hash(objective: Objective) -> str:
     """Of the promise alone: figures with the same hash were held against the same one."""
     promise = (

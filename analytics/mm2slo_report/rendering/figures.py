@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 UNKNOWN: Final = "n/a"
 
 
+@lru_cache(maxsize=4096)
 def utc(at: int) -> str:
     """*at* (epoch ms) by RFC 3339, in UTC: `2026-07-14T10:30:00Z`; with ms where there are any."""
     moment = datetime.fromtimestamp(at / 1000, UTC).replace(tzinfo=None)

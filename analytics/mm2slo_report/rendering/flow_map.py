@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 LABEL_HALF_HEIGHT: Final = 13.0
-_MOST_CLUSTERS: Final = 24
+_MOST_CLUSTERS: Final = 14
 _LONGEST_NAME: Final = 18
 _LETTER: Final = 8.6
 """Width of a letter of a cluster's name; of a label's below."""
@@ -161,7 +161,7 @@ def _places(ring: Sequence[str], hub: str | None) -> dict[str, Point]:
     """On an ellipse, beginning at its left; two of a kind side by side."""
     if len(ring) <= _PAIR and hub is None:
         return {name: Point(_APART * number, 0.0) for number, name in enumerate(ring)}
-    across, down = max(290.0, 62.0 * len(ring)), max(150.0, 34.0 * len(ring))
+    across, down = max(290.0, 40.0 * len(ring)), max(150.0, 26.0 * len(ring))
     if hub is not None:
         across, down = across * 1.15, down * 1.25
     found = {}

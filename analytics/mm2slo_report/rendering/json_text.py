@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 def as_json(report: Report, references: References = NO_REFERENCES) -> str:
-    """RFC 8259: no NaN, no infinities, and a line break at the end."""
+    """RFC 8259, in one line: no NaN, no infinities, and a line break at the end."""
     document = report_document(report, references)
-    return json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n"

@@ -19,13 +19,21 @@ from rendered import (
 from rendered.reading import Document
 
 from mm2slo_core.reporting.report import Report
-from mm2slo_report.rendering import CONTENT_SECURITY_POLICY, References, as_html, page
+from mm2slo_core.topology import Flow
+from mm2slo_report.rendering import (
+    CONTENT_SECURITY_POLICY,
+    FlowView,
+    References,
+    as_html,
+    page,
+)
 
 REPORT = sample_report()
 DETAILS = sample_details()
 PAGE = page(REPORT, FLOWS, GROUPS, AUDITS, latencies=LATENCIES, details=DETAILS)
 PAPER = as_html(REPORT, DETAILS)
-EMPTY = page(Report(as_of=REPORT.as_of, source="recorder", zone="UTC", window=None, entries=()))
+EMPTY_REPORT = Report(as_of=REPORT.as_of, source="recorder", zone="UTC", window=None, entries=())
+EMPTY = page(EMPTY_REPORT)
 ALL = pytest.mark.parametrize("html", [PAGE, PAPER, EMPTY], ids=["page", "report", "empty"])
 
 
@@ -130,3 +138,21 @@ def test_links_lead_to_where_people_reach_the_service() -> None:
 def test_times_are_those_of_the_reports_zone() -> None:
     html = as_html(replace(REPORT, zone="Europe/Berlin"))
     assert '<time datetime="2026-07-14T10:30:00Z">2026-07-14 12:30 CEST</time>' in html
+
+
+def test_many_flows_are_drawn_in_part_and_listed_in_full() -> None:
+    flows = [FlowView(flow=Flow(f"c{number}", "hub"), state="running") for number in range(40)]
+    html = page(EMPTY_REPORT, flows)
+    found = Document(html)
+    assert found.faults == []
+    assert "27 more flows, none of them worse, are not drawn" in found.text
+    assert "All 40 flows, as a table" in found.text
+    rows = [each for each in found.elements if each.attributes.get("id", "").startswith("flow-c")]
+    assert len(rows) == 40
+
+
+def test_groups_that_are_not_ready_come_first() -> None:
+    html = page(REPORT, readiness=GROUPS)
+    section = html[html.index('id="failover"') :]
+    places = [section.index(each) for each in ("search-indexer", "ledger", "billing")]
+    assert places == sorted(places)

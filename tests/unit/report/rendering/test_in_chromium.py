@@ -33,6 +33,14 @@ WIDER_THAN_THE_SCREEN = """
   return box.right > innerWidth + 1 && box.width > 0 && !each.closest(".scroll, nav, .hidden");
 }).map(each => each.outerHTML.slice(0, 120))
 """
+BEYOND_ITS_PANEL = """
+[...document.querySelectorAll(".panel *")].filter(each => {
+  const box = each.getBoundingClientRect();
+  const panel = each.closest(".panel").getBoundingClientRect();
+  return box.width > 0 && box.right > panel.right && !each.closest(".scroll");
+}).map(each => each.outerHTML.slice(0, 120))
+"""
+BETWEEN = (1120, 1024, 800, 600)
 LOOKS = pytest.mark.parametrize(
     ("name", "size", "dark"),
     [(name, size, dark) for name in PAGES for size in SIZES for dark in (False, True)],
@@ -71,6 +79,16 @@ def test_it_fits_and_nothing_complains(
         / (f"{name}-{size}-{'dark' if dark else 'light'}.png")
     )
     assert len(picture) > 20_000, "an empty picture"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_fits_at_widths_between(tab: Tab, tmp_path: Path, name: str) -> None:
+    shown(tab, tmp_path, name, "desk")
+    for width in BETWEEN:
+        tab.show(width, 900)
+        assert tab.ask("document.documentElement.scrollWidth <= innerWidth"), width
+        assert tab.ask(WIDER_THAN_THE_SCREEN) == [], width
+        assert tab.ask(BEYOND_ITS_PANEL) == [], width
 
 
 @LOOKS
