@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import ssl
 from contextlib import ExitStack, contextmanager, suppress
@@ -168,7 +169,8 @@ def _listening(listen: Listen) -> Iterator[socket.socket]:
             (listen.host, listen.port), family=family, backlog=_BACKLOG, reuse_port=False
         )
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        number = getattr(error, "errno", None)
+        reason = str(error) if number is None or number < 0 else os.strerror(number)
         raise UserError(
             f"cannot listen on {listen}: {reason}; set report.listen to an address that is free"
         ) from None

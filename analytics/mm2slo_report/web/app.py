@@ -6,7 +6,7 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -34,7 +34,6 @@ from mm2slo_report.web.problems import Problem, refused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fastapi import Response
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
 
@@ -56,6 +55,7 @@ def create_app(service: Service) -> ASGIApp:
         openapi_url="/openapi.json",
         dependencies=[Depends(known_parameters)],
         redirect_slashes=False,
+        default_response_class=Response,  # handlers say themselves of which media type they are
     )
     app.state.service = service
     app.state.requests = Requests()

@@ -68,7 +68,7 @@ def host_name(header: str) -> str:
     """The name in a Host header: small letters, no port, IPv6 in brackets."""
     text = header.strip().lower()
     if text.startswith("["):
-        return text.partition("]")[0] + "]"
+        return "".join(text.partition("]")[:2])
     return text.partition(":")[0].removesuffix(".")
 
 

@@ -1,0 +1,166 @@
+"""`mm2slo report serve` as a process of its own: a real server, real signals, real files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+import trustme
+
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.report_serve import serving
+from mm2slo_core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONFIG = """\
+clusters: {{us: {{bootstrap_servers: "127.0.0.1:1"}}, eu: {{bootstrap_servers: "127.0.0.1:2"}}}}
+flows: [{{flow: us->eu}}]
+audit: {{store: "sqlite:///{folder}/results.db"}}
+exporter: {{listen: "127.0.0.1:1"}}
+report: {report}
+"""
+COMMAND = [sys.executable, "-W", "error", "-m", "mm2slo_cli", "report", "serve", "--config"]
+
+
+def config(folder: Path, **report: Any) -> Path:
+    path = folder / "mm2slo.yaml"
+    settings = {"listen": "127.0.0.1:0", **report}
+    path.write_text(CONFIG.format(folder=folder, report=json.dumps(settings)))
+    return path
+
+
+@contextmanager
+def running(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """The process, its address by its own log, and its log so far."""
+    with subprocess.Popen(
+        [*COMMAND, str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            lines: list[str] = []
+            assert process.stdout is not None
+            for line in process.stdout:
+                lines.append(line)
+                message = json.loads(line)["message"]
+                if message.startswith("serving "):
+                    yield process, message.removeprefix("serving ").rstrip("/"), lines
+                    break
+            else:
+                pytest.fail("".join(lines))
+        finally:
+            process.kill()
+
+
+def refused(path: Path) -> str:
+    """What a start that is refused says."""
+    with pytest.raises(UserError) as told, serving(read_config(path)):
+        pass
+    return str(told.value)
+
+
+def rest(process: subprocess.Popen[str]) -> list[str]:
+    """Its log until it ends, which it must do well."""
+    assert process.stdout is not None
+    lines = list(process.stdout)
+    assert process.wait(30) == 0
+    return lines
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
+def test_it_answers_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+    with running(config(tmp_path)) as (process, address, lines):
+        assert requests.get(f"{address}/healthz", timeout=10).json()["status"] == "ok"
+        found = requests.get(f"{address}/slo", timeout=10)
+        assert found.headers["content-type"] == "application/json"
+        assert "server" not in found.headers
+        assert found.json()["headline"] == {
+            "objectives": 6, "breached": 0, "warning": 0, "no_data": 6, "ok": 0, "idle": 0,
+        }  # fmt: skip
+        # The exporter that is not there is no reason to fail: what is not known is said.
+        assert requests.get(f"{address}/flows/us-to-eu/readiness", timeout=10).status_code == 502
+        assert requests.get(f"{address}/", timeout=10).status_code == 200
+        process.send_signal(number)
+        lines.extend(rest(process))
+    assert all(json.loads(line)["level"] in {"info", "warning"} for line in lines)
+
+
+def test_tokens_and_tls_come_from_files_and_no_log_holds_a_token(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
+    digest = hashlib.sha256(b"s3cret").hexdigest()
+    (tmp_path / "tokens").write_text(f"{digest} read grafana\n")
+    path = config(
+        tmp_path,
+        tokens_file=str(tmp_path / "tokens"),
+        tls={"cert_file": str(tmp_path / "cert.pem"), "key_file": str(tmp_path / "key.pem")},
+        log={"level": "debug"},
+    )
+    with running(path) as (process, address, lines):
+        assert address.startswith("https://127.0.0.1:")
+        kept = str(tmp_path / "ca.pem")
+        assert requests.get(f"{address}/slo", timeout=10, verify=kept).status_code == 401
+        headers = {"Authorization": "Bearer s3cret"}
+        found = requests.get(f"{address}/slo", timeout=10, verify=kept, headers=headers)
+        assert found.json()["total"] == 6
+        assert "max-age" in found.headers["strict-transport-security"]
+        host, port = address.removeprefix("https://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as plain:
+            plain.sendall(b"GET /slo HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b"200 OK" not in plain.recv(100)
+        process.send_signal(signal.SIGTERM)
+        lines.extend(rest(process))
+    assert "s3cret" not in "".join(lines)
+    assert digest not in "".join(lines)
+
+
+def test_a_start_that_would_be_open_to_the_network_is_refused(tmp_path: Path) -> None:
+    told = refused(config(tmp_path, listen=":0"))
+    assert told == (
+        "report.listen is 'every interface', and without tokens everyone who reaches it could "
+        "read: set report.tokens_file, or listen on 127.0.0.1"
+    )
+
+
+def test_what_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:
+    assert "'nowhere' cannot be read: No such file" in refused(
+        config(tmp_path, tokens_file="nowhere")
+    )
+    (tmp_path / "empty").write_text("")
+    files = {"cert_file": str(tmp_path / "empty"), "key_file": str(tmp_path / "empty")}
+    assert "expected a certificate and its key in PEM" in refused(config(tmp_path, tls=files))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = refused(config(tmp_path, listen=f"127.0.0.1:{port}"))
+    assert told == (
+        f"cannot listen on 127.0.0.1:{port}: Address already in use; "
+        "set report.listen to an address that is free"
+    )
+
+
+def test_the_command_and_its_help_load_no_server() -> None:
+    code = (
+        "import sys; from mm2slo_cli.main import app; import mm2slo_cli.report;"
+        "print([m for m in sys.modules if m.partition('.')[0] in"
+        " {'fastapi', 'uvicorn', 'sqlalchemy', 'requests', 'jinja2', 'mm2slo_report'}])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ},
+    )  # fmt: skip
+    assert done.stdout == "[]\n"

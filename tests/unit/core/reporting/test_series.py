@@ -1,0 +1,65 @@
+"""How an indicator went, by steps."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.history import MINUTE_MS, MinuteCounts, counted
+from mm2slo_core.reporting.series import MOST_STEPS, nice_step, series, steps
+
+HOUR = 60 * MINUTE_MS
+
+
+def test_the_last_step_is_as_long_as_there_is_time() -> None:
+    assert steps(Span(0, 150 * MINUTE_MS), HOUR) == (
+        Span(0, HOUR), Span(HOUR, 2 * HOUR), Span(2 * HOUR, 150 * MINUTE_MS),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("length", [0, 1, 90_000, -MINUTE_MS])
+def test_a_step_is_of_whole_minutes(length: int) -> None:
+    with pytest.raises(ValueError, match="whole number of minutes"):
+        steps(Span(0, HOUR), length)
+
+
+def test_more_steps_than_an_answer_holds_are_refused() -> None:
+    assert len(steps(Span(0, MOST_STEPS * MINUTE_MS), MINUTE_MS)) == MOST_STEPS
+    with pytest.raises(ValueError, match="2,001 steps"):
+        steps(Span(0, MOST_STEPS * MINUTE_MS + 1), MINUTE_MS)
+
+
+@pytest.mark.parametrize(
+    ("hours", "minutes"),
+    [(1, 1), (4, 1), (5, 5), (28 * 24, 360), (90 * 24, 720), (999 * 24, 7_200)],
+)
+def test_a_nice_step_is_what_a_chart_shows_well(hours: int, minutes: int) -> None:
+    assert nice_step(Span(0, hours * HOUR)) == minutes * MINUTE_MS
+
+
+def test_the_budget_is_that_of_the_whole_and_falls_with_what_each_step_spends() -> None:
+    minutes = [MinuteCounts(at * MINUTE_MS, 8.0 if at == 3 else 10.0, 10.0, 1.0) for at in range(6)]
+    found = series(minutes, steps(Span(0, 8 * MINUTE_MS), 2 * MINUTE_MS), 0.9)
+    # 60 events allow 6 bad ones; two are spent in the second step.
+    assert [each.remaining for each in found] == pytest.approx([1.0, 2 / 3, 2 / 3, 2 / 3])
+    assert [each.ratio for each in found] == [1.0, 0.9, 1.0, None]
+    assert [each.burn_rate for each in found] == pytest.approx([0.0, 1.0, 0.0, None])
+    assert [each.counts.minutes for each in found] == [2, 2, 2, 0]
+    assert found[0].counts.unknown == 2
+
+
+@given(st.lists(st.tuples(st.integers(-3, 40), st.integers(0, 9), st.integers(0, 9))))
+def test_each_minute_is_in_one_step_in_whatever_order_they_come(
+    given_minutes: list[tuple[int, int, int]],
+) -> None:
+    minutes = [
+        MinuteCounts(at * MINUTE_MS, float(good), float(good + bad), 0.0)
+        for at, good, bad in dict.fromkeys(given_minutes)
+    ]
+    span = Span(0, 30 * MINUTE_MS)
+    found = series(minutes, steps(span, 7 * MINUTE_MS), 0.99)
+    for each in found:
+        truth = counted(minutes, Span(each.begin, each.end))
+        assert (each.counts.good, each.counts.total) == (truth.good, truth.total)

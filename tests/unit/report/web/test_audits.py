@@ -1,0 +1,173 @@
+"""`/audits`, their evidence by pages, and what `/metrics` publishes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from serving import NOW, Served, a_source, served
+from store_specs.results import evidence, header, judged, orders_outcome, run_of, unjudged
+
+from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.verdict import Verdict
+from mm2slo_report.web.paging import Cursor, written
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUR = 3_600_000
+LOST = [evidence(Verdict.LOST, offset) for offset in range(250)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Three runs of an hour each; the second one with 250 lost records, the third not finished."""
+    with Store.open(tmp_path_factory.mktemp("audits") / "r.db", clock=lambda: NOW) as opened:
+        for number, found in enumerate(([], LOST)):
+            window = Window(NOW - (9 - number) * HOUR, NOW - (8 - number) * HOUR)
+            opened.publish(
+                run_of(
+                    f"run-{number}",
+                    judged(orders_outcome(window, found=found)),
+                    unjudged(window, "payments"),
+                    started_at=NOW - (8 - number) * HOUR,
+                )
+            )
+        failed = header("run-2", Window(NOW - HOUR, NOW), NOW)
+        opened.announce(failed)
+        opened.fail(failed, "Spark <did> not start")
+        yield opened
+
+
+@pytest.fixture
+def service(store: Store) -> Served:
+    return served(store, a_source())
+
+
+def test_runs_are_listed_newest_first_by_pages(service: Served) -> None:
+    first = service.get("/audits?limit=2")
+    assert [(each["id"], each["state"]) for each in first["runs"]] == [
+        ("run-2", "failed"), ("run-1", "finished"),
+    ]  # fmt: skip
+    assert first["total"] == 3
+    assert first["runs"][0]["verdict"] == "Spark <did> not start"
+    second = service.get(f"/audits?limit=2&cursor={first['next']}")
+    assert ([each["id"] for each in second["runs"]], second["next"]) == (["run-0"], None)
+    assert service.get("/audits?flow=us->eu")["total"] == 3
+    assert service.get("/audits?flow=eu->us")["total"] == 0
+
+
+def test_a_run_has_its_topics_with_counts_or_why_there_are_none(service: Served) -> None:
+    found = service.get("/audits/run-1")
+    assert found["window"] == {
+        "start": "2026-07-14T02:30:12.345Z",
+        "end": "2026-07-14T03:30:12.345Z",
+    }
+    orders, payments = found["topics"]
+    assert (orders["topic"], orders["counts"]["matched"], orders["counts"]["lost"]) == (
+        "orders", 5_000_000_001, 2,
+    )  # fmt: skip
+    assert (orders["faults"], orders["not_audited"]) == (2, None)
+    assert orders["sources"] == [
+        {"flow": "us->eu", "topic": "orders"}, {"flow": "ap->eu", "topic": "orders-ap"},
+    ]  # fmt: skip
+    assert orders["bounds"][0]["words"] == "loss is below 0.03% with 95 % confidence"
+    assert payments["not_audited"]["reason"] == "leased"
+    assert payments["faults"] == 0
+
+
+def test_evidence_comes_by_pages_without_a_gap(service: Served) -> None:
+    seen, path = [], "/audits/run-1/evidence?verdict=lost&limit=100"
+    page = service.get(path)
+    while True:
+        seen += [each["offset"] for each in page["evidence"]]
+        if page["next"] is None:
+            break
+        page = service.get(f"{path}&cursor={page['next']}")
+    assert seen == list(range(250))
+    assert page["evidence"][0]["verdict"] == "lost"
+    assert page["evidence"][0]["fingerprint"] == f"{(1 << 64) - 201:016x}"
+    # Of all verdicts, with the two that every outcome here has.
+    assert len(service.get("/audits/run-1/evidence?limit=1000")["evidence"]) == 252
+    assert service.get("/audits/run-0/evidence?verdict=lost") == {
+        "run": "run-0", "evidence": [], "next": None,
+    }  # fmt: skip
+
+
+def test_what_is_not_there_is_told_with_a_near_one(service: Served) -> None:
+    for path in ("/audits/run-7", "/audits/run-7/evidence"):
+        answer = service.client.get(path)
+        assert answer.status_code == 404
+        assert answer.json()["near"][0].startswith("run-")
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"),
+    [
+        ("/audits?limit=0", "limit"),
+        ("/audits?cursor=x", "cursor"),
+        ("/audits?flow=us", "flow"),
+        ("/audits/run-1/evidence?verdict=stolen", "verdict"),
+        ("/audits/run-1/evidence?cursor=W10", "cursor"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused(service: Served, path: str, parameter: str) -> None:
+    answer = service.client.get(path)
+    assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
+
+
+def test_a_cursor_of_runs_is_none_of_evidence(service: Served) -> None:
+    for after in ("run-0", "-1", "9" * 40, "1e3", "\u0663"):
+        cursor = written(Cursor(after), {"run": "run-1", "verdict": []})
+        answer = service.client.get(f"/audits/run-1/evidence?cursor={cursor}")
+        assert (after, answer.status_code) == (after, 422)
+    gone = written(Cursor("run-9"), {"flow": []})
+    assert service.client.get(f"/audits?cursor={gone}").status_code == 422
+
+
+def test_faults_of_an_audit_stand_beside_each_figure_of_the_flow(service: Served) -> None:
+    entries = {each["id"]: each for each in service.get("/slo")["entries"]}
+    latency = entries["us-to-eu-latency-10s"]
+    # Nothing that canaries saw was slow; the audit found records lost.
+    assert latency["events"]["bad"] == 0
+    assert (latency["status"], latency["status_reason"]) == ("warning", "an audit found faults")
+    assert latency["audit"]["faults"] == {"lost": 4}
+    assert latency["audit"]["run_ids"] == ["run-0", "run-1"]
+    assert entries["eu-to-us-availability"]["audit"] is None
+
+
+def test_metrics_tell_the_newest_finished_run_of_each_flow(service: Served) -> None:
+    for path in ("/slo", "/slo", "/slo/nope", "/audits/run-1", "/nothing/here"):
+        service.client.get(path)
+    answer = service.client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    flow = ("us->eu", "us", "eu")
+    assert found["mm2_audit_records", *flow, "matched"] == 5_000_000_001
+    assert found["mm2_audit_records", *flow, "duplicate"] == 0
+    assert found["mm2_audit_faults_records", *flow] == 2
+    assert found["mm2_audit_unaudited_topics", *flow] == 1
+    ended = NOW - 7 * HOUR
+    assert found["mm2_audit_window_end_timestamp_seconds", *flow] == ended / 1000
+    assert found["mm2_audit_complete_up_to_timestamp_seconds", *flow] == ended / 1000
+    assert found["mm2_audit_last_run_timestamp_seconds", *flow] == (ended + 500) / 1000
+    assert found["mm2_audit_runs", "finished"] == 2
+    assert found["mm2_audit_runs", "failed"] == 1
+    assert not [name for name, *labels in found if "eu->us" in labels]
+    assert found["mm2_report_requests_total", "/slo", "200"] == 2
+    assert found["mm2_report_requests_total", "/slo/{slo}", "404"] == 1
+    assert found["mm2_report_requests_total", "unmatched", "404"] == 1
+    assert found["mm2_report_build_info", "0.1.0"] == 1
+    assert found["process_resident_memory_bytes",] > 1e6
+
+
+def test_the_page_shows_what_audits_found(service: Served) -> None:
+    text = service.client.get("/").text
+    assert "run-1" in text
+    assert "Spark &lt;did&gt; not start" in text

@@ -1,0 +1,158 @@
+"""`/slo/{id}` and what belongs to it: what cost most, history, pairs, the objective as YAML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from reported import AVAILABILITY, DAY_MS, FLOW
+from serving import AS_OF, OUTAGE
+
+from mm2slo_core.objectives import openslo
+from mm2slo_core.reporting.history import MINUTE_MS, Indicator
+from mm2slo_report.rendering.figures import utc
+from mm2slo_report.sources.port import SourceProblem
+
+if TYPE_CHECKING:
+    from serving import Served
+
+SLO = "/slo/us-to-eu-availability"
+
+
+def test_an_objective_tells_the_incident_and_the_day_that_cost_most(service: Served) -> None:
+    found = service.get(SLO)
+    assert found["entry"]["id"] == "us-to-eu-availability"
+    assert found["incidents"] == [
+        {
+            "start": utc(OUTAGE),
+            "end": utc(OUTAGE + 6 * MINUTE_MS),
+            "duration_seconds": 360.0,
+            "bad": 360,
+            "consumed": pytest.approx(360 / 259.2),
+        }
+    ]
+    assert [each["bad"] for each in found["days"]] == [0, 360, 0, 0]
+    # Days begin at midnight in Berlin, which is 22:00 in UTC in summer.
+    assert found["days"][1]["start"] == "2026-07-11T22:00:00Z"
+
+
+def test_over_a_calendar_period_it_is_the_same_as_by_the_clock_of_the_zone(service: Served) -> None:
+    entry = service.get(f"{SLO}?period=2026-07-12")["entry"]
+    assert entry["window"] == {
+        "name": "2026-07-12", "kind": "calendar", "duration": 86_400.0,
+        "start": "2026-07-11T22:00:00Z", "end": "2026-07-12T22:00:00Z",
+    }  # fmt: skip
+    assert (entry["events"]["bad"], entry["events"]["total"]) == (360, 86_400)
+
+
+def test_a_period_before_the_first_datum_has_no_coverage_and_no_figures(service: Served) -> None:
+    entry = service.get(f"{SLO}?period=2026-06")["entry"]
+    assert entry["coverage"]["ratio"] == 0.0
+    assert (entry["sli_value"], entry["status"]) == (None, "no_data")
+
+
+def test_an_unknown_id_is_told_with_near_ones(service: Served) -> None:
+    for path in ("", "/history", "/alerts", "/spec"):
+        answer = service.client.get(f"/slo/us-to-eu-availabilty{path}")
+        problem = answer.json()
+        assert answer.status_code == 404
+        assert problem["type"] == "urn:mm2slo:problem:unknown"
+        assert problem["near"][0] == "us-to-eu-availability"
+        assert "did you mean 'us-to-eu-availability'?" in problem["detail"]
+
+
+@pytest.mark.parametrize("period", ["July", "2026-13", "2027", "0d", "9999d", "", "2026-7", "-1d"])
+def test_a_bad_period_is_refused_with_the_forms(service: Served, period: str) -> None:
+    for path in (SLO, "/slo/report"):
+        answer = service.client.get(f"{path}?period={period}")
+        assert (answer.status_code, answer.json()["parameter"]) == (422, "period")
+        assert answer.json()["accepted"] == [
+            "28d", "2026", "2026-Q3", "2026-07", "2026-W30", "2026-07-14",
+        ]  # fmt: skip
+
+
+def test_history_has_a_step_for_each_part_and_the_budget_after_it(service: Served) -> None:
+    begin, end = utc(OUTAGE - 60 * MINUTE_MS), utc(OUTAGE + 90 * MINUTE_MS)
+    found = service.get(f"{SLO}/history?from={begin}&to={end}&step=1h")
+    assert (found["start"], found["end"], found["step"]) == (begin, end, "1h")
+    points = found["points"]
+    assert [(each["bad"], each["total"], each["samples"]) for each in points] == [
+        (0, 3_600, 60), (360, 3_600, 60), (0, 1_800, 30),
+    ]  # fmt: skip
+    assert [each["sli_value"] for each in points] == [1.0, 0.9, 1.0]
+    assert points[1]["burn_rate"] == pytest.approx(100.0)
+    # 9,000 events allow 9 bad ones.
+    assert [each["remaining"] for each in points] == pytest.approx([1.0, 1 - 40, 1 - 40])
+
+
+def test_history_is_of_the_window_in_steps_that_a_chart_shows_by_default(service: Served) -> None:
+    found = service.get(f"{SLO}/history")
+    assert (found["start"], found["end"]) == (utc(AS_OF - 3 * DAY_MS), utc(AS_OF))
+    assert found["step"] == "30m"
+    assert len(found["points"]) == 144
+    assert sum(each["bad"] for each in found["points"]) == 360
+
+
+def test_history_without_events_has_no_figures(service: Served) -> None:
+    found = service.get("/slo/eu-to-us-availability/history?step=1d")
+    assert [each["sli_value"] for each in found["points"]] == [None] * 3
+    assert [each["remaining"] for each in found["points"]] == [None] * 3
+    assert [each["samples"] for each in found["points"]] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("step=1m", "step"),  # 4,320 steps
+        ("step=90s", "step"),
+        ("step=0m", "step"),
+        ("from=2026-07-14T10:20:00Z&to=2026-07-14T10:20:59Z", "from"),
+        ("from=2026-07-14T10:00:00Z&to=2026-07-13T10:00:00Z", "from"),
+        ("from=2025-07-14T10:00:00Z", "from"),
+        ("to=2026-08-14T10:00:00Z", "to"),
+        ("to=1970-01-01T00:00:00Z", "from"),
+        ("from=1h", "from"),
+    ],
+)
+def test_a_history_that_cannot_be_is_refused(service: Served, query: str, parameter: str) -> None:
+    answer = service.client.get(f"{SLO}/history?{query}")
+    assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
+
+
+def test_what_the_source_cannot_say_of_one_objective_is_a_problem_there(service: Served) -> None:
+    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SourceProblem("no answer", slow=True)
+    assert service.client.get(SLO).status_code == 504
+    assert service.client.get(f"{SLO}/history").status_code == 504
+    assert service.client.get("/slo/us-to-eu-latency-10s").status_code == 200
+
+
+def test_pairs_tell_both_rates_the_factor_and_where_they_stand(service: Served) -> None:
+    during = utc(OUTAGE + 6 * MINUTE_MS)
+    pairs = {each["name"]: each for each in service.get(f"{SLO}/alerts?at={during}")["pairs"]}
+    assert list(pairs) == ["fast", "steady", "slow", "creeping"]
+    fast = pairs["fast"]
+    # Six of the last sixty minutes were bad, and all of the last five.
+    assert (fast["long"], fast["short"]) == (pytest.approx(100.0), pytest.approx(1000.0))
+    assert fast["factor"] == pytest.approx(0.02 * 3 * 86_400 / 3_600)
+    assert (fast["state"], fast["severity"]) == ("burning", "page")
+    after = service.get(f"{SLO}/alerts?at={utc(OUTAGE + 40 * MINUTE_MS)}")["pairs"]
+    assert after[0]["state"] == "recovering"
+    assert service.get(f"{SLO}/alerts")["pairs"][0]["state"] == "quiet"
+
+
+def test_an_objective_is_written_in_three_ways(service: Served) -> None:
+    native = service.client.get(f"{SLO}/spec")
+    assert native.headers["content-type"] == "application/yaml; charset=utf-8"
+    (promise,) = yaml.safe_load(native.text)["slo"]["objectives"]
+    assert (promise["flows"], promise["target"], promise["window"]) == (["us->eu"], "99.9%", "3d")
+    imported = openslo.read(service.client.get(f"{SLO}/spec?format=openslo").text, "answer")
+    assert [(each.flow, each.key, each.target) for each in imported] == [
+        (FLOW, AVAILABILITY, 0.999)
+    ]
+    sloth = yaml.safe_load(service.client.get(f"{SLO}/spec?format=sloth").text)
+    assert (sloth["version"], sloth["slos"][0]["objective"]) == ("prometheus/v1", 99.9)
+    refused = service.client.get(f"{SLO}/spec?format=xml")
+    assert (refused.status_code, refused.json()["accepted"]) == (
+        422, ["native", "openslo", "sloth"],
+    )  # fmt: skip

@@ -1,0 +1,125 @@
+"""OpenAPI's document: every route, examples that fit their schemas, answers that fit them too."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from serving import served
+
+from mm2slo_report.web.openapi import schema_of
+
+if TYPE_CHECKING:
+    from serving import Served
+
+    from mm2slo_store import Store
+
+ROUTES = {
+    "/slo", "/slo/report", "/slo/{slo}", "/slo/{slo}/history", "/slo/{slo}/alerts",
+    "/slo/{slo}/spec", "/flows", "/flows/{slug}", "/flows/{slug}/readiness", "/audits",
+    "/audits/{run}", "/audits/{run}/evidence", "/exclusions", "/exclusions/{exclusion}",
+    "/healthz", "/readyz", "/metrics", "/",
+}  # fmt: skip
+_KINDS: dict[str, Any] = {
+    "object": dict, "array": list, "string": str, "number": (int, float), "boolean": bool,
+    "null": type(None),
+}  # fmt: skip
+
+
+def misfits(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:
+    """What of *value* does not fit *schema*; the little of JSON Schema that is used here."""
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(
+        isinstance(value, _KINDS[kind]) and not (kind == "number" and isinstance(value, bool))
+        for kind in kinds
+    ):
+        return [f"{where}: {value!r} is none of {kinds}"]
+    found = []
+    if isinstance(value, dict):
+        for name, inner in schema.get("properties", {}).items():
+            if name in value:
+                found += misfits(value[name], inner, f"{where}.{name}")
+            elif where == "":
+                found.append(f".{name} is missing")
+    if isinstance(value, list) and "items" in schema:
+        for each in value:
+            found += misfits(each, schema["items"], f"{where}[]")
+    return found
+
+
+@cache
+def document(client: Any) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/openapi.json").json()
+    return found
+
+
+@pytest.fixture(scope="module")
+def service(store: Store) -> Served:
+    return served(store)
+
+
+def test_the_document_has_every_route(service: Served) -> None:
+    found = document(service.client)
+    assert found["openapi"].startswith("3.1")
+    assert set(found["paths"]) == ROUTES
+    assert found["info"]["version"] == "0.1.0"
+    assert set(found["components"]["securitySchemes"]) == {"bearer", "basic"}
+
+
+def test_every_json_answer_has_an_example_that_fits_its_schema(service: Served) -> None:
+    examples = 0
+    for path, methods in document(service.client)["paths"].items():
+        for method, operation in methods.items():
+            assert operation["summary"], (path, method)
+            for status, answer in operation["responses"].items():
+                for media, content in answer.get("content", {}).items():
+                    if "json" not in media:
+                        continue
+                    assert content["example"], (path, status)
+                    assert misfits(content["example"], content["schema"]) == []
+                    examples += status.startswith("2")
+    assert examples == 16
+
+
+@pytest.mark.parametrize(
+    ("route", "path"),
+    [
+        ("/slo", "/slo"),
+        ("/slo/report", "/slo/report?period=2026-07"),
+        ("/slo/{slo}", "/slo/us-to-eu-availability"),
+        ("/slo/{slo}", "/slo/eu-to-us-availability"),
+        ("/slo/{slo}/history", "/slo/us-to-eu-availability/history"),
+        ("/slo/{slo}/alerts", "/slo/us-to-eu-availability/alerts"),
+        ("/flows", "/flows"),
+        ("/flows/{slug}", "/flows/us-to-eu"),
+        ("/audits", "/audits"),
+        ("/exclusions", "/exclusions"),
+        ("/healthz", "/healthz"),
+        ("/readyz", "/readyz"),
+    ],
+)
+def test_an_answer_is_as_the_document_says(service: Served, route: str, path: str) -> None:
+    operation = document(service.client)["paths"][route]["get"]
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    assert misfits(service.get(path), schema) == []
+
+
+def test_problems_are_as_the_document_says(service: Served) -> None:
+    answers = document(service.client)["paths"]["/slo/{slo}"]["get"]["responses"]
+    for path, status in (("/slo/x", "404"), ("/slo/us-to-eu-availability?at=x", "422")):
+        answer = service.client.get(path)
+        assert str(answer.status_code) == status
+        schema = answers[status]["content"]["application/problem+json"]["schema"]
+        assert misfits({**answer.json(), "near": []}, schema) == []
+
+
+def test_a_schema_says_what_documents_have_in_common() -> None:
+    schema = schema_of({"a": 1, "b": [{"c": None}], "d": True})
+    assert misfits({"a": 0.5, "b": [], "d": None}, schema) == []
+    assert misfits({"a": "x", "b": {}, "d": 1}, schema) == [
+        ".a: 'x' is none of ['number', 'null']",
+        ".b: {} is none of ['array']",
+        ".d: 1 is none of ['boolean', 'null']",
+    ]
