@@ -31,6 +31,19 @@ class Slow:
         self.closed = True
 
 
+@dataclass
+class Releasing(Slow):
+    """Lets `held` go as it is asked for the second time."""
+
+    held: Slow | None = None
+
+    def scrape(self) -> Page:
+        self.pages += 1
+        if self.pages > 1 and self.held is not None:
+            self.held.go.set()
+        return Page({})
+
+
 class Broken(Slow):
     def scrape(self) -> Page:
         raise KeyError("unforeseen")
@@ -48,11 +61,20 @@ def test_a_page_that_comes_late_is_not_taken_for_one_of_now() -> None:
     assert not slow.closed, "its connection is in use"
     slow.go.set()
     assert slow.given.wait(20)
-    found = rounds.scrape() | rounds.scrape()
+    found = {**rounds.scrape(), **rounds.scrape()}
     assert list(found.values()) == [Page({}, began=slow.pages)]
     assert slow.pages > 1
     rounds.close()
     assert slow.closed
+
+
+def test_a_page_of_the_round_before_is_of_no_use_in_this_one() -> None:
+    slow, other = Slow(), Releasing(target=Target.at("http://other"))
+    other.held = slow
+    rounds = Rounds([slow, other], timeout=0.01)
+    rounds.scrape()
+    assert rounds.scrape().keys() == {other.target.name}
+    assert slow.given.is_set()
 
 
 def test_a_scraper_that_fails_in_an_unforeseen_way_is_a_problem_of_its_target() -> None:
