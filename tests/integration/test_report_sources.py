@@ -54,7 +54,7 @@ def history() -> tuple[Replica, Replica, Replica]:
     one.drop(BEGIN + 10 * HOUR, BEGIN + 12 * HOUR)
     one.run((OLD, TIER, YOUNG), scrapes(BEGIN + 16 * HOUR + 30 * MINUTE_MS, NOW, 0), seed=4)
     two.run((OLD, TIER), scrapes(BEGIN, NOW, 7_123), base=5.0)
-    two.run((YOUNG,), scrapes(BEGIN + 17 * HOUR + 1_000_000, NOW, 7_123), seed=5)
+    two.run((YOUNG,), scrapes(BEGIN + 17 * HOUR + 1_020_000, NOW, 7_123), seed=5)
     two.drop(BEGIN + 11 * HOUR, BEGIN + 13 * HOUR)
     two.drop(BEGIN + 20 * HOUR + 90_000, BEGIN + 20 * HOUR + 400_000, (TIER,))
     two.drop(NOW - 3 * MINUTE_MS, NOW)
@@ -153,7 +153,7 @@ def test_the_recorder_counts_the_same_of_the_same_scrapes(address: str) -> None:
     recorded: dict[int, Tally] = {}
     for at, page in sorted(sole.pages.items()):
         recorded |= {end: pool.totals[SOLE] for end in ends if end <= at and end not in recorded}
-        pool.add(at, {sole.instance: Page(page)})
+        pool.add(at, {sole.instance: Page(page, sole.began[at])})
     asked = [Span(BEGIN, end) for end in ends]
     counts = source(address).counts([SOLE], asked)[SOLE]
     assert not isinstance(counts, Exception)

@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING
 
 from reported import Minutes
 
-from mm2slo_core.catalogue import SLI_EVENTS_TOTAL, SLI_GOOD_EVENTS_TOTAL, SLI_UNKNOWN_EVENTS_TOTAL
+from mm2slo_core.catalogue import (
+    PROCESS_START_TIME_SECONDS,
+    SLI_EVENTS_TOTAL,
+    SLI_GOOD_EVENTS_TOTAL,
+    SLI_UNKNOWN_EVENTS_TOTAL,
+)
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally, whole_minute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _NAMES = (SLI_GOOD_EVENTS_TOTAL.name, SLI_EVENTS_TOTAL.name, SLI_UNKNOWN_EVENTS_TOTAL.name)
+START = PROCESS_START_TIME_SECONDS.name
 
 
 @dataclass
@@ -26,6 +32,8 @@ class Replica:
 
     instance: str
     pages: dict[int, dict[Indicator, Tally]] = field(default_factory=dict)
+    began: dict[int, int] = field(default_factory=dict)
+    """By scrape: when the process began (epoch ms)."""
 
     def run(
         self,
@@ -38,7 +46,10 @@ class Replica:
         """A process that starts with *base* events and is scraped at *scrapes* (epoch ms)."""
         draw = random.Random(f"{self.instance}{seed}")  # noqa: S311 - synthetic traffic
         values = dict.fromkeys(indicators, Tally(base, base, 0.0))
+        started = None
         for at in scrapes:
+            started = at if started is None else started
+            self.began.setdefault(at, started)
             for each, (good, total, unknown) in values.items():
                 events = draw.randrange(20)
                 bad = int(events > 0 and draw.random() < 0.05)
@@ -81,6 +92,11 @@ def open_metrics(replicas: Iterable[Replica]) -> str:
                 for name, value in zip(_NAMES, tally, strict=True):
                     key = f"{name}{{{labels}}}"
                     series.setdefault(key, []).append(f"{key} {value} {at / 1000:.3f}")
+        series[START] = [
+            f'{START}{{job="mm2slo",instance="{replica.instance}"}} {began / 1000} {at / 1000:.3f}'
+            for at, began in sorted(replica.began.items())
+            if at in replica.pages
+        ]
         lines += [line for several in series.values() for line in several]
     return "\n".join([*lines, "# EOF", ""])
 
@@ -115,6 +131,7 @@ def brute_force(replicas: Sequence[Replica], indicator: Indicator) -> Minutes:
 def _growths(replica: Replica, indicator: Indicator) -> Iterator[tuple[int, Tally]]:
     """By minute with a sample: what the replica counted since its sample before."""
     before: Tally | None = None
+    began: int | None = None
     started = min(replica.pages, default=0) - MINUTE_MS
     sums: dict[int, list[float]] = {}
     first_page = whole_minute(started + MINUTE_MS)
@@ -125,7 +142,9 @@ def _growths(replica: Replica, indicator: Indicator) -> Iterator[tuple[int, Tall
         if before is None:
             # A page that lacked it before: it began at zero.
             before = now if minute == first_page else Tally()
-        if any(new < old for new, old in zip(now, before, strict=True)):
+        anew = began is not None and replica.began.get(at) not in {None, began}
+        began = replica.began.get(at)
+        if anew or any(new < old for new, old in zip(now, before, strict=True)):
             before = Tally()
         grown = sums.setdefault(minute, [0.0, 0.0, 0.0])
         for column in range(3):

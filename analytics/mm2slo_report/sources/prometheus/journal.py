@@ -9,20 +9,30 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, Tally
 from mm2slo_report.sources.prometheus.pooling import NOTHING, below, minus, plus
 from mm2slo_report.sources.prometheus.presence import HOUR_MS, asked_at_once, parts
-from mm2slo_report.sources.prometheus.series import COUNTERS, Reader, Series, reach
+from mm2slo_report.sources.prometheus.series import (
+    COUNTERS,
+    START,
+    Reader,
+    Replica,
+    Series,
+    jobs,
+    reach,
+    replica,
+    selector,
+)
 from mm2slo_report.sources.prometheus.values import grown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from mm2slo_report.sources.prometheus.api import Found, PrometheusClient
+    from mm2slo_report.sources.prometheus.api import Found, Point, PrometheusClient
     from mm2slo_report.sources.prometheus.presence import Presence
     from mm2slo_report.sources.prometheus.values import Values
 
@@ -103,6 +113,7 @@ class JournalScan:
             presence.at(bit) for each in wanted.values() for bit in each.values() if bit is not None
         }
         values = self._values.at(minutes, known.settled)
+        processes = self._processes({*minutes, *wanted}, presence)
         for minute, several in sorted(wanted.items()):
             samples = self._values.samples(minute, {each.replica for each in several})
             for series, bit in several.items():
@@ -113,7 +124,10 @@ class JournalScan:
                     base = values[presence.at(bit)].get(series)
                     if base is None:
                         continue
-                    hidden = minus(grown(base, found), minus(found[-1][1], base))
+                    before = processes[presence.at(bit)].get(series.replica, ())
+                    begun = processes[minute].get(series.replica, ())
+                    anew = _begun_anew((*before[-1:], *begun))
+                    hidden = minus(grown(base, found, anew), minus(found[-1][1], base))
                 else:
                     # A page that had no such counter, and then has it, had it from zero on.
                     follows = first[series.replica] < presence.bit(minute)
@@ -121,6 +135,20 @@ class JournalScan:
                     hidden = minus(grown(base, found), found[-1][1])
                 if hidden != NOTHING:
                     journal.add(series, minute, hidden)
+
+    def _processes(
+        self, minutes: Iterable[int], presence: Presence
+    ) -> Mapping[int, Mapping[Replica, Sequence[Point]]]:
+        """By minute: when each exporter's process began, as each scrape in it says."""
+        chosen = selector(START, jobs({each.replica for each in presence.series}))
+        minute = reach(Span(0, MINUTE_MS), closed=self._closed)
+        return {
+            at: {
+                replica(each.labels): each.points
+                for each in self._client.query(f"{chosen}{minute}", at + MINUTE_MS)
+            }
+            for at in minutes
+        }
 
     def _doubtful(self, span: Span, presence: Presence) -> Mapping[int, set[Series]]:
         """Minutes in which a series may begin, or begin anew."""
@@ -134,7 +162,7 @@ class JournalScan:
                 returned[bits] = late, bits & ~(bits << 1) & within
             for bit in _places(returned[bits][0]):
                 found[presence.at(bit)].add(series)
-        for hour, several in self._hours(span).items():
+        for hour, several in self._hours(span, presence).items():
             part = Span(hour, min(hour + HOUR_MS, span.end))
             of_hour = presence.within(part)
             for series in several:
@@ -142,37 +170,54 @@ class JournalScan:
                 after_gap = returned.get(bits, (0, bits & ~(bits << 1)))[1] & of_hour
                 for bit in _places(after_gap):
                     found[presence.at(bit)].add(series)
-            for minute, series in self._minutes(part):
+            for minute, series in self._minutes(part, presence):
                 if series in several and presence.of(series) >> presence.bit(minute) & 1:
                     found[minute].add(series)
         return found
 
-    def _hours(self, span: Span) -> Mapping[int, set[Series]]:
+    def _hours(self, span: Span, presence: Presence) -> Mapping[int, set[Series]]:
         found: dict[int, set[Series]] = defaultdict(set)
-        for series, at in self._resets(parts(span), HOUR_MS, _OVERLAP):
-            found[at].add(series)
+        for series, at in self._resets(parts(span), HOUR_MS, _OVERLAP, presence):
+            found[at].update(series)
         return found
 
-    def _minutes(self, part: Span) -> set[tuple[int, Series]]:
-        return {(at, series) for series, at in self._resets([part], MINUTE_MS, MINUTE_MS)}
+    def _minutes(self, part: Span, presence: Presence) -> set[tuple[int, Series]]:
+        return {
+            (at, each)
+            for series, at in self._resets([part], MINUTE_MS, MINUTE_MS, presence)
+            for each in series
+        }
 
     def _resets(
-        self, spans: Iterable[Span], step: int, overlap: int
-    ) -> Iterator[tuple[Series, int]]:
-        """Which series fell in which steps; what fell shortly before a step shows up, too."""
+        self, spans: Iterable[Span], step: int, overlap: int, presence: Presence
+    ) -> Iterator[tuple[Collection[Series], int]]:
+        """Which series fell in which steps; what fell shortly before a step shows up, too.
 
-        def ask(question: tuple[Span, str]) -> Sequence[Found]:
-            part, name = question
+        Where a process began anew, all of its series may have fallen, and have risen since.
+        """
+        of_process: dict[Replica, list[Series]] = defaultdict(list)
+        for series in presence.series:
+            of_process[series.replica].append(series)
+        tests = [("resets", name) for name in COUNTERS]
+        tests.append(("changes", selector(START, jobs(of_process))))
+
+        def ask(question: tuple[Span, tuple[str, str]]) -> Sequence[Found]:
+            part, (function, chosen) = question
             length = min(step, part.end - part.begin)
             window = reach(Span(0, length + overlap), closed=self._closed)
-            expression = f"resets({name}{window}) > 0"
+            expression = f"{function}({chosen}{window}) > 0"
             return self._client.query_range(expression, part.begin + length, part.end, step)
 
-        for each in asked_at_once(ask, product(spans, COUNTERS)):
-            series = self._reader.series(each.labels)
-            if series is not None:
-                for point in each.points:
-                    yield series, point.at - 1 - (point.at - 1) % step
+        for each in asked_at_once(ask, product(spans, tests)):
+            one = self._reader.series(each.labels)
+            found = of_process.get(replica(each.labels), ()) if one is None else (one,)
+            for point in each.points:
+                yield found, point.at - 1 - (point.at - 1) % step
+
+
+def _begun_anew(points: Sequence[Point]) -> frozenset[int]:
+    """The scrapes of a process that is another than that of the scrape before."""
+    return frozenset(now.at for before, now in pairwise(points) if now.value != before.value)
 
 
 def _firsts(presence: Presence) -> Mapping[tuple[tuple[str, str], ...], int]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.catalogue import SLI_EVENTS_TOTAL, SLI_GOOD_EVENTS_TOTAL, SLI_UNKNOWN_EVENTS_TOTAL
+from mm2slo_core.catalogue import (
+    PROCESS_START_TIME_SECONDS,
+    SLI_EVENTS_TOTAL,
+    SLI_GOOD_EVENTS_TOTAL,
+    SLI_UNKNOWN_EVENTS_TOTAL,
+)
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mm2slo_core.objectives.exclusion import Span
 
@@ -23,6 +29,8 @@ COUNTERS: Final = (
 TOTAL: Final = SLI_EVENTS_TOTAL.name
 ANY: Final = f'__name__=~"{"|".join(COUNTERS)}"'
 """The matcher of all three."""
+START: Final = PROCESS_START_TIME_SECONDS.name
+"""When an exporter's process began: published by programs of all kinds, so asked for by job."""
 NAME: Final = "__name__"
 OWN: Final = ("flow", "source", "target", "sli", "tier")
 """Labels of the indicator; all others tell replicas of the exporter apart."""
@@ -86,6 +94,14 @@ def matchers(indicator: Indicator | None = None, of: Replica = ()) -> str:
         given += [("source", flow.source), ("target", flow.target)]
         given += [("sli", str(key.sli)), ("tier", key.tier)]
     return ",".join(f"{name}={_quoted(value)}" for name, value in given)
+
+
+def jobs(replicas: Iterable[Replica]) -> str:
+    """A matcher of the jobs that scrape *replicas*; of any, where one has no job."""
+    found = {dict(each).get("job", "") for each in replicas}
+    if not found or "" in found:
+        return ""
+    return f"job=~{_quoted('|'.join(re.escape(each) for each in sorted(found)))}"
 
 
 def selector(name: str, *conditions: str) -> str:

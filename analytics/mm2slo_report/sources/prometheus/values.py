@@ -20,7 +20,7 @@ from mm2slo_report.sources.prometheus.series import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mm2slo_report.sources.prometheus.api import Found, PrometheusClient
     from mm2slo_report.sources.prometheus.series import Replica
@@ -112,15 +112,16 @@ class Values:
         }
 
 
-def grown(before: Tally, samples: Sequence[tuple[int, Tally]]) -> Tally:
+def grown(before: Tally, samples: Sequence[tuple[int, Tally]], anew: Collection[int] = ()) -> Tally:
     """What was counted from *before* through *samples*.
 
-    The three counters live in one process: where one of them falls, all began anew at zero.
+    The three counters live in one process: where one of them falls, all began anew at zero, and
+    at the times *anew* in any case.
     """
     good = total = unknown = 0.0
-    for _, now in samples:
+    for at, now in samples:
         fell = now.good < before.good or now.total < before.total or now.unknown < before.unknown
-        base = Tally() if fell else before
+        base = Tally() if fell or at in anew else before
         good += now.good - base.good
         total += now.total - base.total
         unknown += now.unknown - base.unknown
