@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
     from mm2slo_core.config import Config
+    from mm2slo_report.recording.recorder import Recorder
     from mm2slo_report.web.tokens import Token
     from mm2slo_store import Store
 
@@ -72,13 +73,14 @@ def serving(loaded: Config, store: str | None = None) -> Iterator[tuple[Server, 
     with ExitStack() as stack:
         listening = stack.enter_context(_listening(loaded.report.listen))
         results = stack.enter_context(opened(loaded, store))
+        recorder = None
         if loaded.report.prometheus is None:
-            stack.enter_context(recording(loaded, results))
+            recorder = stack.enter_context(recording(loaded, results))
         if loaded.report.digests:
             from mm2slo_cli.report_digests import digesting  # noqa: PLC0415 - an extra
 
             stack.enter_context(digesting(loaded, results))
-        yield _server(loaded, results, settings), listening
+        yield _server(loaded, results, settings, recorder), listening
 
 
 def settings_of(loaded: Config) -> Settings:
@@ -104,7 +106,7 @@ def settings_of(loaded: Config) -> Settings:
 
 
 @contextmanager
-def recording(loaded: Config, results: Store) -> Iterator[None]:
+def recording(loaded: Config, results: Store) -> Iterator[Recorder]:
     """Record the exporters' counters meanwhile; of several services on one store, one does."""
     from mm2slo_report.recording.duty import Duty  # noqa: PLC0415 - only without Prometheus
     from mm2slo_report.recording.recorder import Recorder  # noqa: PLC0415
@@ -125,10 +127,12 @@ def recording(loaded: Config, results: Store) -> Iterator[None]:
         duty=Duty(results, holder, settings.interval),
     )
     with RecordingThread(recorder, now_ms, interval=settings.interval):
-        yield
+        yield recorder
 
 
-def _server(loaded: Config, results: Store, settings: Settings) -> Server:
+def _server(
+    loaded: Config, results: Store, settings: Settings, recorder: Recorder | None
+) -> Server:
     import uvicorn  # noqa: PLC0415 - what is wrong with the configuration is told before
 
     from mm2slo_report.web.app import create_app  # noqa: PLC0415
@@ -143,6 +147,7 @@ def _server(loaded: Config, results: Store, settings: Settings) -> Server:
         results,
         settings,
         ExporterSurroundings(exporters_of(loaded), fetch),
+        recorder,
     )
     return uvicorn.Server(
         uvicorn.Config(

@@ -57,7 +57,11 @@ def metrics(request: Request) -> Response:
     """Prometheus text format 0.0.4."""
     service = service_of(request)
     requests: Requests = request.app.state.requests
-    families = (*audit_families(service), *_own(service, requests, request.app.state.started_at))
+    families = (
+        *audit_families(service),
+        *_recorder(service),
+        *_own(service, requests, request.app.state.started_at),
+    )
     return Response(
         exposition(families), headers={"Content-Type": MEDIA, "Cache-Control": "no-store"}
     )
@@ -116,6 +120,24 @@ def audit_families(service: Service) -> Iterator[Family]:
             )
             for flow, run in newest.items()
         ],
+    )
+
+
+def _recorder(service: Service) -> Iterator[Family]:
+    if service.recorder is None:
+        return
+    health = service.recorder.health
+    until = health.recorded_until
+    yield Family(
+        reported.REPORT_RECORDED_UNTIL_TIMESTAMP_SECONDS,
+        [] if until is None else [((), until / 1000)],
+    )
+    yield Family(
+        reported.REPORT_SCRAPES_TOTAL, [((each.name,), each.scrapes) for each in health.targets]
+    )
+    yield Family(
+        reported.REPORT_SCRAPE_FAILURES_TOTAL,
+        [((each.name,), each.failures) for each in health.targets],
     )
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.verdict import Verdict
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
+    from mm2slo_report.recording.health import RecorderHealth
     from mm2slo_report.rendering.views import FlowView, GroupView
     from mm2slo_store.rows import Completion, Run, StoredEvidence, StoredUnit
 
@@ -46,6 +47,14 @@ class Records(Protocol):
 
     def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
         """Take it back, or end it."""
+
+
+class Recording(Protocol):
+    """The recorder of the embedded history; `recording.recorder.Recorder` is one."""
+
+    @property
+    def health(self) -> RecorderHealth:
+        """How it goes."""
 
 
 class Surroundings(Protocol):

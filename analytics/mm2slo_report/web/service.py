@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from mm2slo_report.rendering.views import FlowView, GroupView
     from mm2slo_report.reporting import Reporter
     from mm2slo_report.web.answers import Body, Freshness
-    from mm2slo_report.web.ports import Records, Surroundings
+    from mm2slo_report.web.ports import Recording, Records, Surroundings
     from mm2slo_report.web.settings import Settings
 
     T = TypeVar("T")
@@ -50,7 +51,9 @@ class Service:
         records: Records,
         settings: Settings,
         surroundings: Surroundings | None = None,
+        recorder: Recording | None = None,
     ) -> None:
+        self.recorder = recorder
         self.reporter = reporter
         self.records = records
         self.settings = settings
@@ -94,8 +97,15 @@ class Service:
             ) from None
 
     def report(self, as_of: int, over: str | None = None) -> Report:
-        """All objectives at *as_of*."""
-        return self._reports.get((as_of, over), lambda: self.reporter.report(at=as_of, over=over))
+        """All objectives at *as_of*; now, with what is wrong with the recorder."""
+
+        def made() -> Report:
+            found = self.reporter.report(at=as_of, over=over)
+            if self.recorder is None or as_of < self.now - _SETTLED_MS:
+                return found
+            return replace(found, warnings=(*found.warnings, *self.recorder.health.problems))
+
+        return self._reports.get((as_of, over), made)
 
     def entry(self, slo: str, as_of: int, over: str | None) -> tuple[Entry, Report]:
         """One objective, from a kept report of all or of it alone. Raises UnknownObjective."""

@@ -50,6 +50,24 @@ REPORT_REQUESTS_TOTAL = counter(
     ("route", "status"),
     per_flow=False,
 )
+REPORT_RECORDED_UNTIL_TIMESTAMP_SECONDS = gauge(
+    "mm2_report_recorded_until_timestamp_seconds",
+    "End of the newest minute of the embedded history.",
+    unit="seconds",
+    per_flow=False,
+)
+REPORT_SCRAPES_TOTAL = counter(
+    "mm2_report_scrapes_total",
+    "Scrapes of the exporter for the embedded history.",
+    ("exporter",),
+    per_flow=False,
+)
+REPORT_SCRAPE_FAILURES_TOTAL = counter(
+    "mm2_report_scrape_failures_total",
+    "Scrapes of the exporter for the embedded history that failed.",
+    ("exporter",),
+    per_flow=False,
+)
 
 REPORT_GROUPS = MappingProxyType(
     {
@@ -62,7 +80,13 @@ REPORT_GROUPS = MappingProxyType(
             AUDIT_FAULTS_RECORDS,
             AUDIT_UNAUDITED_TOPICS,
         ),
-        "Report service": (REPORT_BUILD_INFO, REPORT_REQUESTS_TOTAL),
+        "Report service": (
+            REPORT_BUILD_INFO,
+            REPORT_REQUESTS_TOTAL,
+            REPORT_RECORDED_UNTIL_TIMESTAMP_SECONDS,
+            REPORT_SCRAPES_TOTAL,
+            REPORT_SCRAPE_FAILURES_TOTAL,
+        ),
     }
 )
 """What the report service publishes beside the `process_` metrics, by subject."""

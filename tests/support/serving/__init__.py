@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_report.sources.port import SourceProblem
-    from mm2slo_report.web.ports import Surroundings
+    from mm2slo_report.web.ports import Recording, Surroundings
     from mm2slo_store import Store
 
 NOW = 1_784_025_012_345
@@ -177,6 +177,7 @@ def served(
     *,
     objectives: tuple[Objective, ...] | None = None,
     surroundings: Surroundings | None = None,
+    recorder: Recording | None = None,
     **settings: Any,
 ) -> Served:
     """A service at `NOW`."""
@@ -191,6 +192,6 @@ def served(
     )
     # Without keeping, each request sees what a test has just changed.
     wanted = replace(Settings(version="0.1.0", kept_seconds=0.0), **settings)
-    service = Service(reporter, store, wanted, surroundings)
+    service = Service(reporter, store, wanted, surroundings, recorder)
     client = TestClient(create_app(service), base_url=HOST)
     return Served(source, store, service, client, clock)

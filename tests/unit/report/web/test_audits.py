@@ -11,6 +11,7 @@ from store_specs.results import evidence, header, judged, orders_outcome, run_of
 
 from mm2slo_core.audit.scope import Window
 from mm2slo_core.audit.verdict import Verdict
+from mm2slo_report.recording.health import RecorderHealth, TargetHealth
 from mm2slo_report.web.paging import Cursor, written
 from mm2slo_store import Store
 
@@ -171,3 +172,26 @@ def test_the_page_shows_what_audits_found(service: Served) -> None:
     text = service.client.get("/").text
     assert "run-1" in text
     assert "Spark &lt;did&gt; not start" in text
+
+
+class Recorded:
+    """A recorder whose second exporter is away."""
+
+    health = RecorderHealth(
+        targets=(
+            TargetHealth(name="http://a/metrics", scrapes=9, indicators=5),
+            TargetHealth(name="http://b/metrics", scrapes=8, failures=7, problem="no connection"),
+        ),
+        recorded_until=NOW - NOW % 60_000,
+    )
+
+
+def test_what_is_wrong_with_the_recorder_is_told_now_and_measured(store: Store) -> None:
+    service = served(store, recorder=Recorded())
+    told = "http://b/metrics cannot be scraped: no connection"
+    assert service.get("/slo")["warnings"] == [told]
+    assert service.get("/slo?at=2026-07-12T00:00:00Z")["warnings"] == []
+    lines = service.client.get("/metrics").text.splitlines()
+    assert 'mm2_report_scrape_failures_total{exporter="http://b/metrics"} 7' in lines
+    assert 'mm2_report_scrapes_total{exporter="http://a/metrics"} 9' in lines
+    assert "mm2_report_recorded_until_timestamp_seconds 1784025000.0" in lines

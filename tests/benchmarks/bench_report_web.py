@@ -1,0 +1,166 @@
+"""The report service with 100 flows x 7 indicators x 28 days in the embedded store.
+
+A server of its own process on one core: the list cold (nothing asked before) and warm, a report as
+HTML, the list in a row over kept connections (100 entries in each body), start and memory. The
+store's file may be in the system's page cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+LIST_WARM_MS, LIST_COLD_MS, HTML_MS, RATE, START_S, MEMORY_MB = 50, 300, 1_000, 200, 1.5, 150
+MINUTE_MS = 60_000
+
+
+def serve(path: Path, flows: int, now: int) -> None:
+    """The service alone, at the instant *now*; prints its port when it listens."""
+    import socket  # noqa: PLC0415 - only here
+
+    import uvicorn  # noqa: PLC0415
+    from bench_sli_history import question  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    from mm2slo_report.ledger import StoreLedger  # noqa: PLC0415
+    from mm2slo_report.reporting import Reporter  # noqa: PLC0415
+    from mm2slo_report.sources.recorder import RecorderSource  # noqa: PLC0415
+    from mm2slo_report.web.app import create_app  # noqa: PLC0415
+    from mm2slo_report.web.service import Service  # noqa: PLC0415
+    from mm2slo_report.web.settings import Settings  # noqa: PLC0415
+    from mm2slo_store import Store  # noqa: PLC0415
+
+    begun = time.time()
+    with Store.open(path) as store, socket.create_server(("127.0.0.1", 0)) as listening:
+        reporter = Reporter(
+            objectives=question(flows, now).objectives,
+            source=RecorderSource(store, keep=63 * 86_400.0),
+            ledger=StoreLedger(store),
+            zone=ZoneInfo("UTC"),
+            # Time passes, so that what is kept grows old as it does in earnest.
+            clock=lambda: now + round((time.time() - begun) * 1000),
+        )
+        settings = Settings(version="0", reports_per_minute=100_000)
+        app = create_app(Service(reporter, store, settings))
+        print(listening.getsockname()[1], flush=True)
+        uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")).run(
+            sockets=[listening]
+        )
+
+
+def fetch(connection: http.client.HTTPConnection, path: str) -> tuple[float, bytes]:
+    """Milliseconds and body."""
+    begin = time.perf_counter()
+    connection.request("GET", path, headers={"Host": "localhost"})
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status != 200:
+        raise SystemExit(f"{path}: {answer.status} {body[:300]!r}")
+    return (time.perf_counter() - begin) * 1e3, body
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def hammer(port: int, clients: int, seconds: float) -> int:
+    """Lists answered in that time over kept connections; any other answer ends the benchmark."""
+    done = [0] * clients
+
+    def ask(number: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        while time.perf_counter() < until:
+            fetch(connection, "/slo?limit=100")
+            done[number] += 1
+
+    until = time.perf_counter() + seconds
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return sum(done)
+
+
+def resident_mb(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--flows", type=int, default=100)
+    arguments.add_argument("--days", type=int, default=28)
+    arguments.add_argument("--seconds", type=float, default=10.0)
+    arguments.add_argument("--store", type=Path, help="filled there once, and kept")
+    arguments.add_argument("--serve", type=int, help=argparse.SUPPRESS)
+    chosen = arguments.parse_args()
+    if chosen.serve:
+        serve(chosen.store, chosen.flows, chosen.serve)
+        return
+    from bench_sli_history import BEGIN, HOUR, fill  # noqa: PLC0415 - not for the server
+
+    with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
+        path = chosen.store or Path(scratch) / "slo.db"
+        if not path.exists():
+            fill(path, chosen.flows, chosen.days)
+        now = BEGIN + chosen.days * 24 * HOUR - 30 * MINUTE_MS
+        command = [sys.executable, __file__, "--serve", str(now), "--store", str(path)]
+        command += ["--flows", str(chosen.flows)]
+        begin = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                port = int(process.stdout.readline())
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                fetch(connection, "/healthz")
+                print(f"  start {time.perf_counter() - begin:.2f} s (reach {START_S})")
+                measure(connection, process.pid, port, chosen.seconds)
+            finally:
+                process.kill()
+
+
+def measure(connection: http.client.HTTPConnection, pid: int, port: int, seconds: float) -> None:
+    cold, body = fetch(connection, "/slo?limit=100")
+    entries = len(json.loads(body)["entries"])
+    warm = [fetch(connection, "/slo?limit=100")[0] for _ in range(200)]
+    # Another filter of the same minute: nothing is asked of the store, the body is made anew.
+    made = [fetch(connection, f"/slo?limit=100&sort={sort}")[0] for sort in ("id", "coverage")]
+    print(
+        f"  list of {entries} entries, {len(body) / 1e3:.0f} kB: cold {cold:.0f} ms (reach "
+        f"{LIST_COLD_MS}), warm {statistics.median(warm):.1f} ms (max {max(warm):.0f}; reach "
+        f"{LIST_WARM_MS}), in another order {statistics.median(made):.0f} ms"
+    )
+    html, body = fetch(connection, "/slo/report?format=html&period=28d")
+    page, _ = fetch(connection, "/")
+    one, _ = fetch(connection, "/slo/cluster-7-to-hub-availability")
+    print(
+        f"  report as HTML, {len(body) / 1e6:.1f} MB: {html:.0f} ms (reach {HTML_MS}); the page "
+        f"{page:.0f} ms; one objective in depth {one:.0f} ms"
+    )
+    for clients in (1, 8):
+        before, begin = cpu_seconds(pid), time.perf_counter()
+        done = hammer(port, clients, seconds)
+        spent = time.perf_counter() - begin
+        used = cpu_seconds(pid) - before
+        print(
+            f"  {clients} client{'s' if clients > 1 else ''}: {done / spent:.0f} lists/s (reach "
+            f"{RATE}); {used / done * 1e3:.2f} ms of a core each, so {done / used:.0f}/s on one"
+        )
+    print(f"  memory {resident_mb(pid):.0f} MB (reach {MEMORY_MB})")
+
+
+if __name__ == "__main__":
+    main()
