@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -22,6 +24,7 @@ from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource,
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 HOUR: Final = 3_600_000
 DAYS: Final = 26 * HOUR
@@ -212,3 +215,37 @@ def test_the_retention_of_a_real_server(address: str) -> None:
     (warning,) = asked.warnings(90 * 86_400.0)
     assert "for 35d, less than the window of 90d" in warning
     assert "--storage.tsdb.retention.time=97d" in warning
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_any_history_is_counted_as_sample_by_sample(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)  # noqa: S311 - synthetic traffic
+    flows = [Indicator(Flow("us", f"eu{n}"), SliKey(Sli.AVAILABILITY)) for n in range(4)]
+    replicas = []
+    for number in range(2):
+        each, at = Replica(f"{number}:9469"), BEGIN + draw.randrange(3 * HOUR)
+        while at < NOW:
+            ends = min(at + draw.randrange(MINUTE_MS, 8 * HOUR), NOW)
+            served = draw.sample(flows, draw.randrange(1, 5))
+            begin = at // SCRAPE * SCRAPE
+            each.run(served, scrapes(begin, ends, 1_000 * number), seed=at)
+            if draw.random() < 0.5:
+                gap = draw.randrange(at, ends)
+                lacking = draw.choice((None, served[:1]))
+                each.drop(gap, gap + draw.randrange(40 * MINUTE_MS), lacking)
+            # What begins within the scrape interval of the one before would be one process.
+            at = ends + draw.choice((SCRAPE, 5 * MINUTE_MS, 3 * HOUR))
+        replicas.append(each)
+    edges = sorted({BEGIN + draw.randrange(26 * 60) * MINUTE_MS for _ in range(40)})
+    asked = [Span(one, other) for one, other in pairwise(edges)] + [Span(edges[0], NOW)]
+    with prometheus(tmp_path, {}, history=open_metrics(replicas)) as server:
+        found = source(server.url).counts(flows, asked)
+    for flow in flows:
+        truth, counts = brute_force(replicas, flow), found[flow]
+        assert not isinstance(counts, Exception)
+        for span in asked:
+            expected = truth.count(span)
+            assert counts[span].minutes == expected.minutes, span
+            assert counts[span].total == pytest.approx(expected.total, abs=1e-6), span
+            assert counts[span].good == pytest.approx(expected.good, abs=1e-6), span

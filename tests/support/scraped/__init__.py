@@ -43,9 +43,9 @@ class Replica:
         seed: int = 1,
         base: float = 0.0,
     ) -> None:
-        """A process that starts with *base* events and is scraped at *scrapes* (epoch ms)."""
+        """A process that starts with *base* events of each kind; *scrapes* are epoch ms."""
         draw = random.Random(f"{self.instance}{seed}")  # noqa: S311 - synthetic traffic
-        values = dict.fromkeys(indicators, Tally(base, base, 0.0))
+        values = dict.fromkeys(indicators, Tally(base, base, base))
         started = None
         for at in scrapes:
             started = at if started is None else started

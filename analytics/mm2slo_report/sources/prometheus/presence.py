@@ -150,18 +150,17 @@ class PresenceScan:
                     found.add((series,), _bits(each, found))
 
     def _together(self, of: Replica, run: Span, found: Presence) -> None:
-        length = Span(max(run.begin, run.end - HOUR_MS), run.end)
-        chosen = selector(TOTAL, matchers(of=of))
-        counted = f"count_over_time({chosen}{reach(length, closed=self._closed)})"
-        answer = self._client.query(counted, run.end)
-        members = [
-            series
-            for each in answer
-            if (series := self._reader.series(each.labels)) is not None and series.replica == of
-        ]
+        members = self._members(of, Span(max(run.begin, run.end - HOUR_MS), run.end))
+        hours = -(-(run.end - run.begin) // HOUR_MS)
+        if hours > 1 and members != self._members(of, Span(run.begin, run.begin + HOUR_MS)):
+            # As many as before, but others: somewhere between, one set followed the other.
+            middle = run.begin + hours // 2 * HOUR_MS
+            self._together(of, Span(run.begin, middle), found)
+            self._together(of, Span(middle, run.end), found)
+            return
         if not members:
             return
-        one = selector(TOTAL, matchers(members[0].indicator, of))
+        one = selector(TOTAL, matchers(min(members).indicator, of))
         bits = 0
         for begin in range(run.begin, run.end, MOST_POINTS * MINUTE_MS):
             part = Span(begin, min(begin + MOST_POINTS * MINUTE_MS, run.end))
@@ -169,6 +168,13 @@ class PresenceScan:
                 if replica(each.labels) == of:
                     bits |= _bits(each, found)
         found.add(members, bits)
+
+    def _members(self, of: Replica, hour: Span) -> frozenset[Series]:
+        chosen = selector(TOTAL, matchers(of=of))
+        counted = f"count_over_time({chosen}{reach(hour, closed=self._closed)})"
+        answer = self._client.query(counted, hour.end)
+        known = (self._reader.series(each.labels) for each in answer)
+        return frozenset(each for each in known if each is not None and each.replica == of)
 
     def _by_minute(self, chosen: str, part: Span) -> Sequence[Found]:
         minute = reach(Span(0, MINUTE_MS), closed=self._closed)
