@@ -1,9 +1,9 @@
 """One and two one-core workers of a Spark standalone cluster: a census of the same Parquet files.
 
-No broker runs. Each cluster is a master and its workers as real processes; time is that of the
-quickest warm round of the whole judgement, evidence and keys included. With fewer than four cores
-driver, master and workers share them, so that the gain is smaller than the executors alone have:
-their own time is printed beside.
+No broker runs. Each cluster is a master and its workers as real processes; a worker, with its
+compiler and collector, has one core of the machine, which `taskset` sees to. Time is that of the
+quickest warm round of the whole judgement, evidence and keys included. With fewer than three cores
+the driver shares one with a worker, so that the gain is smaller than the executors alone have.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def measure(workers: int, folder: Path, rounds: int, memory: str) -> Measured:
     # Off the heap, a worker of this machine needs a quarter of a gibibyte more.
     conf = {"spark.executor.memory": memory, "spark.executor.cores": "1"}
     with (
-        standalone(workers, cores=1, memory="4g") as cluster,
+        standalone(workers, cores=1, memory="4g", pinned=True) as cluster,
         spark_session(SparkOptions(master=cluster.master, conf=conf)) as spark,
     ):
         wait_for_executors(spark, workers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -39,8 +40,14 @@ class Standalone:
 
 
 @contextmanager
-def standalone(workers: int, *, cores: int = 1, memory: str = "1g") -> Iterator[Standalone]:
-    """A master and *workers* of *cores* each; all have ended when the context does."""
+def standalone(
+    workers: int, *, cores: int = 1, memory: str = "1g", pinned: bool = False
+) -> Iterator[Standalone]:
+    """A master and *workers* of *cores* each; all have ended when the context does.
+
+    Spark's cores are tasks at a time: compilers and collectors of a worker use what the machine
+    has. *pinned* gives each worker of one core one of the machine's, and nothing else.
+    """
     root = Path(tempfile.mkdtemp(prefix="mm2slo-standalone-"))
     port, *others = free_ports(2 + 2 * workers)
     url = f"spark://{HOST}:{port}"
@@ -55,15 +62,21 @@ def standalone(workers: int, *, cores: int = 1, memory: str = "1g") -> Iterator[
             own, page = others[1 + 2 * number : 3 + 2 * number]
             arguments = ("--host", HOST, "--port", str(own), "--webui-port", str(page))
             limits = ("--cores", str(cores), "--memory", memory, "--work-dir", str(folder))
-            _start(running, root, folder.name, (_WORKER, *arguments, *limits, url))
+            core = number % (os.cpu_count() or 1) if pinned else None
+            _start(running, root, folder.name, (_WORKER, *arguments, *limits, url), core)
         for number in range(workers):
             _wait_registered(root / f"worker-{number}.log")
         yield Standalone(url, root)
 
 
-def _start(running: ExitStack, root: Path, name: str, arguments: tuple[str, ...]) -> None:
+def _start(
+    running: ExitStack, root: Path, name: str, arguments: tuple[str, ...], core: int | None = None
+) -> None:
     # spark-class ends by becoming java, so that ending this process ends the daemon.
-    spec = ProcessSpec(name, (str(_spark_class()), *arguments), root / f"{name}.log")
+    command = (str(_spark_class()), *arguments)
+    if core is not None:
+        command = ("taskset", "-c", str(core), *command)
+    spec = ProcessSpec(name, command, root / f"{name}.log")
     process = ManagedProcess(spec)
     process.start()
     running.callback(process.kill)
