@@ -92,9 +92,10 @@ class RecordingContract:
             history.steady(10, 20, ONE_BAD, UP)
             # Hours pass without a row.
             history.minute(400, {UP: (300.0, 7.0, 2.0)})
+            history.minute(470, {UP: ONE_BAD})
             spans = [
                 span(*each)
-                for each in ((0, 20), (19, 30), (30, 300), (5, 400), (70, 401), (400, 500))
+                for each in ((0, 20), (19, 90), (30, 300), (5, 400), (70, 401), (400, 500))
             ]
             assert history.told(UP, *spans) == history.truth(UP, *spans)
             assert history.told(UP, span(70, 401)) == (
