@@ -16,7 +16,7 @@ demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown li
 test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
 	@$(BIN)/pytest -m "not long and not benchmark"
 
-test-long: setup java prometheus chromium axe ## Run the long suite (Kafka Connect, Kafka 3.9, long faults)
+test-long: setup java prometheus postgres chromium axe ## Run the long suite (Kafka Connect, Kafka 3.9, long faults)
 	@$(BIN)/pytest -m "long"
 
 check: setup ## Lint, types, import contracts, generated files
