@@ -164,7 +164,8 @@ def test_reload_keeps_what_did_not_change(lab: Lab, tmp_path: Path) -> None:
     try:
         seen = Remote(f"http://127.0.0.1:{port}")
         seen.until(lambda s: received(s, "us->eu") >= 3 and received(s, "eu->us") >= 3, "canaries")
-        [canary] = children_of(process.pid)
+        children = children_of(process.pid)
+        assert sum("multiprocessing" in command for command in children.values()) == 1
         config.write_text("flows: [{flow: us->us}]", encoding="utf-8")
         process.send_signal(signal.SIGHUP)
         seen.until(lambda s: reloads(s, "failure") == 1, "a reload that fails")
@@ -192,7 +193,7 @@ def test_reload_keeps_what_did_not_change(lab: Lab, tmp_path: Path) -> None:
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert not Path(f"/proc/{canary}").exists()
+    assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
 
 
 class Remote:
@@ -226,12 +227,15 @@ def drop_flow(scrape: Scrape, flow: str) -> Scrape:
     return Scrape({k: v for k, v in scrape.samples.items() if ("flow", flow) not in k[1]})
 
 
-def children_of(parent: int) -> list[int]:
-    """Processes that *parent* started, but for Python's resource tracker."""
-    found = []
+def children_of(parent: int) -> dict[int, str]:
+    """Command lines of what *parent* started, but for Python's resource tracker.
+
+    The canary's process, and one per cluster whose groups are asked for.
+    """
+    found = {}
     for task in Path(f"/proc/{parent}/task").iterdir():
         for pid in (task / "children").read_text(encoding="ascii").split():
             command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
             if "resource_tracker" not in command:
-                found.append(int(pid))
+                found[int(pid)] = command
     return found

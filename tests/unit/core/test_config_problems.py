@@ -265,7 +265,7 @@ FILE_MISTAKES = {
         f"{CLUSTERS}{FLOWS}cluster: {{}}\n",
         (
             "cluster (line 6): unknown key\n"
-            "  expected: one of clusters, flows, exporter, audit, slo, alerting, defaults\n"
+            "  expected: one of clusters, flows, exporter, audit, slo, alerting, report, defaults\n"
             "  next step: did you mean 'clusters'?"
         ),
     ),
