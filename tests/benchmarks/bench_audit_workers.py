@@ -2,8 +2,9 @@
 
 No broker runs. Each cluster is a master and its workers as real processes; a worker, with its
 compiler and collector, has one core of the machine, which `taskset` sees to. Time is that of the
-quickest warm round of the whole judgement, evidence and keys included. With fewer than three cores
-the driver shares one with a worker, so that the gain is smaller than the executors alone have.
+quickest warm round of the whole judgement, evidence and keys included, or with `--match` of
+matching alone, which leaves the driver little to do. With fewer than three cores the driver shares
+one with a worker, so that the gain is smaller than the executors alone have.
 """
 
 from __future__ import annotations
@@ -20,15 +21,23 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from audit_load import generate, scopes
+from audit_matchers import NAMES
+from audit_matchers.with_spark import PARTITIONS
 from standalone import standalone
 
 from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.matching import tally
 from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA
+from mm2slo_audit.engine.units import Units
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_core.audit.sampling import Sample
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    Job = Callable[[SparkSession, DataFrame, DataFrame], dict[str, int]]
 
 REACH = 1.6
 
@@ -42,7 +51,25 @@ class Measured:
     counts: dict[str, int]
 
 
-def measure(workers: int, folder: Path, rounds: int, memory: str) -> Measured:
+def whole(spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str, int]:
+    """The whole judgement: matching, a second look at faults, evidence, keys."""
+    counts: dict[str, int] = {}
+    for outcome in judge(spark, records, polls, scopes(), Sample(1.0)):
+        for verdict, count in outcome.counts.items():
+            counts[verdict] = counts.get(verdict, 0) + count
+    return counts
+
+
+def matching(_spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str, int]:
+    """Matching, order and brackets alone, as in `bench_audit_match`: one exchange."""
+    counts: dict[str, int] = {}
+    for row in tally(records, polls, Units(scopes()), PARTITIONS).collect():
+        for name in NAMES[:6]:
+            counts[name] = counts.get(name, 0) + getattr(row, name)
+    return counts
+
+
+def measure(workers: int, folder: Path, rounds: int, memory: str, job: Job) -> Measured:
     # Off the heap, a worker of this machine needs a quarter of a gibibyte more.
     conf = {"spark.executor.memory": memory, "spark.executor.cores": "1"}
     with (
@@ -55,12 +82,8 @@ def measure(workers: int, folder: Path, rounds: int, memory: str) -> Measured:
         times, counts = [], dict[str, int]()
         for _ in range(rounds + 1):
             begin = time.perf_counter()
-            outcomes = judge(spark, records, polls, scopes(), Sample(1.0))
+            counts = job(spark, records, polls)
             times.append(time.perf_counter() - begin)
-            counts = {}
-            for outcome in outcomes:
-                for verdict, count in outcome.counts.items():
-                    counts[verdict] = counts.get(verdict, 0) + count
     return Measured(times[0], min(times[1:]), counts)
 
 
@@ -77,6 +100,7 @@ def main() -> int:
     arguments.add_argument("--rounds", type=int, default=3, help="warm ones")
     arguments.add_argument("--memory", default="2g", help="heap of an executor")
     arguments.add_argument("--folder", type=Path, help="generated there once, and kept")
+    arguments.add_argument("--match", action="store_true", help="matching alone")
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         folder = chosen.folder or Path(scratch)
@@ -84,7 +108,9 @@ def main() -> int:
         print(f"  {chosen.rows:,} rows, {os.cpu_count()} cores")
         found = {}
         for workers in (1, 2):
-            found[workers] = measure(workers, folder, chosen.rounds, chosen.memory)
+            found[workers] = measure(
+                workers, folder, chosen.rounds, chosen.memory, matching if chosen.match else whole
+            )
             each = found[workers]
             load = os.getloadavg()[0]
             print(
