@@ -41,6 +41,11 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "The value is taken times 0: that there is one is all that counts.",
     ),
     Equivalent(
+        "flow:mm2_slo_window:seconds",
+        r"0 (\[\* -> /\] max by .*|\* \[max -> min\] by .*)",
+        "0 times a target, or 0 divided by it, is 0: that there is one is all that counts.",
+    ),
+    Equivalent(
         "MM2Watchdog",
         r"vector\(\[1 -> [02]\]\)",
         "It fires whatever its value, and its texts tell none.",

@@ -67,7 +67,7 @@ class Paged:
         return {each["alertname"] for each in alerts if each["severity"] == severity}
 
     def healthy(self, flows: Sequence[str]) -> None:
-        """Wait until each of *flows* has filled its short windows with good events alone."""
+        """Wait until each of *flows* has short windows full of good events, and a budget."""
         server = self.monitoring.prometheus
         for flow in flows:
             good = (
@@ -76,6 +76,8 @@ class Paged:
                 f'and sum(flow:mm2_sli_bad:increase5m{{flow="{flow}"}}) == 0'
             )
             wait_for(partial(server.holds, good), f"a healthy {flow}", 90.0, 0.5)
+            left = f'min(flow:mm2_slo_budget_remaining:ratio{{flow="{flow}"}}) > 0'
+            wait_for(partial(server.holds, left), f"the budget of {flow}", 90.0, 0.5)
         wait_for(lambda: not self.pages(), "silence", 60.0, 0.5)
 
 
