@@ -11,7 +11,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.reporting.history import Tally
-from mm2slo_report.recording.counting import counted, mean, plus, times
+from mm2slo_core.reporting.tallies import mean, plus, times
+from mm2slo_report.recording.counting import counted
 from mm2slo_store.sli_history.rows import CounterState
 
 if TYPE_CHECKING:

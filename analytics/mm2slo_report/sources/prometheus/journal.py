@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, Tally
-from mm2slo_report.sources.prometheus.pooling import NOTHING, below, minus, plus
+from mm2slo_core.reporting.tallies import minus, plus
+from mm2slo_report.sources.prometheus.pooling import NOTHING, below
 from mm2slo_report.sources.prometheus.presence import HOUR_MS, asked_at_once, parts
 from mm2slo_report.sources.prometheus.series import (
     COUNTERS,

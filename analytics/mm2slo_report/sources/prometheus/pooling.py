@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mm2slo_core.reporting.history import Tally
+from mm2slo_core.reporting.tallies import mean, minus, plus, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,32 +24,6 @@ if TYPE_CHECKING:
     from mm2slo_report.sources.prometheus.series import Series
 
 NOTHING = Tally()
-
-
-def plus(one: Tally, other: Tally) -> Tally:
-    """The sum."""
-    return Tally(one.good + other.good, one.total + other.total, one.unknown + other.unknown)
-
-
-def minus(one: Tally, other: Tally) -> Tally:
-    """The difference."""
-    return Tally(one.good - other.good, one.total - other.total, one.unknown - other.unknown)
-
-
-def times(one: Tally, share: float) -> Tally:
-    """A share."""
-    return Tally(one.good * share, one.total * share, one.unknown * share)
-
-
-def mean(tallies: Sequence[Tally]) -> Tally:
-    """The mean; of none, nothing."""
-    if not tallies:
-        return NOTHING
-    total = NOTHING
-    for each in tallies:
-        total = plus(total, each)
-    count = len(tallies)
-    return Tally(total.good / count, total.total / count, total.unknown / count)
 
 
 @dataclass(frozen=True, slots=True)

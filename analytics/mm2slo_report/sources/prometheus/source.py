@@ -15,18 +15,12 @@ from mm2slo_core.reporting.history import (
     Tally,
     whole_minute,
 )
+from mm2slo_core.reporting.tallies import minus, plus
 from mm2slo_report.sources.port import SourceProblem
 from mm2slo_report.sources.prometheus.api import MOST_POINTS
 from mm2slo_report.sources.prometheus.checks import missing_groups, retention_warnings
 from mm2slo_report.sources.prometheus.history import History
-from mm2slo_report.sources.prometheus.pooling import (
-    NOTHING,
-    Pooled,
-    below,
-    minus,
-    plus,
-    stretches,
-)
+from mm2slo_report.sources.prometheus.pooling import NOTHING, Pooled, below, stretches
 from mm2slo_report.sources.prometheus.series import matchers
 
 if TYPE_CHECKING:
