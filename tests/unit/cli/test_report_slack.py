@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +20,7 @@ from mm2slo_core.errors import UserError
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
+from mm2slo_lab.waiting import wait_for
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
@@ -220,21 +220,18 @@ def test_the_service_posts_what_is_due_and_once(
     with Store.open("mm2slo.db") as store:
         for _ in range(2):
             with digesting(loaded, store):
-                posted = _noted(store)
-        assert posted
+                _noted(store)
     assert [len(receiver.messages), receiver.refusals] == [1, []]
     # As of when it was due, not of when the service came to it.
     assert "1d to 2026-07-20 09:00 CEST" in receiver.messages[0].payload["text"]
 
 
-def _noted(store: Store) -> bool:
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
+def _noted(store: Store) -> None:
+    def sent() -> bool:
         kept = store.digest(NAME, "ops")
-        if kept is not None and kept.sent_at is not None:
-            return True
-        time.sleep(0.02)
-    return False
+        return kept is not None and kept.sent_at is not None
+
+    wait_for(sent, "the digest to be noted as sent", 30.0)
 
 
 def test_a_service_without_its_webhook_does_not_start(slack: Command, folder: Path) -> None:
