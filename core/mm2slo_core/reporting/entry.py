@@ -90,11 +90,6 @@ class Coverage:
     known_since: int | None
     """The first datum ever, or None: nothing was ever counted."""
 
-    @property
-    def young(self) -> bool:
-        """Whether the objective is younger than its window; `known_since` says how young."""
-        return self.known_since is not None and self.minutes < self.expected_minutes
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
