@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mm2slo_alerts.model import PRODUCTION, AlertRule, Group, Links, Scale
-from mm2slo_alerts.promql import duration, quoted
+from mm2slo_core.promql import duration, quoted
 
 ALERT: Final = "MM2RecentlyPaged"
 INTERVAL: Final = 30.0

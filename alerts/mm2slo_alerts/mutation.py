@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mm2slo_alerts.promql import duration, number
+from mm2slo_core.promql import duration, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

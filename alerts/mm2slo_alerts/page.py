@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.model import AlertRule
-from mm2slo_alerts.promql import duration, number
+from mm2slo_core.promql import duration, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

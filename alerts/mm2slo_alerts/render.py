@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from mm2slo_alerts.model import AlertRule, RecordingRule
-from mm2slo_alerts.promql import duration
+from mm2slo_core.promql import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

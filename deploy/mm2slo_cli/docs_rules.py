@@ -8,10 +8,10 @@ from mm2slo_alerts import recording
 from mm2slo_alerts.files import alert_groups
 from mm2slo_alerts.model import AlertRule, Links
 from mm2slo_alerts.prometheus_3 import NEWEST, SHAPES, SUBQUERY, reviewed
-from mm2slo_alerts.promql import duration
 from mm2slo_alerts.recording.timing import REMEMBERED, SETTLES, STEP
 from mm2slo_core.catalogue import RECORDED_GROUPS, SLI_LABELS
 from mm2slo_core.config.published import default_objective_rules
+from mm2slo_core.promql import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mm2slo_alerts import aftermath
-from mm2slo_alerts.promql import Matcher, equal, matching, unequal, unmatching
+from mm2slo_core.promql import Matcher, equal, matching, unequal, unmatching
 
 if TYPE_CHECKING:
     from mm2slo_alerts.aftermath import Memory

@@ -14,15 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_alerts.alertmanager.receivers import NOBODY, receiver_name
-from mm2slo_alerts.promql import duration, equal, matching, unequal
 from mm2slo_alerts.recording.promise import flow_pattern
+from mm2slo_core.promql import duration, equal, matching, unequal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_alerts.alertmanager.receivers import Receivers
     from mm2slo_alerts.model import Scale
-    from mm2slo_alerts.promql import Matcher
+    from mm2slo_core.promql import Matcher
 
 OBJECTIVE: Final = ("flow", "sli", "tier")
 CAUSE: Final = ("alertname", "flow", "cluster")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_alerts.burn.reading import ON, long, told_to
 from mm2slo_alerts.burn.texts import coverage_texts, exhausted_texts
 from mm2slo_alerts.model import AlertRule
-from mm2slo_alerts.promql import number
 from mm2slo_core.catalogue import BAD_SUM, BUDGET_REMAINING, COVERAGE, WINDOW
 from mm2slo_core.objectives import BURN_PAIRS, Severity
+from mm2slo_core.promql import number
 
 if TYPE_CHECKING:
     from mm2slo_alerts.model import Links, Scale

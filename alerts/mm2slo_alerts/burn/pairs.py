@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_alerts.burn.reading import ON, WINDOW_NAMES, of_window, told_to
 from mm2slo_alerts.burn.texts import burn_texts
 from mm2slo_alerts.model import AlertRule
-from mm2slo_alerts.promql import number, select
 from mm2slo_core.catalogue import BAD_INCREASE, BAD_SUM, BURN, DIRECT_WINDOWS, OBJECTIVE_WINDOW
 from mm2slo_core.objectives import Severity
 from mm2slo_core.objectives.traffic import dead_pairs, threshold
+from mm2slo_core.promql import number, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

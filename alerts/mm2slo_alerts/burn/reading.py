@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.promql import Vector, equal, over, select
 from mm2slo_alerts.recording.timing import STEP
 from mm2slo_core.catalogue import DIRECT_WINDOWS, OBJECTIVE, SLI_LABELS, WINDOW_SECONDS
+from mm2slo_core.promql import Vector, equal, over, select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

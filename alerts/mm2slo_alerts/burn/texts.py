@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.budget_words import budget_words, spent_words
 from mm2slo_alerts.burn.reading import ON, WINDOW_NAMES
-from mm2slo_alerts.promql import duration
 from mm2slo_alerts.recording.timing import STEP
 from mm2slo_core.catalogue import (
     BUDGET_REMAINING,
@@ -21,6 +20,7 @@ from mm2slo_core.catalogue import (
     OBJECTIVE,
     OBJECTIVE_WINDOW,
 )
+from mm2slo_core.promql import duration
 from mm2slo_core.sli import Sli
 
 if TYPE_CHECKING:

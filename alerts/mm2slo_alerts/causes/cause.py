@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.budget_words import budget_words
 from mm2slo_alerts.model import AlertRule
-from mm2slo_alerts.promql import duration
 from mm2slo_alerts.recording.timing import STEP
 from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN, OBJECTIVE_WINDOW
+from mm2slo_core.promql import duration
 
 if TYPE_CHECKING:
     from mm2slo_alerts.model import Links, Scale

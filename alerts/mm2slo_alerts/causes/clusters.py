@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
-from mm2slo_alerts.promql import aggregate, duration, matching, number, on, over, select
 from mm2slo_core.catalogue import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
     EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
     FLOW_INFO,
 )
+from mm2slo_core.promql import aggregate, duration, matching, number, on, over, select
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.promql import Matcher, Vector, aggregate, equal, on, over
 from mm2slo_core.catalogue import FLOW_LABELS, FLOW_STATE, Metric
 from mm2slo_core.catalogue.recorded import MAINTENANCE_ACTIVE
+from mm2slo_core.promql import Matcher, Vector, aggregate, equal, on, over
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import TICKET, Cause
 from mm2slo_alerts.causes.expressions import by_flow, latest, unless_maintained
-from mm2slo_alerts.promql import aggregate, number, over
 from mm2slo_core.catalogue import (
     CHECKPOINT_AGE_SECONDS,
     CHECKPOINT_LAG_RECORDS,
@@ -14,6 +13,7 @@ from mm2slo_core.catalogue import (
     FAILOVER_READY,
     FLOW_LABELS,
 )
+from mm2slo_core.promql import aggregate, number, over
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from mm2slo_alerts.causes.cause import PAGE, TICKET, Cause
 from mm2slo_alerts.causes.expressions import by_flow, flow_stopped, latest, unless_maintained
-from mm2slo_alerts.promql import duration, equal, on, over
 from mm2slo_core.catalogue import (
     CANARY_LOST_TOTAL,
     CANARY_MOVED_TOTAL,
@@ -15,6 +14,7 @@ from mm2slo_core.catalogue import (
     SLI_EVENTS_TOTAL,
     TASK_STATE,
 )
+from mm2slo_core.promql import duration, equal, on, over
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
-from mm2slo_alerts.causes.external import (
+from mm2slo_core.catalogue.external import (
     ITERATIONS_MISSED,
     NOTIFICATIONS_FAILED,
     RULE_FAILURES,
     UP,
 )
-from mm2slo_alerts.promql import aggregate, duration, equal, matching, number, over, select
+from mm2slo_core.promql import aggregate, duration, equal, matching, number, over, select
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds

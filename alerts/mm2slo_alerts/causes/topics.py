@@ -12,7 +12,6 @@ from mm2slo_alerts.causes.expressions import (
     latest,
     unless_maintained,
 )
-from mm2slo_alerts.promql import Vector, duration, number, on, over, select
 from mm2slo_core.catalogue import (
     FLOW_LABELS,
     FLOW_LAG_SECONDS,
@@ -26,6 +25,7 @@ from mm2slo_core.catalogue import (
     TOPIC_MISSING,
     TOPIC_RECREATIONS_TOTAL,
 )
+from mm2slo_core.promql import Vector, duration, number, on, over, select
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds

@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_alerts.model import AlertRule, Group
-from mm2slo_alerts.promql import number, quoted
 from mm2slo_alerts.render import prometheus_text, yaml_text
+from mm2slo_core.promql import number, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_alerts.promql import over
 from mm2slo_alerts.recording.timing import SETTLES
 from mm2slo_core.catalogue import FLOW_LABELS, MAINTENANCE_ACTIVE
+from mm2slo_core.promql import over
 
 if TYPE_CHECKING:
     from mm2slo_alerts.model import Scale

@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.model import RecordingRule
-from mm2slo_alerts.promql import (
+from mm2slo_alerts.recording.timing import REMEMBERED, STEP
+from mm2slo_core.catalogue import (
+    EVENTS_SUM,
+    FLOW_LABELS,
+    OBJECTIVE,
+    OBJECTIVE_WINDOW,
+    SLI_EVENTS_TOTAL,
+)
+from mm2slo_core.promql import (
     Matcher,
     aggregate,
     either,
@@ -18,14 +26,6 @@ from mm2slo_alerts.promql import (
     over,
     select,
     unmatching,
-)
-from mm2slo_alerts.recording.timing import REMEMBERED, STEP
-from mm2slo_core.catalogue import (
-    EVENTS_SUM,
-    FLOW_LABELS,
-    OBJECTIVE,
-    OBJECTIVE_WINDOW,
-    SLI_EVENTS_TOTAL,
 )
 
 if TYPE_CHECKING:

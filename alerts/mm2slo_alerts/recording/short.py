@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.model import RecordingRule
-from mm2slo_alerts.promql import Vector, aggregate, number, over, select
 from mm2slo_alerts.recording.maintenance import touched, untouched
 from mm2slo_alerts.recording.timing import EVENTS_INTERVAL, samples_within, seconds
 from mm2slo_alerts.recording.verdict import verdict
@@ -21,6 +20,7 @@ from mm2slo_core.catalogue import (
     SLI_GOOD_EVENTS_TOTAL,
     SLI_LABELS,
 )
+from mm2slo_core.promql import Vector, aggregate, number, over, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

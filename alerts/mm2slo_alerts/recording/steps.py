@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.model import RecordingRule
-from mm2slo_alerts.promql import aggregate, over, select
 from mm2slo_alerts.recording.maintenance import touched, untouched
 from mm2slo_alerts.recording.short import bad_of, pooled
 from mm2slo_alerts.recording.timing import STEP, samples_within, seconds
@@ -29,6 +28,7 @@ from mm2slo_core.catalogue import (
     SLI_UNKNOWN_EVENTS_TOTAL,
     UNKNOWN_STEP,
 )
+from mm2slo_core.promql import aggregate, over, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_alerts.model import RecordingRule
-from mm2slo_alerts.promql import on, select
 from mm2slo_core.catalogue import BURN, ERROR, OBJECTIVE, SLI_LABELS
+from mm2slo_core.promql import on, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_alerts.model import RecordingRule
-from mm2slo_alerts.promql import number, on, select
 from mm2slo_alerts.recording.steps import step_count, step_sum
 from mm2slo_alerts.recording.verdict import verdict
 from mm2slo_core.catalogue import (
@@ -22,6 +21,7 @@ from mm2slo_core.catalogue import (
     UNKNOWN_STEP,
     WINDOW,
 )
+from mm2slo_core.promql import number, on, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mm2slo_alerts.promql import Matcher
+    from mm2slo_core.promql import Matcher
 
 MIRRORING = SlackChannel(name="mirroring", webhook_url_file="/run/secrets/mirroring")
 PAYMENTS = SlackChannel(name="pay team", webhook_url_file="/run/secrets/pay", channel="payments")

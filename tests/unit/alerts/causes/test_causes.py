@@ -9,8 +9,8 @@ import pytest
 
 from mm2slo_alerts import causes
 from mm2slo_alerts.model import PRODUCTION, AlertRule, Links, Scale
-from mm2slo_alerts.promql import duration
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from mm2slo_core.promql import duration
 
 PAGES = {
     "MM2FlowStopped",

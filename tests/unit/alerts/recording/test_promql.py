@@ -9,7 +9,16 @@ import yaml
 from promtool import check_rules, needs_promtool
 
 from mm2slo_alerts.model import AlertRule, Group, RecordingRule, Scale
-from mm2slo_alerts.promql import (
+from mm2slo_alerts.recording.promise import promise
+from mm2slo_alerts.render import prometheus_rule_resource, prometheus_text
+from mm2slo_core.catalogue import (
+    CANARY_LATENCY_SECONDS,
+    ERROR,
+    FLOW_STATE,
+    SLI_EVENTS_TOTAL,
+)
+from mm2slo_core.objectives import ObjectiveRule
+from mm2slo_core.promql import (
     aggregate,
     duration,
     either,
@@ -22,15 +31,6 @@ from mm2slo_alerts.promql import (
     select,
     unequal,
 )
-from mm2slo_alerts.recording.promise import promise
-from mm2slo_alerts.render import prometheus_rule_resource, prometheus_text
-from mm2slo_core.catalogue import (
-    CANARY_LATENCY_SECONDS,
-    ERROR,
-    FLOW_STATE,
-    SLI_EVENTS_TOTAL,
-)
-from mm2slo_core.objectives import ObjectiveRule
 from mm2slo_core.sli import Sli, SliKey
 
 if TYPE_CHECKING:

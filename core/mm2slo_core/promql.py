@@ -113,19 +113,21 @@ def select(
 def over(
     function: str,
     series: Metric | RecordedSeries,
-    window: float,
+    window: float | str,
     *matchers: Matcher,
     part: str = "",
 ) -> Vector:
     """`function(series[window])`, window in seconds, as in `increase` or `max_over_time`.
 
-    Raises ValueError for a counter's function on what is no counter.
+    A *window* that is text stands as it is: Grafana's `$__rate_interval` is one. Raises ValueError
+    for a counter's function on what is no counter.
     """
     is_counter = isinstance(series, Metric) and (series.type is MetricType.COUNTER or bool(part))
     if function in _COUNTER_FUNCTIONS and not is_counter:
         raise ValueError(f"{function}() needs a counter, and {series.name} is none")
     name, labels = _series(series, matchers, part)
-    return Vector(f"{function}({name}[{duration(window)}])", labels)
+    length = window if isinstance(window, str) else duration(window)
+    return Vector(f"{function}({name}[{length}])", labels)
 
 
 def aggregate(operator: str, vector: Vector, by: Sequence[str]) -> Vector:
