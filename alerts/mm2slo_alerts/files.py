@@ -57,7 +57,7 @@ def alert_groups(
     return (
         *burn.groups(thresholds, to, scale),
         *causes.groups(thresholds, to, scale),
-        *aftermath.groups(to, scale),
+        *aftermath.groups(to, scale, thresholds),
     )
 
 

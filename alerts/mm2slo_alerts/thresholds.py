@@ -172,6 +172,23 @@ class Thresholds:
         30.0, "Between two looks back at whether the cluster answered: the evaluation interval."
     )
 
+    catching_up_behind: float = _seconds(
+        _MINUTE, "Behind by less is no backlog: the default objective of data freshness."
+    )
+    catching_up_trend: float = _seconds(
+        30 * _MINUTE,
+        "The stretch that gives the course, as for headroom; what a stop leaves is quiet for "
+        "longer, so that the fall has been seen by then.",
+    )
+    catching_up_ahead: float = _seconds(
+        2 * _HOUR, "A backlog that takes longer is worth a decision, and told."
+    )
+    catching_up_after: float = _seconds(
+        3 * _HOUR,
+        "How long after a page being behind is still its doing: the course above, and an hour "
+        "for one that bends.",
+    )
+
     exporter_hold: float = _seconds(3 * _MINUTE, "Outlives a restart or an update.")
     failing_window: float = _seconds(
         15 * _MINUTE, "Three rounds of the slowest stage (topic settings, every 5 minutes)."

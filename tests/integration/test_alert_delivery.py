@@ -192,22 +192,28 @@ def test_a_ticket_about_several_topics_is_one_message(stage: Stage) -> None:
     assert "and 2 more" in fired["attachments"][0]["text"]
 
 
-def test_low_coverage_of_several_indicators_is_one_ticket(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("name", "flow"), [("MM2SLOCoverageLow", "g->h"), ("MM2ErrorBudgetExhausted", "gs->hs")]
+)
+def test_what_concerns_several_indicators_at_once_is_one_ticket(
+    stage: Stage, name: str, flow: str
+) -> None:
     unseen = [
-        cause("MM2SLOCoverageLow", "g->h", "ticket", sli=sli, tier="all")
+        cause(name, flow, "ticket", sli=sli, tier="all")
         for sli in ("availability", "completeness", "data_freshness")
     ]
+    shown = flow.replace(">", "&gt;")
     stage.manager.post(
         *(
-            alert(labels, texts(labels, summary=f"g->h: {labels['sli']} cannot be judged"))
+            alert(labels, texts(labels, summary=f"{flow}: {labels['sli']} cannot be judged"))
             for labels in unseen
         )
     )
-    [fired] = stage.told("g-&gt;h · availability (and 2 more)")
+    [fired] = stage.told(f"{shown} · availability (and 2 more)")
     assert fired["attachments"][0]["text"].split("\n")[-3:] == [
-        f"• g-&gt;h: {labels['sli']} cannot be judged" for labels in unseen
+        f"• {shown}: {labels['sli']} cannot be judged" for labels in unseen
     ]
-    assert [title for title in stage.slack.titles() if "g-&gt;h" in title] == [
+    assert [title for title in stage.slack.titles() if shown in title] == [
         fired["attachments"][0]["title"]
     ]
 
@@ -336,6 +342,41 @@ def test_a_stop_that_is_over_does_not_page_for_its_burnt_budget(stage: Stage) ->
     stage.told("Flow m-&gt;n has stopped", 2)
     stage.never("m-&gt;n · latency")
     stage.never("m-&gt;n stands still")
+
+
+def test_what_a_stop_left_in_the_windows_makes_no_ticket(stage: Stage) -> None:
+    """Of the flow that stopped, for as long as its tickets' windows look back."""
+    memories = [
+        cause("MM2RecentlyPaged", flow, "none", of=of, within=within)
+        for flow, of in (("stop1->copy1", "MM2FlowStopped"), ("stop2->copy2", "MM2CatchingUp"))
+        for within in ("2h15m", "6h15m")
+    ]
+    stage.manager.post(*(alert(labels) for labels in memories))
+    tickets = [
+        labels
+        for flow in ("stop1->copy1", "stop2->copy2", "stop3->copy3")
+        for labels in (
+            burn(flow, "Slow", tier="10s"),
+            burn(flow, "Creeping", sli="checkpoint_freshness", tier="all"),
+            {**burn(flow, "Slow"), "alertname": "MM2ErrorBudgetExhausted"},
+        )
+    ]
+    stage.manager.post(*(alert(labels, texts(labels)) for labels in tickets))
+    stage.told("stop3-&gt;copy3", 3)
+    assert [title for title in stage.slack.titles() if "stop1" in title or "stop2" in title] == []
+
+
+def test_a_flow_that_catches_up_does_not_page_for_its_old_data(stage: Stage) -> None:
+    memory = cause("MM2RecentlyPaged", "late1->copy4", "none", of="MM2CatchingUp", within="20m")
+    stage.manager.fire(memory)
+    behind = [
+        burn(flow, sli="data_freshness", tier="default")
+        for flow in ("late1->copy4", "late2->copy5")
+    ]
+    unready = cause("MM2FailoverNotReady", "late1->copy4", "ticket", group="billing")
+    stage.manager.post(*(alert(labels, texts(labels)) for labels in (*behind, unready)))
+    stage.told("late2-&gt;copy5")
+    stage.never("late1-&gt;copy4")
 
 
 def test_the_steady_pair_does_not_page_for_what_the_fast_one_told(stage: Stage) -> None:

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mm2slo_alerts import aftermath
+from mm2slo_alerts import aftermath, catching_up
+from mm2slo_alerts.burn.pairs import ALERTS as BURNS
 from mm2slo_core.promql import Matcher, equal, matching, unequal, unmatching
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from mm2slo_alerts.aftermath import Memory
 
 Alerts = Sequence[Matcher]
@@ -31,15 +34,21 @@ class Inhibition(NamedTuple):
 _UNREACHABLE: Final = "MM2ClusterUnreachable|MM2ClusterRecentlyUnreachable"
 # Loss is told whatever else is: it does not end with the outage.
 _LOSS: Final = "MM2RecordsLost|MM2RetentionHeadroomLow"
-_TOLD_ANYHOW: Final = f"{_UNREACHABLE}|{_LOSS}|{aftermath.ALERT}"
+_TOLD_ANYHOW: Final = f"{_UNREACHABLE}|{_LOSS}|{aftermath.ALERT}|{catching_up.ALERT}"
 _STOP_BURNS: Final = "availability|latency|data_freshness|checkpoint_freshness"
-_STOP_CAUSES: Final = (
-    "MM2PartitionStalled|MM2ConnectorFailed|MM2TaskFailed|MM2CheckpointStalled|"
-    "MM2FailoverNotReady|MM2TransactionHangs"
-)
+_STOP_CAUSES: Final = "MM2PartitionStalled|MM2ConnectorFailed|MM2TaskFailed|MM2TransactionHangs"
+# What groups read on the target is as old as the flow is behind.
+_STOP_GROUPS: Final = "MM2CheckpointStalled|MM2FailoverNotReady"
 _COVERAGE: Final = "MM2SLOCoverageLow"
 _UNSCRAPED: Final = f"MM2FlowMetricsAbsent|{_COVERAGE}|MM2CollectionFailing"
-_BURN: Final = "MM2ErrorBudgetBurn"
+_PAGES: Final = f"{BURNS['fast']}|{BURNS['steady']}"
+# A budget that is spent stays so for weeks: it is told once the last bad event is counted.
+_SPENT: Final = "MM2ErrorBudgetExhausted"
+_TOLD_BY_PAIR: Final = {
+    "steady": BURNS["steady"],
+    "slow": f"{BURNS['slow']}|{_SPENT}",
+    "creeping": BURNS["creeping"],
+}
 _OF_OBJECTIVE: Final = ("flow", "sli", "tier")
 _KNOWN_OBJECTIVE: Final = tuple(unequal(label, "") for label in _OF_OBJECTIVE)
 
@@ -55,6 +64,24 @@ def _remembered(memory: Memory, by: tuple[str, ...] = ()) -> Alerts:
         *(equal(name, value) for name, value in memory.labels.items()),
         *(unequal(label, "") for label in by),
     )
+
+
+def _burns(names: str) -> Alerts:
+    """Alerts *names* about budgets that any flow burns that does not copy."""
+    return (_named(names), matching("sli", _STOP_BURNS))
+
+
+def _tickets_after(
+    fault: str, memories: Mapping[str, Memory], by: tuple[str, ...]
+) -> Iterator[Inhibition]:
+    """What is no page of the budgets that *fault* burnt, for as long as it is in the windows."""
+    for pair in ("slow", "creeping"):
+        yield Inhibition(
+            f"The {pair} pair's short window still holds the {fault}.",
+            _remembered(memories[pair], by),
+            _burns(_TOLD_BY_PAIR[pair]),
+            by,
+        )
 
 
 INHIBITIONS: Final = (
@@ -85,19 +112,19 @@ INHIBITIONS: Final = (
     ),
     Inhibition(
         "What the exporter did not see stays in the hour that coverage is judged by.",
-        _remembered(aftermath.AFTER_EXPORTER),
+        _remembered(aftermath.UNSEEN_BY_EXPORTER),
         (_named(_COVERAGE),),
     ),
     Inhibition(
         "What nothing measured stays in that hour.",
-        _remembered(aftermath.AFTER_ABSENCE, ("flow",)),
+        _remembered(aftermath.UNSEEN_BY_ABSENCE, ("flow",)),
         (_named(_COVERAGE),),
         ("flow",),
     ),
     *(
         Inhibition(
             f"What was unknown while a {role} did not answer stays in that hour.",
-            _remembered(aftermath.AFTER_OUTAGE, (role,)),
+            _remembered(aftermath.UNSEEN_IN_OUTAGE, (role,)),
             (_named(_COVERAGE),),
             (role,),
         )
@@ -111,9 +138,31 @@ INHIBITIONS: Final = (
     ),
     Inhibition(
         "A flow that is stopped burns every budget that waits for records.",
-        _remembered(aftermath.AFTER_STOP, ("flow",)),
-        (matching("alertname", f"{_BURN}.+"), matching("sli", _STOP_BURNS)),
+        _remembered(aftermath.AFTER_STOP["steady"], ("flow",)),
+        _burns(_PAGES),
         ("flow",),
+    ),
+    Inhibition(
+        "A flow that works off what a paged fault left burns them until it is done.",
+        _remembered(aftermath.AFTER_CATCHING_UP["fast"], ("flow",)),
+        _burns(_PAGES),
+        ("flow",),
+    ),
+    *(
+        Inhibition(
+            "Groups resume from what was copied.",
+            _remembered(memory, ("flow",)),
+            (_named(_STOP_GROUPS),),
+            ("flow",),
+        )
+        for memory in (aftermath.AFTER_STOP["steady"], aftermath.AFTER_CATCHING_UP["fast"])
+    ),
+    *_tickets_after("stop", aftermath.AFTER_STOP, ("flow",)),
+    *_tickets_after("backlog", aftermath.AFTER_CATCHING_UP, ("flow",)),
+    *(
+        inhibition
+        for role in ("source", "target")
+        for inhibition in _tickets_after(f"outage of the {role}", aftermath.AFTER_OUTAGE, (role,))
     ),
     Inhibition(
         "A flow that is stopped stands still in each of its parts.",
@@ -123,26 +172,30 @@ INHIBITIONS: Final = (
     ),
     Inhibition(
         "The fast pair says it first.",
-        (_named(f"{_BURN}Fast"), *_KNOWN_OBJECTIVE),
-        (_named(f"{_BURN}Steady|{_BURN}Slow|{_BURN}Creeping"),),
+        (_named(BURNS["fast"]), *_KNOWN_OBJECTIVE),
+        (_named("|".join(BURNS[pair] for pair in ("steady", "slow", "creeping"))),),
         _OF_OBJECTIVE,
     ),
-    Inhibition(
-        "The budget burns no more, and the steady pair's windows remember.",
-        _remembered(aftermath.AFTER_BURN, _OF_OBJECTIVE),
-        (_named(f"{_BURN}Steady"),),
-        _OF_OBJECTIVE,
+    *(
+        Inhibition(
+            f"The {slower} pair's short window still holds what the {faster} one told.",
+            _remembered(memory, _OF_OBJECTIVE),
+            (_named(_TOLD_BY_PAIR[slower]),),
+            _OF_OBJECTIVE,
+        )
+        for faster, memories in aftermath.AFTER_BURN.items()
+        for slower, memory in memories.items()
     ),
     Inhibition(
         "The steady pair says it before the slow ones.",
-        (_named(f"{_BURN}Steady"), *_KNOWN_OBJECTIVE),
-        (_named(f"{_BURN}Slow|{_BURN}Creeping"),),
+        (_named(BURNS["steady"]), *_KNOWN_OBJECTIVE),
+        (_named(f"{BURNS['slow']}|{BURNS['creeping']}"),),
         _OF_OBJECTIVE,
     ),
     Inhibition(
         "The slow pair says it before the creeping one.",
-        (_named(f"{_BURN}Slow"), *_KNOWN_OBJECTIVE),
-        (_named(f"{_BURN}Creeping"),),
+        (_named(BURNS["slow"]), *_KNOWN_OBJECTIVE),
+        (_named(BURNS["creeping"]),),
         _OF_OBJECTIVE,
     ),
     Inhibition(

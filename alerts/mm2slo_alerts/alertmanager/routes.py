@@ -5,8 +5,8 @@ availability is answered for.
 
 Groups decide how many messages a fault gives. Alerts of an objective are one message per flow,
 indicator and threshold, whichever pair of windows burns; a cluster is one message for both its
-roles; all else is one message per alert and flow, low coverage too: what is not seen is not seen
-by any indicator.
+roles; all else is one message per alert and flow, low coverage and spent budgets too: what is not
+seen is not seen by any indicator, and one outage spends several budgets at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_alerts.alertmanager.receivers import NOBODY, receiver_name
 from mm2slo_alerts.recording.promise import flow_pattern
-from mm2slo_core.promql import duration, equal, matching, unequal
+from mm2slo_core.promql import duration, equal, matching, unequal, unmatching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OBJECTIVE: Final = ("flow", "sli", "tier")
 CAUSE: Final = ("alertname", "flow", "cluster")
-OF_ALL_INDICATORS: Final = "MM2SLOCoverageLow"
+OF_ALL_INDICATORS: Final = ("MM2SLOCoverageLow", "MM2ErrorBudgetExhausted")
 
 _PAGE_WAIT: Final = 10.0
 """Long enough for both roles of a cluster, short beside the minutes an alert takes to fire."""
@@ -86,7 +86,7 @@ def root(
 def _by_severity(scale: Scale) -> list[dict[str, Any]]:
     """Pages, and tickets of an objective; other tickets are what the parent does."""
     page = equal("severity", "page")
-    of_objective = (unequal("sli", ""), unequal("alertname", OF_ALL_INDICATORS))
+    of_objective = (unequal("sli", ""), unmatching("alertname", "|".join(OF_ALL_INDICATORS)))
     return [
         {**_matching(page, *of_objective), **_page(OBJECTIVE, scale)},
         {**_matching(page), **_page(CAUSE, scale)},
@@ -96,7 +96,7 @@ def _by_severity(scale: Scale) -> list[dict[str, Any]]:
 
 def group_by(labels: Mapping[str, str]) -> tuple[str, ...]:
     """The labels by which an alert with *labels* is grouped."""
-    one = labels.get("sli") and labels["alertname"] != OF_ALL_INDICATORS
+    one = labels.get("sli") and labels["alertname"] not in OF_ALL_INDICATORS
     return OBJECTIVE if one else CAUSE
 
 

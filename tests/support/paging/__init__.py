@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from monitoring import Monitoring, monitoring
 from watching import FAST, Watch
 
+from mm2slo_alerts.aftermath import AFTER_CATCHING_UP, AFTER_OUTAGE, AFTER_STOP
 from mm2slo_alerts.model import Scale
 from mm2slo_cli.exporter import serving
 from mm2slo_core.config import load_config
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
 SCALE: Final = Scale(1 / 15)
+OF_TICKETS: Final = {
+    memory.labels["within"]
+    for memories in (AFTER_STOP, AFTER_OUTAGE, AFTER_CATCHING_UP)
+    for pair, memory in memories.items()
+    if pair in ("slow", "creeping")
+}
+"""For how long what a fault left is no ticket, as labels tell it."""
 _FLOW: Final[Mapping[str, object]] = {
     "canary": {"interval": "200ms", "deadline": "4s", "latency_tiers": ["2s", "4s"]},
     "freshness": [{"threshold": "4s"}],
@@ -59,8 +67,23 @@ class Paged:
         return self._names("page")
 
     def quieting(self) -> set[str]:
-        """What still keeps other alerts from being told."""
-        return self._names("none") - {"MM2Watchdog"}
+        """What still keeps pages from being told; tickets are quiet for hours."""
+        memories = [
+            each["labels"]
+            for each in self.monitoring.prometheus.alerts()
+            if each["labels"]["severity"] == "none"
+        ]
+        return {each["alertname"] for each in memories if each.get("within") not in OF_TICKETS} - {
+            "MM2Watchdog"
+        }
+
+    def untold(self) -> set[str]:
+        """The names of alerts that Alertmanager has, is to tell people, and nothing silences."""
+        return {
+            each["labels"]["alertname"]
+            for each in self.monitoring.alertmanager.alerts()
+            if each["labels"]["severity"] != "none" and each["status"]["state"] != "suppressed"
+        }
 
     def _names(self, severity: str) -> set[str]:
         alerts = (each["labels"] for each in self.monitoring.prometheus.alerts())

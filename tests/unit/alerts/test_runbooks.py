@@ -19,6 +19,7 @@ from mm2slo_alerts.aftermath import MEMORIES
 from mm2slo_cli.main import app
 from mm2slo_core import catalogue
 from mm2slo_core.objectives import BURN_PAIRS, DEFAULT_WINDOW
+from mm2slo_core.promql import duration
 from mm2slo_core.readiness import BlockReason
 from mm2slo_exporter.health import Stage
 
@@ -272,7 +273,7 @@ def test_label_values_are_those_of_the_exporter() -> None:
 def test_times_and_factors_are_those_of_the_rules() -> None:
     for memory in MEMORIES:
         (row,) = re.findall(rf"^\| `{memory.of}` \|.*$", page("MM2RecentlyPaged"), re.MULTILINE)
-        assert f"({memory.within / 60:g} minutes)" in row
+        assert f"({duration(memory.within)})" in row
     for pair in BURN_PAIRS:
         meaning = page(f"MM2ErrorBudgetBurn{pair.name.capitalize()}").partition("## Impact")[0]
         factor = f"{pair.factor(DEFAULT_WINDOW):.2f}".rstrip("0").rstrip(".")
