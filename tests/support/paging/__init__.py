@@ -77,13 +77,17 @@ class Paged:
             "MM2Watchdog"
         }
 
-    def untold(self) -> set[str]:
-        """The names of alerts that Alertmanager has, is to tell people, and nothing silences."""
-        return {
-            each["labels"]["alertname"]
-            for each in self.monitoring.alertmanager.alerts()
-            if each["labels"]["severity"] != "none" and each["status"]["state"] != "suppressed"
-        }
+    def nothing_to_tell(self) -> None:
+        """Wait until all that Alertmanager has for people is silenced: no message is on its way."""
+
+        def told() -> set[str]:
+            return {
+                each["labels"]["alertname"]
+                for each in self.monitoring.alertmanager.alerts()
+                if each["labels"]["severity"] != "none" and each["status"]["state"] != "suppressed"
+            }
+
+        wait_for(lambda: not told(), "alerts to be silenced", 30.0, 0.5)
 
     def _names(self, severity: str) -> set[str]:
         alerts = (each["labels"] for each in self.monitoring.prometheus.alerts())

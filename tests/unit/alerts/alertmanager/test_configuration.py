@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from inhibiting import holds
+from inhibiting import holds, told
 
 from mm2slo_alerts import aftermath
 from mm2slo_alerts.aftermath import MEMORIES
@@ -26,6 +26,7 @@ from mm2slo_core.config.alerting import AlertingConfig, LinksConfig, SlackChanne
 from mm2slo_core.config.slo import STEP, ObjectiveConfig, SloConfig
 from mm2slo_core.errors import UserError
 from mm2slo_core.objectives import BURN_PAIRS
+from mm2slo_core.promql import duration
 from mm2slo_core.sli import Sli
 
 if TYPE_CHECKING:
@@ -367,8 +368,8 @@ def test_memories_outlast_the_windows_they_are_for() -> None:
     for memories in after:
         for name, memory in memories.items():
             [pair] = [each for each in BURN_PAIRS if each.name == name]
-            told = of_pair[BURNS[name]]
-            on_top = told.hold + told.keep if told.keep else 2 * STEP
+            alert = of_pair[BURNS[name]]
+            on_top = alert.hold + alert.keep if alert.keep else 2 * STEP
             assert memory.within > pair.short + on_top
     covered = 3_600.0 + STEP + aftermath.INTERVAL
     for memory in (
@@ -377,6 +378,64 @@ def test_memories_outlast_the_windows_they_are_for() -> None:
         aftermath.UNSEEN_BY_ABSENCE,
     ):
         assert memory.within > covered
+
+
+_GROUPS = {"MM2CheckpointStalled", "MM2FailoverNotReady"}
+_PAGING = {BURNS["fast"], BURNS["steady"]}
+_TICKETS = {BURNS["slow"], "MM2ErrorBudgetExhausted"}
+_CREEPING = {BURNS["creeping"]}
+_UNSEEN = {"MM2SLOCoverageLow"}
+QUIETED = {
+    ("MM2FlowStopped", "5m"): {
+        *("MM2PartitionStalled", "MM2ConnectorFailed", "MM2TaskFailed", "MM2TransactionHangs")
+    },
+    ("MM2FlowStopped", "45m"): _PAGING | _GROUPS,
+    ("MM2FlowStopped", "2h15m"): _TICKETS,
+    ("MM2FlowStopped", "6h15m"): _CREEPING,
+    ("MM2CatchingUp", "20m"): _PAGING | _GROUPS,
+    ("MM2CatchingUp", "2h15m"): _TICKETS,
+    ("MM2CatchingUp", "6h15m"): _CREEPING,
+    ("MM2ClusterUnreachable", "1h10m"): _UNSEEN,
+    ("MM2ClusterUnreachable", "2h15m"): _TICKETS,
+    ("MM2ClusterUnreachable", "6h15m"): _CREEPING,
+    (BURNS["fast"], "45m"): {BURNS["steady"]},
+    (BURNS["fast"], "2h15m"): _TICKETS,
+    (BURNS["fast"], "6h15m"): _CREEPING,
+    (BURNS["steady"], "2h15m"): _TICKETS,
+    (BURNS["steady"], "6h15m"): _CREEPING,
+    (BURNS["slow"], "6h15m"): _CREEPING,
+    ("MM2ExporterDown", "10m"): _UNSEEN | {"MM2FlowMetricsAbsent", "MM2CollectionFailing"},
+    ("MM2ExporterDown", "1h10m"): _UNSEEN,
+    ("MM2FlowMetricsAbsent", "1h10m"): _UNSEEN,
+}
+"""What each memory keeps quiet, by hand; indicators that no stop burns are another matter."""
+
+
+def quieted(memory: aftermath.Memory, **about: str) -> set[str]:
+    """The alerts for people that *memory* of flow us->eu silences; *about* changes their labels."""
+    known = {label: _EVERY.get(label, "us") for label in memory.by}
+    remembered = {"alertname": aftermath.ALERT, "severity": "none", **memory.labels, **known}
+    people = [each for each in RULES if each.labels["severity"] != "none"]
+    return {each.alert for each in people if not told([remembered, {**labels_of(each), **about}])}
+
+
+def test_each_memory_keeps_quiet_what_is_written_by_hand() -> None:
+    assert {(each.of, duration(each.within)): quieted(each) for each in MEMORIES} == QUIETED
+
+
+def test_a_memory_of_one_flow_keeps_no_other_one_quiet() -> None:
+    for memory in MEMORIES:
+        if memory.by:
+            assert quieted(memory, flow="c->d", source="c", target="d") == set()
+
+
+def test_what_no_stop_burns_is_told_after_one() -> None:
+    """Duplicates after a kill are news, and pages of loss."""
+    for memory in MEMORIES:
+        if memory.by and "sli" not in memory.by:
+            for sli in ("completeness", "uniqueness", "order", "affinity"):
+                burns = {*BURNS.values(), "MM2ErrorBudgetExhausted"}
+                assert not burns & quieted(memory, sli=sli, tier="all")
 
 
 def test_a_pair_is_quiet_for_each_that_is_slower_and_no_other() -> None:
