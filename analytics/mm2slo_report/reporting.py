@@ -162,9 +162,12 @@ class Reporter:
         """Those of *span* that hold a sample, but for planned maintenance."""
         planned = replace(question, exclusions=tuple(self.ledger.exclusions(span)))
         excluded = planned.excluded(objective, span)
+        minutes = self.source.minutes(Indicator(objective.flow, objective.key), span)
+        if not excluded:
+            return tuple(minutes)
         return tuple(
             each
-            for each in self.source.minutes(Indicator(objective.flow, objective.key), span)
+            for each in minutes
             if not any(part.begin <= each.at < part.end for part in excluded)
         )
 

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.reporting.history import MinuteCounts, SpanCounts
 from mm2slo_store.sli_history import finding
-from mm2slo_store.sli_history.hour import (
-    at_end,
-    at_minute,
-    growth,
-    minutes_within,
-    place,
-)
+from mm2slo_store.sli_history.hour import at_end, at_minute, minutes_within, place
 from mm2slo_store.sli_history.naming import Known, known
+from mm2slo_store.sli_history.packing import growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

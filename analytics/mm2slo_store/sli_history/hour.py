@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.reporting.history import MINUTE_MS, MinuteCounts, Tally
-from mm2slo_store.sli_history.packing import packed, total_after, totals_after
+from mm2slo_store.sli_history.packing import growths_of, packed, total_after, totals_after
 from mm2slo_store.sli_history.rows import TallyAt
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from mm2slo_core.objectives.exclusion import Span
 
 HOUR_MS: Final = 3_600_000
-_DIGITS: Final = 6
-"""Growths are told to a millionth of an event: thirds, as of three replicas, leave no dust."""
 
 
 class Hour(NamedTuple):
@@ -110,23 +108,12 @@ def fold(known: Hour) -> Hour:
 
 def minutes_within(known: Hour, span: Span) -> Iterator[MinuteCounts]:
     """The minutes with a sample in *span*; a folded hour is one, unless it ends after *span*."""
-    totals = totals_after(known.growths, known.base, known.samples)
+    added = growths_of(known.growths, known.base, known.samples)
     if known.folded:
         if known.begin + HOUR_MS <= span.end:
-            yield MinuteCounts(max(known.begin, span.begin), *growth(known.base, totals[0]))
+            yield MinuteCounts(max(known.begin, span.begin), *added[0])
         return
     begins = (known.begin + bit * MINUTE_MS for bit in range(60) if known.minutes >> bit & 1)
-    before = known.base
-    for at, tally in zip(begins, totals, strict=True):
+    for at, each in zip(begins, added, strict=True):
         if span.begin <= at < span.end:
-            yield MinuteCounts(at, *growth(before, tally))
-        before = tally
-
-
-def growth(before: Tally, now: Tally) -> Tally:
-    """What was counted in between."""
-    return Tally(
-        round(now.good - before.good, _DIGITS),
-        round(now.total - before.total, _DIGITS),
-        round(now.unknown - before.unknown, _DIGITS),
-    )
+            yield MinuteCounts(at, *each)

@@ -27,8 +27,11 @@ _LARGEST: Final = 2.0**62
 _EQUAL: Final = 0x10
 _WIDTH: Final = 0x0F
 _CODES: Final = {1: "B", 2: "H", 4: "I", 8: "q"}
+_WHOLE: Final = 1
 _COLUMNS: Final = 3
 _TALLY: Final = struct.Struct("<3d")
+_DIGITS: Final = 6
+"""Growths are told to a millionth of an event: thirds, as of three replicas, leave no dust."""
 
 
 def packed(base: Tally, totals: Sequence[Tally]) -> bytes:
@@ -70,6 +73,26 @@ def totals_after(growths: bytes, base: Tally, samples: int) -> list[Tally]:
         return [Tally(*each) for each in _TALLY.iter_unpack(growths[1:])]
     columns = [accumulate(each) for each in _columns(growths, samples, samples)]
     return [_tally(base, sums, scale) for sums in zip(*columns, strict=True)]
+
+
+def growths_of(growths: bytes, base: Tally, samples: int) -> list[Tally]:
+    """What each of the *samples* adds."""
+    if growths[0] == _WHOLE:
+        return [
+            Tally(float(total - bad), float(total), float(unknown))
+            for total, bad, unknown in zip(*_columns(growths, samples, samples), strict=True)
+        ]
+    totals = totals_after(growths, base, samples)
+    return list(map(growth, (base, *totals), totals))
+
+
+def growth(before: Tally, now: Tally) -> Tally:
+    """What was counted in between."""
+    return Tally(
+        round(now.good - before.good, _DIGITS),
+        round(now.total - before.total, _DIGITS),
+        round(now.unknown - before.unknown, _DIGITS),
+    )
 
 
 def _tally(base: Tally, sums: Sequence[int], scale: int) -> Tally:

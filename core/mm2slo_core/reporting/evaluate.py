@@ -103,11 +103,11 @@ class _Evaluation:
         """The counts of *whole* without maintenance, and those of the maintenance in it."""
         if self.answer.problem:
             return _NOTHING, _NOTHING
-        excluded = sum(
-            (self.answer.counts[part] for part in self.question.excluded(self.objective, whole)),
-            _NOTHING,
-        )
-        return self.answer.counts[whole] - excluded, excluded
+        counts, parts = self.answer.counts, self.question.excluded(self.objective, whole)
+        if not parts:
+            return counts[whole], _NOTHING
+        excluded = sum((counts[part] for part in parts), _NOTHING)
+        return counts[whole] - excluded, excluded
 
     def _burn(self, counts: SpanCounts) -> float | None:
         return burn_rate(Counts(counts.bad, counts.total), self.objective.target)

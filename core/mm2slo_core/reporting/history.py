@@ -7,11 +7,13 @@ seen, to the minute after it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_core.sli import SliKey
@@ -83,14 +85,18 @@ class MinuteCounts(NamedTuple):
     unknown: float
 
 
+_AT: Final = attrgetter("at")
+
+
 def whole_minute(at: int) -> int:
     """*at* (epoch ms), rounded down: the instant that a report speaks of."""
     return at - at % MINUTE_MS
 
 
-def counted(minutes: Iterable[MinuteCounts], span: Span) -> SpanCounts:
-    """The sum of those *minutes* that begin in *span*."""
-    within = [each for each in minutes if span.begin <= each.at < span.end]
+def counted(minutes: Sequence[MinuteCounts], span: Span) -> SpanCounts:
+    """The sum of those *minutes* (ascending) that begin in *span*."""
+    first, end = (bisect_left(minutes, at, key=_AT) for at in (span.begin, span.end))
+    within = minutes[first:end]
     return SpanCounts(
         good=sum(each.good for each in within),
         total=sum(each.total for each in within),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import WINDOW_SECONDS
@@ -11,17 +12,18 @@ from mm2slo_core.reporting.history import MINUTE_MS, Indicator, whole_minute
 from mm2slo_core.reporting.periods import before, rolling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from mm2slo_core.objectives import Objective
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.reporting.entry import ReportWindow
+    from mm2slo_core.topology import Flow
 
 HOUR: Final = 3_600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """Objectives at the instant `as_of` (epoch ms), over `window` or each one's own."""
 
@@ -43,23 +45,50 @@ class Question:
 
     def window_of(self, objective: Objective) -> ReportWindow:
         """The time that *objective* is reported over."""
-        return self.window or rolling(objective.window, self.as_of)
+        return self.window or self._own[objective.window]
 
     def spans(self) -> tuple[Span, ...]:
         """Every span whose counts `entries` needs, in order, each once."""
-        return tuple(sorted({span for each in self.objectives for span in self._spans_of(each)}))
+        # Hundreds of objectives are about a few spans: those of a flow and a window are the same.
+        different = {
+            (each.flow if self.exclusions else None, each.window): each for each in self.objectives
+        }
+        found = {span for each in different.values() for span in self._spans_of(each)}
+        return tuple(sorted(found))
 
     def excluded(self, objective: Objective, span: Span) -> tuple[Span, ...]:
         """The parts of *span* that planned maintenance of the flow takes out, by whole minutes."""
-        return inside(excluded_from_reports(self.exclusions, objective.flow), span)
+        planned = self._planned[objective.flow]
+        return inside(planned, span) if planned else ()
 
-    def wholes_of(self, objective: Objective) -> dict[str, Span]:
+    def wholes_of(self, objective: Objective) -> Mapping[str, Span]:
         """The window, the one before, and the burn windows, by name."""
-        window = self.window_of(objective)
-        found = {WINDOW: Span(window.begin, window.end), BEFORE: before(window, self.zone)}
-        for name, seconds in WINDOW_SECONDS.items():
-            found[name] = Span(self.now - round(seconds * 1000), self.now)
-        return found
+        return self._wholes[objective.window]
+
+    @cached_property
+    def _planned(self) -> Mapping[Flow, tuple[Span, ...]]:
+        """Maintenance of each flow."""
+        flows = dict.fromkeys(each.flow for each in self.objectives)
+        return {flow: excluded_from_reports(self.exclusions, flow) for flow in flows}
+
+    @cached_property
+    def _own(self) -> Mapping[float, ReportWindow]:
+        """The objectives' own windows, by their lengths."""
+        lengths = dict.fromkeys(each.window for each in self.objectives)
+        return {length: rolling(length, self.as_of) for length in lengths}
+
+    @cached_property
+    def _wholes(self) -> Mapping[float, Mapping[str, Span]]:
+        """By the length of the objective's own window."""
+        now = self.now
+        burns = {
+            name: Span(now - round(seconds * 1000), now) for name, seconds in WINDOW_SECONDS.items()
+        }
+        windows = {length: self.window or own for length, own in self._own.items()}
+        return {
+            length: {WINDOW: Span(each.begin, each.end), BEFORE: before(each, self.zone), **burns}
+            for length, each in windows.items()
+        }
 
     def _spans_of(self, objective: Objective) -> Iterator[Span]:
         for whole in self.wholes_of(objective).values():

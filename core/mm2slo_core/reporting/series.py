@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mm2slo_core.objectives.budget import burn_rate
 from mm2slo_core.objectives.evaluation import Counts
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, SpanCounts, whole_minute
+from mm2slo_core.reporting.history import MINUTE_MS, counted, whole_minute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mm2slo_core.reporting.history import MinuteCounts
+    from mm2slo_core.reporting.history import MinuteCounts, SpanCounts
 
 MOST_STEPS: Final = 2_000
 _NICE_MINUTES: Final = (1, 5, 15, 30, 60, 120, 360, 720, 1_440)
@@ -60,29 +60,19 @@ def series(
     minutes: Iterable[MinuteCounts], parts: tuple[Span, ...], target: float
 ) -> tuple[Step, ...]:
     """What *minutes* say of each of *parts*, which are in order and touch each other."""
-    counts = dict.fromkeys(parts, SpanCounts())
-    remaining = iter(parts)
-    part = next(remaining, None)
-    for each in sorted(minutes):
-        while part is not None and each.at >= part.end:
-            part = next(remaining, None)
-        if part is None:
-            break
-        if each.at >= part.begin:
-            counts[part] += SpanCounts(
-                good=each.good, total=each.total, unknown=each.unknown, minutes=1
-            )
+    ordered = sorted(minutes)
+    counts = {part: counted(ordered, part) for part in parts}
     allowed = (1.0 - target) * sum(each.total for each in counts.values())
     found, spent = [], 0.0
-    for span, counted in counts.items():
-        spent += counted.bad
+    for span, within in counts.items():
+        spent += within.bad
         found.append(
             Step(
                 begin=span.begin,
                 end=span.end,
-                counts=counted,
-                ratio=counted.good / counted.total if counted.total > 0 else None,
-                burn_rate=burn_rate(Counts(counted.bad, counted.total), target),
+                counts=within,
+                ratio=within.good / within.total if within.total > 0 else None,
+                burn_rate=burn_rate(Counts(within.bad, within.total), target),
                 remaining=1.0 - spent / allowed if allowed > 0 else None,
             )
         )

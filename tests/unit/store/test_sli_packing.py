@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.reporting.history import Tally
-from mm2slo_store.sli_history.packing import packed, total_after, totals_after
+from mm2slo_store.sli_history.packing import (
+    growth,
+    growths_of,
+    packed,
+    total_after,
+    totals_after,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,8 +79,13 @@ def test_averages_come_back_as_they_were(
     found = totals_after(growths, begun, len(events))
     # Tenths are not exact: what is told of them is to a millionth.
     assert found == [pytest.approx(each, rel=1e-15, abs=2e-7) for each in each_total]
+    added = growths_of(growths, begun, len(events))
     if replicas in {1, 2, 4, 8}:
         assert found == each_total
+        assert added == [growth(one, other) for one, other in pairwise((begun, *each_total))]
+    assert list(map(sum, zip(*added, strict=True))) == pytest.approx(
+        [now - before for now, before in zip(each_total[-1], begun, strict=True)], abs=1e-3
+    )
 
 
 @given(st.lists(st.tuples(FINITE, FINITE, FINITE), min_size=1, max_size=60))
