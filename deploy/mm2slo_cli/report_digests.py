@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_core.config import Config
+    from mm2slo_report.sources.port import SliSource
     from mm2slo_store import Store
 
 _ENDING_S = 5.0
@@ -25,12 +26,12 @@ _ENDING_S = 5.0
 
 
 @contextmanager
-def digesting(loaded: Config, results: Store) -> Iterator[None]:
-    """Post `report.digests` meanwhile.
+def digesting(loaded: Config, results: Store, source: SliSource | None = None) -> Iterator[None]:
+    """Post `report.digests` meanwhile, with figures from *source* if there is one already.
 
     Raises UserError for a channel or a file that is not there, before anything starts.
     """
-    reporter = reporting(loaded, results)
+    reporter = reporting(loaded, results, source)
     zone = ZoneInfo(loaded.report.zone)
     loops = []
     for each in loaded.report.digests:

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_core.config import Config
+    from mm2slo_core.config.report import PrometheusConfig
     from mm2slo_report.sources.port import SliSource
+    from mm2slo_report.sources.prometheus import PrometheusSource
+
+_BACK = 7 * 86_400.0
 
 
 def now_ms() -> int:
@@ -33,11 +37,11 @@ def opened(loaded: Config, store: str | None = None) -> Iterator[Store]:
         yield results
 
 
-def reporting(loaded: Config, results: Store) -> Reporter:
-    """Reports on every objective of the configuration."""
+def reporting(loaded: Config, results: Store, source: SliSource | None = None) -> Reporter:
+    """Reports on every objective of the configuration; by *source* if there is one already."""
     return Reporter(
         objectives=loaded.objectives,
-        source=source_of(loaded, results),
+        source=source or source_of(loaded, results),
         ledger=StoreLedger(results),
         zone=ZoneInfo(loaded.report.zone),
         clock=now_ms,
@@ -47,10 +51,33 @@ def reporting(loaded: Config, results: Store) -> Reporter:
 def source_of(loaded: Config, results: Store) -> SliSource:
     """Prometheus where one is named, else what the recorder keeps in the store."""
     named = loaded.report.prometheus
-    if named is None:
-        from mm2slo_report.sources.recorder import RecorderSource  # noqa: PLC0415 - only one is used
+    if named is not None:
+        return _prometheus(named)
+    from mm2slo_report.sources.recorder import RecorderSource  # noqa: PLC0415 - only one is used
 
-        return RecorderSource(results, keep=kept_seconds(loaded))
+    return RecorderSource(results, keep=kept_seconds(loaded))
+
+
+@contextmanager
+def sources(loaded: Config, results: Store) -> Iterator[tuple[SliSource, SliSource]]:
+    """One that never lets a reader wait for history to be read, and one that does.
+
+    The history of a Prometheus is read meanwhile, once for both.
+    """
+    named = loaded.report.prometheus
+    if named is None:
+        kept = source_of(loaded, results)
+        yield kept, kept
+        return
+    from mm2slo_report.sources.ahead import ReadAhead  # noqa: PLC0415 - as above
+
+    waiting = _prometheus(named)
+    # A list compares with the period before; a while back, people ask for what was.
+    with ReadAhead(waiting, 2 * _longest_window(loaded) + _BACK) as ahead:
+        yield ahead, waiting
+
+
+def _prometheus(named: PrometheusConfig) -> PrometheusSource:
     from mm2slo_report.sources.prometheus import (  # noqa: PLC0415 - as above
         PrometheusClient,
         PrometheusSource,
@@ -63,8 +90,7 @@ def source_of(loaded: Config, results: Store) -> SliSource:
 
 def kept_seconds(loaded: Config) -> float:
     """How long the recorder keeps history by the minute."""
-    windows = [each.window for each in loaded.objectives]
-    return kept_for(max(windows, default=DEFAULT_WINDOW))
+    return kept_for(_longest_window(loaded))
 
 
 def exporters_of(loaded: Config) -> tuple[str, ...]:
@@ -73,6 +99,10 @@ def exporters_of(loaded: Config) -> tuple[str, ...]:
     host = listen.host if listen.host not in {"", "0.0.0.0", "::"} else "127.0.0.1"  # noqa: S104 - compared, not bound
     shown = f"[{host}]" if ":" in host else host
     return loaded.report.recorder.exporters or (f"http://{shown}:{listen.port}",)
+
+
+def _longest_window(loaded: Config) -> float:
+    return max((each.window for each in loaded.objectives), default=DEFAULT_WINDOW)
 
 
 def _path(name: str | None) -> Path | None:

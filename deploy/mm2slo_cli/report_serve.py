@@ -16,7 +16,14 @@ import typer
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.ending import Told, told_by_signals
-from mm2slo_cli.report_reading import exporters_of, kept_seconds, now_ms, opened, reporting
+from mm2slo_cli.report_reading import (
+    exporters_of,
+    kept_seconds,
+    now_ms,
+    opened,
+    reporting,
+    sources,
+)
 from mm2slo_core.config import Listen
 from mm2slo_core.errors import UserError
 from mm2slo_exporter import logs
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config import Config
     from mm2slo_report.recording.recorder import Recorder
+    from mm2slo_report.sources.port import SliSource
     from mm2slo_report.web.tokens import Token
     from mm2slo_store import Store
 
@@ -76,11 +84,12 @@ def serving(loaded: Config, store: str | None = None) -> Iterator[tuple[Server, 
         recorder = None
         if loaded.report.prometheus is None:
             recorder = stack.enter_context(recording(loaded, results))
+        source, waiting = stack.enter_context(sources(loaded, results))
         if loaded.report.digests:
             from mm2slo_cli.report_digests import digesting  # noqa: PLC0415 - an extra
 
-            stack.enter_context(digesting(loaded, results))
-        yield _server(loaded, results, settings, recorder), listening
+            stack.enter_context(digesting(loaded, results, waiting))
+        yield _server(loaded, results, settings, recorder, source), listening
 
 
 def settings_of(loaded: Config) -> Settings:
@@ -131,7 +140,11 @@ def recording(loaded: Config, results: Store) -> Iterator[Recorder]:
 
 
 def _server(
-    loaded: Config, results: Store, settings: Settings, recorder: Recorder | None
+    loaded: Config,
+    results: Store,
+    settings: Settings,
+    recorder: Recorder | None,
+    source: SliSource,
 ) -> Server:
     import uvicorn  # noqa: PLC0415 - what is wrong with the configuration is told before
 
@@ -143,7 +156,7 @@ def _server(
     report = loaded.report
     fetch = Fetcher(_path(report.recorder.token_file), _path(report.recorder.ca_file))
     service = Service(
-        reporting(loaded, results),
+        reporting(loaded, results, source),
         results,
         settings,
         ExporterSurroundings(exporters_of(loaded), fetch),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -23,8 +24,12 @@ from mm2slo_report.sources.port import SourceProblem
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from reported import Minutes
+
+    from mm2slo_report.sources.prometheus.api import Found
 
 HOUR: Final = 3_600_000
 DAYS: Final = 26 * HOUR
@@ -36,7 +41,8 @@ TIER = Indicator(Flow("us", "eu"), SliKey(Sli.LATENCY, "10s"))
 YOUNG = Indicator(Flow("eu", "us"), SliKey(Sli.AVAILABILITY))
 NEVER = Indicator(Flow("eu", "asia"), SliKey(Sli.AVAILABILITY))
 SOLE = Indicator(Flow("us", "asia"), SliKey(Sli.COMPLETENESS))
-ALL = (OLD, TIER, YOUNG, SOLE)
+MUTE = Indicator(Flow("asia", "africa"), SliKey(Sli.AVAILABILITY))
+ALL = (OLD, TIER, YOUNG, SOLE, MUTE)
 NAN = Indicator(Flow("asia", "eu"), SliKey(Sli.AVAILABILITY))
 PARTIAL = Indicator(Flow("asia", "us"), SliKey(Sli.AVAILABILITY))
 
@@ -45,7 +51,8 @@ def scrapes(begin: int, end: int, offset: int) -> range:
     return range(begin + offset, end, SCRAPE)
 
 
-def history() -> tuple[Replica, Replica, Replica]:
+@cache
+def history() -> tuple[Replica, ...]:
     """Two replicas: restarts, one within a minute and one after an hour, gaps, a young flow."""
     one, two, sole = Replica("a:9469"), Replica("b:9469"), Replica("c:9469")
     # The first sample of each begins where it was counting already, on a whole minute.
@@ -67,7 +74,17 @@ def history() -> tuple[Replica, Replica, Replica]:
         sole.run((SOLE,), scrapes(again, min(again + 103 * MINUTE_MS, NOW), 29_999), seed=again)
     sole.drop(BEGIN + 3 * HOUR, BEGIN + 7 * HOUR)
     sole.drop(BEGIN + 8 * HOUR, BEGIN + 8 * HOUR + 9 * MINUTE_MS)
-    return one, two, sole
+    # It does not tell when its process began.
+    mute = Replica("e:9469")
+    for again in range(BEGIN, NOW, 7 * HOUR + 13 * MINUTE_MS):
+        mute.run((MUTE,), scrapes(again, min(again + 7 * HOUR, NOW), 11_000), seed=again)
+    mute.began.clear()
+    return one, two, sole, mute
+
+
+@cache
+def truth_of(indicator: Indicator) -> Minutes:
+    return brute_force(history(), indicator)
 
 
 def broken() -> Replica:
@@ -96,6 +113,14 @@ def source(address: str, now: int = NOW) -> PrometheusSource:
     return PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: now)
 
 
+@pytest.fixture(scope="module")
+def kept(address: str) -> PrometheusSource:
+    """One that has looked at everything: a first look is the dear one."""
+    found = source(address)
+    found.counts(ALL, spans())
+    return found
+
+
 def spans() -> list[Span]:
     burns = [Span(NOW - minutes * MINUTE_MS, NOW) for minutes in (1, 5, 30, 60, 360, 1440)]
     odd = [
@@ -109,11 +134,10 @@ def spans() -> list[Span]:
     return burns + odd
 
 
-def test_counts_equal_those_of_every_sample(address: str) -> None:
-    found = source(address).counts(ALL, spans())
-    replicas = history()
+def test_counts_equal_those_of_every_sample(kept: PrometheusSource) -> None:
+    found = kept.counts(ALL, spans())
     for indicator in ALL:
-        truth = brute_force(replicas, indicator)
+        truth = truth_of(indicator)
         counts = found[indicator]
         assert not isinstance(counts, Exception)
         for span in spans():
@@ -124,33 +148,53 @@ def test_counts_equal_those_of_every_sample(address: str) -> None:
             assert counts[span].unknown == pytest.approx(expected.unknown, abs=1e-6)
 
 
-def test_minutes_equal_those_of_every_sample(address: str) -> None:
-    asked = source(address)
-    replicas = history()
+class Listening(PrometheusClient):
+    """Keeps what it asks."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self.asked: list[str] = []
+
+    def query_range(self, expression: str, begin: int, end: int, step: int) -> Sequence[Found]:
+        if step == HOUR:
+            self.asked.append(expression)
+        return super().query_range(expression, begin, end, step)
+
+
+def test_samples_are_searched_for_resets_of_those_alone_that_tell_no_start(address: str) -> None:
+    client = Listening(Server(url=address))
+    PrometheusSource(client, clock=lambda: NOW).counts([OLD], [Span(BEGIN, NOW)])
+    searched = [each for each in client.asked if each.startswith("resets(")]
+    assert searched
+    assert all('instance="e:9469"' in each for each in searched)
+    assert any(each.startswith("changes(process_start_time_seconds") for each in client.asked)
+
+
+def test_minutes_equal_those_of_every_sample(kept: PrometheusSource) -> None:
     span = Span(BEGIN + 4 * HOUR, NOW)
     for indicator in ALL:
-        minutes = asked.minutes(indicator, span)
-        expected = brute_force(replicas, indicator).within(span)
+        minutes = kept.minutes(indicator, span)
+        expected = truth_of(indicator).within(span)
         assert [each.at for each in minutes] == [each.at for each in expected]
         for one, other in zip(minutes, expected, strict=True):
             assert tuple(one) == pytest.approx(tuple(other), abs=1e-6)
-        counts = asked.counts([indicator], [span])[indicator]
+        counts = kept.counts([indicator], [span])[indicator]
         assert not isinstance(counts, Exception)
         assert counted(minutes, span).total == pytest.approx(counts[span].total, abs=1e-6)
 
 
 def test_each_later_moment_gives_what_a_first_look_gives(address: str) -> None:
     clock = [BEGIN + 3 * HOUR]
-    kept = PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: clock[0])
+    asks = PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: clock[0])
     for hours in (3, 11.2, 16.6, 20.05):
         clock[0] = BEGIN + round(hours * 60) * MINUTE_MS
         asked = [Span(BEGIN - HOUR, clock[0]), Span(clock[0] - 3 * HOUR, clock[0])]
         anew = source(address, clock[0]).counts(ALL, asked)
-        assert kept.counts(ALL, asked) == anew
+        assert asks.counts(ALL, asked) == anew
 
 
-def test_the_recorder_counts_the_same_of_the_same_scrapes(address: str) -> None:
-    *_, sole = history()
+def test_the_recorder_counts_the_same_of_the_same_scrapes(kept: PrometheusSource) -> None:
+    sole = history()[2]
     pool = Pool()
     ends = [BEGIN + hours * HOUR for hours in (1, 2, 5, 7, 8, 9, 20)]
     recorded: dict[int, Tally] = {}
@@ -158,7 +202,7 @@ def test_the_recorder_counts_the_same_of_the_same_scrapes(address: str) -> None:
         recorded |= {end: pool.totals[SOLE] for end in ends if end <= at and end not in recorded}
         pool.add(at, {sole.instance: Page(page, sole.began[at])})
     asked = [Span(BEGIN, end) for end in ends]
-    counts = source(address).counts([SOLE], asked)[SOLE]
+    counts = kept.counts([SOLE], asked)[SOLE]
     assert not isinstance(counts, Exception)
     assert [counts[span].total for span in asked] == [recorded[end].total for end in ends]
     assert [counts[span].good for span in asked] == [recorded[end].good for end in ends]
@@ -178,17 +222,16 @@ def test_what_is_no_number_is_said_and_spoils_nothing_else(address: str) -> None
     )
     counts = found[OLD]
     assert not isinstance(counts, Exception)
-    assert counts[span] == brute_force(history(), OLD).count(span)
+    assert counts[span] == truth_of(OLD).count(span)
     for each in (NAN, PARTIAL):
         with pytest.raises(SourceProblem):
             asked.minutes(each, span)
 
 
-def test_what_was_never_seen_counts_nothing(address: str) -> None:
+def test_what_was_never_seen_counts_nothing(kept: PrometheusSource) -> None:
     spans_ = [Span(NOW - HOUR, NOW), Span(BEGIN - HOUR, BEGIN)]
-    found = source(address).counts([NEVER], spans_)
-    assert found == {NEVER: dict.fromkeys(spans_, SpanCounts())}
-    assert source(address).minutes(NEVER, spans_[0]) == []
+    assert kept.counts([NEVER], spans_) == {NEVER: dict.fromkeys(spans_, SpanCounts())}
+    assert kept.minutes(NEVER, spans_[0]) == []
 
 
 def test_rules_that_a_real_server_has_not_loaded(address: str) -> None:
@@ -196,15 +239,14 @@ def test_rules_that_a_real_server_has_not_loaded(address: str) -> None:
     assert "has not loaded the group of rules mm2-slo" in said
 
 
-def test_what_was_seen_and_since_when(address: str) -> None:
-    asked = source(address)
-    asked.counts(ALL, [Span(BEGIN, NOW)])
-    assert set(asked.indicators()) == {*ALL, NAN, PARTIAL}
-    assert asked.known_since([*ALL, NEVER]) == {
+def test_what_was_seen_and_since_when(kept: PrometheusSource) -> None:
+    assert set(kept.indicators()) == {*ALL, NAN, PARTIAL}
+    assert kept.known_since([*ALL, NEVER]) == {
         OLD: BEGIN,
         TIER: BEGIN,
         YOUNG: BEGIN + 16 * HOUR + 30 * MINUTE_MS,
         SOLE: BEGIN,
+        MUTE: BEGIN,
         NEVER: None,
     }
 

@@ -30,6 +30,8 @@ _CLOSED_AFTER: Final = 2 * HOUR_MS
 """An hour is over when the next one is as well: whether it was even depends on that one, too."""
 _SETTLES: Final = 2 * MINUTE_MS
 _FRESH: Final = 10 * MINUTE_MS
+_STEP: Final = 4 * DAY_MS
+"""What is read at a go: as many days as are asked for at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class View:
 
     presence: Presence
     journal: Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the history is read; both in seconds."""
+
+    done: float
+    whole: float
 
 
 @dataclass(slots=True)
@@ -63,6 +73,12 @@ class History:
         self._oldest: tuple[int, Mapping[Indicator, int]] | None = None
         self._newest: tuple[int, int, View] | None = None
         self._values: Values | None = None
+        self._progress: Progress | None = None
+
+    @property
+    def progress(self) -> Progress | None:
+        """Of what is being read for the first time; None: nothing is. Never waits."""
+        return self._progress
 
     @property
     def settled(self) -> int:
@@ -124,13 +140,17 @@ class History:
             found = _Closed(horizon, horizon, Presence(horizon), Journal())
         last = min(end, self.settled) // HOUR_MS * HOUR_MS - _CLOSED_AFTER
         if last > found.end:
-            # One step back in time at a go: what was found stays found when the next step fails.
-            for part in _steps(found.end, last):
-                presence = found.presence.merged(presences.scan(part, found.begin))
-                journal = found.journal.copy()
-                journals.scan(part, presence, journal, known)
-                found = _Closed(found.begin, part.end, presence, journal)
-                self._found = found
+            try:
+                # What was found stays found when the next step fails.
+                for part in _steps(found.end, last):
+                    self._progress = _progress(found, last)
+                    presence = found.presence.merged(presences.scan(part, found.begin))
+                    journal = found.journal.copy()
+                    journals.scan(part, presence, journal, known)
+                    found = _Closed(found.begin, part.end, presence, journal)
+                    self._found = found
+            finally:
+                self._progress = None
         self._found = found
         if end <= found.end:
             return View(found.presence, found.journal)
@@ -165,4 +185,8 @@ class History:
 
 
 def _steps(begin: int, end: int) -> list[Span]:
-    return [Span(at, min(at + 7 * DAY_MS, end)) for at in range(begin, end, 7 * DAY_MS)]
+    return [Span(at, min(at + _STEP, end)) for at in range(begin, end, _STEP)]
+
+
+def _progress(found: _Closed, last: int) -> Progress:
+    return Progress((found.end - found.begin) / 1000, (last - found.begin) / 1000)

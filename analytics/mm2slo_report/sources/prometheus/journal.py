@@ -1,7 +1,9 @@
 """What differences of a counter's values hide: its resets, and its beginning.
 
-Prometheus finds the hours with a reset in one pass over the samples, then the minutes in these
-hours; the samples of these minutes alone are fetched.
+An exporter's counters fall when its process begins anew, and every page tells when that was: one
+series for all of them. Only of an exporter whose pages lack it are all samples read. So the hours
+with a reset are found, then the minutes in these hours; the samples of these minutes alone are
+fetched.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, Tally
 from mm2slo_core.reporting.tallies import minus, plus
 from mm2slo_report.sources.prometheus.pooling import NOTHING, below
-from mm2slo_report.sources.prometheus.presence import HOUR_MS, asked_at_once, parts
+from mm2slo_report.sources.prometheus.presence import (
+    HOUR_MS,
+    PresenceScan,
+    asked_at_once,
+    bits_of,
+    parts,
+)
 from mm2slo_report.sources.prometheus.series import (
     COUNTERS,
     START,
@@ -24,6 +32,7 @@ from mm2slo_report.sources.prometheus.series import (
     Replica,
     Series,
     jobs,
+    matchers,
     reach,
     replica,
     selector,
@@ -41,6 +50,10 @@ _LONG_GAP: Final = 8
 """Minutes: a reset after a longer one is looked for in any case."""
 _OVERLAP: Final = (_LONG_GAP + 2) * MINUTE_MS
 """How far before an hour the sample may lie that its first one falls from."""
+
+
+_Test = tuple[str, str]
+"""A function of PromQL, and the series that it is applied to."""
 
 
 @dataclass(slots=True)
@@ -96,6 +109,7 @@ class JournalScan:
         self._reader = reader
         self._values = values
         self._closed = closed
+        self._presences = PresenceScan(client, reader, closed=closed)
 
     def scan(self, span: Span, presence: Presence, journal: Journal, known: Known) -> None:
         """Add what is hidden in *span*, which begins on an hour. Raises SourceProblem.
@@ -163,7 +177,11 @@ class JournalScan:
                 returned[bits] = late, bits & ~(bits << 1) & within
             for bit in _places(returned[bits][0]):
                 found[presence.at(bit)].add(series)
-        for hour, several in self._hours(span, presence).items():
+        falls = [
+            ("resets", selector(name, matchers(of=each)))
+            for each, name in product(sorted(self._silent(span, presence)), COUNTERS)
+        ]
+        for hour, several in self._hours(span, presence, falls).items():
             part = Span(hour, min(hour + HOUR_MS, span.end))
             of_hour = presence.within(part)
             for series in several:
@@ -171,38 +189,51 @@ class JournalScan:
                 after_gap = returned.get(bits, (0, bits & ~(bits << 1)))[1] & of_hour
                 for bit in _places(after_gap):
                     found[presence.at(bit)].add(series)
-            for minute, series in self._minutes(part, presence):
-                if series in several and presence.of(series) >> presence.bit(minute) & 1:
-                    found[minute].add(series)
-        return found
+            for fallen, minute in self._resets([part], MINUTE_MS, MINUTE_MS, presence, falls):
+                bit = presence.bit(minute)
+                found[minute].update(
+                    each for each in fallen if each in several and presence.of(each) >> bit & 1
+                )
+        return {minute: several for minute, several in found.items() if several}
 
-    def _hours(self, span: Span, presence: Presence) -> Mapping[int, set[Series]]:
+    def _hours(
+        self, span: Span, presence: Presence, falls: Sequence[_Test]
+    ) -> Mapping[int, set[Series]]:
         found: dict[int, set[Series]] = defaultdict(set)
-        for series, at in self._resets(parts(span), HOUR_MS, _OVERLAP, presence):
+        for series, at in self._resets(parts(span), HOUR_MS, _OVERLAP, presence, falls):
             found[at].update(series)
         return found
 
-    def _minutes(self, part: Span, presence: Presence) -> set[tuple[int, Series]]:
-        return {
-            (at, each)
-            for series, at in self._resets([part], MINUTE_MS, MINUTE_MS, presence)
-            for each in series
-        }
+    def _silent(self, span: Span, presence: Presence) -> set[Replica]:
+        """The exporters that do not tell in each of their minutes when their process began."""
+        within = presence.within(span)
+        there: dict[Replica, int] = defaultdict(int)
+        for series in presence.series:
+            there[series.replica] |= presence.of(series) & within
+        told: dict[Replica, int] = defaultdict(int)
+        for each in self._presences.by_minute(selector(START, jobs(there)), span):
+            told[replica(each.labels)] |= bits_of(each, presence)
+        return {each for each, bits in there.items() if bits & ~told[each]}
 
     def _resets(
-        self, spans: Iterable[Span], step: int, overlap: int, presence: Presence
+        self,
+        spans: Iterable[Span],
+        step: int,
+        overlap: int,
+        presence: Presence,
+        falls: Sequence[_Test],
     ) -> Iterator[tuple[Collection[Series], int]]:
         """Which series fell in which steps; what fell shortly before a step shows up, too.
 
-        Where a process began anew, all of its series may have fallen, and have risen since.
+        *falls* find it by the counters themselves. Where a process began anew, all
+        of its series may have fallen, and have risen since.
         """
         of_process: dict[Replica, list[Series]] = defaultdict(list)
         for series in presence.series:
             of_process[series.replica].append(series)
-        tests = [("resets", name) for name in COUNTERS]
-        tests.append(("changes", selector(START, jobs(of_process))))
+        tests = [*falls, ("changes", selector(START, jobs(of_process)))]
 
-        def ask(question: tuple[Span, tuple[str, str]]) -> Sequence[Found]:
+        def ask(question: tuple[Span, _Test]) -> Sequence[Found]:
             part, (function, chosen) = question
             length = min(step, part.end - part.begin)
             window = reach(Span(0, length + overlap), closed=self._closed)

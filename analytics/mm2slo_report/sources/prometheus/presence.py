@@ -141,13 +141,24 @@ class PresenceScan:
             found[of].append(_Hour(hour, round(sum(samples.values())), even=len(samples) == 1))
         return found
 
+    def by_minute(
+        self, chosen: str, span: Span, at_once: int = MOST_POINTS * MINUTE_MS
+    ) -> Iterator[Found]:
+        """A point at the end of each minute of *span* with a sample, for the series *chosen*.
+
+        *at_once*: ms that one answer is about. Raises SourceProblem.
+        """
+        expression = f"count_over_time({chosen}{reach(Span(0, MINUTE_MS), closed=self._closed)})"
+        for begin in range(span.begin, span.end, at_once):
+            end = min(begin + at_once, span.end)
+            yield from self._client.query_range(expression, begin + MINUTE_MS, end, MINUTE_MS)
+
     def _one_by_one(self, of: Replica, run: Span, found: Presence) -> None:
-        for begin in range(run.begin, run.end, _MOST_HOURS * HOUR_MS):
-            part = Span(begin, min(begin + _MOST_HOURS * HOUR_MS, run.end))
-            for each in self._by_minute(selector(TOTAL, matchers(of=of)), part):
-                series = self._reader.series(each.labels)
-                if series is not None:
-                    found.add((series,), _bits(each, found))
+        chosen = selector(TOTAL, matchers(of=of))
+        for each in self.by_minute(chosen, run, _MOST_HOURS * HOUR_MS):
+            series = self._reader.series(each.labels)
+            if series is not None:
+                found.add((series,), bits_of(each, found))
 
     def _together(self, of: Replica, run: Span, found: Presence) -> None:
         members = self._members(of, Span(max(run.begin, run.end - HOUR_MS), run.end))
@@ -162,11 +173,9 @@ class PresenceScan:
             return
         one = selector(TOTAL, matchers(min(members).indicator, of))
         bits = 0
-        for begin in range(run.begin, run.end, MOST_POINTS * MINUTE_MS):
-            part = Span(begin, min(begin + MOST_POINTS * MINUTE_MS, run.end))
-            for each in self._by_minute(one, part):
-                if replica(each.labels) == of:
-                    bits |= _bits(each, found)
+        for each in self.by_minute(one, run):
+            if replica(each.labels) == of:
+                bits |= bits_of(each, found)
         found.add(members, bits)
 
     def _members(self, of: Replica, hour: Span) -> frozenset[Series]:
@@ -175,11 +184,6 @@ class PresenceScan:
         answer = self._client.query(counted, hour.end)
         known = (self._reader.series(each.labels) for each in answer)
         return frozenset(each for each in known if each is not None and each.replica == of)
-
-    def _by_minute(self, chosen: str, part: Span) -> Sequence[Found]:
-        minute = reach(Span(0, MINUTE_MS), closed=self._closed)
-        expression = f"count_over_time({chosen}{minute})"
-        return self._client.query_range(expression, part.begin + MINUTE_MS, part.end, MINUTE_MS)
 
 
 def parts(span: Span) -> Iterator[Span]:
@@ -215,7 +219,8 @@ def _runs(hours: Sequence[_Hour]) -> Iterator[tuple[bool, Span]]:
         yield members[0][1], Span(members[0][2].span.begin, members[-1][2].span.end)
 
 
-def _bits(each: Found, found: Presence) -> int:
+def bits_of(each: Found, found: Presence) -> int:
+    """The minutes of an answer by `by_minute`, as *found* places them."""
     octets = bytearray()
     bits = 0
     first = found.bit(each.points[0].at - MINUTE_MS)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_report.sources.prometheus.api import PrometheusClient
-    from mm2slo_report.sources.prometheus.history import View
+    from mm2slo_report.sources.prometheus.history import Progress, View
     from mm2slo_report.sources.prometheus.pooling import Stretch
     from mm2slo_report.sources.prometheus.series import Series
 
@@ -119,6 +119,16 @@ class PrometheusSource:
             times = [at for at in (oldest.get(indicator), firsts.get(indicator)) if at is not None]
             found[indicator] = whole_minute(min(times)) if times else None
         return found
+
+    def read_ahead(self, seconds: float) -> None:
+        """Look at the last *seconds* of history before somebody asks. Raises SourceProblem."""
+        now = whole_minute(self._clock())
+        self._history.view(now - round(seconds * 1000), now)
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the first look at the history is; None: there is none. Never waits."""
+        return self._history.progress
 
     def indicators(self) -> Sequence[Indicator]:
         """What Prometheus still holds samples of."""
