@@ -1,8 +1,9 @@
 """What a report asks of a Prometheus: 100 flows, 7 indicators, 28 days of raw counters.
 
 Counters are written as blocks, with a restart of the exporter a week; then the report's source
-answers for the spans of a list over 28 days: first with nothing known, then a minute later, and
-again within that minute.
+reads ahead as in a service that starts, and answers for the spans of a list over 28 days: at once,
+as soon as all is read, again within that minute, and a minute later. Beside each is the CPU time
+that it took of Prometheus.
 """
 
 from __future__ import annotations
@@ -11,35 +12,42 @@ import argparse
 import random
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from mm2slo_core.catalogue import SLI_EVENTS_TOTAL, SLI_GOOD_EVENTS_TOTAL, SLI_UNKNOWN_EVENTS_TOTAL
+from mm2slo_core.catalogue import (
+    PROCESS_START_TIME_SECONDS,
+    SLI_EVENTS_TOTAL,
+    SLI_GOOD_EVENTS_TOTAL,
+    SLI_UNKNOWN_EVENTS_TOTAL,
+)
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator
 from mm2slo_core.reporting.question import Question
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
+from mm2slo_report.sources.ahead import ReadAhead
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from monitoring import Prometheus, prometheus
+from monitoring import Prometheus, own, prometheus, write_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mm2slo_report.sources.port import SliSource
+
 HOUR, DAY = 3_600, 86_400
 RESTART = 7 * DAY
 NAMES = (SLI_GOOD_EVENTS_TOTAL.name, SLI_EVENTS_TOTAL.name, SLI_UNKNOWN_EVENTS_TOTAL.name)
+CPU = "process_cpu_seconds_total"
 KEYS = (
     SliKey(Sli.AVAILABILITY),
     SliKey(Sli.LATENCY, "10s"),
@@ -68,71 +76,64 @@ def objectives(flows: int) -> list[Objective]:
 
 
 def lines(promised: Sequence[Objective], begin: int, end: int, scrape: int) -> Iterator[str]:
-    """The counters in [begin, end): an event a second since the last restart, a few of them bad."""
+    """The pages in [begin, end): an event a second since the last restart, a few of them bad."""
     draw = random.Random(begin).random  # noqa: S311 - synthetic traffic
+    own = 'job="mm2slo",instance="exporter:9469"'
     for each in promised:
         labels = (
             f'flow="{each.flow.label}",source="{each.flow.source}",target="{each.flow.target}",'
-            f'sli="{each.key.sli}",tier="{each.key.tier}",job="mm2slo",instance="exporter:9469"'
+            f'sli="{each.key.sli}",tier="{each.key.tier}",{own}'
         )
         jitter = int(draw() * 50)
         for column, name in enumerate(NAMES):
+            series = f"{name}{{{labels}}}"
             for at in range(begin, end, scrape):
-                events = (at + jitter) % RESTART
+                events = at % RESTART + jitter
                 value = (events - events // 5000, events, events // 50_000)[column]
-                yield f"{name}{{{labels}}} {value} {at}\n"
+                yield f"{series} {value} {at}"
+    for at in range(begin, end, scrape):
+        yield f"{PROCESS_START_TIME_SECONDS.name}{{{own}}} {at // RESTART * RESTART} {at}"
 
 
-def write_history(
-    promised: Sequence[Objective], days: int, scrape: int, folder: Path, now: int
-) -> None:
-    """Blocks of the last *days*."""
-    blocks = folder / "data"
-    blocks.mkdir()
-
-    def write(begin: int) -> None:
-        source = folder / f"{begin}.om"
-        with source.open("w", encoding="utf-8") as text:
-            first = max(begin, now - days * DAY)
-            text.writelines(lines(promised, first, min(begin + DAY, now), scrape))
-            text.write("# EOF\n")
-        command = "promtool tsdb create-blocks-from openmetrics --quiet --max-block-duration=24h"
-        subprocess.run([*command.split(), str(source), str(blocks)], check=True)
-        source.unlink()
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(write, range((now - days * DAY) // DAY * DAY, now, DAY)))
-
-
-def measure(server: Prometheus, promised: Sequence[Objective], now: int) -> None:
-    """Ask cold, a minute later, and again."""
+def measure(server: Prometheus, promised: Sequence[Objective], days: int, now: int) -> None:
+    """Read ahead as a service that starts, ask, a minute later, and again."""
     clock = [now - 5 * MINUTE_MS]
-    client = PrometheusClient(Server(url=server.url), timeout=120.0)
+    client = PrometheusClient(Server(url=server.url), timeout=60.0)
     source = PrometheusSource(client, clock=lambda: clock[0])
     indicators = [Indicator(each.flow, each.key) for each in promised]
 
-    def ask(name: str) -> None:
-        question = Question(objectives=tuple(promised), as_of=clock[0], zone=ZoneInfo("UTC"))
-        began = time.monotonic()
-        found = source.counts(indicators, question.spans())
-        source.known_since(indicators)
-        took = time.monotonic() - began
-        wrong = sum(isinstance(each, Exception) for each in found.values())
-        print(f"{name:34}{took:8.3f} s, {len(found) - wrong} indicators, {wrong} problems")
+    def told(name: str, began: float, before: float, more: str = "") -> None:
+        spent = own(server, CPU)[""] - before
+        print(f"{name:34}{time.monotonic() - began:8.3f} s, {spent:7.2f} s of Prometheus{more}")
 
-    ask("cold")
-    ask("the same minute")
-    for _ in range(3):
-        clock[0] += MINUTE_MS
-        ask("a minute later")
-    began = time.monotonic()
-    window = Span(clock[0] - 28 * DAY * 1000, clock[0])
-    minutes = source.minutes(indicators[0], window)
-    print(
-        f"{'minutes of one indicator':34}{time.monotonic() - began:8.3f} s, {len(minutes)} of them"
-    )
+    def ask(name: str, asked: SliSource) -> None:
+        question = Question(objectives=tuple(promised), as_of=clock[0], zone=ZoneInfo("UTC"))
+        began, before = time.monotonic(), own(server, CPU)[""]
+        found = asked.counts(indicators, question.spans())
+        asked.known_since(indicators)
+        wrong = sum(isinstance(each, Exception) for each in found.values())
+        told(name, began, before, f", {len(found) - wrong} indicators, {wrong} problems")
+
+    began, before = time.monotonic(), own(server, CPU)[""]
+    with ReadAhead(source, 63.0 * DAY) as ahead:
+        ask("asked at once", ahead)
+        said: dict[str, None] = {}
+        while not ahead.wait(0.2):
+            said.update(dict.fromkeys(ahead.warnings(28.0 * DAY)))
+        told("all history read", began, before)
+        for each in said:
+            print(f"    meanwhile: {each}")
+        ask("first answer", ahead)
+        ask("the same minute", ahead)
+        for _ in range(3):
+            clock[0] += MINUTE_MS
+            ask("a minute later", ahead)
+    began, before = time.monotonic(), own(server, CPU)[""]
+    minutes = source.minutes(indicators[0], Span(clock[0] - days * DAY * 1000, clock[0]))
+    told("minutes of one indicator", began, before, f", {len(minutes)} of them")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"memory of this process at most: {peak:.0f} MB")
+    memory = own(server, "process_resident_memory_bytes")[""] / 2**20
+    print(f"memory of this process at most: {peak:.0f} MB; of Prometheus: {memory:.0f} MB")
 
 
 def main() -> None:
@@ -148,13 +149,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, began = Path(name), time.monotonic()
         now = int(time.time()) // HOUR * HOUR
-        write_history(promised, options.days, options.scrape, folder, now)
+
+        def counters(begin: int, end: int) -> Iterator[str]:
+            return lines(promised, begin, end, options.scrape)
+
+        write_days(counters, now - options.days * DAY, now, folder)
         print(
             f"{len(promised)} indicators, {options.days} days, a scrape every {options.scrape} s: "
             f"written in {time.monotonic() - began:.0f} s"
         )
         with prometheus(folder, {}) as server:
-            measure(server, promised, now * 1000)
+            measure(server, promised, options.days, now * 1000)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,13 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,10 +36,10 @@ from mm2slo_core.flow_state import FlowStateName
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from monitoring import Prometheus, prometheus
+from monitoring import Prometheus, own, prometheus, write_days
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 STEP, SCRAPE, HOUR, DAY = 300, 15, 3_600, 86_400
 INTERVAL = 30
@@ -103,30 +100,16 @@ def counters(at: float) -> tuple[tuple[str, int], ...]:
     )
 
 
-def write_block(lines: Iterable[str], source: Path, blocks: Path) -> None:
-    """One block of samples, by promtool."""
-    with source.open("w", encoding="utf-8") as text:
-        text.writelines(f"{line}\n" for line in lines)
-        text.write("# EOF\n")
-    command = "promtool tsdb create-blocks-from openmetrics --quiet --max-block-duration=24h"
-    subprocess.run([*command.split(), str(source), str(blocks)], check=True)
-    source.unlink()
-
-
 def write_history(count: int, days: int, folder: Path, now: int) -> None:
     """Blocks of steps until now, and of counters in the last hour."""
-    blocks = folder / "data"
-    blocks.mkdir()
-    today, oldest = now // DAY * DAY, now - days * DAY
+    today = now // DAY * DAY
 
-    def write(begin: int) -> None:
-        lines = step_lines(count, max(begin, oldest), min(begin + DAY, now))
-        if begin == today:
-            lines = chain(lines, counter_lines(count, now - HOUR - 2 * SCRAPE, now))
-        write_block(lines, folder / f"{begin}.om", blocks)
+    def lines(begin: int, end: int) -> Iterator[str]:
+        yield from step_lines(count, begin, end)
+        if begin >= today:
+            yield from counter_lines(count, now - HOUR - 2 * SCRAPE, now)
 
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(write, range(oldest // DAY * DAY, now, DAY)))
+    write_days(lines, now - days * DAY, now, folder)
 
 
 @contextmanager
@@ -169,19 +152,6 @@ def single(server: Prometheus, expression: str) -> float:
     """The value of an expression with one series; 0 where it has none."""
     found = server.query(expression)
     return float(found[0]["value"][1]) if found else 0.0
-
-
-def own(server: Prometheus, name: str) -> dict[str, float]:
-    """Prometheus's own figures *name*, by rule group without its file, or by an empty name."""
-    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as reply:  # noqa: S310
-        lines = reply.read().decode().splitlines()
-    found: dict[str, float] = {}
-    for line in lines:
-        key, _, value = line.rpartition(" ")
-        if key == name or key.startswith(f"{name}{{"):
-            group = key.partition('rule_group="')[2].partition('"')[0].rpartition(";")[2]
-            found[group] = found.get(group, 0.0) + float(value)
-    return found
 
 
 def report(server: Prometheus) -> None:

@@ -49,7 +49,11 @@ def all_indicators(flows: int) -> tuple[Indicator, ...]:
 
 
 def question(flows: int, now: int) -> Question:
-    chosen = [objective(flow=each.flow, key=each.key) for each in all_indicators(flows)]
+    """Of the objectives, each fiftieth promises more than was kept."""
+    chosen = [
+        objective(0.99 if number % 50 else 0.99999, flow=each.flow, key=each.key)
+        for number, each in enumerate(all_indicators(flows))
+    ]
     return Question(objectives=tuple(chosen), as_of=now, zone=UTC)
 
 

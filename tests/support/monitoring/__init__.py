@@ -6,6 +6,8 @@ free ones on the loopback address, and every process ends with its context, or w
 
 from mm2slo_lab.monitoring import Prometheus
 from monitoring.alertmanager import Alertmanager, alert, alertmanager
+from monitoring.blocks import write_days
+from monitoring.own import own
 from monitoring.prometheus import prometheus
 from monitoring.together import Monitoring, monitoring
 from monitoring.webhook import WebhookReceiver
@@ -18,5 +20,7 @@ __all__ = [
     "alert",
     "alertmanager",
     "monitoring",
+    "own",
     "prometheus",
+    "write_days",
 ]
