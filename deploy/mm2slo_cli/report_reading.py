@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mm2slo_report.sources.prometheus import PrometheusSource
 
 _BACK = 7 * 86_400.0
+"""Seconds: how far back people ask for what was without waiting for it to be read."""
 
 
 def now_ms() -> int:
@@ -72,7 +73,7 @@ def sources(loaded: Config, results: Store) -> Iterator[tuple[SliSource, SliSour
     from mm2slo_report.sources.ahead import ReadAhead  # noqa: PLC0415 - as above
 
     waiting = _prometheus(named)
-    # A list compares with the period before; a while back, people ask for what was.
+    # A list compares with the period before.
     with ReadAhead(waiting, 2 * _longest_window(loaded) + _BACK) as ahead:
         yield ahead, waiting
 
