@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,6 +12,7 @@ from requests.auth import HTTPBasicAuth
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as NoAnswerInTime
 
+from mm2slo_report.asking import session, trusted
 from mm2slo_report.recording.exposition import NotExposition, Page, read_page
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ class Scraper:
         self.target = target
         self._timeout = timeout
         self._largest = largest
-        self._session = requests.Session()
-        # A .netrc or a proxy of the environment must not decide who gets our login.
-        self._session.trust_env = False
+        self._session = session()
 
     def scrape(self) -> Page:
         """The page as it is now. Raises ScrapeProblem."""
@@ -95,7 +93,7 @@ class Scraper:
                 self.target.url,
                 headers=self._headers(),
                 auth=self._login(),
-                verify=_trusted(self.target.ca_file),
+                verify=trusted(self.target.ca_file),
                 timeout=self._timeout,
                 allow_redirects=False,
                 stream=True,
@@ -146,13 +144,6 @@ class Scraper:
             if time.monotonic() > deadline:
                 raise ScrapeProblem(_late(self._timeout))
             yield chunk
-
-
-def _trusted(ca_file: Path | None) -> str | bool:
-    """The CA certificates: those named, else the system's, else those that come with requests."""
-    if ca_file is not None:
-        return str(ca_file)
-    return ssl.get_default_verify_paths().cafile or True
 
 
 def _secret(path: Path) -> str:

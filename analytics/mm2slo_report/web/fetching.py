@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_report.sources.port import SourceProblem
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TIMEOUT: Final = 5.0
+_ALTOGETHER: Final = 15.0
+"""Seconds for a whole page: one that trickles in would hold up whoever asks."""
 _LARGEST: Final = 256 * 1024 * 1024
 
 
@@ -26,28 +29,36 @@ class Fetcher:
         # Heavy to import, and not needed before the first question.
         import requests  # noqa: PLC0415
 
+        from mm2slo_report.asking import session, trusted  # noqa: PLC0415
+
         try:
-            with requests.get(
-                f"{address}/metrics",
-                headers={"Accept": "text/plain;version=0.0.4", **self._login()},
-                timeout=_TIMEOUT,
-                verify=True if self._ca_file is None else str(self._ca_file),
-                stream=True,
-                allow_redirects=False,
-            ) as answer:
+            with (
+                session() as asking,
+                asking.get(
+                    f"{address}/metrics",
+                    headers={"Accept": "text/plain;version=0.0.4", **self._login()},
+                    timeout=_TIMEOUT,
+                    verify=trusted(self._ca_file),
+                    stream=True,
+                    allow_redirects=False,
+                ) as answer,
+            ):
                 if answer.status_code != requests.codes.ok:
                     raise SourceProblem(f"the exporter {address} answers {answer.status_code}")
-                taken = 0
+                taken, deadline = 0, time.monotonic() + _ALTOGETHER
                 for line in answer.iter_lines(chunk_size=1 << 16):
                     taken += len(line)
                     if taken > _LARGEST:
                         raise SourceProblem(f"the exporter {address} answers too much")
+                    if time.monotonic() > deadline:
+                        raise SourceProblem(f"the exporter {address} answers too slowly", slow=True)
                     yield line.decode("utf-8", "replace")
         except requests.Timeout:
             raise SourceProblem(
                 f"the exporter {address} does not answer in {_TIMEOUT:g} s", slow=True
             ) from None
-        except (requests.RequestException, OSError) as error:
+        except (requests.RequestException, OSError, ValueError) as error:
+            # A ValueError is of a secret that no header can hold: its text would show it.
             raise SourceProblem(
                 f"the exporter {address} cannot be asked ({type(error).__name__})"
             ) from None

@@ -5,7 +5,6 @@ Source of the formats: Prometheus's documentation, "HTTP API". Times are epoch m
 
 from __future__ import annotations
 
-import ssl
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import requests
 from requests.auth import HTTPBasicAuth
 
+from mm2slo_report.asking import session, trusted
 from mm2slo_report.sources.port import SourceProblem
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class PrometheusClient:
                 data=given,
                 headers=self._headers(),
                 auth=self._login(),
-                verify=self._trusted(),
+                verify=trusted(self._server.ca_file),
                 timeout=self._timeout,
                 allow_redirects=False,
             )
@@ -163,10 +163,7 @@ class PrometheusClient:
     def _session(self) -> requests.Session:
         found: requests.Session | None = getattr(self._local, "session", None)
         if found is None:
-            found = requests.Session()
-            # A .netrc or a proxy of the environment must not decide who gets our login.
-            found.trust_env = False
-            self._local.session = found
+            found = self._local.session = session()
         return found
 
     def _headers(self) -> dict[str, str]:
@@ -180,11 +177,6 @@ class PrometheusClient:
             return None
         password = _secret(self._server.password_file)
         return HTTPBasicAuth(self._server.user.encode(), password.encode())
-
-    def _trusted(self) -> str | bool:
-        if self._server.ca_file is not None:
-            return str(self._server.ca_file)
-        return ssl.get_default_verify_paths().cafile or True
 
     def _problem(self, text: str, *, slow: bool = False) -> SourceProblem:
         return SourceProblem(f"Prometheus at {self._server.name} {text}", slow=slow)
