@@ -48,7 +48,8 @@ class StoreLedger:
             min(each.begin for each in spans.values()), max(each.end for each in spans.values())
         )
         units = self._store.units(overlapping=whole, judged=True)
-        runs = {run.header.id: run for run in self._store.runs()} if units else {}
+        wanted = {unit.run_id for unit in units}
+        runs = {run.header.id: run for run in self._store.runs_of(wanted)}
         for unit in units:
             run = runs.get(unit.run_id)
             if run is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, exists, or_, select
+from sqlalchemy import Text, and_, cast, exists, func, or_, select, tuple_
 
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.topology import Flow
@@ -18,23 +18,27 @@ from mm2slo_store.conversion import (
     run_of,
     stored_unit,
 )
+from mm2slo_store.json_forms import dumps
 from mm2slo_store.rows import (
     Completion,
     OpenRecord,
+    RunState,
     StoredEvidence,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlalchemy import ColumnElement, Connection, FromClause, Table
+    from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table
 
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.scope import Window
-    from mm2slo_store.rows import Run, RunDirectory, RunState, StoredUnit, UnitKey
+    from mm2slo_store.rows import Run, RunDirectory, RunPlace, StoredUnit, UnitKey
 
 ONCE_OPEN: Final = (Verdict.LOST, Verdict.OVERDUE, Verdict.LATE)
 """Late counts: a third run of a window then says late again."""
+_AT_ONCE: Final = 500
+"""Parameters of one statement; SQLite takes 32,766, older ones 999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +72,74 @@ class UnitFilter:
         return found
 
 
-def runs(
-    connection: Connection,
-    *,
-    run_id: str | None = None,
-    flow: Flow | None = None,
-    state: RunState | None = None,
-    limit: int | None = None,
-) -> tuple[Run, ...]:
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs are asked for; None: any. `after`: those that a list has behind that place."""
+
+    run_id: str | None = None
+    flow: Flow | None = None
+    state: RunState | None = None
+    after: RunPlace | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """The same in SQL, on `schema.runs`."""
+        columns = schema.runs.c
+        found: list[ColumnElement[bool]] = []
+        if self.run_id is not None:
+            found.append(columns.id == self.run_id)
+        if self.state is not None:
+            found.append(columns.state == self.state.value)
+        if self.after is not None:
+            found.append(tuple_(columns.started_at, columns.id) < tuple_(*self.after))
+        if self.flow is not None:
+            # An element of JSON's text: dialects differ in what they make of lists, and SQLite's
+            # LIKE makes no difference between large and small letters.
+            text = cast(columns.flows, Text)
+            found.append(func.replace(text, dumps(self.flow.label), "") != text)
+        return found
+
+
+def runs(connection: Connection, wanted: RunFilter, *, limit: int | None = None) -> tuple[Run, ...]:
     """Runs, newest first."""
-    query = select(schema.runs).order_by(schema.runs.c.started_at.desc(), schema.runs.c.id.desc())
-    if run_id is not None:
-        query = query.where(schema.runs.c.id == run_id)
-    if state is not None:
-        query = query.where(schema.runs.c.state == state.value)
-    found = map(run_of, connection.execute(query).mappings())
-    # Few runs hold many units: the list of flows is looked through here, not in SQL's dialects.
-    wanted = (each for each in found if flow is None or flow in each.header.flows)
-    return tuple(each for each, _ in zip(wanted, _numbers(limit), strict=False))
+    query = _newest_first(select(schema.runs)).where(*wanted.conditions()).limit(limit)
+    return tuple(map(run_of, connection.execute(query).mappings()))
+
+
+def runs_of(connection: Connection, run_ids: Collection[str]) -> tuple[Run, ...]:
+    """Those of *run_ids* that are there, newest first."""
+    query = _newest_first(select(schema.runs))
+    # Through JSON or arrays would be quicker; there are as many as units in a report's time.
+    ordered = sorted(run_ids)
+    found: list[Run] = []
+    for begin in range(0, len(ordered), _AT_ONCE):
+        part = query.where(schema.runs.c.id.in_(ordered[begin : begin + _AT_ONCE]))
+        found += map(run_of, connection.execute(part).mappings())
+    return tuple(
+        sorted(found, key=lambda run: (run.header.started_at, run.header.id), reverse=True)
+    )
+
+
+def count_runs(connection: Connection, wanted: RunFilter) -> Mapping[RunState, int]:
+    """How many runs there are in each state."""
+    columns = schema.runs.c
+    query = select(columns.state, func.count().label("number"))
+    rows = connection.execute(query.where(*wanted.conditions()).group_by(columns.state))
+    found = {row.state: row.number for row in rows}
+    return {state: found.get(state.value, 0) for state in RunState}
+
+
+def newest_finished(connection: Connection, flows: Collection[Flow]) -> Mapping[Flow, Run]:
+    """The newest finished run of each of *flows* that has one, in their order."""
+    columns, missing = schema.runs.c, {flow.label: flow for flow in flows}
+    query = _newest_first(select(columns.id, columns.flows))
+    newest: dict[Flow, str] = {}
+    for run_id, labels in connection.execute(query.where(columns.state == RunState.FINISHED.value)):
+        for label in missing.keys() & set(labels):
+            newest[missing.pop(label)] = run_id
+        if not missing:
+            break
+    known = {run.header.id: run for run in runs_of(connection, set(newest.values()))}
+    return {flow: known[newest[flow]] for flow in flows if flow in newest}
 
 
 def units(connection: Connection, wanted: UnitFilter) -> tuple[StoredUnit, ...]:
@@ -133,8 +187,9 @@ def evidence(
     *,
     verdicts: Collection[Verdict] = (),
     limit: int | None = None,
+    begin: int = 0,
 ) -> tuple[StoredEvidence, ...]:
-    """Anomalies in order of window, unit and number."""
+    """Anomalies in order of window, unit and number; without the first *begin* of them."""
     table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
     query = (
         select(table, columns.target_topic, flows.c.label)
@@ -150,6 +205,7 @@ def evidence(
         .where(*wanted.conditions())
         .order_by(columns.window_begin, table.c.run_id, table.c.unit, table.c.number)
         .limit(limit)
+        .offset(begin or None)
     )
     if verdicts:
         query = query.where(table.c.verdict.in_([each.value for each in verdicts]))
@@ -240,5 +296,5 @@ def _overlaps(window: Window) -> list[ColumnElement[bool]]:
     return [columns.window_begin < window.end, columns.window_end > window.begin]
 
 
-def _numbers(limit: int | None) -> range:
-    return range(limit if limit is not None else 1 << 62)
+def _newest_first(query: Select[Any]) -> Select[Any]:
+    return query.order_by(schema.runs.c.started_at.desc(), schema.runs.c.id.desc())

@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +54,13 @@ class RunHeader:
     config_hash: str
     versions: Mapping[str, str] = field(default_factory=dict)
     """Program -> version, as in {"mm2slo": "0.1.0", "spark": "4.0.5"}."""
+
+
+class RunPlace(NamedTuple):
+    """Where a run stands in the list of runs, the newest first."""
+
+    started_at: int
+    id: str
 
 
 @dataclass(frozen=True, slots=True)

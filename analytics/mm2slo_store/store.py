@@ -17,13 +17,13 @@ from mm2slo_store.engine import engine_for
 from mm2slo_store.failures import told
 from mm2slo_store.migrating import bring_up_to_date
 from mm2slo_store.publishing import numbered, publish
-from mm2slo_store.reading import UnitFilter
+from mm2slo_store.reading import RunFilter, UnitFilter
 from mm2slo_store.rows import RunState
 from mm2slo_store.sli_history.methods import SliHistory
 from mm2slo_store.sqlite_file import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from sqlalchemy import Connection
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Run,
         RunDirectory,
         RunHeader,
+        RunPlace,
         StoredEvidence,
         StoredUnit,
         UnitKey,
@@ -125,16 +126,37 @@ class Store(SliHistory, Digests):
             return publish(connection, run, units, self._clock())
 
     def runs(
-        self, *, flow: Flow | None = None, state: RunState | None = None, limit: int | None = None
+        self,
+        *,
+        flow: Flow | None = None,
+        state: RunState | None = None,
+        after: RunPlace | None = None,
+        limit: int | None = None,
     ) -> tuple[Run, ...]:
-        """Runs, newest first."""
+        """Runs, newest first; those behind the place *after*."""
+        wanted = RunFilter(flow=flow, state=state, after=after)
         with self._reading() as connection:
-            return reading.runs(connection, flow=flow, state=state, limit=limit)
+            return reading.runs(connection, wanted, limit=limit)
+
+    def runs_of(self, run_ids: Collection[str]) -> tuple[Run, ...]:
+        """Those of *run_ids* that are there, newest first."""
+        with self._reading() as connection:
+            return reading.runs_of(connection, run_ids)
+
+    def count_runs(self, *, flow: Flow | None = None) -> Mapping[RunState, int]:
+        """How many runs there are in each state."""
+        with self._reading() as connection:
+            return reading.count_runs(connection, RunFilter(flow=flow))
+
+    def newest_finished(self, flows: Collection[Flow]) -> Mapping[Flow, Run]:
+        """The newest finished run of each of *flows* that has one, in their order."""
+        with self._reading() as connection:
+            return reading.newest_finished(connection, flows)
 
     def run(self, run_id: str) -> Run:
         """One run. Raises UserError when there is none of that id."""
         with self._reading() as connection:
-            found = reading.runs(connection, run_id=run_id)
+            found = reading.runs(connection, RunFilter(run_id=run_id))
         if not found:
             raise UserError(f"the store {self.shown} holds no run {run_id}: it may be replaced")
         return found[0]
@@ -170,11 +192,12 @@ class Store(SliHistory, Digests):
         target_topic: str | None = None,
         verdicts: Collection[Verdict] = (),
         limit: int | None = None,
+        begin: int = 0,
     ) -> tuple[StoredEvidence, ...]:
-        """Anomalies of units; *verdicts* empty: all."""
+        """Anomalies of units, without the first *begin*; *verdicts* empty: all."""
         wanted = UnitFilter(run_id, unit, flow, target_topic)
         with self._reading() as connection:
-            return reading.evidence(connection, wanted, verdicts=verdicts, limit=limit)
+            return reading.evidence(connection, wanted, verdicts=verdicts, limit=limit, begin=begin)
 
     def directories(self, run_id: str | None = None) -> tuple[RunDirectory, ...]:
         """The run directories that the store refers to."""

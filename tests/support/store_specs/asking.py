@@ -11,11 +11,13 @@ from mm2slo_core.audit.scope import NotAuditedReason, Window
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_store import OpenRecord, UnitKey
+from mm2slo_store.rows import RunPlace, RunState
 from store_specs.results import (
     AP_EU,
     ORDERS,
     US_EU,
     evidence,
+    header,
     judged,
     orders_outcome,
     run_of,
@@ -54,6 +56,37 @@ class AskingContract:
             assert [each.flow for each in store.units(flow=AP_EU)[0].flows] == [US_EU, AP_EU]
             assert [run.header.id for run in store.runs(flow=US_EU)] == ["r2", "r1"]
             assert store.runs(flow=Flow("eu", "us")) == ()
+            # Labels are told apart by case, and a part of one is none.
+            assert store.runs(flow=Flow("US", "eu")) == store.runs(flow=Flow("s", "e")) == ()
+
+    def test_runs_come_by_pages_and_are_counted(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            for number in range(5):
+                window = Window(100 * number, 100 * number + 100)
+                # Two begin at the same moment: their ids order them.
+                started = 1_000 + number // 2
+                run = run_of(f"r{number}", judged(orders_outcome(window)), started_at=started)
+                store.publish(run)
+            failed = header("r9", Window(500, 600), 9_000)
+            store.announce(failed)
+            store.fail(failed, "no Spark")
+            seen, place = [], None
+            while page := store.runs(after=place, limit=2):
+                seen += [each.header.id for each in page]
+                place = RunPlace(page[-1].header.started_at, page[-1].header.id)
+            assert seen == ["r9", "r4", "r3", "r2", "r1", "r0"]
+            # The place of a run that is gone is a place all the same.
+            behind = store.runs(flow=US_EU, after=RunPlace(1_001, "r2x"), limit=1)
+            assert [each.header.id for each in behind] == ["r2"]
+            assert store.count_runs() == {
+                RunState.RUNNING: 0, RunState.FINISHED: 5, RunState.FAILED: 1,
+            }  # fmt: skip
+            assert sum(store.count_runs(flow=Flow("eu", "us")).values()) == 0
+            newest = store.newest_finished([Flow("eu", "us"), US_EU])
+            assert {flow: run.header.id for flow, run in newest.items()} == {US_EU: "r4"}
+            found = store.runs_of(["r0", "r9", "r3", "nope"])
+            assert [each.header.id for each in found] == ["r9", "r3", "r0"]
+            assert store.runs_of([]) == ()
 
     def test_evidence_says_whose_it_is(self, back_end: BackEnd) -> None:
         found = [
@@ -70,6 +103,8 @@ class AskingContract:
             assert (overdue.flow, overdue.target_topic) == (AP_EU, ORDERS)
             assert len(store.evidence()) == 5
             assert len(store.evidence(limit=2)) == 2
+            assert store.evidence(begin=2, limit=2) == store.evidence()[2:4]
+            assert store.evidence(begin=4) == store.evidence()[4:]
             assert store.evidence(target_topic="other") == ()
 
     def test_a_topic_is_complete_up_to_the_first_open_record(self, back_end: BackEnd) -> None:
