@@ -133,6 +133,7 @@ def scope_form(scope: UnitScope) -> Form:
         "target_time": scope.target_time.value,
         "taken_at": scope.taken_at,
         "max_pending": scope.max_pending,
+        "tombstones_kept": scope.tombstones_kept,
     }
 
 
@@ -151,6 +152,7 @@ def scope_of(form: Form) -> UnitScope:
         target_time=TimestampType(form["target_time"]),
         taken_at=form["taken_at"],
         max_pending=form["max_pending"],
+        tombstones_kept=form.get("tombstones_kept", 0),  # not in what earlier versions wrote
     )
 
 

@@ -140,6 +140,7 @@ def test_kinds_of_topics_change_how_they_are_compared(lab: Lab, fresh_topic: str
     assert of_stamped.bucketed
     assert of_stamped.flows[0].partitions[0].cuts[0] == Cut(0, 0)
     assert found[f"us.{compacted}"].identity.timestamp
+    assert found[f"us.{compacted}"].tombstones_kept == 86_400_000
     assert [scope.index for scope in taken.scopes] == [0, 1, 2]
 
 

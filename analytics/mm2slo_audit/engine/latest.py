@@ -45,7 +45,9 @@ def latest(records: DataFrame, units: Units) -> DataFrame:
     )
     of_key = Window.partitionBy("topic", "kh")
     equal = (F.col("fp") == F.col("t_fp")) & (~uses_time | (F.col("ts") == F.col("t_ts")))
-    gone = F.col("t_offset").isNull() & F.col("tombstone")
+    age = units.figure(lambda each: each.taken_at) - F.col("ts")
+    kept = (age >= 0) & (age < units.figure(lambda each: each.tombstones_kept))
+    gone = F.col("t_offset").isNull() & F.col("tombstone") & ~kept
     settled = F.coalesce(equal, F.lit(False)) | F.coalesce(gone, F.lit(False))
     # What another flow wrote or deleted later hides this flow's copy.
     return source.join(target, on=["topic", "kh"], how="full_outer").withColumns(

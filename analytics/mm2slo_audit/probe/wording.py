@@ -9,7 +9,7 @@ import yaml
 from rich import box
 from rich.table import Table
 
-from mm2slo_core.audit.identity import Identity
+from mm2slo_core.audit.identity import Identity, shared
 from mm2slo_core.audit.probing import Differences, suggested
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def suggestion(probes: Sequence[Probe]) -> Mapping[Flow, Identity]:
     by_flow: defaultdict[Flow, list[Identity]] = defaultdict(list)
     for each in probes:
         by_flow[each.flow].append(suggested(each.found))
-    merged = {flow: _merged(found) for flow, found in by_flow.items()}
+    merged = {flow: shared(found) for flow, found in by_flow.items()}
     return {flow: found for flow, found in merged.items() if found != Identity()}
 
 
@@ -117,18 +117,6 @@ def _suggest(console: Console, probes: Sequence[Probe]) -> None:
         return
     console.print("for mm2slo.yaml, merged into the flows that are there:", highlight=False)
     console.print(yaml_for(found), markup=False, highlight=False, soft_wrap=True)
-
-
-def _merged(identities: Sequence[Identity]) -> Identity:
-    headers = all(each.headers for each in identities)
-    ignored = sorted({name for each in identities for name in each.ignored_headers})
-    return Identity(
-        key=all(each.key for each in identities),
-        value=all(each.value for each in identities),
-        headers=headers,
-        timestamp=all(each.timestamp for each in identities),
-        ignored_headers=tuple(ignored) if headers else (),
-    )
 
 
 def _changes(identity: Identity) -> dict[str, object]:

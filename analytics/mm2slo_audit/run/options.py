@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.run.span import Span
+from mm2slo_audit.scoping.patience import patient
 from mm2slo_core.audit.sampling import Sample
 
 if TYPE_CHECKING:
@@ -33,13 +34,9 @@ def selected(config: Config, options: AuditOptions) -> tuple[FlowConfig, ...]:
 
     Raises UserError for a flow that is not configured.
     """
-    flows = config.select(options.flows)
-    if options.max_pending is None:
-        return flows
-    patience = {"max_pending": options.max_pending}
-    return tuple(
-        flow.model_copy(update={"audit": flow.audit.model_copy(update=patience)}) for flow in flows
-    )
+    if options.max_pending is not None:
+        config = patient(config, options.max_pending)
+    return config.select(options.flows)
 
 
 def config_hash(flows: tuple[FlowConfig, ...], options: AuditOptions) -> str:

@@ -11,6 +11,7 @@ from mm2slo_audit.scoping.listing import TopicKind
 from mm2slo_audit.scoping.narrowing import bounded
 from mm2slo_audit.scoping.position import KnownPosition, known_position
 from mm2slo_audit.scoping.syncs import SyncHistory, sync_runs
+from mm2slo_core.audit.identity import shared
 from mm2slo_core.audit.scope import (
     Comparison,
     FlowScope,
@@ -88,10 +89,10 @@ class Assembled:
     known: Mapping[CopyKey, KnownPosition]
 
 
-def assemble(read: UnitReading, window: Window, max_pending: int | None = None) -> Assembled:
+def assemble(read: UnitReading, window: Window) -> Assembled:
     """The scope of a unit, its index and what has expired left open.
 
-    *max_pending* (ms) wins over the flows' own; of several flows the least patient one counts.
+    Of several flows the least patient one counts.
     """
     known: dict[CopyKey, KnownPosition] = {}
     copies: dict[CopyKey, CopyMap] = {}
@@ -105,7 +106,7 @@ def assemble(read: UnitReading, window: Window, max_pending: int | None = None) 
             at = known[index, number] = _known(feed, number)
             source = _source_partition(feed, number, at)
             partitions.append(_with_cuts(source, at, read) if cut else source)
-            if number < read.partitions:
+            if number < read.partitions or not feed.has_positions:
                 copies[index, number] = _copy_map(read, feed, number, at)
         flow = feed.feed.flow.flow
         kind = feed.kind.timestamps
@@ -124,7 +125,8 @@ def assemble(read: UnitReading, window: Window, max_pending: int | None = None) 
         comparison=comparison,
         target_time=read.kind.timestamps,
         taken_at=round(max(feed.readings.requested_at for feed in read.feeds) * 1000),
-        max_pending=pending if max_pending is None else max_pending,
+        max_pending=pending,
+        tombstones_kept=read.kind.tombstones_kept if comparison is Comparison.LATEST else 0,
     )
     return Assembled(bounded(scope, copies), copies, known)
 
@@ -189,7 +191,8 @@ def _target_partition(
 def _copy_map(
     read: UnitReading, feed: FeedReading, partition: int, known: KnownPosition
 ) -> CopyMap:
-    target_end = read.readings.ends[read.key(partition)]
+    # Of flows without positions there may be no target partition of this number.
+    target_end = read.readings.ends.get(read.key(partition), 0)
     begins_at = 0
     if known.replaced:
         begins_at = known.epoch[0].downstream if known.epoch else target_end
@@ -206,7 +209,8 @@ def _copy_map(
 
 
 def _identity(read: UnitReading) -> Identity:
-    identity = read.feeds[0].feed.flow.audit.identity.identity
+    # Copies do not tell whose they are: what one flow changes is compared of none.
+    identity = shared([each.feed.flow.audit.identity.identity for each in read.feeds])
     if read.kind.timestamps is TimestampType.LOG_APPEND:
         return identity.without_timestamp()
     return identity

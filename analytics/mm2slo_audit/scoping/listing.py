@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mm2slo_kafka.client import ClusterClient
     from mm2slo_kafka.errors import ErrorKind
 
-_SETTINGS: Final = frozenset({"cleanup.policy", "message.timestamp.type"})
+_SETTINGS: Final = frozenset({"cleanup.policy", "delete.retention.ms", "message.timestamp.type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class TopicKind:
 
     compacted: bool = False
     timestamps: TimestampType = TimestampType.CREATE
+    tombstones_kept: int = 0
+    """`delete.retention.ms`; 0: not known."""
 
 
 def list_clusters(
@@ -62,5 +64,6 @@ def topic_kinds(client: ClusterClient, topics: Collection[str]) -> dict[str, Top
         found[topic] = TopicKind(
             "compact" in (values.get("cleanup.policy") or ""),
             TimestampType(values.get("message.timestamp.type") or TimestampType.CREATE),
+            int(values.get("delete.retention.ms") or 0),
         )
     return found

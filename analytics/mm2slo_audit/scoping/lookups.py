@@ -37,18 +37,20 @@ def first_timestamps(
 
 
 def offsets_at(
-    client: ClusterClient, moments: Mapping[TopicPartition, int]
+    client: ClusterClient, moments: Mapping[TopicPartition, int], *, at_least: bool = False
 ) -> dict[TopicPartition, int]:
     """The first offset at or after a moment (epoch ms) of its own for each partition.
 
-    Of very many moments neighbours are taken together, by the earliest. Raises KafkaProblem.
+    Of very many moments neighbours are taken together: by the earliest, so that offsets may be too
+    low, or with *at_least* by the latest, so that they may be too high. Raises KafkaProblem.
     """
     by_moment: defaultdict[int, list[TopicPartition]] = defaultdict(list)
     ordered = sorted(moments.items(), key=lambda item: item[1])
     width = len(ordered) // _MOST_MOMENTS + 1
     for start in range(0, len(ordered), width):
         group = ordered[start : start + width]
-        by_moment[group[0][1]] += [key for key, _moment in group]
+        moment = group[-1 if at_least else 0][1]
+        by_moment[moment] += [key for key, _moment in group]
     found: dict[TopicPartition, int] = {}
     for moment, keys in by_moment.items():
         found |= client.offsets_at(keys, max(0, moment) / 1000).offsets

@@ -41,13 +41,21 @@ def with_moments(
         for key in map(feed.key, without)
         if source.starts[key]
     }
+    # Another engine with other partitions may copy from any to any.
+    anywhere = not feed.has_positions and feed.partitions != partitions
     cut = {
         key: (target.starts[key], target.ends[key])
-        for number in without
+        for number in (range(partitions) if anywhere else without)
         if target.starts[key := TopicPartition(unit.topic, number)]
     }
-    at_source_start = offsets_at(there, _renamed(first_timestamps(here, removed), unit.topic))
-    at_target_start = offsets_at(here, _renamed(first_timestamps(there, cut), feed.feed.topic))
+    # Too much is left unjudged rather than called a fault.
+    at_source_start = offsets_at(
+        there, _renamed(first_timestamps(here, removed), unit.topic), at_least=True
+    )
+    begun = _renamed(first_timestamps(there, cut), feed.feed.topic)
+    if anywhere:
+        begun = _of_all(feed, begun) if len(begun) == len(cut) else {}
+    at_target_start = offsets_at(here, begun, at_least=True)
     return replace(
         feed,
         at_source_start=_by_number(at_source_start),
@@ -63,7 +71,10 @@ def _progress(
     target: Readings,
     clients: Mapping[str, ClusterClient],
 ) -> Mapping[int, int]:
-    """Source offsets older, by the patience, than the target's newest record."""
+    """Source offsets older, by the patience, than the target's newest record.
+
+    One from the future tells of no progress beyond the present.
+    """
     last = {
         key: (max(target.starts[key], target.ends[key] - 1), target.ends[key])
         for number in range(partitions)
@@ -72,17 +83,26 @@ def _progress(
     newest = first_timestamps(clients[unit.cluster], last)
     patience = round(feed.feed.flow.audit.max_pending * 1000)
     newest_of_all = max(newest.values(), default=None)
+    present = round(feed.readings.requested_at * 1000)
     moments = {}
     for number in range(feed.partitions):
         there = TopicPartition(unit.topic, number)
         at = newest.get(there) if partitions == feed.partitions else newest_of_all
         if at is not None:
-            moments[feed.key(number)] = at - patience
+            moments[feed.key(number)] = min(at, present) - patience
     return _by_number(offsets_at(clients[feed.feed.flow.flow.source], moments))
 
 
 def _renamed(moments: Mapping[TopicPartition, int], topic: str) -> dict[TopicPartition, int]:
     return {TopicPartition(topic, key.partition): at for key, at in moments.items()}
+
+
+def _of_all(feed: FeedReading, begun: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """For each source partition the latest of the moments at which target partitions begin."""
+    if not begun:
+        return {}
+    latest = max(begun.values())
+    return {feed.key(number): latest for number in range(feed.partitions)}
 
 
 def _by_number(offsets: Mapping[TopicPartition, int]) -> dict[int, int]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_core.audit.scope import Comparison
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,7 +19,14 @@ Starts = dict[int, int]
 
 def bounded(scope: UnitScope, copies: Mapping[CopyKey, CopyMap]) -> UnitScope:
     """*scope* with `known_from` and `auditable_from` as its log starts allow."""
+    # Another engine with other partitions may copy to any of them: the worst is everyone's.
+    anywhere = not scope.flows[0].has_positions and any(
+        len(flow.partitions) != len(scope.partitions) for flow in scope.flows
+    )
     starts = {each.partition: each.log_start for each in scope.partitions}
+    if anywhere:
+        worst = max(starts.values(), default=0)
+        starts = {each.partition: worst for flow in scope.flows for each in flow.partitions}
     flows = tuple(
         replace(
             flow,
@@ -39,8 +44,7 @@ def bounded(scope: UnitScope, copies: Mapping[CopyKey, CopyMap]) -> UnitScope:
             if copy is not None:
                 floor = copy.auditable_from(_begin(source, copy, scope))
                 floors[source.partition] = max(floor, floors.get(source.partition, 0))
-    if scope.comparison is Comparison.KEYS and not scope.flows[0].has_positions:
-        # Another engine may copy to any partition: the worst floor is everyone's.
+    if anywhere:
         removed = any(each.log_start for flow in flows for each in flow.partitions)
         floors = {each.partition: each.end if removed else 0 for each in scope.partitions}
     return replace(

@@ -38,9 +38,4 @@ class Scoping:
     @property
     def planned(self) -> int:
         """Offsets that will be read on both sides: the records at most."""
-        total = 0
-        for scope in self.scopes:
-            total += sum(each.end - each.read_from for each in scope.partitions)
-            for flow in scope.flows:
-                total += sum(each.end - each.read_from for each in flow.partitions)
-        return total
+        return sum(scope.planned for scope in self.scopes)

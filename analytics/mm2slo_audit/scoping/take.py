@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_audit.scoping.assembling import assemble
 from mm2slo_audit.scoping.expired import with_expired
+from mm2slo_audit.scoping.patience import patient
 from mm2slo_audit.scoping.polls import arrival_polls
 from mm2slo_audit.scoping.reach import Reach
 from mm2slo_audit.scoping.refusals import failed
@@ -47,6 +48,8 @@ def take_scopes(
     Raises UserError for an unknown flow or topic, a window in the future, and when no cluster pair
     could be asked. One topic that cannot be audited is in `not_audited`.
     """
+    if max_pending is not None:
+        config = patient(config, max_pending / 1000)
     chosen = config.select(flows)
     if window.begin >= clock() * 1000:
         raise UserError(
@@ -60,7 +63,7 @@ def take_scopes(
     not_audited = [*reach.not_audited, *survey.not_audited]
     made: list[tuple[Unit, UnitScope, Mapping[CopyKey, CopyMap]]] = []
     for read in survey.readings():
-        assembled = assemble(read, window, max_pending)
+        assembled = assemble(read, window)
         try:
             scope = with_expired(read, assembled, clients)
             missing = nothing_to_judge(scope, clients)

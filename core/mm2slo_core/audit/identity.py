@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,17 @@ class Identity:
             ignored_headers=self.ignored_headers,
             hmac_key=self.hmac_key,
         )
+
+
+def shared(identities: Sequence[Identity]) -> Identity:
+    """What all of *identities*, at least one, compare; keyed as soon as one of them is."""
+    headers = all(each.headers for each in identities)
+    ignored = {name for each in identities for name in each.ignored_headers}
+    return Identity(
+        key=all(each.key for each in identities),
+        value=all(each.value for each in identities),
+        headers=headers,
+        timestamp=all(each.timestamp for each in identities),
+        ignored_headers=tuple(sorted(ignored)) if headers else (),
+        hmac_key=next((each.hmac_key for each in identities if each.hmac_key is not None), None),
+    )

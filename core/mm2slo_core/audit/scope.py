@@ -125,6 +125,15 @@ class UnitScope:
     """When the source end was read, epoch ms: the present that ages are measured to."""
     max_pending: int = 300_000
     """Patience in ms: what is older, and beyond the position, is overdue."""
+    tombstones_kept: int = 0
+    """For LATEST: how long the target keeps tombstones at least, in ms. One that it lacks although
+    it is younger was not copied; an older one may have been, and cleaned. 0: not known."""
+
+    @property
+    def planned(self) -> int:
+        """Offsets that will be read on both sides: the records at most."""
+        sources = sum(each.end - each.read_from for flow in self.flows for each in flow.partitions)
+        return sources + sum(each.end - each.read_from for each in self.partitions)
 
     @property
     def bucketed(self) -> bool:

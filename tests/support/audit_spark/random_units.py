@@ -52,6 +52,7 @@ def random_unit(seed: int, index: int, comparison: Comparison) -> RandomUnit:
         target_time=_time_type(draw, plain=plain),
         taken_at=1_012,
         max_pending=6,
+        tombstones_kept=(0, 5, 9)[seed // 3 % 3],
     )
     contents = draw.choice((3, 12, 40))
     keyed = draw.choice((2, 6))

@@ -78,6 +78,7 @@ def orders_outcome(
         target_time=TimestampType.LOG_APPEND,
         taken_at=window.end + 60_000,
         max_pending=120_000,
+        tombstones_kept=86_400_000,
     )
     outcome = UnitOutcome(
         scope=scope,

@@ -33,10 +33,10 @@ What the words in `verdict` leave open is fixed here:
 - LATEST: of each side the last record by offset of each (flow,) partition and key, of these per key
   (and flow) the newest by (timestamp, partition). A source record is matched when it, or the newest
   of another flow, equals the newest of the target; or when it, or the newest of another flow, is a
-  tombstone and the target has nothing of that key. A target record is unexplained when it equals
-  none and the source has nothing of that key (and it is no tombstone), or nothing newer (by
-  timestamp, where the identity covers it). The key stratum is compared; records without a key are
-  left out.
+  tombstone, the target has nothing of that key, and may have cleaned it (`tombstones_kept`). A
+  target record is unexplained when it equals none and the source has nothing of that key (and it is
+  no tombstone), or nothing newer (by timestamp, where the identity covers it). The key stratum is
+  compared; records without a key are left out.
 - Affinity: a key counts when it has judged records on both sides, the target's from
   `auditable_from` on. It is split when it is in a partition of the target where it is not on the
   source (RECORDS), or in more partitions than there (KEYS, LATEST). `records_moved` are its target

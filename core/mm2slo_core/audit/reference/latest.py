@@ -34,7 +34,7 @@ def pair_latest(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
         written, copy = sources.get(key, []), copies.get(key)
         if copy is None:
             # Likewise what another flow deleted later.
-            gone = any(record.tombstone for record in written)
+            gone = any(record.tombstone and not _kept(record, scope) for record in written)
             (deleted if gone else missing).extend(written)
         elif any(_equal(record, copy, scope) for record in written):
             # What another flow wrote later hides this flow's copy.
@@ -59,6 +59,11 @@ def _newest(records: Iterable[AuditRecord]) -> Iterable[AuditRecord]:
 def _equal(record: AuditRecord, copy: AuditRecord, scope: UnitScope) -> bool:
     same_time = record.timestamp == copy.timestamp or not scope.identity.timestamp
     return same_time and record.fingerprint == copy.fingerprint
+
+
+def _kept(tombstone: AuditRecord, scope: UnitScope) -> bool:
+    """Whether the target would still have it."""
+    return 0 <= scope.taken_at - tombstone.timestamp < scope.tombstones_kept
 
 
 def _unexplained(copy: AuditRecord, written: list[AuditRecord], scope: UnitScope) -> bool:

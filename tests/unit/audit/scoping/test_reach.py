@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from told_clusters import ListedCluster as Cluster
 
 from mm2slo_audit.scoping.reach import Reach
 from mm2slo_core.audit.scope import NotAuditedReason
 from mm2slo_core.config import load_config
 from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
-from mm2slo_kafka.metadata import TopicListing
+from mm2slo_kafka.errors import ErrorKind
 
 if TYPE_CHECKING:
     from mm2slo_kafka.client import ClusterClient
@@ -24,21 +24,6 @@ clusters:
 """
 BOTH = "flows: [{flow: us->eu}, {flow: ap->eu}]\n"
 KEEPING_NAMES = f"defaults: {{policy: {{kind: identity}}}}\n{BOTH}"
-
-
-class Cluster:
-    """Lists topics, or fails."""
-
-    def __init__(self, counts: dict[str, int] | ErrorKind, *, hidden: str | None = None) -> None:
-        self.counts = counts
-        self.hidden = {} if hidden is None else {hidden: ErrorKind.AUTHORIZATION}
-
-    def topics(self) -> TopicListing:
-        if isinstance(self.counts, ErrorKind):
-            raise KafkaProblem(
-                self.counts, cluster="us", operation="listing topics", detail="no answer"
-            )
-        return TopicListing("id", 1, self.counts, self.hidden, {})
 
 
 def find(

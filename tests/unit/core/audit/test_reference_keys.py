@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from one_unit import counts, dst, found, scope, src
+from one_unit import NEXT, counts, dst, found, scope, src
 
 from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.audit.scope import (
@@ -104,6 +104,31 @@ def test_the_newest_of_each_key_decides(
     outcome = found(records, scope(comparison=LATEST))
     assert outcome.counts == expected
     assert not outcome.order_judged
+
+
+@pytest.mark.parametrize(
+    ("at", "kept", "verdict"),
+    [
+        (1_500, 1_000, Verdict.MATCHED),  # it is 1,000 ms old: it may have been cleaned
+        (1_501, 1_000, Verdict.LOST),
+        (1_501, 0, Verdict.MATCHED),
+    ],
+)
+def test_a_tombstone_that_the_target_would_still_have_was_not_copied(
+    at: int, kept: int, verdict: Verdict
+) -> None:
+    """Though what it deletes, written before the window, is not read on either side."""
+    unit = scope(comparison=LATEST, tombstones_kept=kept)
+    assert counts([src(9, 2, key=5, at=at, tombstone=True)], unit) == {verdict: 1}
+    waiting = [src(NEXT, 2, key=5, at=at, tombstone=True)]
+    late = Verdict.PENDING if verdict is Verdict.LOST else Verdict.MATCHED
+    assert counts(waiting, unit) == {late: 1}
+
+
+def test_a_tombstone_of_the_future_is_given_the_benefit_of_the_doubt() -> None:
+    unit = scope(comparison=LATEST, tombstones_kept=1_000, taken_at=1_400)
+    deleted = [src(9, 2, key=5, tombstone=True)]
+    assert counts(deleted, unit) == {Verdict.MATCHED: 1}
 
 
 def test_of_two_flows_the_later_writer_of_a_key_hides_the_other() -> None:

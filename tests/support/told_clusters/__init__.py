@@ -1,0 +1,76 @@
+"""Clusters that answer as they are told, for what the audit asks before it reads."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.scoping.snapshot import Readings
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.first_record import FirstRecord, FirstRecords
+from mm2slo_kafka.metadata import TopicListing
+from mm2slo_kafka.offsets import OffsetReading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class ListedCluster:
+    """Lists topics, or fails."""
+
+    def __init__(self, counts: dict[str, int] | ErrorKind, *, hidden: str | None = None) -> None:
+        self.counts = counts
+        self.hidden = {} if hidden is None else {hidden: ErrorKind.AUTHORIZATION}
+
+    def topics(self) -> TopicListing:
+        """See `ClusterClient.topics`."""
+        if isinstance(self.counts, ErrorKind):
+            raise KafkaProblem(
+                self.counts, cluster="us", operation="listing topics", detail="no answer"
+            )
+        return TopicListing("id", 1, self.counts, self.hidden, {})
+
+
+@dataclass
+class LoggedCluster:
+    """Logs of one topic: the offset at which each partition begins, and its timestamps."""
+
+    topic: str
+    logs: Sequence[tuple[int, Sequence[int]]]
+    asked: list[tuple[float, int]] = field(default_factory=list)
+    """Times that were asked for, and of how many partitions."""
+
+    def readings(self, requested_at: float = 0.0) -> Readings:
+        """Starts and ends as a survey has them."""
+        logs = {TopicPartition(self.topic, number): log for number, log in enumerate(self.logs)}
+        starts = {key: start for key, (start, _times) in logs.items()}
+        return Readings(
+            starts=starts,
+            ends={key: start + len(times) for key, (start, times) in logs.items()},
+            at=dict(starts),
+            requested_at=requested_at,
+        )
+
+    def first_records(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], *_more: object
+    ) -> FirstRecords:
+        """See `ClusterClient.first_records`."""
+        return FirstRecords(
+            {key: self._record(key, offset) for key, (offset, _end) in ranges.items()}
+        )
+
+    def offsets_at(self, partitions: Sequence[TopicPartition], timestamp: float) -> OffsetReading:
+        """See `ClusterClient.offsets_at`; timestamps must ascend."""
+        self.asked.append((timestamp, len(partitions)))
+        offsets = {}
+        for key in partitions:
+            start, times = self.logs[key.partition]
+            offsets[key] = start + bisect_left(times, round(timestamp * 1000))
+        return OffsetReading(offsets, {}, 0.0, 0.0)
+
+    def _record(self, key: TopicPartition, offset: int) -> FirstRecord | None:
+        start, times = self.logs[key.partition]
+        at = max(offset, start) - start
+        return FirstRecord(start + at, times[at], None) if at < len(times) else None
