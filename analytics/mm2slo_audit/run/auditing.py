@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from mm2slo_core.config import Config, FlowConfig
     from mm2slo_store import Store
 
-_LEASE_MS = 60_000
 _DEAD_AT_MOST = 20
 """Failed runs whose directories are looked for: the newest."""
 
@@ -51,8 +50,8 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
     """
     flows = selected(config, options)
     started_at = ports.clock()
-    window = options.span.window(started_at, _resume(ports.store, flows, options))
     ports.progress.stage(Stage.SCOPING)
+    window = options.span.window(started_at, _resume(flows, options, ports))
     scoped = ports.scoping.take(flows, options.topics, window)
     if not options.span.incremental:
         _refuse_gone(scoped, window)
@@ -120,16 +119,15 @@ def _refuse_gone(scoped: Scoped, window: Window) -> None:
         )
 
 
-def _resume(store: Store, flows: Sequence[FlowConfig], options: AuditOptions) -> int | None:
-    """Where an incremental run goes on: the earliest moment that a topic is complete up to."""
+def _resume(flows: Sequence[FlowConfig], options: AuditOptions, ports: Ports) -> int | None:
+    """Where an incremental run goes on: the earliest moment that a topic is complete up to.
+
+    Of the topics that are there: one that was deleted, or is no longer copied, is never complete.
+    """
     if not options.span.incremental:
         return None
-    topics = {
-        (flow.flow, unit.key.target_topic)
-        for flow in flows
-        for unit in store.units(flow=flow.flow, judged=True)
-    }
-    found = [store.completion(flow, topic) for flow, topic in sorted(topics)]
+    topics = ports.scoping.topics(flows, options.topics)
+    found = [ports.store.completion(flow, topic) for flow, topic in sorted(topics)]
     return min((each.up_to for each in found if each is not None), default=None)
 
 
@@ -138,9 +136,7 @@ def _leased(scoped: Scoped, run_id: str, leases: ExitStack, ports: Ports) -> Sco
     taken: dict[int, NotAudited] = {}
     for scope in scoped.scopes:
         key = UnitKey.of(scope)
-        lease = ports.store.lease(
-            key.target_cluster, key.target_topic, holder=run_id, ttl_ms=_LEASE_MS
-        )
+        lease = ports.store.lease(key.target_cluster, key.target_topic, holder=run_id)
         try:
             leases.enter_context(lease)
         except LeaseHeld as held:
@@ -250,12 +246,7 @@ def _unscoped(scope: UnitScope, reason: NotAuditedReason, detail: str) -> NotAud
 
 
 def _offsets(scopes: Iterable[UnitScope]) -> int:
-    """How many records are going to be read, at most."""
-    return sum(
-        sum(part.end - part.read_from for part in scope.partitions)
-        + sum(part.end - part.read_from for flow in scope.flows for part in flow.partitions)
-        for scope in scopes
-    )
+    return sum(scope.planned for scope in scopes)
 
 
 def _counted(scopes: Sequence[UnitScope]) -> str:

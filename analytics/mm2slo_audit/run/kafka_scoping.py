@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.run.ports import Scoped
 from mm2slo_audit.scoping import open_clients, take_scopes
+from mm2slo_audit.scoping.reach import Reach
 from mm2slo_core.errors import UserError
 from mm2slo_kafka.errors import KafkaProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+    from mm2slo_audit.scoping import Clients
     from mm2slo_audit.scoping import Scoping as KafkaScopes
     from mm2slo_core.audit.scope import UnitScope, Window
     from mm2slo_core.config import Config, FlowConfig
+    from mm2slo_core.topology import Flow
 
 
 class KafkaScoping:
@@ -25,20 +29,31 @@ class KafkaScoping:
         self._config = config
         self._max_pending = None if max_pending is None else round(max_pending * 1000)
 
+    def topics(
+        self, flows: Sequence[FlowConfig], topics: Sequence[str]
+    ) -> Collection[tuple[Flow, str]]:
+        """See `Scoping.topics`."""
+        with self._clients() as clients:
+            reach = Reach.find(self._config, flows, topics, clients)
+        asked = {flow.flow for flow in flows}
+        return {
+            (flow, reached.unit.topic)
+            for reached in reach.units
+            for flow in reached.unit.flows
+            if flow in asked
+        }
+
     def take(self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window) -> Scoped:
         """See `Scoping.take`."""
-        try:
-            with open_clients(self._config) as clients:
-                found = take_scopes(
-                    self._config,
-                    [flow.label for flow in flows],
-                    topics,
-                    window,
-                    clients,
-                    max_pending=self._max_pending,
-                )
-        except KafkaProblem as problem:
-            raise UserError(str(problem)) from None
+        with self._clients() as clients:
+            found = take_scopes(
+                self._config,
+                [flow.label for flow in flows],
+                topics,
+                window,
+                clients,
+                max_pending=self._max_pending,
+            )
         return Scoped(
             scopes=found.scopes,
             not_audited=found.not_audited,
@@ -64,6 +79,14 @@ class KafkaScoping:
         )
         restarting = frozenset(place[index] for index in scoped.restarting if index in place)
         return replace(scoped, scopes=fewer.scopes, detail=fewer, restarting=restarting)
+
+    @contextmanager
+    def _clients(self) -> Iterator[Clients]:
+        try:
+            with open_clients(self._config) as clients:
+                yield clients
+        except KafkaProblem as problem:
+            raise UserError(str(problem)) from None
 
 
 def _begins_within(scope: UnitScope) -> bool:

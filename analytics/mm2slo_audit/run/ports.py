@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.sampling import Sample
     from mm2slo_core.audit.scope import NotAudited, UnitScope, Window
     from mm2slo_core.config import FlowConfig
+    from mm2slo_core.topology import Flow
     from mm2slo_store import RunDirectory, Store
 
 
@@ -33,6 +34,14 @@ class Scoped:
 
 class Scoping(Protocol):
     """Asks both clusters what there is to judge."""
+
+    def topics(
+        self, flows: Sequence[FlowConfig], topics: Sequence[str]
+    ) -> Collection[tuple[Flow, str]]:
+        """What there is to judge, whatever the window: flows and target topics that they feed.
+
+        Raises UserError for a topic that is not there, and for a side that does not answer.
+        """
 
     def take(self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window) -> Scoped:
         """Positions, ends and arrivals as of now.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.sampling import Sample
     from mm2slo_core.audit.scope import UnitScope, Window
     from mm2slo_core.config import FlowConfig
+    from mm2slo_core.topology import Flow
     from mm2slo_store import Store
 
 
@@ -48,6 +49,23 @@ class Scopes:
     windows: list[Window] = field(default_factory=list)
     unscoped: tuple[NotAudited, ...] = ()
 
+    def topics(self, flows: Sequence[FlowConfig], topics: Sequence[str]) -> set[tuple[Flow, str]]:
+        absent = {NotAuditedReason.TARGET_MISSING, NotAuditedReason.SOURCE_MISSING}
+        scopes = [unit.scope for unit in self.units]
+        there = {(each.flow, scope.target_topic) for scope in scopes for each in scope.flows}
+        there |= {
+            (flow, each.target_topic)
+            for each in self.unscoped
+            if each.reason not in absent
+            for flow in each.flows
+        }
+        wanted = {flow.flow for flow in flows}
+        return {
+            (flow, topic)
+            for flow, topic in there
+            if flow in wanted and (not topics or topic in topics)
+        }
+
     def take(self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window) -> Scoped:
         self.windows.append(window)
         if self.error is not None:
@@ -58,7 +76,10 @@ class Scopes:
                 replace(unit.scope, index=number, window=window)
                 for number, unit in enumerate(self.units)
                 if unit.scope.flows[0].flow in wanted
-                and (not topics or unit.scope.flows[0].source_topic in topics)
+                and (
+                    not topics
+                    or {unit.scope.flows[0].source_topic, unit.scope.target_topic} & set(topics)
+                )
             ),
             self.unscoped,
         )

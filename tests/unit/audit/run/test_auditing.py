@@ -321,6 +321,40 @@ def test_a_topic_at_rest_whose_records_are_gone_holds_no_incremental_run_back(
     assert third.window.begin == second.window.end
 
 
+def test_a_topic_that_is_there_no_more_holds_no_incremental_run_back(
+    store: Store, tmp_path: Path, clean: Generated, faulty: Generated
+) -> None:
+    clock = Clock(faulty.scope.window.end)
+    ports = ports_for(store, tmp_path / "runs", clean, faulty, clock=clock)
+    scopes, _, _ = started(ports)
+    first = audit(CONFIG, AuditOptions(), ports)
+    clock.now += 60_000
+    second = audit(CONFIG, AuditOptions(), ports)
+    assert second.window.begin == first.conclusion.complete_up_to < first.window.end
+    scopes.units = (clean,)
+    clock.now += 60_000
+    third = audit(CONFIG, AuditOptions(), ports)
+    assert third.window.begin == second.window.end
+    # Should it be back, all that was not audited is.
+    scopes.units = (clean, faulty)
+    clock.now += 60_000
+    assert audit(CONFIG, AuditOptions(), ports).window.begin == second.window.begin
+
+
+def test_an_incremental_run_of_one_topic_goes_on_where_that_was_complete(
+    store: Store, tmp_path: Path, clean: Generated, faulty: Generated
+) -> None:
+    clock = Clock(faulty.scope.window.end)
+    ports = ports_for(store, tmp_path / "runs", clean, faulty, clock=clock)
+    first = audit(CONFIG, AuditOptions(), ports)
+    assert first.conclusion.complete_up_to is not None
+    assert first.conclusion.complete_up_to < first.window.end
+    clock.now += 60_000
+    alone = audit(CONFIG, AuditOptions(topics=("us.clean",)), ports)
+    assert [unit.outcome.scope.target_topic for unit in alone.units] == ["us.clean"]
+    assert alone.window.begin == first.window.end
+
+
 def test_a_window_that_was_asked_for_and_is_gone_is_refused(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -9,10 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from audit_runs import CONFIG
 from one_unit import scope
+from told_clusters import ListedCluster
 
 from mm2slo_audit.run import kafka_scoping
 from mm2slo_audit.run.kafka_scoping import KafkaScoping
 from mm2slo_audit.scoping import Isolations, Scoping
+from mm2slo_core.errors import UserError
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.errors import ErrorKind
 
 if TYPE_CHECKING:
     from mm2slo_audit.run.ports import Scoped
@@ -43,6 +48,27 @@ def scoped(monkeypatch: pytest.MonkeyPatch) -> Scoped:
     )
     monkeypatch.setattr(kafka_scoping, "take_scopes", lambda *_args, **_more: found)
     return KafkaScoping(CONFIG).take(CONFIG.flows, (), SimpleNamespace())  # type: ignore[arg-type]
+
+
+def test_topics_are_those_that_exist_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    us = ListedCluster({"orders": 1, "uncopied": 1})
+    eu = ListedCluster({"us.orders": 1, "us.deleted": 1})
+    clients = nullcontext({"us": us, "eu": eu})
+    monkeypatch.setattr(kafka_scoping, "open_clients", lambda _config: clients)
+    found = KafkaScoping(CONFIG).topics(CONFIG.flows, ())
+    assert found == {(Flow("us", "eu"), "us.orders")}
+    with pytest.raises(UserError, match="no topic 'nowhere' is copied by these flows"):
+        KafkaScoping(CONFIG).topics(CONFIG.flows, ("nowhere",))
+
+
+def test_clusters_that_do_not_answer_are_told_in_kafkas_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = ListedCluster(ErrorKind.UNREACHABLE)
+    clients = nullcontext({"us": away, "eu": away})
+    monkeypatch.setattr(kafka_scoping, "open_clients", lambda _config: clients)
+    with pytest.raises(UserError, match=r"listing topics on cluster us failed \(unreachable\)"):
+        KafkaScoping(CONFIG).topics(CONFIG.flows, ())
 
 
 def test_completion_begins_anew_where_the_source_holds_nothing_older(scoped: Scoped) -> None:
