@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.audit.outcome import Evidence
+from mm2slo_core.audit.scope import Comparison
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.timeline_record import Side
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.outcome import PartitionOutcome, UnitOutcome
     from mm2slo_core.audit.sampling import Sample
+    from mm2slo_core.audit.scope import SourcePartition
 
 # What a record without its copy can be, and has evidence.
 _MISSING = (Verdict.OVERDUE, Verdict.LOST, Verdict.MOVED, Verdict.ALTERED)
@@ -34,9 +36,12 @@ def with_late(outcome: UnitOutcome, missed: Iterable[Missed], sample: Sample) ->
     """*outcome* with what of *missed* is there now as late instead of matched.
 
     A record that this run could not look at (gone from the source, not in its sample, outside its
-    window) stays as it was. So does one beyond the end of a capped list of evidence: whether it is
-    still missing is not known.
+    window) stays as it was. So does one of which it is not known whether it is still missing: it
+    may be pending, it is beyond the end of a capped list of evidence, or only the newest record of
+    its key is compared.
     """
+    if outcome.scope.comparison is Comparison.LATEST:
+        return outcome
     found = [each for each in sorted(set(missed)) if _looked_at(outcome, each, sample)]
     absent = _absent(outcome)
     late = [each for each in found if not absent.may_hold(each)]
@@ -95,11 +100,19 @@ def _looked_at(outcome: UnitOutcome, record: Missed, sample: Sample) -> bool:
         return False
     if not sample.keeps_record(record.fingerprint):
         return False
+    # What is pending has no evidence.
+    young = scope.taken_at - record.timestamp <= scope.max_pending
     return any(
         part.partition == record.partition
         and max(part.log_start, part.read_from, part.known_from) <= record.offset < part.end
+        and not (young and _is_beyond(part, record))
         for part in scope.flows[record.flow].partitions
     )
+
+
+def _is_beyond(part: SourcePartition, record: Missed) -> bool:
+    """Whether the position has not come to *record*."""
+    return part.next_offset is None or record.offset >= part.next_offset
 
 
 def _moved_to_late(part: PartitionOutcome, late: int) -> PartitionOutcome:

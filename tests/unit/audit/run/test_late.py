@@ -10,7 +10,7 @@ from mm2slo_audit.run.late import Missed, with_late
 from mm2slo_core.audit.identity import Identity
 from mm2slo_core.audit.outcome import Evidence, PartitionOutcome, UnitOutcome
 from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.scope import FlowScope, SourcePartition, UnitScope, Window
+from mm2slo_core.audit.scope import Comparison, FlowScope, SourcePartition, UnitScope, Window
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
@@ -89,6 +89,25 @@ def test_beyond_the_end_of_capped_evidence_nothing_is_claimed() -> None:
     found = with_late(capped, [before, beyond, FOUND._replace(partition=1, offset=5)], CENSUS)
     assert late(found) == 1
     assert found.evidence[-1].offset == 80
+
+
+def test_what_may_be_pending_is_not_late() -> None:
+    """An earlier run was less patient: beyond the position and young, it is missing still."""
+    (flow,) = SCOPE.flows
+    behind = tuple(replace(each, next_offset=100) for each in flow.partitions)
+    scope = replace(
+        SCOPE, flows=(replace(flow, partitions=behind),), taken_at=2_000, max_pending=500
+    )
+    waiting = {Verdict.MATCHED: 30, Verdict.PENDING: 1}
+    before = UnitOutcome(scope, (PartitionOutcome(0, 0, waiting),))
+    assert with_late(before, [FOUND], CENSUS) is before
+    assert late(with_late(before, [FOUND._replace(offset=99)], CENSUS)) == 1
+    assert late(with_late(before, [FOUND._replace(timestamp=1_499)], CENSUS)) == 1
+
+
+def test_of_a_compacted_topic_nothing_is_known_of_older_records() -> None:
+    before = replace(outcome(), scope=replace(SCOPE, comparison=Comparison.LATEST))
+    assert with_late(before, [FOUND], CENSUS) is before
 
 
 def test_moved_or_altered_now_is_not_late() -> None:
