@@ -131,16 +131,18 @@ def _figures(
         transfer=_latency(merge(part.transfer for part in parts), sample),
         without_bracket=sum(part.without_bracket for part in parts),
         throughput=Throughput(
-            _sent(counts) / share / seconds,
+            sum(map(_sent, parts)) / share / seconds,
             sum(part.source_bytes for part in parts) / share / seconds,
         ),
     )
 
 
-def _sent(counts: Mapping[Verdict, int]) -> int:
+def _sent(part: PartitionOutcome) -> int:
     """Source records: each has one verdict; a copy out of order has another one besides."""
-    besides = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED, Verdict.UNAUDITABLE}
-    return sum(count for verdict, count in counts.items() if verdict not in besides)
+    if part.flow is None:
+        return 0
+    besides = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
+    return sum(count for verdict, count in part.counts.items() if verdict not in besides)
 
 
 def _latency(cells: LatencyCells, sample: Sample) -> Latency:

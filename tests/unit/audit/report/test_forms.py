@@ -29,6 +29,7 @@ from mm2slo_core.audit.sampling import Sample
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.errors import UserError
+from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_store import Store
 
@@ -163,6 +164,20 @@ def test_json_is_the_documented_form(report: RunReport) -> None:
     assert flow["flow"] == "us->eu"
     assert flow["counts"]["lost"] == 10
     assert found["not_audited"][0]["reason"] == "target_missing"
+
+
+def test_throughput_is_of_all_that_the_source_sent(report: RunReport) -> None:
+    """Whatever became of it: what has left the target since was sent as well."""
+    unit = generate(3, partitions=2, size=600, faults=FAULTS)
+    window = unit.scope.window
+    sent = [
+        each for each in unit.records if each.side is Side.SOURCE and window.holds(each.timestamp)
+    ]
+    seconds = (window.end - window.begin) / 1000
+    (topic,) = document(report)["topics"]
+    assert topic["counts"]["unauditable"] > 0
+    assert topic["records_per_second"] * seconds == pytest.approx(len(sent))
+    assert topic["bytes_per_second"] * seconds == pytest.approx(sum(each.size for each in sent))
 
 
 def test_a_sample_says_so_in_every_form(report: RunReport) -> None:
