@@ -161,9 +161,7 @@ def _pair(pair: PairReading) -> dict[str, Any]:
 
 
 def _trend(entry: Entry, before: Comparison) -> dict[str, Any]:
-    change = None
-    if entry.ratio is not None and before.ratio is not None:
-        change = finite(entry.ratio - before.ratio)
+    change = None if entry.ratio is None else finite(entry.ratio - before.ratio)
     return {
         "start": utc(before.begin),
         "end": utc(before.end),

@@ -10,6 +10,7 @@ from mm2slo_core.reporting.words import share, signed_share
 from mm2slo_report.rendering.figures import length, moment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import tzinfo
 
     from mm2slo_core.reporting.entry import Entry
@@ -45,6 +46,16 @@ def verdict(report: Report) -> str:
         return f"{within}, {idle} {'is' if idle == 1 else 'are'} idle"
     word = "idle" if idle else "within budget"
     return f"All {number} objectives are {word}" if number > 1 else f"The one objective is {word}"
+
+
+def stopped(states: Sequence[str | None]) -> str:
+    """How many flows are stopped right now, by their *states*; empty when none is."""
+    number = states.count("stopped")
+    if not number:
+        return ""
+    if len(states) == 1:
+        return "The one flow is stopped"
+    return f"{number} of {len(states)} flows {'is' if number == 1 else 'are'} stopped"
 
 
 def _objectives(number: int) -> str:
@@ -87,8 +98,8 @@ def runs_out(entry: Entry) -> str:
     if entry.budget.remaining is None:
         return "n/a"
     if entry.exhaustion_seconds is None:
-        # Without a figure of the last hour nobody knows.
-        return "n/a" if entry.burn_rates.get("1h") is None else "not burning"
+        # Nobody knows without a figure of the last hour, nor asks of a period that is over.
+        return "not burning" if entry.burn_rates.get("1h") == 0 else "n/a"
     return "used up" if entry.exhaustion_seconds <= 0 else f"in {length(entry.exhaustion_seconds)}"
 
 

@@ -9,6 +9,8 @@ itself the burn rate is the share of the budget that is consumed. What remains i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from mm2slo_core.objectives.evaluation import Counts
@@ -60,6 +62,16 @@ def error_ratio(counts: Counts) -> float | None:
     return counts.bad / counts.events if counts.events > 0 else None
 
 
+@lru_cache(maxsize=1024)
+def allowed_ratio(target: float) -> float:
+    """The share of events that may be bad: 0.001 of 0.999.
+
+    The difference of the two binary fractions would be a little more, and a budget that is used
+    up to the last event would have something left.
+    """
+    return float(1 - Decimal(repr(target)))
+
+
 def burn_rate(counts: Counts, target: float) -> float | None:
     """How many times faster than evenly the budget of *target* is used; None without events.
 
@@ -68,7 +80,7 @@ def burn_rate(counts: Counts, target: float) -> float | None:
     if not 0 < target < 1:
         raise ValueError(f"target is {target!r}: expected a share between 0 and 1")
     error = error_ratio(counts)
-    return None if error is None else error / (1.0 - target)
+    return None if error is None else error / allowed_ratio(target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +110,7 @@ class Budget:
     @property
     def total_ratio(self) -> float:
         """The share of events that may be bad."""
-        return 1.0 - self.target
+        return allowed_ratio(self.target)
 
     @property
     def total_events(self) -> float:

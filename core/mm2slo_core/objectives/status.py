@@ -63,15 +63,13 @@ def standing(
     burns: Mapping[float, float | None],
     *,
     coverage: float | None,
-    idle: bool = False,
 ) -> Standing:
     """How the objective stands. The first of these that holds tells it.
 
     *burns* are burn rates by the length of their window in seconds; one that is missing does not
-    burn. *coverage* is that of the last hour, None where nothing was measured at all. *idle* says
-    that no events are expected: nothing is sent and nothing moved.
+    burn. *coverage* is that of the last hour, None where nothing was measured at all.
     """
-    blind = _blind(budget, coverage, idle=idle)
+    blind = _blind(budget, coverage)
     if blind is not None:
         return blind
     # Without events there would be no remaining budget, and that was told above.
@@ -88,14 +86,14 @@ def standing(
     return Standing(Status.OK, Reason.WITHIN_BUDGET)
 
 
-def _blind(budget: Budget, coverage: float | None, *, idle: bool) -> Standing | None:
+def _blind(budget: Budget, coverage: float | None) -> Standing | None:
     """Why nothing can be said of the budget; None when something can."""
-    silent = budget.remaining is None
-    if coverage is None and not (idle and silent):
+    if coverage is None:
         return Standing(Status.NO_DATA, Reason.NOTHING_MEASURED)
-    if coverage is not None and coverage < LEAST_COVERAGE and not (idle and silent):
+    if coverage < LEAST_COVERAGE:
         return Standing(Status.NO_DATA, Reason.LOW_COVERAGE)
-    return Standing(Status.IDLE, Reason.NO_EVENTS) if silent else None
+    # What was seen all along and counted nothing has nothing to count.
+    return Standing(Status.IDLE, Reason.NO_EVENTS) if budget.remaining is None else None
 
 
 def _pairs(

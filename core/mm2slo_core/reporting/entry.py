@@ -119,12 +119,12 @@ class Incident:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The period before, of equal length; None figures where it was not known."""
+    """The period before: as long as a rolling one, the whole month before a month."""
 
     begin: int
     end: int
-    ratio: float | None
-    remaining: float | None
+    ratio: float
+    remaining: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +152,7 @@ class Entry:
     pairs: tuple[PairReading, ...]
     coverage: Coverage
     before: Comparison | None
+    """None where nothing was counted in it."""
     confirmation: Confirmation | None
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import WINDOW_SECONDS
 from mm2slo_core.objectives.budget import Budget, burn_rate
 from mm2slo_core.objectives.evaluation import Counts
+from mm2slo_core.objectives.exclusion import Mark, Span
 from mm2slo_core.objectives.ids import slo_id
 from mm2slo_core.objectives.status import Reason, Standing, Status, standing
 from mm2slo_core.objectives.traffic import live_pairs
@@ -29,13 +30,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_core.objectives import Objective
-    from mm2slo_core.objectives.exclusion import Span
     from mm2slo_core.reporting.entry import Confirmation, ReportWindow
     from mm2slo_core.reporting.question import Question
 
 _SLICED: Final = frozenset({Sli.DATA_FRESHNESS, Sli.CHECKPOINT_FRESHNESS})
 """Indicators that count slices of time: their budget in minutes is no estimate."""
 _NOTHING: Final = SpanCounts()
+_MARKED: Final = {
+    Mark.ADDED_LATE: "was added late: rules had counted events that are left out here",
+    Mark.TAKEN_BACK: "was taken back: rules had left out events that are counted here",
+}
+_COARSE: Final = (
+    "kept by the hour: events within an hour of an edge of the period, or of maintenance, may be "
+    "on its other side"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +83,8 @@ class _Evaluation:
         )
         burns = {name: self._burn(taken[name][0]) for name in WINDOW_SECONDS}
         cover = self._coverage(wholes, taken)
-        stands = self._standing(budget, burns, cover)
+        counted = self._standing(budget, burns, cover)
+        stands = self._overruled(counted)
         return Entry(
             id=slo_id(self.objective.flow, self.objective.key),
             objective=self.objective,
@@ -89,13 +98,13 @@ class _Evaluation:
             ratio=counts.good / counts.total if counts.total > 0 else None,
             budget=_reading(budget, estimate=self.objective.key.sli not in _SLICED),
             burn_rates=burns,
-            exhaustion_seconds=budget.exhaustion(burns["1h"]),
+            exhaustion_seconds=_exhaustion(budget, window, burns["1h"]),
             projected_remaining=_projected(budget, window, burns["1h"]),
             pairs=self._pairs(burns),
             coverage=cover,
             before=self._before(wholes[BEFORE], taken[BEFORE][0]),
             confirmation=self.answer.confirmation,
-            warnings=tuple(self._warnings(window, cover)),
+            warnings=tuple(self._warnings(window, cover, counted, coarse=counts.coarse)),
             errors=(self.answer.problem,) if self.answer.problem else (),
         )
 
@@ -139,19 +148,19 @@ class _Evaluation:
         unknown = known is None or known >= self.question.now
         # An hour that is all maintenance misses nothing.
         hour = 1.0 if cover.hour is None else cover.hour
-        found = standing(
+        return standing(
             self.objective,
             budget,
             {seconds: burns[name] for name, seconds in WINDOW_SECONDS.items()},
             coverage=None if unknown else hour,
-            # What was seen all along and counted nothing has nothing to count.
-            idle=not unknown and hour > 0,
         )
+
+    def _overruled(self, counted: Standing) -> Standing:
+        """What an audit saw in the records outranks what canaries did not see, or did not know."""
         faults = self.answer.confirmation is not None and self.answer.confirmation.faults
-        if faults and found.status in {Status.OK, Status.IDLE}:
-            # What an audit saw in the records outranks what canaries did not see.
+        if faults and counted.status not in {Status.BREACHED, Status.WARNING}:
             return Standing(Status.WARNING, Reason.AUDIT_FOUND)
-        return found
+        return counted
 
     def _pairs(self, burns: Mapping[str, float | None]) -> tuple[PairReading, ...]:
         named = {seconds: burns[name] for name, seconds in WINDOW_SECONDS.items()}
@@ -176,22 +185,35 @@ class _Evaluation:
         return tuple(found)
 
     def _before(self, span: Span, counts: SpanCounts) -> Comparison | None:
-        if counts.total <= 0:
-            return None
         burn = self._burn(counts)
+        if burn is None:
+            return None
         return Comparison(
             begin=span.begin,
             end=span.end,
             ratio=counts.good / counts.total,
-            remaining=None if burn is None else 1.0 - burn,
+            remaining=1.0 - burn,
         )
 
-    def _warnings(self, window: ReportWindow, cover: Coverage) -> list[str]:
+    def _warnings(
+        self, window: ReportWindow, cover: Coverage, counted: Standing, *, coarse: bool
+    ) -> list[str]:
         found = []
+        if counted.status is Status.NO_DATA and self._overruled(counted) != counted:
+            found.append(counted.reason.value)
         known = cover.known_since
         if known is not None and window.begin < known < window.end:
             lived, whole = (window.end - known) / 1000, (window.end - window.begin) / 1000
             found.append(f"young: known for {_length(lived)} of {_length(whole)}")
+        if coarse:
+            found.append(_COARSE)
+        found += [
+            f"maintenance {each.id} {_MARKED[each.mark]}"
+            for each in self.question.exclusions
+            if each.mark is not None
+            and each.covers(self.objective.flow)
+            and Span(each.begin, each.end).overlaps(Span(window.begin, window.end))
+        ]
         if self.answer.confirmation is not None and self.answer.confirmation.faults:
             found.append(self.answer.confirmation.sentence)
         return found
@@ -210,12 +232,25 @@ def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
     )
 
 
+def _exhaustion(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
+    """Seconds until nothing is left, by the whole window's length also while little is known.
+
+    None too where a period was over before: the next one has a budget of its own.
+    """
+    found = replace(budget, window=window.seconds).exhaustion(burn)
+    return None if found and window.kind is WindowKind.CALENDAR and not _ahead(window) else found
+
+
 def _projected(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
     """At the end of a calendar period that runs; of a rolling window there is no end."""
-    ahead = window.seconds - (window.end - window.begin) / 1000
-    if window.kind is not WindowKind.CALENDAR or ahead <= 0:
+    if window.kind is not WindowKind.CALENDAR or not _ahead(window):
         return None
-    return budget.projected(burn, ahead)
+    return budget.projected(burn, _ahead(window))
+
+
+def _ahead(window: ReportWindow) -> float:
+    """Seconds of a calendar period that are to come."""
+    return max(window.seconds - (window.end - window.begin) / 1000, 0.0)
 
 
 def _length(seconds: float) -> str:

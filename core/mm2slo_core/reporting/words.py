@@ -8,6 +8,8 @@ from typing import Final
 _DIGITS: Final = 3
 _MOST: Final = 15
 _HUNDRED: Final = Decimal(100)
+_NOISE: Final = Decimal("1e-12")
+"""Less than an event of any budget: what is left is a difference of binary fractions."""
 
 
 def share(ratio: float | None) -> str:
@@ -25,7 +27,7 @@ def signed_share(ratio: float | None) -> str:
     """What is left of a budget in percent: `61.2 %`, `-140 %`; `n/a` for None."""
     if ratio is None:
         return "n/a"
-    found = Decimal(repr(ratio)) * _HUNDRED
+    found = Decimal(repr(ratio)).quantize(_NOISE) * _HUNDRED
     return f"{found.quantize(Decimal('0.1'), ROUND_FLOOR).normalize():f} %"
 
 

@@ -84,7 +84,10 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test says
         found, why = Status.NO_DATA, Reason.NOTHING_MEASURED
     elif remaining <= 0:
         found, why = Status.BREACHED, Reason.USED_UP
-    comparison = Comparison(begin=over.begin - 1, end=over.begin, ratio=None, remaining=before)
+    comparison = None
+    if before is not None:
+        ratio = 1 - (1 - before) * (1 - target)
+        comparison = Comparison(begin=over.begin - 1, end=over.begin, ratio=ratio, remaining=before)
     return Entry(
         id=slo_id(flow, promised.key),
         objective=promised,
@@ -113,7 +116,7 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test says
         coverage=Coverage(
             window=coverage, hour=1.0, minutes=1, expected_minutes=1, known_since=since
         ),
-        before=None if before is None else comparison,
+        before=comparison,
         confirmation=confirmation,
         errors=errors,
     )

@@ -74,6 +74,17 @@ def test_a_spent_budget_is_not_clamped() -> None:
     assert found.projected(2.0, 7 * DAY) == pytest.approx(-2.9, rel=1e-9)
 
 
+@pytest.mark.parametrize("events", [1_000, 3_000, 7_000, 9_990_000])
+@pytest.mark.parametrize(("target", "per_bad"), [(0.9, 10), (0.95, 20), (0.99, 100), (0.999, 1000)])
+def test_a_budget_that_is_used_up_to_the_last_event_has_nothing_left(
+    target: float, per_bad: int, events: int
+) -> None:
+    found = budget(events / per_bad, events, target)
+    assert (found.consumed, found.remaining, found.exhaustion(1.0)) == (1.0, 0.0, 0.0)
+    assert standing(PROMISE, found, {}, coverage=1.0).status is Status.BREACHED
+    assert found.total_events == pytest.approx(events / per_bad, rel=1e-15)
+
+
 def test_no_events_are_no_ratio() -> None:
     found = budget(0, 0)
     assert error_ratio(found.counts) is None
@@ -195,11 +206,9 @@ def test_burning_needs_both_windows() -> None:
 
 def test_idle_and_unknown_are_told_apart() -> None:
     silent = budget(0, 0)
-    assert standing(PROMISE, silent, {}, coverage=None, idle=True) == Standing(
-        Status.IDLE, Reason.NO_EVENTS
-    )
     assert standing(PROMISE, silent, {}, coverage=None).status is Status.NO_DATA
-    assert standing(PROMISE, silent, {}, coverage=1.0).status is Status.IDLE
+    assert standing(PROMISE, silent, {}, coverage=0.89).status is Status.NO_DATA
+    assert standing(PROMISE, silent, {}, coverage=1.0) == Standing(Status.IDLE, Reason.NO_EVENTS)
     assert standing(PROMISE, silent, {}, coverage=0.0).status is Status.NO_DATA
     # With events in the window an idle flow still has a budget to be told of.
-    assert stands(11, coverage=1.0, idle=True).status is Status.BREACHED
+    assert stands(11, coverage=1.0).status is Status.BREACHED

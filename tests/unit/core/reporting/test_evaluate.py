@@ -114,6 +114,35 @@ def test_maintenance_is_counted_apart_and_in_nothing_else() -> None:
     assert entry(asked(objective(), exclusions=(other,)), minutes).counts.bad == 3600
 
 
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({}, ()),
+        (
+            {"added_at": NOW - HOUR_MS},
+            ("maintenance m1 was added late: rules had counted events that are left out here",),
+        ),
+        (
+            {"removed_at": NOW, "removed_by": "me"},
+            ("maintenance m1 was taken back: rules had left out events that are counted here",),
+        ),
+        ({"added_at": NOW, "flows": ("ap->*",)}, ()),
+        ({"added_at": NOW, "begin": BEGIN - 2 * HOUR_MS, "end": BEGIN}, ()),
+    ],
+)
+def test_maintenance_that_rules_see_in_another_way_is_told(
+    named: dict[str, object], told: tuple[str, ...]
+) -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    begin, end = NOW - 2 * HOUR_MS, NOW - HOUR_MS
+    planned = Exclusion(
+        id="m1", flows=("us->*",), begin=begin, end=end, reason="-", who="me", added_at=begin
+    )
+    question = asked(objective(), exclusions=(replace(planned, **named),))  # type: ignore[arg-type]  # whichever field
+    assert entry(question, minutes).warnings == told
+
+
 def test_an_hour_of_maintenance_is_no_missing_hour() -> None:
     minutes = Minutes()
     minutes.steady(BEGIN, NOW)
@@ -134,6 +163,18 @@ def test_a_gap_lowers_coverage_and_is_no_zero() -> None:
     assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
     assert found.ratio == 1
     assert found.coverage.minutes == 28 * 1440 - 30
+
+
+def test_edges_that_are_known_by_the_hour_alone_are_told() -> None:
+    question = asked(objective())
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW)
+    answer = minutes.answer(question.spans())
+    whole = question.wholes_of(objective())["window"]
+    coarse = {**answer.counts, whole: replace(answer.counts[whole], coarse=True)}
+    (found,) = entries(question, {indicator(objective()): replace(answer, counts=coarse)})
+    (told,) = found.warnings
+    assert told.startswith("kept by the hour: ")
 
 
 def test_unknown_events_lower_coverage_alone() -> None:
@@ -182,6 +223,14 @@ def test_what_is_watched_and_counts_nothing_is_idle() -> None:
     assert (found.status, found.reason, found.ratio) == (Status.IDLE, Reason.NO_EVENTS, None)
 
 
+def test_what_counts_nothing_and_is_hardly_watched_is_no_data() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW - 40 * MINUTE_MS, good=0)
+    found = entry(asked(objective(key=SliKey(Sli.CHECKPOINT_FRESHNESS))), minutes)
+    assert found.coverage.hour == pytest.approx(1 / 3)
+    assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
+
+
 def test_a_problem_of_the_source_gives_no_figures_and_is_told() -> None:
     question = asked(objective())
     answer = Answer(counts={}, known_since=None, problem="Prometheus is slow")
@@ -212,6 +261,52 @@ def test_faults_of_an_audit_outrank_canaries_that_saw_none() -> None:
     found = entry(asked(objective()), minutes, confirmation([fact]))
     assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FOUND)
     assert found.warnings == ("audited up to 2026-07-14 10:30 UTC: 2 lost of 1,000",)
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [(HOUR_MS // 2, "too little of the last hour is known"), (0, "nothing was measured")],
+)
+def test_faults_of_an_audit_are_told_where_canaries_know_nothing(known: int, why: str) -> None:
+    minutes = Minutes()
+    if known:
+        minutes.steady(BEGIN, NOW - known)
+    fact = AuditFact(run_id="r1", complete_up_to=NOW, counts={Verdict.LOST: 2})
+    found = entry(asked(objective()), minutes, confirmation([fact]))
+    assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FOUND)
+    assert found.warnings == (why, "audited up to 2026-07-14 10:30 UTC: 2 lost of 2")
+
+
+def test_a_breach_stays_one_whatever_an_audit_finds() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN, NOW, good=50, bad=10)
+    fact = AuditFact(run_id="r1", complete_up_to=NOW, counts={Verdict.LOST: 2})
+    found = entry(asked(objective()), minutes, confirmation([fact]))
+    assert (found.status, found.reason) == (Status.BREACHED, Reason.USED_UP)
+
+
+def test_a_period_that_is_over_runs_out_of_nothing() -> None:
+    minutes = Minutes()
+    begin = round(datetime(2026, 6, 1, tzinfo=UTC).timestamp() * 1000)
+    end = begin + 30 * DAY_MS
+    minutes.steady(begin, end)
+    minutes.put(end - MINUTE_MS, good=30, bad=30)
+    found = entry(asked(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    assert found.burn_rates["1h"] == pytest.approx(50 / 60)
+    assert found.exhaustion_seconds is None
+    minutes.steady(begin, begin + DAY_MS, good=0, bad=60)
+    overspent = entry(asked(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    assert overspent.exhaustion_seconds == 0
+
+
+def test_a_young_budget_runs_out_at_the_pace_of_the_whole_window() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - HOUR_MS, NOW)
+    minutes.put(NOW - MINUTE_MS, good=42, bad=18)
+    found = entry(asked(objective()), minutes)
+    # Half of what an hour allows is spent in an hour: half of it lasts as long as the window.
+    assert found.burn_rates["1h"] == pytest.approx(0.5)
+    assert found.exhaustion_seconds == pytest.approx(28 * DAY)
 
 
 def test_several_audits_say_what_holds_for_all() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.objectives import DAY
+from mm2slo_core.objectives.budget import Budget
+from mm2slo_core.objectives.evaluation import Counts
 from mm2slo_core.reporting.words import share, signed_share
 
 
@@ -39,3 +44,14 @@ def test_nothing_prints_as_100_while_something_is_bad(bad: int, total: int) -> N
 )
 def test_what_is_left_is_never_rounded_up(ratio: float | None, text: str) -> None:
     assert signed_share(ratio) == text
+
+
+@given(st.integers(0, 3000), st.sampled_from([0.9, 0.95, 0.99, 0.999, 0.9999]))
+def test_what_is_left_is_printed_without_the_noise_of_binary_fractions(
+    tenths: int, target: float
+) -> None:
+    """Tenths of a percent of the budget of ten million events are spent."""
+    events = 10_000_000
+    bad = round(tenths / 1000 * (1 - target) * events)
+    left = Budget(target=target, window=DAY, counts=Counts(bad, events)).remaining
+    assert signed_share(left) == f"{(Decimal(1000 - tenths) / 10).normalize():f} %"
