@@ -101,19 +101,6 @@ def both(row: Row) -> tuple[LatencyCells, LatencyCells, int]:
     )
 
 
-def added(one: LatencyCells, other: LatencyCells) -> LatencyCells:
-    """Both together."""
-    cells = dict(one.cells)
-    for cell, count in other.cells.items():
-        cells[cell] = cells.get(cell, 0) + count
-    return LatencyCells(
-        cells,
-        one.negative + other.negative,
-        one.total_upper_ms + other.total_upper_ms,
-        one.total_lower_ms + other.total_lower_ms,
-    )
-
-
 def _cell(lower: Column, upper: Column) -> Column:
     low = F.when(lower.isNull(), 0).otherwise(bucket(F.greatest(lower, F.lit(0))) + 1)
     return F.when(upper < 0, NEGATIVE).otherwise(low * _UPPERS + bucket(upper))

@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.engine.cells import added, both
+from mm2slo_audit.engine.cells import both
 from mm2slo_audit.engine.fates import VERDICTS
 from mm2slo_audit.engine.units import judges_order
 from mm2slo_core.audit.key_cells import pooled
+from mm2slo_core.audit.latency_histogram import merge
 from mm2slo_core.audit.outcome import (
     AffinityOutcome,
     Evidence,
@@ -69,8 +70,8 @@ class UnitLedger:
         end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
         more_end_to_end, more_transfer, more_without = both(row)
         self.latency[cell] = (
-            added(end_to_end, more_end_to_end),
-            added(transfer, more_transfer),
+            merge((end_to_end, more_end_to_end)),
+            merge((transfer, more_transfer)),
             without + more_without,
         )
 

@@ -64,7 +64,7 @@ def describe(scope: UnitScope) -> dict[str, Any]:
 
 def write_manifest(spark: SparkSession, folder: str, manifest: Manifest) -> None:
     """Write it under another name and rename it, so that it is whole or not there."""
-    files, path = _file_system(spark, folder)
+    files, path = file_system(spark, folder)
     whole, part = path(f"{folder}/{_MANIFEST}"), path(f"{folder}/_{_MANIFEST}.part")
     stream = files.create(part, True)
     try:
@@ -82,7 +82,7 @@ def read_manifest(spark: SparkSession, folder: str) -> Manifest:
     Raises UserError when it is missing, damaged or of a newer version.
     """
     advice = "audit the window again, which replaces it"
-    files, path = _file_system(spark, folder)
+    files, path = file_system(spark, folder)
     where = path(f"{folder}/{_MANIFEST}")
     if not files.exists(where):
         raise UserError(
@@ -116,7 +116,7 @@ def make_folder(spark: SparkSession, folder: str) -> None:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415
 
     try:
-        files, path = _file_system(spark, folder)
+        files, path = file_system(spark, folder)
         made = bool(files.mkdirs(path(folder)))
     except Py4JJavaError as error:
         made, reason = False, str(error.java_exception.getMessage())
@@ -131,11 +131,11 @@ def make_folder(spark: SparkSession, folder: str) -> None:
 
 def delete_folder(spark: SparkSession, folder: str) -> None:
     """Remove a folder and all in it; nothing happens when it does not exist."""
-    files, path = _file_system(spark, folder)
+    files, path = file_system(spark, folder)
     files.delete(path(folder), True)
 
 
-def _file_system(spark: SparkSession, folder: str) -> tuple[Any, Any]:
+def file_system(spark: SparkSession, folder: str) -> tuple[Any, Any]:
     """Hadoop's file system of *folder*, and its class of paths: whatever Spark can write."""
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark's only way to Hadoop's files
     configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as above

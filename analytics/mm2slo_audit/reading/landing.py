@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from mm2slo_audit.reading.progress import ReadingProgress
     from mm2slo_audit.scoping import Scoping
     from mm2slo_core.audit.sampling import Sample
     from mm2slo_core.audit.scope import NotAudited, UnitScope
@@ -83,17 +82,17 @@ def land(
     *,
     run: str,
     clients: Mapping[str, ClusterClient] | None = None,
-    on_progress: Callable[[ReadingProgress], None] = lambda _progress: None,
+    on_read: Callable[[int], None] = lambda _read: None,
 ) -> Landed:
     """Read what *scoping* says and land what *sample* keeps under *directory* (see `folders`).
 
     *run* names the folder of this run; one that exists is replaced. *clients* are asked for log
-    starts when retention overtakes the reading; None: clients of its own. Payloads never leave
-    Spark.
+    starts when retention overtakes the reading; None: clients of its own. *on_read* gets the number
+    of offsets read so far. Payloads never leave Spark.
     A unit that cannot be read is in `failed`. Raises UserError when the directory cannot be
     written, a file of the security be read, or Spark has no Kafka connector.
     """
-    landing = _Landing(spark, scoping, config, sample, Meter(scoping.planned, on_progress))
+    landing = _Landing(spark, scoping, config, sample, Meter(on_read))
     landing.clients = clients
     folders: dict[int, str] = {}
     for name, scopes in by_portion(scoping.scopes).items():

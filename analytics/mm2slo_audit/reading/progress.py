@@ -1,11 +1,9 @@
-"""How far the reading is, for a line on a terminal and an estimate of its end."""
+"""How far the reading is: records that finished tasks have read."""
 
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -17,30 +15,12 @@ if TYPE_CHECKING:
 _EVERY_SECONDS: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingProgress:
-    """Records read by finished tasks, of all that are to be read (offsets: records at most)."""
-
-    read: int
-    planned: int
-    seconds: float
-
-    @property
-    def eta(self) -> float | None:
-        """Seconds that remain at the rate so far; None before the first task has ended."""
-        if not self.read or not self.planned:
-            return None
-        return self.seconds * (self.planned - self.read) / self.read
-
-
 class Meter:
     """Sums up the progress of one job after the other."""
 
-    def __init__(self, planned: int, tell: Callable[[ReadingProgress], None]) -> None:
-        self._planned = planned
+    def __init__(self, tell: Callable[[int], None]) -> None:
         self._tell = tell
         self._done = 0
-        self._since = time.monotonic()
 
     @contextmanager
     def job(self, context: SparkContext, group: str, offsets: int, *, tasks: int) -> Iterator[None]:
@@ -70,8 +50,7 @@ class Meter:
                 self._report(round(offsets * share()))
 
     def _report(self, current: int) -> None:
-        seconds = time.monotonic() - self._since
-        self._tell(ReadingProgress(self._done + current, self._planned, seconds))
+        self._tell(self._done + current)
 
 
 def _share(tracker: StatusTracker, group: str, least: int) -> float:

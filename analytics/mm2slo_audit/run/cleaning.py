@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mm2slo_audit.reading.folders import run_folder
+from mm2slo_audit.reading.folders import file_system, run_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 def absolute(spark: SparkSession, directory: str) -> str:
     """*directory* as a URL: the store's paths must lead there from wherever the next run starts."""
-    files, path = _file_system(spark, directory)
+    files, path = file_system(spark, directory)
     return str(files.makeQualified(path(directory)).toString()).rstrip("/")
 
 
 def delete_run(spark: SparkSession, directory: str, run_id: str, window: Window) -> None:
     """Delete all that a run landed below *directory*; nothing when it landed nothing."""
     pattern = run_folder(directory, "*", window, run_id)
-    files, path = _file_system(spark, directory)
+    files, path = file_system(spark, directory)
     for status in files.globStatus(path(pattern)) or ():
         delete(spark, status.getPath().toString())
 
 
 def delete(spark: SparkSession, folder: str) -> None:
     """Delete a run's folder, and those of its window and flows when nothing else is in them."""
-    files, path = _file_system(spark, folder)
+    files, path = file_system(spark, folder)
     place = path(folder)
     files.delete(place, True)
     for parent in (place.getParent(), place.getParent().getParent()):
@@ -36,10 +36,3 @@ def delete(spark: SparkSession, folder: str) -> None:
         if not ours or not files.exists(parent) or len(files.listStatus(parent)):
             return
         files.delete(parent, False)
-
-
-def _file_system(spark: SparkSession, folder: str) -> tuple[Any, Any]:
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark's only way to Hadoop's files
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
-    path = jvm.org.apache.hadoop.fs.Path
-    return path(folder).getFileSystem(configuration), path

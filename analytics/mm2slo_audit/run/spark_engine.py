@@ -58,6 +58,10 @@ class SparkSource:
 
     def get(self, records: int) -> SparkEngine:
         """See `EngineSource.get`."""
+        if self._engine is not None and not self._engine.alive:
+            # Its JVM has died, as of too little memory: following goes on with another one.
+            self._engine = None
+            self._opened.close()
         if self._engine is None:
             short = records < _SHORT and not self._lasting
             options = for_a_short_run(self._options) if short else self._options
@@ -88,6 +92,16 @@ class SparkEngine:
             self._directory = absolute(spark, directory)
 
     @property
+    def alive(self) -> bool:
+        """Whether the session answers."""
+        context = self._spark.sparkContext._jsc  # noqa: SLF001 - PySpark has no way to ask
+        try:
+            with _told("asking Spark"):
+                return context is not None and not context.sc().isStopped()
+        except (EngineProblem, OSError):
+            return False
+
+    @property
     def versions(self) -> Mapping[str, str]:
         """Program -> version."""
         return {"mm2slo": version("mm2slo"), "spark": self._spark.version}
@@ -106,7 +120,7 @@ class SparkEngine:
                 sample,
                 self._directory,
                 run=run_id,
-                on_progress=lambda progress: on_read(progress.read),
+                on_read=on_read,
             )
             rows = {
                 folder: read_manifest(self._spark, folder).rows

@@ -106,6 +106,9 @@ def _launched(options: SparkOptions) -> Iterator[SparkSession]:
     finally:
         with suppress(Exception):
             session.stop()
+        # Where the JVM has died, the first stop gives up before it has let go of the context.
+        with suppress(Exception):
+            context.stop()
         with suppress(Exception):
             gateway.shutdown()
         for process in started:

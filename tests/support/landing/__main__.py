@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import functions as F
 
-from mm2slo_audit.reading import ReadingProgress, land
+from mm2slo_audit.reading import land
 from mm2slo_audit.reading.folders import read_manifest
 from mm2slo_audit.scoping import open_clients, take_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
@@ -21,13 +21,13 @@ def main() -> None:
     """Land, count, and tell."""
     file, directory, sample, begin, end, flow, *topics = sys.argv[1:]
     config = load_config(Path(file).read_text(encoding="utf-8"))
-    told: list[ReadingProgress] = []
+    told: list[int] = []
     options = SparkOptions(master="local[2]", driver_memory="1g")
     with spark_session(options) as spark, open_clients(config) as clients:
         scoping = take_scopes(config, [flow], topics, Window(int(begin), int(end)), clients)
         landed = land(
             spark, scoping, config, Sample(float(sample)), directory,
-            run="r1", clients=clients, on_progress=told.append,
+            run="r1", clients=clients, on_read=told.append,
         )  # fmt: skip
         grouped = landed.records.groupBy("topic", "side", "partition", "ts", "fp")
         counted = grouped.agg(F.count("*").alias("n")).groupBy("topic", "side")
@@ -48,7 +48,7 @@ def main() -> None:
             Path(each).relative_to(directory).as_posix() for each in landed.folders.values()
         ),
         "manifests": [[each.run, each.rows, each.offsets] for each in manifests],
-        "progress": [told[-1].read, told[-1].planned],
+        "progress": [told[-1], scoping.planned],
     }
     print(json.dumps(answer))
 

@@ -9,7 +9,6 @@ import pytest
 
 from mm2slo_audit.reading.failures import not_read, root_cause
 from mm2slo_audit.reading.plan import Place, by_portion, scans
-from mm2slo_audit.reading.progress import ReadingProgress
 from mm2slo_audit.reading.security import kafka_options
 from mm2slo_audit.scoping import Isolations
 from mm2slo_core.audit.identity import Identity
@@ -167,8 +166,3 @@ def test_why_a_topic_could_not_be_read() -> None:
     assert other.detail == "reading it failed: IllegalStateException: odd"
     assert root_cause("plain words\nand more") == "plain words"
     assert root_cause("") == "Spark gave no reason"
-
-
-def test_the_end_is_estimated_at_the_rate_so_far() -> None:
-    assert ReadingProgress(250, 1000, 5.0).eta == 15.0
-    assert ReadingProgress(0, 1000, 5.0).eta is None

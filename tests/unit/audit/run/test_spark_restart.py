@@ -1,0 +1,43 @@
+"""Following goes on after the death of its JVM."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUPPORT = Path(__file__).parents[3] / "support"
+PROGRAM = """
+from audit_runs import CONFIG
+from mm2slo_audit.run.spark_engine import SparkSource
+from mm2slo_audit.session import SparkOptions
+
+options = SparkOptions(master="local[1]", driver_memory="512m")
+with SparkSource(CONFIG, options, "audit", lasting=True) as source:
+    first = source.get(1)
+    assert source.get(1) is first
+    process = first._spark.sparkContext._gateway.proc
+    process.kill()
+    process.wait()
+    assert not first.alive
+    second = source.get(1)
+    print("counted", second is not first, second._spark.range(7).count())
+"""
+
+
+@pytest.mark.long
+def test_a_session_whose_jvm_has_died_is_started_anew(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert "counted True 7" in found.stdout.splitlines(), found.stderr
+    assert found.returncode == 0
