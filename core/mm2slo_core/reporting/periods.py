@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ACCEPTED: Final = "28d, 2026, 2026-Q3, 2026-07, 2026-W30 or 2026-07-14"
 """One example of each form."""
 _LONGEST_ROLLING: Final = 366 * 86_400.0
+_FIRST_YEAR: Final = 1970
+"""Nothing was counted before; in other zones, years that have no number come soon."""
 _YEAR: Final = re.compile(r"(\d{4})", re.ASCII)
 _QUARTER: Final = re.compile(r"(\d{4})-Q([1-4])", re.ASCII)
 _MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
@@ -59,6 +61,8 @@ def period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
             raise ValueError(f"period {text!r} is longer than 366d: expected {ACCEPTED}")
         return rolling(seconds, as_of)
     dates = _dates(text)
+    if dates.begin.year < _FIRST_YEAR:
+        raise ValueError(f"period {text!r} is before {_FIRST_YEAR}: expected {ACCEPTED}")
     begin, whole_end = _midnight(dates.begin, zone), _midnight(dates.end, zone)
     end = min(whole_end, whole_minute(as_of))
     if end <= begin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from mm2slo_core.objectives import Objective, Severity
@@ -21,6 +22,11 @@ DAY = 86_400.0
 DAY_MS = 86_400_000
 FLOW = Flow("us", "eu")
 AVAILABILITY = SliKey(Sli.AVAILABILITY)
+
+
+def ms(text: str) -> int:
+    """Epoch ms of a time by ISO 8601."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 @dataclass

@@ -6,15 +6,12 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from reported import ms
 
 from mm2slo_core.reporting.finished import finished
 from mm2slo_core.reporting.periods import period
 
 BERLIN = ZoneInfo("Europe/Berlin")
-
-
-def ms(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reported import ms
 
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.entry import WindowKind
@@ -13,10 +16,6 @@ from mm2slo_core.reporting.periods import before, days, period
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HOUR, DAY = 3_600_000, 86_400_000
-
-
-def ms(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 NOW = ms("2026-07-14T10:30:45+00:00")
@@ -76,6 +75,10 @@ def test_a_running_month_ends_now_and_is_as_long_as_the_month() -> None:
         ("2026-02-30", "day"),
         ("2026-W54", "week"),
         ("0000", "year"),
+        ("0001", "year"),
+        ("0001-01-02", "before 1970"),
+        ("1969-12", "before 1970"),
+        ("9999", "year"),
         ("last month", "is no period"),
         ("28", "is no period"),
         ("", "is no period"),
@@ -103,3 +106,38 @@ def test_a_rolling_period_begins_and_ends_within_a_day() -> None:
         DAY,
         10 * HOUR + 30 * 60_000,
     ]
+
+
+ZONES = [
+    ZoneInfo(name)
+    for name in (
+        "America/Los_Angeles",
+        "Asia/Kathmandu",
+        "Australia/Lord_Howe",  # half an hour of summer time
+        "Africa/Cairo",  # whose clocks skip midnight
+        "America/Sao_Paulo",  # so did these
+        "Pacific/Apia",  # has no 30 December 2011
+    )
+]
+
+
+@given(st.sampled_from(ZONES), st.integers(2009, 2027), st.integers(1, 12))
+def test_months_and_their_days_have_neither_gaps_nor_overlaps(
+    zone: ZoneInfo, year: int, month: int
+) -> None:
+    later = ms("2030-01-01T00:00+00:00")
+    found = period(f"{year}-{month:02}", later, zone)
+    following = f"{year + month // 12}-{month % 12 + 1:02}"
+    assert period(following, later, zone).begin == found.end
+    assert before(period(following, later, zone), zone) == Span(found.begin, found.end)
+    parts = days(found, zone)
+    assert [parts[0].begin, *(each.end for each in parts)] == [
+        *(each.begin for each in parts),
+        found.end,
+    ]
+    for each in parts:
+        dates = [
+            datetime.fromtimestamp(at / 1000, zone).date()
+            for at in (each.begin - 1, each.begin, each.end - 1)
+        ]
+        assert dates[0] < dates[1] == dates[2], "a day begins at its first instant"

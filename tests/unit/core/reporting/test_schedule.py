@@ -8,16 +8,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reported import ms
 
 from mm2slo_core.reporting.schedule import Schedule, last_due, next_due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = [ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")]
 TEXTS = ["mon 09:00", "sun 02:30", "daily 02:30", "daily 00:00", "1 09:00", "31 23:59", "29 02:30"]
-
-
-def ms(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def shown(at: int) -> str:
