@@ -42,6 +42,7 @@ class Pool:
         self.totals = dict(totals or {})
         self._states: defaultdict[str, dict[Indicator, CounterState]] = defaultdict(dict)
         self._read: dict[str, int] = {}
+        self._read_here: set[str] = set()
         self._done: dict[Indicator, int] = {}
         for state in states:
             self._states[state.replica][state.indicator] = state
@@ -74,6 +75,7 @@ class Pool:
                     replica, indicator, at, tally, page.began
                 )
             self._read[replica] = at
+            self._read_here.add(replica)
         for indicator, growths in found.items():
             new = _pooled(growths, self._done.get(indicator), at)
             self.totals[indicator] = plus(self.totals.get(indicator, Tally()), new)
@@ -90,21 +92,25 @@ class Pool:
         if before is not None:
             anew = None not in (began, before.began) and began != before.began
             return _Growth(before.at, counted(before.raw, now, anew=anew))
-        if replica in self._read:
-            # The replica was read before it had this indicator, which therefore began at zero.
-            return _Growth(self._read[replica], now)
-        return None
+        read = self._read.get(replica)
+        if read is None:
+            return None
+        # The replica was read before it had this indicator, which therefore began at zero: unless
+        # it was read by a recorder of an earlier version, which may not have known the indicator.
+        anew = began is not None and began > read
+        return _Growth(read, now) if anew or replica in self._read_here else None
 
 
 def _pooled(growths: Sequence[_Growth], done: int | None, at: int) -> Tally:
     """The mean of what is new at *at*, events up to *done* being counted already.
 
-    A replica that was away for a while brings events of a time that others have counted. It is
-    left out where another was there throughout; where none was, its share by time is taken.
+    A replica that was away for a while brings events of a time that others have counted, one that
+    is new lacks events that others have not. Both are left out where another was there throughout;
+    where none was, of the former a share by time is taken.
     """
     if not growths:
         return Tally()
-    fresh = [each.tally for each in growths if done is None or each.since >= done]
-    if not fresh and done is not None:
-        fresh = [times(each.tally, (at - done) / (at - each.since)) for each in growths]
-    return mean(fresh)
+    if done is not None and all(each.since < done for each in growths):
+        return mean([times(each.tally, (at - done) / (at - each.since)) for each in growths])
+    begun = min(each.since for each in growths if done is None or each.since >= done)
+    return mean([each.tally for each in growths if each.since == begun])

@@ -53,6 +53,16 @@ def test_an_indicator_that_is_new_in_a_known_replica_began_at_zero() -> None:
     assert pool.totals[LATENCY] == Tally(3, 4, 0)
 
 
+def test_an_indicator_that_is_new_to_a_recorder_that_restarts_may_be_old() -> None:
+    both = {AVAILABILITY: Tally(1, 1, 0), LATENCY: Tally(3000, 4000, 0)}
+    for began, counted in [(None, Tally()), (1, Tally()), (20, Tally(3000, 4000, 0))]:
+        pool = Pool()
+        pool.add(10, {"a": page(1, 1, 0, began=began)})
+        again = Pool(pool.totals, pool.states(["a"]))
+        again.add(30, {"a": Page(both, began)})
+        assert again.totals[LATENCY] == counted
+
+
 def test_a_page_that_lacks_an_indicator_for_a_while_loses_none_of_its_events() -> None:
     pool = Pool()
     for at, counts in enumerate([page(1, 1, 0), Page({}), page(6, 8, 0)]):
@@ -97,6 +107,16 @@ def test_a_new_replica_that_is_alone_leaves_its_time_to_the_one_that_returns() -
     pool.add(20, {"b": page(500, 500, 0)})
     pool.add(30, {"a": page(20, 20, 0)})
     assert pool.totals == {AVAILABILITY: Tally(20, 20, 0)}
+
+
+def test_a_new_replica_takes_nothing_of_the_time_before_it() -> None:
+    pool = Pool()
+    pool.add(10, {"a": page(0, 0, 0)})
+    pool.add(20, {"b": page(500, 500, 0)})
+    pool.add(30, {"a": page(20, 20, 0), "b": page(510, 510, 0)})
+    assert pool.totals == {AVAILABILITY: Tally(20, 20, 0)}, "a counted all of it, b the half"
+    pool.add(40, {"a": page(30, 30, 0), "b": page(516, 520, 0)})
+    assert pool.totals == {AVAILABILITY: Tally(28, 30, 0)}, "from here on both do"
 
 
 def test_rounds_follow_each_other() -> None:
