@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_report.digest.figures import amount, spent, stretch
+from mm2slo_report.digest.figures import spent, stretch
 from mm2slo_report.digest.flows import objective_name
 from mm2slo_report.digest.text import code, escaped, fitted
+from mm2slo_report.rendering.figures import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,10 +60,10 @@ def audit_lines(parts: Sequence[FlowPart]) -> list[str]:
 
 
 def _cost_line(entry: Entry, incident: Incident, zone: tzinfo) -> str:
-    bad, share = escaped(amount(incident.bad)), escaped(spent(incident.consumed))
+    share = escaped(spent(incident.consumed))
     return (
         f"• {code(entry.objective.flow.label)} {stretch(incident.begin, incident.end, zone)}: "
-        f"{bad} bad, {share} of the budget of {objective_name(entry)}"
+        f"{count(incident.bad)} bad, {share} of the budget of {objective_name(entry)}"
     )
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from math import floor
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.objectives.figures import percent
 from mm2slo_core.reporting.words import signed_share
+from mm2slo_report.rendering.figures import length, moment
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -17,8 +17,6 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _EMPTY: Final = "░"
 _UNKNOWN: Final = "·"
 _LEAST: Final = 0.001
-_ROUND_FROM: Final = 10
-_MINUTE: Final = 60
 
 
 def bar(remaining: float | None) -> str:
@@ -36,11 +34,6 @@ def bar(remaining: float | None) -> str:
     return drawn.ljust(_CELLS, _EMPTY)
 
 
-def promised(target: float) -> str:
-    """`99.9 %`."""
-    return f"{percent(target):f} %"
-
-
 def trend(now: float | None, before: float | None) -> str:
     """How a budget compares with that of the period before; empty where that is not known."""
     if before is None:
@@ -56,26 +49,6 @@ def trend(now: float | None, before: float | None) -> str:
 def spent(consumed: float) -> str:
     """A share of a budget in percent; what is too little to print is not printed as none."""
     return "<0.1 %" if 0 < consumed < _LEAST else signed_share(consumed)
-
-
-def amount(events: float) -> str:
-    """Events; halves of them come from the mean of two replicas."""
-    if events >= _ROUND_FROM or events == floor(events):
-        return f"{events:,.0f}"
-    return f"{events:.1f}" if events >= 1 / _ROUND_FROM else "<0.1"
-
-
-def length(seconds: float) -> str:
-    """`29 min`, `5.2 h`, `3.1 d`."""
-    for unit, whole in (("d", 86_400.0), ("h", 3_600.0)):
-        if seconds >= whole:
-            return f"{seconds / whole:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{seconds / _MINUTE:.0f} min"
-
-
-def moment(at: int, zone: tzinfo) -> str:
-    """`2026-07-20 09:00 CEST`, of epoch ms."""
-    return f"{datetime.fromtimestamp(at / 1000, zone):%Y-%m-%d %H:%M %Z}"
 
 
 def stretch(begin: int, end: int, zone: tzinfo) -> str:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.objectives.status import Reason, Status
 from mm2slo_core.reporting.words import share, signed_share
 from mm2slo_core.sli import ALL
-from mm2slo_report.digest.figures import bar, length, promised, trend
-from mm2slo_report.digest.headline import SIGNS, status_word, statuses
+from mm2slo_report.digest.figures import bar, trend
+from mm2slo_report.digest.headline import SIGNS, statuses
 from mm2slo_report.digest.text import code, escaped
+from mm2slo_report.rendering.figures import length, percent_text
+from mm2slo_report.rendering.lines import status_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +66,7 @@ def objective_name(entry: Entry) -> str:
 
 def _line(entry: Entry) -> str:
     budget = entry.budget.remaining
-    kept = f"{share(entry.ratio)}, promised {promised(entry.objective.target)}"
+    kept = f"{share(entry.ratio)}, promised {percent_text(entry.objective.target)}"
     words = [f"`{bar(budget)}` {objective_name(entry)} {kept}"]
     if budget is not None:
         compared = trend(budget, None if entry.before is None else entry.before.remaining)

@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo
 from mm2slo_core.objectives.status import Status
 from mm2slo_core.reporting.entry import WindowKind
 from mm2slo_core.reporting.order import by_status
-from mm2slo_report.digest.figures import moment, trend
+from mm2slo_report.digest.figures import trend
+from mm2slo_report.rendering.figures import moment
+from mm2slo_report.rendering.lines import status_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,11 +52,6 @@ def trends(entries: Sequence[Entry]) -> str:
         return ""
     parts = [f"{found[word]} {word}" for word in _DIRECTIONS if found[word]]
     return f"Against the period before: {', '.join(parts)}"
-
-
-def status_word(status: Status) -> str:
-    """For people: `no data`."""
-    return status.value.replace("_", " ")
 
 
 _NO_COMPARISON: Final = "not to compare"

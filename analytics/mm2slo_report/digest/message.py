@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 from mm2slo_core.reporting.words import signed_share
 from mm2slo_report.digest.blocks import context, divider, fits, header, remarks, section
 from mm2slo_report.digest.costs import audit_lines, cost_lines
-from mm2slo_report.digest.figures import moment
 from mm2slo_report.digest.flows import by_flow, objective_name
 from mm2slo_report.digest.headline import statuses, title, trends
 from mm2slo_report.digest.text import code, escaped, fitted
+from mm2slo_report.rendering.figures import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,9 +19,10 @@ _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 """Slack asks for a few seconds; an hour is not waited for here."""
 _TOO_MANY: Final = 429
-_BROKEN: Final = frozenset({500, 502, 503})
-"""Slack failed, or what stands before it; 504 is no answer at all."""
-_NO_ANSWER: Final = 504
+_BROKEN: Final = frozenset({500, 503})
+"""Slack failed, and says so."""
+_NO_ANSWER: Final = frozenset({502, 504})
+"""A gateway passed the request on, and got no answer that it could pass back."""
 _AFTER_CONNECTING: Final = (ConnectionResetError, BrokenPipeError)
 
 
@@ -79,10 +80,10 @@ def _wait(reply: Reply, again: int | None) -> float:
                 "run it again after that"
             )
         return wait
-    if reply.status == _NO_ANSWER:
+    if reply.status in _NO_ANSWER:
         raise Unsure(
-            "Slack did not answer in time (HTTP 504): it may have taken the message; look at the "
-            "channel, and post it with --again if it is not there"
+            f"no answer of Slack came through (HTTP {reply.status}): it may have taken the "
+            "message; look at the channel, and post it with --again if it is not there"
         )
     if reply.status in _BROKEN and again is not None:
         return _backoff(again)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from digests import at
 
-from mm2slo_report.digest.figures import amount, bar, length, promised, spent, stretch, trend
+from mm2slo_report.digest.figures import bar, spent, stretch, trend
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -49,14 +49,6 @@ def test_a_little_is_not_nothing() -> None:
     assert [spent(each) for each in (0.0, 0.0004, 0.001, 0.72, 2.4)] == [
         *("0 %", "<0.1 %", "0.1 %", "72 %", "240 %")
     ]
-    assert [amount(each) for each in (0.04, 0.5, 2.0, 1740.4)] == ["<0.1", "0.5", "2", "1,740"]
-
-
-def test_lengths_and_promises() -> None:
-    assert [length(each) for each in (1740, 3600, 18_720, 267_840)] == [
-        *("29 min", "1 h", "5.2 h", "3.1 d")
-    ]
-    assert [promised(each) for each in (0.999, 0.9, 0.9999)] == ["99.9 %", "90 %", "99.99 %"]
 
 
 def test_a_stretch_of_one_day_names_the_day_once() -> None:

@@ -10,9 +10,9 @@ from digests import texts
 from serving import a_source, served
 
 from mm2slo_core.reporting.words import share, signed_share
-from mm2slo_report.digest.figures import promised
 from mm2slo_report.digest.links import Links
 from mm2slo_report.digest.sending import Wording
+from mm2slo_report.rendering.figures import percent_text
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_the_report_behind_the_link_has_the_figures_of_the_digest(
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         answer = service.client.get(found[1].replace("format=html", "format=json")).json()
     figures = [
-        f"{share(each['sli_value'])}, promised {promised(each['objective'])}; "
+        f"{share(each['sli_value'])}, promised {percent_text(each['objective'])}; "
         f"budget {signed_share(each['budget']['remaining'])}"
         for each in answer["entries"]
         if each["sli_value"] is not None

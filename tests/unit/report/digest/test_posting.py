@@ -175,12 +175,14 @@ def test_no_answer_in_time_is_not_tried_again(
     assert clock.slept == []
 
 
+@pytest.mark.parametrize("status", [502, 504])
 def test_a_gateway_without_an_answer_may_have_passed_it_on(
-    receiver: SlackReceiver, clock: Clock
+    receiver: SlackReceiver, clock: Clock, status: int
 ) -> None:
-    receiver.fail(status=504, body="<html>", times=1)
-    with pytest.raises(Unsure, match="HTTP 504"):
+    receiver.fail(status=status, body="<html>", times=1)
+    with pytest.raises(Unsure, match=f"HTTP {status}"):
         hook(receiver, clock).post(MESSAGE)
+    assert clock.slept == []
 
 
 def test_what_was_never_sent_is_tried_again(clock: Clock) -> None:
