@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from mm2slo_audit.preparing import prepare as prepare_spark
+from mm2slo_audit.preparing.telling import write as write_prepared
 from mm2slo_audit.probe import probe as probe_records
 from mm2slo_audit.probe import write
 from mm2slo_audit.probe.probing import RECORDS
@@ -152,6 +154,33 @@ def probe(
         )
     write(console, probes, not_compared)
     raise typer.Exit(0 if any(each.found.compared for each in probes) else 2)
+
+
+@audit_app.command()
+def prepare(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="The mm2slo.yaml, for its `audit.spark`."),
+    ] = None,
+    jars: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="The Kafka connector's jars, without a repository."),
+    ] = None,
+) -> None:
+    """Try Spark and Java, fetch the connector, and make later audits start sooner.
+
+    Judges made-up records with known faults; then Java writes an archive of Spark's classes to
+    the cache folder of the user, which audits on this machine map. Repeat it after an upgrade of
+    Java or mm2slo.
+    """
+    spark = (
+        SparkOptions()
+        if config is None
+        else SparkOptions.from_config(read_config(config).audit.spark)
+    )
+    with steps(Console(stderr=True), "preparing") as tell:
+        done = prepare_spark(replace(spark, jars=jars or spark.jars), tell)
+    write_prepared(Console(), done)
 
 
 def _sample(text: str | None, config: Config, salt: int) -> Sample:

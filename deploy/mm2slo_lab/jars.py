@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_core.errors import MissingExtra
+from mm2slo_core.user_folders import cache_folder
 from mm2slo_lab import ivy
 from mm2slo_lab.errors import JarsUnavailableError
 from mm2slo_lab.java import find_java
@@ -33,12 +34,6 @@ _DOWNLOADING = re.compile(r"^downloading .*/(?P<file>[^/]+\.(?:jar|pom)) ")
 _REASONS = ("UNRESOLVED", "Exception", "ERROR", "not found", "unknown host", "refused")
 
 
-def cache_directory() -> Path:
-    """Where this user's jars live: `$XDG_CACHE_HOME/mm2slo`, by default `~/.cache/mm2slo`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "mm2slo"
-
-
 def jar_paths(version: str, progress: Progress | None = None) -> tuple[Path, ...]:
     """The jars of a Kafka *version* (`4.1.x` or exact), downloaded when they are not here yet.
 
@@ -50,7 +45,7 @@ def jar_paths(version: str, progress: Progress | None = None) -> tuple[Path, ...
     folder = _cached(version)
     if folder is None:
         java = find_java(line.java)
-        with _exclusive(cache_directory(), tell):
+        with _exclusive(cache_folder(), tell):
             # Another process may have filled the cache while this one waited for the lock.
             folder = _cached(version) or _download(java, version, tell)
     return tuple(sorted(folder.glob("*.jar")))
@@ -69,7 +64,7 @@ def resolved_version(version: str, progress: Progress | None = None) -> str:
 def _cached(version: str) -> Path | None:
     exact = version.removesuffix(".x")
     pattern = f"kafka-{exact}.*" if exact != version else f"kafka-{version}"
-    found = [path for path in cache_directory().glob(pattern) if path.is_dir()]
+    found = [path for path in cache_folder().glob(pattern) if path.is_dir()]
     return max(found, key=_patch, default=None)
 
 
@@ -98,7 +93,7 @@ def _exclusive(directory: Path, tell: Progress) -> Iterator[None]:
 
 
 def _download(java: str, version: str, tell: Progress) -> Path:
-    cache = cache_directory()
+    cache = cache_folder()
     # Kept after a failure, so that the next attempt goes on where this one ended.
     ivy_cache = cache / "ivy"
     with tempfile.TemporaryDirectory(prefix="kafka-incomplete-", dir=cache) as staging:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mm2slo_core.user_folders import state_folder
 from mm2slo_lab.errors import LabError
 from mm2slo_lab.process import ProcessHandle
 from mm2slo_lab.topology import LabTopology
@@ -59,8 +59,7 @@ class LabState:
 
 def state_directory() -> Path:
     """Where this user's persisted lab lives: `$XDG_STATE_HOME/mm2slo/lab`."""
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "mm2slo" / "lab"
+    return state_folder() / "lab"
 
 
 def save(state: LabState, file: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,16 @@ _INSTALL: Final = (
 )
 
 
-def require_java() -> str:
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime."""
+
+    path: str
+    version: str
+    """What `java -version` prints: release, build and vendor."""
+
+
+def require_java() -> Java:
     """The `java` that Spark's scripts run: that of JAVA_HOME, else the one on the PATH.
 
     Raises UserError when there is none, or it is too old.
@@ -31,11 +41,12 @@ def require_java() -> str:
         raise UserError(
             f"Spark needs Java {MINIMUM} or newer, and there is none in {where}: {_INSTALL}"
         )
-    major = java_major(_version_text(java))
+    version = _version_text(java)
+    major = java_major(version)
     if major is None or major < MINIMUM:
         found = "an unknown version" if major is None else f"version {major}"
         raise UserError(f"Spark needs Java {MINIMUM} or newer, and {java} is {found}: {_INSTALL}")
-    return java
+    return Java(java, version)
 
 
 def _version_text(java: str) -> str:

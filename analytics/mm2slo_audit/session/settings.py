@@ -42,15 +42,18 @@ SESSION: Final[Mapping[str, str]] = {
 """Needed wherever the audit runs, under spark-submit as well."""
 
 
-def settings(options: SparkOptions) -> dict[str, str]:
-    """All properties of a session that is started here, not by spark-submit."""
+def settings(options: SparkOptions, java_options: str = "") -> dict[str, str]:
+    """All properties of a session that is started here, not by spark-submit.
+
+    *java_options*: more of them for the driver's JVM.
+    """
     found = {
         "spark.master": options.master,
         "spark.app.name": options.app_name,
         "spark.driver.memory": options.driver_memory or default_driver_memory(),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={LOG_CONFIG.as_uri()}",
+        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={LOG_CONFIG.as_uri()} {java_options}".strip(),
         **SESSION,
         **jar_settings(options),
     }

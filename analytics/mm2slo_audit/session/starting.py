@@ -8,6 +8,7 @@ from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final
 
+from mm2slo_audit.session.class_archive import archive_path, mapping_options, writing_options
 from mm2slo_audit.session.failures import start_failure
 from mm2slo_audit.session.interrupts import own_interrupt, silent_gateway
 from mm2slo_audit.session.java import require_java
@@ -24,14 +25,19 @@ if TYPE_CHECKING:
 
 _UNDER_SUBMIT: Final = "PYSPARK_GATEWAY_PORT"
 _EXIT_SECONDS: Final = 20.0
+_ARCHIVING_SECONDS: Final = 300.0
 
 
 @contextmanager
-def spark_session(options: SparkOptions) -> Iterator[SparkSession]:
+def spark_session(
+    options: SparkOptions, *, archive_to: Path | None = None
+) -> Iterator[SparkSession]:
     """A session by *options*; it and its JVM have ended when the context does.
 
-    Under spark-submit the master, memory and jars are those of spark-submit. Raises UserError when
-    Spark cannot be started, MissingExtra without pyspark.
+    Under spark-submit the master, memory and jars are those of spark-submit. With *archive_to* the
+    JVM writes the classes that it has loaded there when it ends; without, it maps the archive that
+    `mm2slo audit prepare` wrote, where there is one. Raises UserError when Spark cannot be
+    started, MissingExtra without pyspark.
     """
     try:
         import pyspark  # noqa: PLC0415 - 0.2 s that commands without Spark do not pay
@@ -41,9 +47,14 @@ def spark_session(options: SparkOptions) -> Iterator[SparkSession]:
         with _submitted(options) as session:
             yield session
         return
-    _require_own_spark(Path(pyspark.__file__).parent)
-    require_java()
-    with _launched(options) as session:
+    package = Path(pyspark.__file__).parent
+    _require_own_spark(package)
+    java = require_java()
+    if archive_to is None:
+        launched = _launched(options, mapping_options(archive_path(java, package)), _EXIT_SECONDS)
+    else:
+        launched = _launched(options, writing_options(archive_to), _ARCHIVING_SECONDS)
+    with launched as session:
         yield session
 
 
@@ -64,7 +75,9 @@ def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
 
 
 @contextmanager
-def _launched(options: SparkOptions) -> Iterator[SparkSession]:
+def _launched(
+    options: SparkOptions, java_options: str, exit_seconds: float
+) -> Iterator[SparkSession]:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
@@ -73,7 +86,7 @@ def _launched(options: SparkOptions) -> Iterator[SparkSession]:
 
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no other way to ask
         raise UserError("a Spark session is already running in this process: stop it first")
-    wanted = settings(options)
+    wanted = settings(options, java_options)
     relay = ErrorRelay()
     started: list[Popen[bytes]] = []
     try:
@@ -112,7 +125,7 @@ def _launched(options: SparkOptions) -> Iterator[SparkSession]:
         with suppress(Exception):
             gateway.shutdown()
         for process in started:
-            _end(process)
+            _end(process, exit_seconds)
         _forget_gateway(SparkContext)
 
 
@@ -123,13 +136,13 @@ def _conf(kind: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - SparkC
     return conf
 
 
-def _end(process: Popen[bytes]) -> None:
+def _end(process: Popen[bytes], exit_seconds: float = _EXIT_SECONDS) -> None:
     """The JVM ends by itself when its standard input does."""
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()
     try:
-        process.wait(_EXIT_SECONDS)
+        process.wait(exit_seconds)
     except TimeoutExpired:
         process.kill()
         process.wait()

@@ -1,0 +1,66 @@
+"""`mm2slo audit prepare`, as a user runs it: what it says, and what later sessions have of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.long
+
+SESSION = """
+from pathlib import Path
+from mm2slo_audit.session import SparkOptions, spark_session
+with spark_session(SparkOptions(master="local[1]")) as spark:
+    pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    print(Path(f"/proc/{pid}/maps").read_text().count(".jsa"), spark.range(5).count())
+"""
+
+
+def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+
+
+def test_a_session_maps_what_preparing_has_archived(tmp_path: Path) -> None:
+    before = run(tmp_path, "-c", SESSION).stdout.split()
+    told = run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare")
+    spark, rehearsed, archived = told.stdout.splitlines()
+    assert spark.startswith("Spark 4.0.")
+    assert rehearsed == (
+        "an audit of made-up records found the loss and the duplicate that are in them"
+    )
+    (archive,) = (tmp_path / "mm2slo").iterdir()
+    assert archived.startswith(f"class archive: {archive} (")
+    after = run(tmp_path, "-c", SESSION).stdout.split()
+    # Java's own archive is mapped in any case.
+    assert int(after[0]) > int(before[0]) >= 1
+    assert before[1] == after[1] == "5"
+
+
+def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
+    config = tmp_path / "mm2slo.yaml"
+    config.write_text(
+        "clusters:\n"
+        "  us: {bootstrap_servers: '127.0.0.1:1'}\n"
+        "  eu: {bootstrap_servers: '127.0.0.1:2'}\n"
+        "flows: [{source: us, target: eu}]\n"
+        "audit: {spark: {master: 'spark://127.0.0.1:7077'}}\n"
+    )
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare", "--config", str(config))
+    assert refused.value.returncode == 2
+    told = " ".join(refused.value.stderr.split())
+    assert "the master is spark://127.0.0.1:7077: preparing is for audits on this machine" in told

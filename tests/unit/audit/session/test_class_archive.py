@@ -1,0 +1,62 @@
+"""Which archive of Spark's classes a session maps."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.session.class_archive import (
+    archive_path,
+    keep_only,
+    mapping_options,
+    writing_options,
+)
+from mm2slo_audit.session.java import Java
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+JAVA = Java("/usr/bin/java", 'openjdk version "17.0.19"')
+
+
+def spark_package(folder: Path) -> Path:
+    (folder / "jars").mkdir(parents=True)
+    for name in ("spark-core.jar", "spark-sql.jar"):
+        (folder / "jars" / name).write_bytes(name.encode())
+    return folder
+
+
+def test_the_archive_is_that_of_one_java_one_spark_and_one_class_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    package = spark_package(tmp_path / "pyspark")
+    first = archive_path(JAVA, package)
+    assert first.parent == tmp_path / "cache" / "mm2slo"
+    assert archive_path(JAVA, package) == first
+    seen = {first, archive_path(Java(JAVA.path, 'openjdk version "21.0.4"'), package)}
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    seen.add(archive_path(JAVA, package))
+    monkeypatch.delenv("HADOOP_CONF_DIR")
+    os.utime(package / "jars" / "spark-sql.jar", ns=(0, 0))
+    seen.add(archive_path(JAVA, package))
+    (package / "jars" / "plugin.jar").write_bytes(b"more")
+    seen.add(archive_path(JAVA, package))
+    assert len(seen) == 5
+
+
+def test_only_an_archive_that_is_there_is_mapped(tmp_path: Path) -> None:
+    archive = tmp_path / "spark-0.jsa"
+    assert mapping_options(archive) == ""
+    archive.write_bytes(b"classes")
+    assert mapping_options(archive) == f"-XX:SharedArchiveFile={archive} -Xlog:cds=off"
+    assert writing_options(archive).startswith(f"-XX:ArchiveClassesAtExit={archive} ")
+
+
+def test_archives_of_other_builds_are_removed(tmp_path: Path) -> None:
+    for name in ("spark-0.jsa", "spark-1.jsa", "kafka-4.1.2"):
+        (tmp_path / name).touch()
+    keep_only(tmp_path / "spark-1.jsa")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["kafka-4.1.2", "spark-1.jsa"]
