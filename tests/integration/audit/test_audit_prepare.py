@@ -56,7 +56,7 @@ def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
         "clusters:\n"
         "  us: {bootstrap_servers: '127.0.0.1:1'}\n"
         "  eu: {bootstrap_servers: '127.0.0.1:2'}\n"
-        "flows: [{source: us, target: eu}]\n"
+        "flows: [{flow: us->eu}]\n"
         "audit: {spark: {master: 'spark://127.0.0.1:7077'}}\n"
     )
     with pytest.raises(subprocess.CalledProcessError) as refused:
