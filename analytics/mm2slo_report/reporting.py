@@ -18,6 +18,7 @@ from mm2slo_core.reporting.periods import days, period
 from mm2slo_core.reporting.question import Question
 from mm2slo_core.reporting.report import Detail, History, Report
 from mm2slo_core.reporting.series import nice_step, series, steps
+from mm2slo_report.dating import dated
 from mm2slo_report.sources.port import SourceProblem
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives import Objective
     from mm2slo_core.reporting.entry import Confirmation, Entry, ReportWindow
-    from mm2slo_core.reporting.history import MinuteCounts
+    from mm2slo_core.reporting.history import MinuteCounts, SpanCounts
     from mm2slo_core.topology import Flow
     from mm2slo_report.ledger import Ledger
     from mm2slo_report.sources.port import SliSource
@@ -85,17 +86,19 @@ class Reporter:
         *,
         at: int | None = None,
         over: str | None = None,
+        tolerant: bool = False,
     ) -> Report:
         """The entries of *chosen* objectives (None: all), the worst first.
 
         *over* is a period. Raises ValueError for one that is none, SourceProblem when the source
-        can say nothing at all.
+        can say nothing at all; with *tolerant* each entry says so instead.
         """
         as_of = self.instant(at)
         window = self.window(over, as_of)
         wanted = tuple(self.objectives if chosen is None else chosen)
         found = self._entries(
-            Question(objectives=wanted, as_of=as_of, zone=self.zone, window=window)
+            Question(objectives=wanted, as_of=as_of, zone=self.zone, window=window),
+            tolerant=tolerant,
         )
         longest = max((each.window.end - each.window.begin for each in found), default=0)
         return Report(
@@ -171,14 +174,21 @@ class Reporter:
             if not any(part.begin <= each.at < part.end for part in excluded)
         )
 
-    def _entries(self, question: Question) -> tuple[Entry, ...]:
+    def _entries(self, question: Question, *, tolerant: bool = False) -> tuple[Entry, ...]:
         whole = _whole(question)
         if whole is None:
             return ()
         planned = replace(question, exclusions=tuple(self.ledger.exclusions(whole)))
         spans, indicators = planned.spans(), planned.indicators
-        counts = self.source.counts(indicators, spans)
-        since = self.source.known_since(indicators)
+        counts: Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]
+        since: Mapping[Indicator, int | None]
+        try:
+            counts = self.source.counts(indicators, spans)
+            since = self.source.known_since(indicators)
+        except SourceProblem as problem:
+            if not tolerant:
+                raise
+            counts, since = dict.fromkeys(indicators, problem), {}
         audited = self._confirmed(planned)
         answers = {}
         for each in indicators:
@@ -190,7 +200,9 @@ class Reporter:
                 confirmation=audited[each.flow],
                 problem=str(found) if failed else "",
             )
-        return entries(planned, answers)
+        return dated(
+            entries(planned, answers), lambda each, span: self._minutes(planned, each, span)
+        )
 
     def _confirmed(self, question: Question) -> Mapping[Flow, Confirmation | None]:
         """Over the longest window of a flow's objectives: one sentence for all of them."""

@@ -6,36 +6,38 @@ import getpass
 import os
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.exclude_force import (
+    Places,
+    Steps,
+    add_silence,
+    end_its_silence,
+    no_silence,
+    put_in_force,
+)
 from mm2slo_cli.exclude_request import (
-    LONGEST_NAME,
-    covered,
     exclusion_of,
     patterns_of,
     refuse_clash,
     text_of,
     times_of,
 )
-from mm2slo_cli.exclude_rules import refuse_unwritable, reload, write_rules
+from mm2slo_cli.exclude_rules import refuse_unwritable
 from mm2slo_cli.exclude_view import as_json, block, is_current, listing
-from mm2slo_cli.silences import end_silence, silence
 from mm2slo_cli.web_calls import Server
 from mm2slo_core.errors import UserError
-from mm2slo_core.objectives.objective import DEFAULT_WINDOW
+from mm2slo_core.objectives.planning import LONGEST_NAME
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_core.config import Config
-    from mm2slo_core.objectives.exclusion import Exclusion
-    from mm2slo_core.topology import Flow
 
 exclude_app = typer.Typer(
     name="exclude",
@@ -46,6 +48,7 @@ exclude_app = typer.Typer(
     help="Planned maintenance: its events are counted as excluded, neither good nor bad.",
 )
 
+_HINT: Final = "give --reload-url"
 ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")]
 StoreUrl = Annotated[
     str | None, typer.Option("--store", metavar="URL", help="Results store, not `audit.store`.")
@@ -108,7 +111,6 @@ def add(  # noqa: PLR0913 - one parameter per option
     """Keep it in the store, write the rule file, silence."""
     now = _now()
     loaded = read_config(config)
-    flows = [each.flow for each in loaded.flows]
     new = exclusion_of(
         patterns_of(loaded, flow),
         times_of(begin, end, lasting, now),
@@ -118,26 +120,17 @@ def add(  # noqa: PLR0913 - one parameter per option
     )
     wants_silence = loaded.alerting.maintenance.silence if silenced is None else silenced
     places = _places(loaded, rules_file, reload_url, alertmanager_url)
-    alertmanager = places.alertmanager
-    if wants_silence and alertmanager is None:
-        raise UserError(
-            "--silence needs Alertmanager's address: give --alertmanager-url, "
-            "or set alerting.links.alertmanager"
-        )
-    if wants_silence and new.end <= now:
-        raise UserError("--silence: the time has passed, and Alertmanager silences no past")
+    if wants_silence and (reason := no_silence(places, new, now)):
+        raise UserError(f"--silence {reason}; or give --alertmanager-url, or --no-silence")
     refuse_unwritable(places.rules_file)
     with _opened(loaded, store) as results:
-        refuse_clash(new, results.exclusions(), flows)
+        refuse_clash(new, results.exclusions(), places.flows)
         results.add_exclusion(new)
         with _afterwards() as steps:
-            if wants_silence and alertmanager is not None:
-                with steps.one():
-                    made = silence(alertmanager, new, covered(new.flows, flows))
-                    results.note_silence(new.id, made)
-                    new = replace(new, silence=made)
+            if wants_silence:
+                new = add_silence(results, places, new, steps)
             typer.echo(block(new, now))
-            _put_in_force(results, places, flows, now, steps)
+            put_in_force(results, places, now, steps, hint=_HINT)
 
 
 @exclude_app.command("list")
@@ -189,9 +182,8 @@ def remove(
         now = removed.removed_at or _now()
         typer.echo(block(removed, now))
         with _afterwards() as steps:
-            with steps.one():
-                _unsilence(removed, places.alertmanager, now)
-            _put_in_force(results, places, [each.flow for each in loaded.flows], now, steps)
+            end_its_silence(removed, places, now, steps)
+            put_in_force(results, places, now, steps, hint=_HINT)
 
 
 @exclude_app.command()
@@ -207,95 +199,29 @@ def write(
     places = _places(loaded, rules_file, reload_url, None)
     refuse_unwritable(places.rules_file)
     with _opened(loaded, store) as results, _afterwards() as steps:
-        _put_in_force(results, places, [each.flow for each in loaded.flows], _now(), steps)
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where an exclusion takes effect."""
-
-    rules_file: Path
-    prometheus: Server | None
-    alertmanager: Server | None
-    window: float
-
-
-class _Steps:
-    """Steps after the store has changed: each is tried, and what failed is told in the end."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        try:
-            yield
-        except UserError as error:
-            self.problems.append(str(error))
+        put_in_force(results, places, _now(), steps, hint=_HINT)
 
 
 @contextmanager
-def _afterwards() -> Iterator[_Steps]:
-    """Raises UserError at the end when a step failed; the store has changed all the same."""
-    steps = _Steps()
+def _afterwards() -> Iterator[Steps]:
+    """Tells what was done once the store has changed. Raises UserError when a step failed."""
+    steps = Steps()
     yield steps
+    for each in steps.done:
+        typer.echo(each)
     if steps.problems:
         raise UserError("\n".join(["the store has changed, but:", *steps.problems]))
 
 
-def _put_in_force(
-    results: Store, places: _Places, flows: list[Flow], now: int, steps: _Steps
-) -> None:
-    """Write the rule file and have Prometheus read it, or tell how."""
-    path = places.rules_file
-    with steps.one():
-        written = write_rules(path, results.exclusions, flows, now, places.window)
-        count = sum(len(group.rules) for group in written.groups)
-        unchanged = "" if written.changed else ", as before"
-        typer.echo(f"{count} rule{'' if count == 1 else 's'} in {path}{unchanged}")
-        if places.prometheus is None:
-            if written.changed:
-                typer.echo(
-                    "Prometheus reads it at its next reload: give --reload-url, or send it SIGHUP"
-                )
-            return
-        missing = reload(places.prometheus, written.groups)
-        if missing is not None:
-            raise UserError(missing)
-        typer.echo(f"{places.prometheus} has read it")
-
-
-def _unsilence(removed: Exclusion, alertmanager: Server | None, now: int) -> None:
-    if removed.silence is None or removed.end <= now:
-        return
-    if alertmanager is None:
-        raise UserError(
-            f"its silence stays, since Alertmanager's address is not known: "
-            f"amtool silence expire {removed.silence}"
-        )
-    try:
-        ended = end_silence(alertmanager, removed.silence)
-    except UserError as error:
-        raise UserError(
-            f"its silence stays: {error}; later: amtool silence expire "
-            f"--alertmanager.url={alertmanager.base} {removed.silence}"
-        ) from None
-    typer.echo(f"silence {removed.silence} {'ended' if ended else 'had ended before'}")
-
-
 def _places(
     loaded: Config, rules_file: Path | None, reload_url: str | None, alertmanager_url: str | None
-) -> _Places:
-    alertmanager = alertmanager_url or loaded.alerting.links.alertmanager
-    return _Places(
-        rules_file=rules_file or Path(loaded.alerting.maintenance.rules_file),
-        prometheus=None
-        if reload_url is None
-        else Server.of("Prometheus", "--reload-url", reload_url.removesuffix("/-/reload")),
-        alertmanager=None
-        if alertmanager is None
-        else Server.of("Alertmanager", "--alertmanager-url", alertmanager),
-        window=max((each.window for each in loaded.objective_rules), default=DEFAULT_WINDOW),
+) -> Places:
+    prometheus = None
+    if reload_url is not None:
+        base = reload_url.removesuffix("/-/reload")
+        prometheus = Server.of("Prometheus", "--reload-url", base)
+    return Places.of(
+        loaded, rules_file=rules_file, prometheus=prometheus, alertmanager_url=alertmanager_url
     )
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import secrets
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mm2slo_cli.moments import moment, shown
 from mm2slo_core.config.durations import format_duration, parse_duration
 from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.exclusion import LONGEST_MS, SHORTEST_MS, Exclusion, clash
+from mm2slo_core.objectives.planning import (
+    LONGEST_NAME,
+    LONGEST_REASON,
+    covered,
+    exclusion_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mm2slo_core.config import Config
     from mm2slo_core.topology import Flow
-
-LONGEST_REASON: Final = 200
-LONGEST_NAME: Final = 80
 
 
 def patterns_of(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -39,14 +41,6 @@ def patterns_of(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:
         if pattern not in found:
             found.append(pattern)
     return tuple(found)
-
-
-def covered(patterns: tuple[str, ...], flows: Iterable[Flow]) -> tuple[Flow, ...]:
-    """Those of *flows* that one of *patterns* matches."""
-    probe = Exclusion(
-        id="", flows=patterns, begin=0, end=1, reason="", who="", added_at=0
-    )  # so that patterns mean here what they mean there
-    return tuple(flow for flow in flows if probe.covers(flow))
 
 
 def times_of(begin: str, end: str | None, lasting: str | None, now: int) -> tuple[int, int]:
@@ -81,9 +75,8 @@ def exclusion_of(
     patterns: tuple[str, ...], times: tuple[int, int], *, reason: str, who: str, now: int
 ) -> Exclusion:
     """The exclusion, with an id that no other has. Raises UserError for an unusable text."""
-    day = datetime.fromtimestamp(times[0] / 1000, UTC)
     return Exclusion(
-        id=f"{day:%Y%m%d}-{secrets.token_hex(3)}",
+        id=exclusion_id(times[0], secrets.token_hex(3)),
         flows=patterns,
         begin=times[0],
         end=times[1],

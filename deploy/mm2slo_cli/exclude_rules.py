@@ -82,11 +82,15 @@ def reload(server: Server, expected: Iterable[Group]) -> str | None:
             f"{server} does not reload by request: start it with --web.enable-lifecycle, "
             "or send its process SIGHUP"
         ) from None
-    loaded = {
-        (rule["name"], rule["labels"].get("flow"), _moments(rule["query"]))
-        for group in server.call("GET", "/api/v1/rules?type=record")["data"]["groups"]
-        for rule in group["rules"]
-    }
+    answer = server.call("GET", "/api/v1/rules?type=record")
+    try:
+        loaded = {
+            (rule["name"], rule["labels"].get("flow"), _moments(rule["query"]))
+            for group in answer["data"]["groups"]
+            for rule in group["rules"]
+        }
+    except (KeyError, TypeError):
+        raise UserError(f"{server} answers nonsense about its rules: check the address") from None
     wanted = {
         (rule.record, rule.labels["flow"], _moments(rule.expr))
         for group in expected

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_cli.exclude_request import lasts
 from mm2slo_cli.moments import shown
 from mm2slo_core.objectives.exclusion import ExclusionState, Mark
+from mm2slo_core.objectives.planning import exclusion_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,30 +48,13 @@ def listing(exclusions: Iterable[Exclusion], now: int) -> str:
 
 def as_json(exclusions: Iterable[Exclusion], now: int) -> str:
     """All of them; times are ISO 8601 in UTC, null for never."""
-    return json.dumps([_form(each, now) for each in exclusions], indent=2, ensure_ascii=False)
+    found = [exclusion_document(each, now, shown) for each in exclusions]
+    return json.dumps(found, indent=2, ensure_ascii=False)
 
 
 def is_current(exclusion: Exclusion, now: int) -> bool:
     """Whether it is planned or running."""
     return exclusion.state(now) in {ExclusionState.PLANNED, ExclusionState.RUNNING}
-
-
-def _form(exclusion: Exclusion, now: int) -> dict[str, object]:
-    mark = exclusion.mark
-    return {
-        "id": exclusion.id,
-        "state": exclusion.state(now).value,
-        "flows": list(exclusion.flows),
-        "from": shown(exclusion.begin),
-        "to": shown(exclusion.end),
-        "reason": exclusion.reason,
-        "added_by": exclusion.who,
-        "added_at": shown(exclusion.added_at),
-        "removed_by": exclusion.removed_by,
-        "removed_at": None if exclusion.removed_at is None else shown(exclusion.removed_at),
-        "mark": None if mark is None else mark.value,
-        "silence": exclusion.silence,
-    }
 
 
 def _remarks(exclusion: Exclusion) -> Iterator[str]:

@@ -24,21 +24,21 @@ from mm2slo_cli.report_reading import (
     reporting,
     sources,
 )
+from mm2slo_cli.report_rules import missing_rules
 from mm2slo_core.config import Listen
 from mm2slo_core.errors import UserError
 from mm2slo_exporter import logs
 from mm2slo_report.web.settings import Settings, hosts_of, is_loopback, refuse_open
-from mm2slo_report.web.tokens import parse_tokens
+from mm2slo_report.web.token_file import TokenFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from uvicorn import Server
 
     from mm2slo_core.config import Config
     from mm2slo_report.recording.recorder import Recorder
     from mm2slo_report.sources.port import SliSource
-    from mm2slo_report.web.tokens import Token
     from mm2slo_store import Store
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,8 @@ def serving(loaded: Config, store: str | None = None) -> Iterator[tuple[Server, 
             from mm2slo_cli.report_digests import digesting  # noqa: PLC0415 - an extra
 
             stack.enter_context(digesting(loaded, results, waiting))
-        yield _server(loaded, results, settings, recorder, source), listening
+        rules = missing_rules(loaded, waiting)
+        yield _server(loaded, results, settings, recorder, source, rules=rules), listening
 
 
 def settings_of(loaded: Config) -> Settings:
@@ -97,7 +98,7 @@ def settings_of(loaded: Config) -> Settings:
     from mm2slo_report.rendering.references import References  # noqa: PLC0415 - composed here
 
     report, links = loaded.report, loaded.alerting.links
-    tokens = _tokens(report.tokens_file)
+    tokens = None if report.tokens_file is None else TokenFile(report.tokens_file)
     refuse_open(report.listen.host, tokens)
     named = [*report.hosts, *([urlsplit(links.report).hostname or ""] if links.report else [])]
     own = (socket.gethostname(), socket.getfqdn()) if not is_loopback(report.listen.host) else ()
@@ -145,9 +146,12 @@ def _server(
     settings: Settings,
     recorder: Recorder | None,
     source: SliSource,
+    *,
+    rules: Callable[[], Sequence[str]] | None,
 ) -> Server:
     import uvicorn  # noqa: PLC0415 - what is wrong with the configuration is told before
 
+    from mm2slo_cli.report_maintenance import InForce  # noqa: PLC0415
     from mm2slo_report.web.app import create_app  # noqa: PLC0415
     from mm2slo_report.web.fetching import Fetcher  # noqa: PLC0415
     from mm2slo_report.web.service import Service  # noqa: PLC0415
@@ -161,6 +165,8 @@ def _server(
         settings,
         ExporterSurroundings(exporters_of(loaded), fetch),
         recorder,
+        maintenance=InForce(loaded, results),
+        missing_rules=rules,
     )
     return uvicorn.Server(
         uvicorn.Config(
@@ -200,19 +206,6 @@ def _address(listening: socket.socket) -> Listen:
     """Where it listens, with the port that the system chose."""
     host, port = listening.getsockname()[:2]
     return Listen(host, port)
-
-
-def _tokens(name: str | None) -> tuple[Token, ...]:
-    if name is None:
-        return ()
-    try:
-        text = Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise UserError(
-            f"report.tokens_file {name!r} cannot be read: {reason}; expected a file of tokens"
-        ) from None
-    return parse_tokens(text, name)
 
 
 def _check_tls(loaded: Config) -> None:

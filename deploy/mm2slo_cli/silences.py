@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mm2slo_cli.moments import shown
 from mm2slo_cli.web_calls import Refused
@@ -27,12 +27,11 @@ def silence(server: Server, exclusion: Exclusion, flows: Sequence[Flow]) -> str:
     sentence holds the line of amtool that does the same.
     """
     try:
-        answer = server.call("POST", "/api/v2/silences", _body(exclusion, flows))
+        return _made(server, _body(exclusion, flows))
     except UserError as error:
         raise UserError(
             f"the silence was not made: {error}; later: {amtool_line(server, exclusion, flows)}"
         ) from None
-    return str(answer["silenceID"])
 
 
 def end_silence(server: Server, silence_id: str) -> bool:
@@ -42,8 +41,8 @@ def end_silence(server: Server, silence_id: str) -> bool:
     """
     path = f"/api/v2/silence/{silence_id}"
     try:
-        found: Any = server.call("GET", path)
-        if found["status"]["state"] == "expired":
+        found = server.call("GET", path)
+        if isinstance(found, dict) and found.get("status") == {"state": "expired"}:
             return False
         server.call("DELETE", path)
     except Refused as error:
@@ -51,6 +50,13 @@ def end_silence(server: Server, silence_id: str) -> bool:
             return False
         raise
     return True
+
+
+def _made(server: Server, body: dict[str, object]) -> str:
+    answer = server.call("POST", "/api/v2/silences", body)
+    if not isinstance(answer, dict) or "silenceID" not in answer:
+        raise UserError(f"{server} answers nonsense: check the address")
+    return str(answer["silenceID"])
 
 
 def amtool_line(server: Server, exclusion: Exclusion, flows: Sequence[Flow]) -> str:

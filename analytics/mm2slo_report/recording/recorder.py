@@ -131,7 +131,9 @@ class Recorder:
                 # What we know is old by the time that we take over again.
                 self._minutes = None
                 self._waiting.clear()
-                self._tell(recorded_by=other, waiting=0, store_problem="")
+                # Reports of this service speak of what the other one has stored.
+                until = _end(self._store.latest_minute())
+                self._tell(recorded_by=other, recorded_until=until, waiting=0, store_problem="")
             elif self._minutes is None:
                 self._resume()
         except UserError as error:
@@ -143,7 +145,7 @@ class Recorder:
         newest = self._store.latest_minute()
         pool = Pool(self._store.latest_tallies(), self._store.recorder_states())
         self._minutes = Minutes(pool)
-        until = None if newest is None else newest + MINUTE_MS
+        until = _end(newest)
         self._tell(recorded_by="", recorded_until=until, store_problem="")
 
     def _keep(self, ended: Minute | None) -> None:
@@ -183,6 +185,10 @@ class Recorder:
             logger.warning("the history cannot be stored: %s", now.store_problem)
         if now.recorded_by and now.recorded_by != before.recorded_by:
             logger.info("%s records the history; this service waits", now.recorded_by)
+
+
+def _end(minute: int | None) -> int | None:
+    return None if minute is None else minute + MINUTE_MS
 
 
 def _after(known: TargetHealth, now: int, result: Page | ScrapeProblem | None) -> TargetHealth:

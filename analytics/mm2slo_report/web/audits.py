@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import WithJsonSchema
 
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.config.nearest import nearest
@@ -15,6 +16,7 @@ from mm2slo_report.web.audit_documents import evidence_document, run_document, u
 from mm2slo_report.web.describing import AUDIT, AUDITS, EVIDENCE, described
 from mm2slo_report.web.problems import refused, unknown
 from mm2slo_report.web.service import service_of
+from mm2slo_store.rows import RunPlace
 
 if TYPE_CHECKING:
     from mm2slo_report.web.service import Service
@@ -25,6 +27,8 @@ router = APIRouter(tags=["audits"])
 LIMIT: Final = 100
 LARGEST_LIMIT: Final = 1_000
 _MOST_EVIDENCE: Final = 1_000_000
+_NEAR_AMONG: Final = 500
+"""Newest runs that a misspelt id may have meant."""
 
 Id = Annotated[str, Path(description="A run's id.", max_length=200)]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_LIMIT, description="Items of a page.")]
@@ -42,20 +46,19 @@ def audits(
     service = service_of(request)
     wanted = None if flow is None else parameters.flows("flow", [flow], service.flows)
     question = {"flow": [each.label for each in wanted or ()]}
-    runs = service.records.runs(flow=wanted[0] if wanted else None)
-    first = 0
-    if cursor is not None:
-        after = paging.read(cursor, question).after
-        first = next((place for place, each in enumerate(runs, 1) if each.header.id == after), -1)
-        if first < 0:
-            raise refused("cursor", "the run before this page was replaced: begin without a cursor")
-    page = runs[first : first + limit]
-    further = len(runs) > first + limit
+    only = wanted[0] if wanted else None
+    place = None if cursor is None else _place(paging.read(cursor, question))
+    found = service.records.runs(flow=only, after=place, limit=limit + 1)
+    page = found[:limit]
+    following = None
+    if len(found) > limit:
+        last = page[-1].header
+        following = paging.written(paging.Cursor(last.id, last.started_at), question)
     document = {
         "as_of": utc(service.now // 1000 * 1000),
-        "total": len(runs),
+        "total": sum(service.records.count_runs(flow=only).values()),
         "runs": [run_document(each) for each in page],
-        "next": paging.written(paging.Cursor(page[-1].header.id), question) if further else None,
+        "next": following,
     }
     return answers.respond(request, Body.of(document), answers.ALWAYS_ASK)
 
@@ -74,7 +77,10 @@ def one(request: Request, run: Id) -> Response:
 def evidence(
     request: Request,
     run: Id,
-    verdict: Annotated[list[str], Query(description="Of these alone, as `lost`.")] = [],  # noqa: B006 - FastAPI copies it
+    verdict: Annotated[
+        list[Annotated[str, WithJsonSchema(parameters.listed(Verdict))]],
+        Query(description="Of these alone."),
+    ] = [],  # noqa: B006 - FastAPI copies it
     limit: Limit = LIMIT,
     cursor: Cursor = None,
 ) -> Response:
@@ -91,10 +97,10 @@ def evidence(
             raise refused("cursor", "this is no cursor of evidence")
         first = int(after)
     wanted = service.records.evidence(
-        run_id=found.header.id, verdicts=verdicts, limit=first + limit + 1
+        run_id=found.header.id, verdicts=verdicts, begin=first, limit=limit + 1
     )
-    page = wanted[first : first + limit]
-    further = len(wanted) > first + limit
+    page = wanted[:limit]
+    further = len(wanted) > limit
     document = {
         "run": found.header.id,
         "evidence": [evidence_document(each) for each in page],
@@ -104,9 +110,14 @@ def evidence(
 
 
 def _run(service: Service, run_id: str) -> Run:
-    runs = service.records.runs()
-    for each in runs:
-        if each.header.id == run_id:
-            return each
-    close = nearest(run_id, [each.header.id for each in runs])
+    # No database takes every character.
+    for each in service.records.runs_of([run_id] if run_id.isprintable() else []):
+        return each
+    known = service.records.runs(limit=_NEAR_AMONG)
+    close = nearest(run_id, [each.header.id for each in known])
     raise unknown("audit run", run_id, (close,) if close else ())
+
+
+def _place(cursor: paging.Cursor) -> RunPlace:
+    # What came before a page may be replaced meanwhile; the place stays where it was.
+    return RunPlace(cursor.as_of, cursor.after)

@@ -29,6 +29,7 @@ EXCLUSION: Final = "exclusion"
 HEALTH: Final = "health"
 PROBLEM_EXAMPLE: Final = "problem"
 _JSON: Final = "application/json"
+_YAML: Final = "application/yaml"
 _WORDS: Final = {
     HTTPStatus.UNAUTHORIZED: "A token is needed.",
     HTTPStatus.FORBIDDEN: "The token may not write.",
@@ -47,6 +48,7 @@ _WORDS: Final = {
 _ALWAYS: Final = (
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.NOT_FOUND,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.MISDIRECTED_REQUEST,
     HTTPStatus.UNPROCESSABLE_ENTITY,
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -64,11 +66,19 @@ def described(
     others: Collection[HTTPStatus] = (),
 ) -> dict[int | str, dict[str, Any]]:
     """The answers of a route, for FastAPI: the one named by *example*, and problems."""
-    return {
-        status.value: {"description": "The answer.", "content": {media: {EXAMPLE: example}}},
-        **({304: {"description": "As the client has it."}} if status is HTTPStatus.OK else {}),
-        **{each.value: _problem(each) for each in sorted({*_ALWAYS, *others})},
-    }
+    content: dict[str, Any] = {EXAMPLE: example}
+    if media == _YAML:
+        # The example is its text; the schema is of what the text says.
+        content["schema"] = {"type": "object"}
+    return _answers(status, {media: content}, others)
+
+
+def described_text(media: str, example: str | None = None) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that gives text: a page, metrics."""
+    content: dict[str, Any] = {"schema": {"type": "string"}}
+    if example is not None:
+        content["example"] = example
+    return _answers(HTTPStatus.OK, {media: content}, ())
 
 
 def described_report(example: str) -> dict[int | str, dict[str, Any]]:
@@ -78,6 +88,16 @@ def described_report(example: str) -> dict[int | str, dict[str, Any]]:
     for media in ("text/csv", "text/markdown", "text/html"):
         content[media] = {"schema": {"type": "string"}}
     return found
+
+
+def _answers(
+    status: HTTPStatus, content: dict[str, Any], others: Collection[HTTPStatus]
+) -> dict[int | str, dict[str, Any]]:
+    return {
+        status.value: {"description": "The answer.", "content": content},
+        **({304: {"description": "As the client has it."}} if status is HTTPStatus.OK else {}),
+        **{each.value: _problem(each) for each in sorted({*_ALWAYS, *others})},
+    }
 
 
 def _problem(status: HTTPStatus) -> dict[str, Any]:

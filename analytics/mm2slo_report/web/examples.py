@@ -14,6 +14,7 @@ from mm2slo_core.audit.scope import Comparison, TimestampType, Window
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.objectives.exclusion import Exclusion, Span
+from mm2slo_core.objectives.planning import exclusion_document
 from mm2slo_core.reporting.evaluate import Answer, entries
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator, MinuteCounts, SpanCounts, counted
 from mm2slo_core.reporting.incidents import by_day, incidents
@@ -29,9 +30,10 @@ from mm2slo_report.rendering.figures import utc
 from mm2slo_report.rendering.views import FlowView, GroupView
 from mm2slo_report.web import describing
 from mm2slo_report.web.audit_documents import evidence_document, run_document, unit_document
-from mm2slo_report.web.exclusions import exclusion_document
+from mm2slo_report.web.exclusions import changed_document
 from mm2slo_report.web.flows import flow_document, group_document, view_document
 from mm2slo_report.web.listing import headline
+from mm2slo_report.web.maintaining import Told
 from mm2slo_report.web.objective import alerts_document, history_document
 from mm2slo_report.web.problems import unknown
 from mm2slo_store.rows import (
@@ -58,6 +60,10 @@ _OBJECTIVE: Final = Objective(
 )  # fmt: skip
 _OUTAGE: Final = Span(_AS_OF - 3 * _DAY, _AS_OF - 3 * _DAY + 6 * MINUTE_MS)
 _PER_MINUTE: Final = 60
+_EFFECTS: Final = Told(
+    done=("1 rule in mm2slo-maintenance.rules.yml",),
+    problems=("no silence was made: it comes too late",),
+)
 
 
 @cache
@@ -68,7 +74,7 @@ def examples() -> Mapping[str, Any]:
     entry = entry_document(found.entries[0])
     flow = flow_document(_FLOW, found.entries)
     run = run_document(_run())
-    exclusion = exclusion_document(_exclusion(), _AS_OF)
+    exclusion = exclusion_document(_exclusion(), _AS_OF, utc)
     return {
         describing.LIST: {
             **listed, "headline": headline(found.entries), "total": 1, "next": None,
@@ -97,8 +103,8 @@ def examples() -> Mapping[str, Any]:
             "run": _run().header.id, "evidence": [evidence_document(_evidence())], "next": None,
         },
         describing.EXCLUSIONS: {"exclusions": [exclusion]},
-        describing.EXCLUSION: exclusion,
-        describing.HEALTH: {"status": "ok", "problems": []},
+        describing.EXCLUSION: changed_document(_exclusion(), _AS_OF, _EFFECTS),
+        describing.HEALTH: {"status": "ok", "problems": [], "warnings": []},
         describing.PROBLEM_EXAMPLE: unknown(
             "objective", "us-to-eu-availabilty", ("us-to-eu-availability",)
         ).document(),

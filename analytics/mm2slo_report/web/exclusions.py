@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import WithJsonSchema
 
 from mm2slo_core.config.nearest import nearest
 from mm2slo_core.objectives.exclusion import (
@@ -18,6 +18,12 @@ from mm2slo_core.objectives.exclusion import (
     Exclusion,
     ExclusionState,
     clash,
+)
+from mm2slo_core.objectives.planning import (
+    LONGEST_REASON,
+    covered,
+    exclusion_document,
+    exclusion_id,
 )
 from mm2slo_report.rendering.figures import utc
 from mm2slo_report.web import answers, parameters
@@ -28,15 +34,17 @@ from mm2slo_report.web.problems import Problem, refused, unknown
 from mm2slo_report.web.service import service_of
 
 if TYPE_CHECKING:
+    from mm2slo_report.web.ports import Effects
     from mm2slo_report.web.service import Service
     from mm2slo_report.web.tokens import Token
 
 router = APIRouter(tags=["planned maintenance"])
 
-_LONGEST_REASON: Final = 200
 _MOST_PATTERNS: Final = 100
-_FIELDS: Final = ("flows", "from", "to", "reason")
-_FORM: Final = '{"flows": ["us->eu"], "from": TIME, "to": TIME, "reason": TEXT}'
+_LONGEST_PATTERN: Final = 200
+_REQUIRED: Final = frozenset({"flows", "from", "to", "reason"})
+_FIELDS: Final = _REQUIRED | {"silence"}
+_FORM: Final = '{"flows": ["us->eu"], "from": TIME, "to": TIME, "reason": TEXT, "silence": true}'
 _REFUSALS: Final = (
     HTTPStatus.FORBIDDEN,
     HTTPStatus.CONFLICT,
@@ -50,7 +58,7 @@ _BODY: Final = {
             "application/json": {
                 "schema": {
                     "type": "object",
-                    "required": list(_FIELDS),
+                    "required": sorted(_REQUIRED),
                     "additionalProperties": False,
                     "properties": {
                         "flows": {
@@ -59,7 +67,12 @@ _BODY: Final = {
                         },
                         "from": {"type": "string", "format": "date-time"},
                         "to": {"type": "string", "format": "date-time"},
-                        "reason": {"type": "string", "maxLength": _LONGEST_REASON, "minLength": 1},
+                        "reason": {"type": "string", "maxLength": LONGEST_REASON, "minLength": 1},
+                        "silence": {
+                            "type": "boolean",
+                            "description": "Whether Alertmanager is to be quiet about the flows; "
+                            "as alerting.maintenance.silence says by default.",
+                        },
                     },
                 },
                 "example": {
@@ -77,7 +90,8 @@ def exclusions(
     request: Request,
     flow: Annotated[str | None, Query(description="Of this flow, as `us->eu`.")] = None,
     state: Annotated[
-        list[str], Query(description="`planned`, `running`, `past`, `removed`; all by default.")
+        list[Annotated[str, WithJsonSchema(parameters.listed(ExclusionState))]],
+        Query(description="Where they stand; all by default."),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """In order of their begin. `mark` says where reports and burn rules see different times."""
@@ -87,7 +101,7 @@ def exclusions(
     now = service.now
     found = service.records.exclusions(flow=wanted[0] if wanted else None)
     chosen = [each for each in found if not states or each.state(now) in states]
-    document = {"exclusions": [exclusion_document(each, now) for each in chosen]}
+    document = {"exclusions": [exclusion_document(each, now, utc) for each in chosen]}
     return answers.respond(request, Body.of(document), answers.ALWAYS_ASK)
 
 
@@ -99,7 +113,11 @@ def exclusions(
     openapi_extra=_BODY,
 )
 async def add(request: Request) -> Response:
-    """Reports leave it out at once. Burn rules learn of it by `mm2slo exclude write`."""
+    """Reports leave it out at once. `effects` says what became of burn rules and silences.
+
+    Where `alerting.maintenance.rules_file` is set, the rule file is written, and Prometheus reads
+    it if `alerting.links.prometheus` is set; else `mm2slo exclude write` does that elsewhere.
+    """
     token: Token | None = request.scope[TOKEN]
     refuse_writing(token)
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -129,51 +147,76 @@ def remove(request: Request, exclusion: Annotated[str, Path(max_length=200)]) ->
         raise unknown("exclusion", exclusion, (close,) if close else ())
     if found.removed_at is not None:
         raise Problem(HTTPStatus.CONFLICT, "removed", f"{exclusion!r} was removed before")
-    removed = service.records.remove_exclusion(exclusion, who=token.name if token else "")
-    service.forget()
-    return answers.respond(
-        request, Body.of(exclusion_document(removed, service.now)), answers.ALWAYS_ASK
-    )
+    now = service.now
+    with service.changing:
+        removed = service.records.remove_exclusion(exclusion, who=token.name if token else "")
+        service.forget()
+        effects = service.maintenance.removed(removed, now)
+    return answers.respond(request, _told(removed, now, effects), answers.ALWAYS_ASK)
 
 
 def _add(service: Service, content: bytes, who: str) -> Response:
-    new = _read(service, content, who)
-    found = clash(new, service.records.exclusions(), service.flows)
-    if found is not None:
-        former, flow = found
-        raise Problem(
-            HTTPStatus.CONFLICT,
-            "excluded",
-            f"a part of that time is excluded for {flow.label} already, by {former.id}",
-            existing=former.id,
-        )
-    service.records.add_exclusion(new)
-    service.forget()
-    body = Body.of(exclusion_document(new, service.now))
+    now = service.now
+    given = _object(content)
+    new = _read(service, given, who, now)
+    silence = _silence(service, given, new, now)
+    # Of two that ask at once, the second one sees the first.
+    with service.changing:
+        found = clash(new, service.records.exclusions(), service.flows)
+        if found is not None:
+            former, flow = found
+            raise Problem(
+                HTTPStatus.CONFLICT,
+                "excluded",
+                f"a part of that time is excluded for {flow.label} already, by {former.id}",
+                existing=former.id,
+            )
+        service.records.add_exclusion(new)
+        service.forget()
+        new, effects = service.maintenance.added(new, now, silence=silence)
+    body = _told(new, now, effects)
     headers = {"Location": f"/exclusions/{new.id}", "Cache-Control": "no-store"}
     return Response(
         body.content, status_code=HTTPStatus.CREATED, media_type=answers.JSON, headers=headers
     )
 
 
-def _read(service: Service, content: bytes, who: str) -> Exclusion:
-    given = _object(content)
+def _told(exclusion: Exclusion, now: int, effects: Effects) -> Body:
+    return Body.of(changed_document(exclusion, now, effects))
+
+
+def changed_document(exclusion: Exclusion, now: int, effects: Effects) -> dict[str, Any]:
+    """Planned maintenance that has just changed, and what became of it outside of reports."""
+    told = {"done": list(effects.done), "problems": list(effects.problems)}
+    return {**exclusion_document(exclusion, now, utc), "effects": told}
+
+
+def _read(service: Service, given: dict[str, Any], who: str, now: int) -> Exclusion:
     begin, end = (parameters.instant(name, _text(given, name)) for name in ("from", "to"))
     if not SHORTEST_MS <= end - begin <= LONGEST_MS:
         raise refused("to", "planned maintenance lasts a minute to 7 days")
     reason = " ".join(_text(given, "reason").split())
-    if not 0 < len(reason) <= _LONGEST_REASON or not reason.isprintable():
-        raise refused("reason", f"expected up to {_LONGEST_REASON} characters on one line")
-    day = datetime.fromtimestamp(begin / 1000, UTC)
+    if not 0 < len(reason) <= LONGEST_REASON or not reason.isprintable():
+        raise refused("reason", f"expected up to {LONGEST_REASON} characters on one line")
     return Exclusion(
-        id=f"{day:%Y%m%d}-{secrets.token_hex(3)}",
+        id=exclusion_id(begin, secrets.token_hex(3)),
         flows=_patterns(service, given),
         begin=begin,
         end=end,
         reason=reason,
         who=who,
-        added_at=service.now,
+        added_at=now,
     )
+
+
+def _silence(service: Service, given: dict[str, Any], new: Exclusion, now: int) -> bool | None:
+    asked = given.get("silence")
+    if asked is not None and not isinstance(asked, bool):
+        raise refused("silence", "silence is neither true nor false", _FORM)
+    reason = service.maintenance.no_silence(new, now, asked=asked)
+    if reason:
+        raise refused("silence", f"a silence {reason}", "false")
+    return asked
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -181,7 +224,7 @@ def _object(content: bytes) -> dict[str, Any]:
         given = json.loads(content)
     except (ValueError, RecursionError):
         given = None
-    if not isinstance(given, dict) or set(given) != set(_FIELDS):
+    if not isinstance(given, dict) or not _REQUIRED <= set(given) <= _FIELDS:
         raise refused("body", "expected a JSON object with flows, from, to and reason", _FORM)
     return given
 
@@ -198,29 +241,8 @@ def _patterns(service: Service, given: dict[str, Any]) -> tuple[str, ...]:
     if not isinstance(value, list) or not 0 < len(value) <= _MOST_PATTERNS:
         raise refused("flows", "flows is no list of flows", _FORM)
     for each in value:
-        probe = isinstance(each, str) and Exclusion(
-            id="", flows=(each,), begin=0, end=1, reason="", who="", added_at=0
-        )  # so that a pattern means here what it means there
-        if not probe or not any(map(probe.covers, service.flows)):
+        readable = isinstance(each, str) and each.isprintable() and len(each) <= _LONGEST_PATTERN
+        if not readable or not covered((each,), service.flows):
             labels = [flow.label for flow in service.flows]
             raise refused("flows", "one of flows matches no flow here", *labels[:20], "us->*", "*")
     return tuple(dict.fromkeys(value))
-
-
-def exclusion_document(exclusion: Exclusion, now: int) -> dict[str, Any]:
-    """Planned maintenance as it stands at *now*, epoch ms."""
-    mark, removed = exclusion.mark, exclusion.removed_at
-    return {
-        "id": exclusion.id,
-        "state": exclusion.state(now).value,
-        "flows": list(exclusion.flows),
-        "from": utc(exclusion.begin),
-        "to": utc(exclusion.end),
-        "reason": exclusion.reason,
-        "added_by": exclusion.who,
-        "added_at": utc(exclusion.added_at),
-        "removed_by": exclusion.removed_by,
-        "removed_at": None if removed is None else utc(removed),
-        "mark": None if mark is None else mark.value,
-        "silence": exclusion.silence,
-    }

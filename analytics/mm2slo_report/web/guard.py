@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_report.web.problems import MEDIA, Problem
 from mm2slo_report.web.settings import host_name, is_address
-from mm2slo_report.web.tokens import Scope, Tokens
+from mm2slo_report.web.tokens import Scope, find
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Send
@@ -42,7 +42,6 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._tokens = Tokens(settings.tokens)
         self._headers = (*_HEADERS, *((_TLS_HEADER,) if settings.tls else ()))
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
@@ -89,11 +88,11 @@ class Guard:
         )
 
     def _check_token(self, scope: Connection, headers: dict[bytes, bytes]) -> Token | None:
-        if not self._tokens or scope["path"] in OPEN_PATHS:
+        if self._settings.tokens is None or scope["path"] in OPEN_PATHS:
             return None
         shown = headers.get(b"authorization", b"").decode("latin-1")
         # What a browser sends by itself must not write: another site could make it do so.
-        token = self._tokens.find(shown, basic=scope["method"] in _SAFE)
+        token = find(self._settings.tokens.good, shown, basic=scope["method"] in _SAFE)
         if token is None:
             challenge = 'Basic realm="mm2slo", charset="UTF-8"'
             bearer = 'Bearer realm="mm2slo"'

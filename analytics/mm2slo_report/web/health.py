@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
@@ -17,30 +17,44 @@ from mm2slo_report.web.service import Service, service_of
 
 router = APIRouter(tags=["operations"])
 
+_READINESS: Final = described(HEALTH)
+_READINESS[HTTPStatus.SERVICE_UNAVAILABLE.value] = {
+    **_READINESS[HTTPStatus.OK.value],
+    "description": "It cannot; the same document.",
+}
+
 
 @router.get("/healthz", summary="Whether the service runs", responses=described(HEALTH))
 def healthz() -> Response:
     """It answers, so it does."""
-    return _answer({"status": "ok", "problems": []}, HTTPStatus.OK)
+    return _answer({"status": "ok", "problems": [], "warnings": []}, HTTPStatus.OK)
 
 
 @router.get(
     "/readyz",
     summary="Whether it can answer",
-    responses=described(HEALTH, others=(HTTPStatus.SERVICE_UNAVAILABLE,)),
+    responses=_READINESS,
 )
 def readyz(request: Request) -> Response:
-    """503 while the store or the source of the figures cannot be asked; `problems` say why."""
-    problems = _problems(service_of(request))
+    """503 while the store or the source of the figures cannot be asked; `problems` say why.
+
+    `warnings` tell which of the generated rules Prometheus has not loaded: alerts miss them,
+    figures do not.
+    """
+    service = service_of(request)
+    problems = _problems(service)
     if problems:
-        return _answer(
-            {"status": "unavailable", "problems": problems}, HTTPStatus.SERVICE_UNAVAILABLE
-        )
-    return _answer({"status": "ok", "problems": []}, HTTPStatus.OK)
+        document = {"status": "unavailable", "problems": problems, "warnings": []}
+        return _answer(document, HTTPStatus.SERVICE_UNAVAILABLE)
+    warnings = list(service.missing_rules())
+    return _answer({"status": "ok", "problems": [], "warnings": warnings}, HTTPStatus.OK)
 
 
 def _problems(service: Service) -> list[str]:
     found = []
+    tokens = service.settings.tokens
+    if tokens is not None and not tokens.good:
+        found.append("report.tokens_file lists no token that lets anybody in: the log says why")
     now = whole_minute(service.now)
     try:
         service.reporter.ledger.exclusions(Span(now - MINUTE_MS, now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fastapi import APIRouter, Request, Response
@@ -10,9 +11,9 @@ from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.status import Status
 from mm2slo_report.sources.port import SourceProblem
 from mm2slo_report.web.answers import Body
+from mm2slo_report.web.describing import described_text
 from mm2slo_report.web.problems import Problem
 from mm2slo_report.web.service import respond_kept, service_of
-from mm2slo_store.rows import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ _AUDITS: Final = 5
 _EVIDENCE: Final = 20
 
 
-@router.get("/", summary="The page", responses={200: {"content": {_HTML: {}}}})
+@router.get("/", summary="The page", responses=described_text(_HTML))
 def home(request: Request) -> Response:
     """Flows, objectives, what used the budgets, failover, audits: as of now, without scripts."""
     service = service_of(request)
@@ -88,19 +89,12 @@ def _tried(ask: Callable[[], _T], problems: list[str]) -> _T | None:
 def _audited(service: Service) -> tuple[Sequence[AuditView], Sequence[LatencyView]]:
     from mm2slo_report.rendering.audited import audit_view, latency_view  # noqa: PLC0415
 
-    runs = service.records.runs()
+    # One run may be among the newest and the newest of many flows.
+    units = cache(lambda run_id: service.records.units(run_id=run_id))
     views = []
-    for run in runs[:_AUDITS]:
-        units = service.records.units(run_id=run.header.id)
+    for run in service.records.runs(limit=_AUDITS):
         evidence = service.records.evidence(run_id=run.header.id, limit=_EVIDENCE)
-        views.append(audit_view(run, units, evidence))
-    latencies = []
-    for flow in service.flows:
-        newest = next(
-            (r for r in runs if r.state is RunState.FINISHED and flow in r.header.flows), None
-        )
-        if newest is not None:
-            units = service.records.units(run_id=newest.header.id)
-            view = latency_view(newest, flow, units)
-            latencies += [] if view is None else [view]
-    return views, latencies
+        views.append(audit_view(run, units(run.header.id), evidence))
+    newest = service.records.newest_finished(service.flows)
+    found = (latency_view(run, flow, units(run.header.id)) for flow, run in newest.items())
+    return views, [each for each in found if each is not None]

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import WithJsonSchema
 
 from mm2slo_core.objectives.status import Status
 from mm2slo_core.reporting.order import by_status
@@ -15,6 +16,7 @@ from mm2slo_report.rendering.document import report_document
 from mm2slo_report.web import paging, parameters
 from mm2slo_report.web.answers import Body
 from mm2slo_report.web.describing import LIST, described
+from mm2slo_report.web.objective import At  # noqa: TC001 - FastAPI reads it
 from mm2slo_report.web.problems import refused
 from mm2slo_report.web.service import respond_kept, service_of
 
@@ -49,14 +51,18 @@ class Sort(StrEnum):
 def slos(  # noqa: PLR0917 - FastAPI passes them by name
     request: Request,
     flow: Annotated[list[str], Query(description="Labels or slugs of flows, as `us->eu`.")] = [],  # noqa: B006 - FastAPI copies it
-    sli: Annotated[list[str], Query(description="Types of indicators, as `availability`.")] = [],  # noqa: B006
+    sli: Annotated[
+        list[Annotated[str, WithJsonSchema(parameters.listed(Sli))]],
+        Query(description="Types of indicators."),
+    ] = [],  # noqa: B006
     status: Annotated[
-        list[str], Query(description="`ok`, `warning`, `breached`, `no_data`, `idle`.")
+        list[Annotated[str, WithJsonSchema(parameters.listed(Status))]],
+        Query(description="How they stand."),
     ] = [],  # noqa: B006
     sort: Annotated[Sort, Query(description="The order.")] = Sort.WORST,
     limit: Annotated[int, Query(ge=1, le=LARGEST_LIMIT, description="Entries of a page.")] = LIMIT,
     cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
-    at: Annotated[str | None, Query(description="An instant in the past (RFC 3339).")] = None,
+    at: At = None,
 ) -> Response:
     """Each entry has the figures of its own objective's window, all at one instant (`as_of`).
 
@@ -92,9 +98,9 @@ def slos(  # noqa: PLR0917 - FastAPI passes them by name
         )
 
     key = (str(question), limit, cursor, as_of)
-    return respond_kept(
-        request, key, make, service.freshness(at or cursor, as_of), charged=at is not None
-    )
+    # A cursor names an instant as well, and anybody can write one.
+    past = as_of != service.instant(None)
+    return respond_kept(request, key, make, service.freshness(at or cursor, as_of), charged=past)
 
 
 def _chosen(

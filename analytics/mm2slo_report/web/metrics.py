@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request, Response
 
 from mm2slo_core.audit.verdict import FAULTS, Verdict
 from mm2slo_core.catalogue import process, reported
+from mm2slo_report.web.describing import described_text
 from mm2slo_report.web.exposition import MEDIA, Family, exposition
 from mm2slo_report.web.service import service_of
 from mm2slo_store.rows import RunState
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.topology import Flow
     from mm2slo_report.web.service import Service
-    from mm2slo_store.rows import Run, StoredUnit
+    from mm2slo_store.rows import StoredUnit
 
 router = APIRouter(tags=["operations"])
 
@@ -51,7 +52,7 @@ class Requests:
 @router.get(
     "/metrics",
     summary="Metrics",
-    responses={200: {"content": {"text/plain": {"example": "mm2_audit_faults_records 0\n"}}}},
+    responses=described_text("text/plain", 'mm2_audit_runs{state="finished"} 4\n'),
 )
 def metrics(request: Request) -> Response:
     """Prometheus text format 0.0.4."""
@@ -69,15 +70,15 @@ def metrics(request: Request) -> Response:
 
 def audit_families(service: Service) -> Iterator[Family]:
     """The newest finished audit of each flow."""
-    runs = service.records.runs()
-    newest = {flow: run for flow in service.flows if (run := _newest(runs, flow)) is not None}
+    newest = service.records.newest_finished(service.flows)
+    runs = service.records.count_runs()
     # One question for each run, though it may be the newest of several flows.
     ids = dict.fromkeys(run.header.id for run in newest.values())
     units = {run_id: service.records.units(run_id=run_id) for run_id in ids}
     counts = {flow: _counts(flow, units[run.header.id]) for flow, run in newest.items()}
     yield Family(
         reported.AUDIT_RUNS,
-        [((state.value,), sum(each.state is state for each in runs)) for state in RunState],
+        [((state.value,), runs[state]) for state in RunState],
     )
     yield Family(
         reported.AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
@@ -149,14 +150,6 @@ def _own(service: Service, requests: Requests, started_at: float) -> Iterator[Fa
     yield Family(process.PROCESS_START_TIME_SECONDS, [((), started_at)])
     memory = _resident_bytes()
     yield Family(process.PROCESS_RESIDENT_MEMORY_BYTES, [] if memory is None else [((), memory)])
-
-
-def _newest(runs: Sequence[Run], flow: Flow) -> Run | None:
-    """*runs* are newest first."""
-    return next(
-        (each for each in runs if each.state is RunState.FINISHED and flow in each.header.flows),
-        None,
-    )
 
 
 def _of(flow: Flow, units: Sequence[StoredUnit]) -> list[StoredUnit]:

@@ -29,10 +29,19 @@ router = APIRouter(tags=["objectives"])
 _LONGEST_HISTORY_MS: Final = 100 * 86_400_000
 
 Id = Annotated[str, Path(description="Its id, as `us-to-eu-availability`.", max_length=200)]
-At = Annotated[str | None, Query(description="An instant in the past (RFC 3339); else now.")]
+At = Annotated[
+    str | None,
+    Query(
+        description="An instant in the past (RFC 3339); else now.",
+        json_schema_extra=parameters.INSTANT,
+    ),
+]
 Period = Annotated[
     str | None,
-    Query(description=f"As {ACCEPTED}; else the objective's own window."),
+    Query(
+        description=f"As {ACCEPTED}; else the objective's own window.",
+        json_schema_extra=parameters.PERIOD,
+    ),
 ]
 
 
@@ -48,7 +57,8 @@ class Words(StrEnum):
 def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Response:
     """The entry as in the list, with what each day and each incident took of the budget.
 
-    An incident is a run of minutes with bad events, with gaps of up to 5 minutes.
+    Where less than two days are known, `days` holds shorter steps. An incident is a run of minutes
+    with bad events, with gaps of up to 5 minutes.
     """
     service = service_of(request)
     service.reporter.objective(slo)
@@ -66,9 +76,24 @@ def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Resp
 def history(
     request: Request,
     slo: Id,
-    begin: Annotated[str | None, Query(alias="from", description="Its begin (RFC 3339).")] = None,
-    end: Annotated[str | None, Query(alias="to", description="Its end; else now.")] = None,
-    step: Annotated[str | None, Query(description="`5m`, `1h`, `1d`: up to 2,000 steps.")] = None,
+    begin: Annotated[
+        str | None,
+        Query(
+            alias="from",
+            description="Its begin (RFC 3339).",
+            json_schema_extra=parameters.INSTANT,
+        ),
+    ] = None,
+    end: Annotated[
+        str | None,
+        Query(alias="to", description="Its end; else now.", json_schema_extra=parameters.INSTANT),
+    ] = None,
+    step: Annotated[
+        str | None,
+        Query(
+            description="`5m`, `1h`, `1d`: up to 2,000 steps.", json_schema_extra=parameters.STEP
+        ),
+    ] = None,
 ) -> Response:
     """Counts by steps of time, without planned maintenance; the objective's window by default.
 
@@ -76,9 +101,10 @@ def history(
     """
     service = service_of(request)
     objective = service.reporter.objective(slo)
-    now = service.now
-    as_of = whole_minute(now)
-    until = as_of if end is None else whole_minute(parameters.instant("to", end, now))
+    now, as_of = service.now, service.instant(None)
+    until = as_of
+    if end is not None:
+        until = min(as_of, whole_minute(parameters.instant("to", end, now)))
     since = until - round(objective.window * 1000)
     if begin is not None:
         since = whole_minute(parameters.instant("from", begin, now))

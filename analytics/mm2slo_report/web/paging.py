@@ -19,7 +19,7 @@ _DIGEST: Final = 12
 
 
 class Cursor(NamedTuple):
-    """After which item the page begins, as of which instant (epoch ms, 0 where it is none)."""
+    """After which item the page begins; with an instant of the list, or of the item (epoch ms)."""
 
     after: str
     as_of: int = 0
@@ -40,7 +40,12 @@ def read(text: str, asked: Mapping[str, object]) -> Cursor:
         after, as_of, digest = json.loads(content)
     except (ValueError, TypeError, binascii.Error, RecursionError):
         after = as_of = digest = None
-    if not isinstance(after, str) or type(as_of) is not int or not 0 <= as_of < 1 << 53:
+    if (
+        not isinstance(after, str)
+        or not after.isprintable()
+        or type(as_of) is not int
+        or not 0 <= as_of < 1 << 53
+    ):
         raise refused(
             _PARAMETER, "this is no cursor: expected the value of `next` of a page before"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mm2slo_core.config.nearest import nearest
 from mm2slo_core.objectives.figures import parse_shorthand
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     E = TypeVar("E", bound=StrEnum)
 
 INSTANTS: Final = ("2026-07-14T10:30:00Z", "2026-07-14T12:30:00+02:00")
+INSTANT: Final = {"format": "date-time"}
+"""JSON Schema of a text that `instant` reads."""
+STEP: Final = {"pattern": "^[0-9]+[mhdw]$"}
+"""Of one that `step` reads."""
+PERIOD: Final = {"pattern": "^([0-9]+[mhdw]|[0-9]{4}(-(Q[1-4]|W[0-9]{2}|[0-9]{2}(-[0-9]{2})?))?)$"}
 _INSTANT: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -28,7 +33,7 @@ _SIGN_DECODED: Final = re.compile(r" (\d\d:\d\d)\Z", re.ASCII)
 
 def instant(parameter: str, text: str, now: int | None = None) -> int:
     """RFC 3339 as epoch ms. Raises Problem for other texts, and for what is after *now*."""
-    words = _SIGN_DECODED.sub(r"+\1", text.strip())
+    words = _SIGN_DECODED.sub(r"+\1", text)
     if not _INSTANT.fullmatch(words):
         raise refused(parameter, f"{text!r} is no instant with a time zone (RFC 3339)", *INSTANTS)
     try:
@@ -54,7 +59,7 @@ def words(parameter: str, given: Iterable[str], kind: type[E]) -> tuple[E, ...]:
     """Members of *kind*, once each; several may stand in one value, by commas. Raises Problem."""
     known = {each.value: each for each in kind}
     found: dict[E, None] = {}
-    for text in _split(given):
+    for text in _split(parameter, given, *known):
         if text not in known:
             close = nearest(text, known)
             hint = f"; did you mean {close!r}?" if close else ""
@@ -67,7 +72,7 @@ def flows(parameter: str, given: Iterable[str], known: Collection[Flow]) -> tupl
     """Of *known*, those that are named by label or slug. Raises Problem."""
     named = {name: flow for flow in known for name in (flow.label, flow.slug)}
     found: dict[Flow, None] = {}
-    for text in _split(given):
+    for text in _split(parameter, given, *sorted(named)[:20]):
         flow = named.get(text)
         if flow is None:
             close = nearest(text, named)
@@ -77,5 +82,14 @@ def flows(parameter: str, given: Iterable[str], known: Collection[Flow]) -> tupl
     return tuple(found)
 
 
-def _split(given: Iterable[str]) -> list[str]:
-    return [part.strip() for each in given for part in each.split(",") if part.strip()]
+def listed(kind: type[StrEnum]) -> dict[str, Any]:
+    """JSON Schema of a value of `words`: one member of *kind*, or several by commas."""
+    one = "|".join(each.value for each in kind)
+    return {"type": "string", "pattern": f"^({one})(,({one}))*$"}
+
+
+def _split(parameter: str, given: Iterable[str], *examples: str) -> list[str]:
+    found = [part.strip() for each in given for part in each.split(",")]
+    if not all(found):
+        raise refused(parameter, f"{parameter} names nothing: leave it out for all", *examples)
+    return found

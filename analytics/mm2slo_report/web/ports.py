@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mm2slo_core.audit.verdict import Verdict
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
     from mm2slo_report.recording.health import RecorderHealth
     from mm2slo_report.rendering.views import FlowView, GroupView
-    from mm2slo_store.rows import Completion, Run, StoredEvidence, StoredUnit
+    from mm2slo_store.rows import Run, RunPlace, RunState, StoredEvidence, StoredUnit
 
 
 class Records(Protocol):
@@ -21,8 +21,23 @@ class Records(Protocol):
     Every method raises UserError when the database refuses.
     """
 
-    def runs(self, *, flow: Flow | None = None, limit: int | None = None) -> Sequence[Run]:
-        """Runs of audits, the newest first."""
+    def runs(
+        self,
+        *,
+        flow: Flow | None = None,
+        after: RunPlace | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Run]:
+        """Runs of audits, the newest first; those behind the place *after*."""
+
+    def runs_of(self, run_ids: Collection[str]) -> Sequence[Run]:
+        """Those of *run_ids* that are there, newest first."""
+
+    def count_runs(self, *, flow: Flow | None = None) -> Mapping[RunState, int]:
+        """How many runs there are in each state."""
+
+    def newest_finished(self, flows: Collection[Flow]) -> Mapping[Flow, Run]:
+        """The newest finished run of each of *flows* that has one, in their order."""
 
     def units(self, *, run_id: str | None = None) -> Sequence[StoredUnit]:
         """The units of a run."""
@@ -33,11 +48,9 @@ class Records(Protocol):
         run_id: str | None = None,
         verdicts: Collection[Verdict] = (),
         limit: int | None = None,
+        begin: int = 0,
     ) -> Sequence[StoredEvidence]:
-        """Anomalies of a run, in a fixed order."""
-
-    def completion(self, flow: Flow, target_topic: str) -> Completion | None:
-        """How far a topic is complete."""
+        """Anomalies of a run, in a fixed order, without the first *begin*."""
 
     def exclusions(self, *, flow: Flow | None = None) -> Sequence[Exclusion]:
         """Planned maintenance in order of its begin, removed ones as well."""
@@ -47,6 +60,34 @@ class Records(Protocol):
 
     def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
         """Take it back, or end it."""
+
+
+class Effects(Protocol):
+    """What became of planned maintenance outside of reports, a sentence each."""
+
+    @property
+    def done(self) -> Sequence[str]:
+        """What was done."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What was not, and what to do."""
+
+
+class Maintenance(Protocol):
+    """Puts planned maintenance that is stored in force: burn rules, silences. Raises nothing."""
+
+    def no_silence(self, new: Exclusion, now: int, *, asked: bool | None) -> str:
+        """Why *new* cannot be silenced although *asked*; empty: it can, or need not.
+
+        None asks for what the configuration says, where that can be.
+        """
+
+    def added(self, new: Exclusion, now: int, *, silence: bool | None) -> tuple[Exclusion, Effects]:
+        """Put *new* in force; gives it with its silence."""
+
+    def removed(self, removed: Exclusion, now: int) -> Effects:
+        """Take *removed* out of force."""
 
 
 class Recording(Protocol):

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MEDIA: Final = "application/problem+json"
+ALWAYS_TOLD: Final = ("type", "title", "status", "detail")
+"""Members of every document."""
 _TYPE: Final = "urn:mm2slo:problem:"
 
 

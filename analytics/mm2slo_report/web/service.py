@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -12,11 +13,12 @@ from mm2slo_report.web import answers
 from mm2slo_report.web.caching import Cache
 from mm2slo_report.web.guard import CALLER
 from mm2slo_report.web.limiting import Limiter
+from mm2slo_report.web.maintaining import ReportsAlone
 from mm2slo_report.web.parameters import instant
 from mm2slo_report.web.problems import Problem, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from fastapi import Request, Response
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from mm2slo_report.rendering.views import FlowView, GroupView
     from mm2slo_report.reporting import Reporter
     from mm2slo_report.web.answers import Body, Freshness
-    from mm2slo_report.web.ports import Recording, Records, Surroundings
+    from mm2slo_report.web.ports import Maintenance, Recording, Records, Surroundings
     from mm2slo_report.web.settings import Settings
 
     T = TypeVar("T")
@@ -52,8 +54,16 @@ class Service:
         settings: Settings,
         surroundings: Surroundings | None = None,
         recorder: Recording | None = None,
+        *,
+        maintenance: Maintenance | None = None,
+        missing_rules: Callable[[], Sequence[str]] | None = None,
     ) -> None:
+        """*missing_rules* tells what Prometheus has not loaded; None: nothing is expected there."""
         self.recorder = recorder
+        self.maintenance: Maintenance = maintenance or ReportsAlone()
+        self.missing_rules = missing_rules or tuple
+        self.changing = threading.Lock()
+        """Held by who changes planned maintenance."""
         self.reporter = reporter
         self.records = records
         self.settings = settings
@@ -97,10 +107,13 @@ class Service:
             ) from None
 
     def report(self, as_of: int, over: str | None = None) -> Report:
-        """All objectives at *as_of*; now, with what is wrong with the recorder."""
+        """All objectives at *as_of*; now, with what is wrong with the recorder.
+
+        Where the source cannot answer, each of them says so.
+        """
 
         def made() -> Report:
-            found = self.reporter.report(at=as_of, over=over)
+            found = self.reporter.report(at=as_of, over=over, tolerant=True)
             if self.recorder is None or as_of < self.now - _SETTLED_MS:
                 return found
             return replace(found, warnings=(*found.warnings, *self.recorder.health.problems))
@@ -112,7 +125,7 @@ class Service:
         objective = self.reporter.objective(slo)
         report = self._reports.peek((as_of, over))
         if report is None:
-            report = self.reporter.report((objective,), at=as_of, over=over)
+            report = self.reporter.report((objective,), at=as_of, over=over, tolerant=True)
         return next(each for each in report.entries if each.id == slo), report
 
     def detail(self, slo: str, as_of: int, over: str | None) -> Detail:

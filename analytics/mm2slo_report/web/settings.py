@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_core.errors import UserError
 from mm2slo_report.rendering.references import References
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
+class Tokens(Protocol):
+    """Who is let in; `token_file.TokenFile` is one."""
+
+    @property
+    def good(self) -> tuple[Token, ...]:
+        """The tokens that let in now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Who may ask, under which names, and how often.
@@ -26,7 +34,8 @@ class Settings:
     """
 
     version: str
-    tokens: tuple[Token, ...] = ()
+    tokens: Tokens | None = None
+    """None: everyone who reaches the service may read, and nobody may write."""
     hosts: frozenset[str] = LOOPBACK
     any_address: bool = False
     tls: bool = False
@@ -45,9 +54,9 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def refuse_open(host: str, tokens: tuple[Token, ...]) -> None:
+def refuse_open(host: str, tokens: Tokens | None) -> None:
     """Raise UserError where everyone on the network could ask without a token."""
-    if not tokens and not is_loopback(host):
+    if tokens is None and not is_loopback(host):
         raise UserError(
             f"report.listen is {host or 'every interface'!r}, and without tokens everyone who "
             "reaches it could read: set report.tokens_file, or listen on 127.0.0.1"

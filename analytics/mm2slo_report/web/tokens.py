@@ -14,9 +14,12 @@ import hmac
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _LINE: Final = re.compile(
     r"(?P<digest>[0-9A-Fa-f]{64})\s+(?P<scope>read|write)(?:\s+(?P<name>\S.*))?", re.ASCII
@@ -41,51 +44,52 @@ class Token:
 
 def parse_tokens(text: str, file: str) -> tuple[Token, ...]:
     """The tokens that *text* lists; *file* is its name. Raises UserError that shows no line."""
-    found: list[Token] = []
+    found, problem = read_tokens(text, file)
+    if problem:
+        raise UserError(problem)
+    return found
+
+
+def read_tokens(text: str, file: str) -> tuple[tuple[Token, ...], str]:
+    """The tokens of those lines that can be read, and the first thing that is wrong, or nothing."""
+    found: dict[str, Token] = {}
+    problems: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].strip()
         if not words:
             continue
         match = _LINE.fullmatch(words)
         if match is None:
-            raise UserError(
+            problems.append(
                 f"{file}, line {number}: expected the 64 hex digits of a token's SHA-256, then "
                 "read or write, then a name; make the digits with: printf %s TOKEN | sha256sum"
             )
+            continue
         digest = match["digest"].lower()
-        if any(each.digest == digest for each in found):
-            raise UserError(f"{file}, line {number}: the token is listed before: remove one line")
-        name = match["name"] or f"line {number}"
-        found.append(Token(digest, Scope(match["scope"]), name))
-    if not found:
-        raise UserError(
+        if digest in found:
+            problems.append(f"{file}, line {number}: the token is listed before: remove one line")
+            continue
+        found[digest] = Token(digest, Scope(match["scope"]), match["name"] or f"line {number}")
+    if not found and not problems:
+        problems.append(
             f"{file} lists no token, so nobody could ask anything: add a line, or remove "
             "report.tokens_file"
         )
-    return tuple(found)
+    return tuple(found.values()), next(iter(problems), "")
 
 
-class Tokens:
-    """Finds the token that a request shows."""
-
-    def __init__(self, tokens: tuple[Token, ...]) -> None:
-        self._tokens = tokens
-
-    def __bool__(self) -> bool:
-        return bool(self._tokens)
-
-    def find(self, authorization: str | None, *, basic: bool) -> Token | None:
-        """The token in an Authorization header; with *basic* also as a password."""
-        scheme, _, credentials = (authorization or "").strip().partition(" ")
-        shown = credentials.strip()
-        if scheme.lower() == "basic" and basic:
-            shown = _password(shown)
-        elif scheme.lower() != "bearer":
-            return None
-        digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
-        # Every one is compared, so that the time does not tell which it was.
-        right = [each for each in self._tokens if hmac.compare_digest(digest, each.digest)]
-        return right[0] if right else None
+def find(tokens: Iterable[Token], authorization: str | None, *, basic: bool) -> Token | None:
+    """Of *tokens* that in an Authorization header; with *basic* also as a password."""
+    scheme, _, credentials = (authorization or "").strip().partition(" ")
+    shown = credentials.strip()
+    if scheme.lower() == "basic" and basic:
+        shown = _password(shown)
+    elif scheme.lower() != "bearer":
+        return None
+    digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
+    # Every one is compared, so that the time does not tell which it was.
+    right = [each for each in tokens if hmac.compare_digest(digest, each.digest)]
+    return right[0] if right else None
 
 
 def _password(credentials: str) -> str:

@@ -77,7 +77,8 @@ class ReportConfig(Section):
     tokens_file: FilePath | None = Field(
         default=None,
         description="File with a line `<SHA-256 of a token, hex> <read or write> <name>` for each "
-        "token. Null: everyone may read, nobody may write, and only on loopback.",
+        "token; a change holds within a second. Null: everyone may read, nobody may write, and "
+        "only on loopback.",
     )
     hosts: tuple[Text, ...] = Field(
         default=(),

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 _UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
-_SHORTHAND: Final = re.compile(r"(?P<count>[1-9]\d*)(?P<unit>[mhdw])", re.ASCII)
+_SHORTHAND: Final = re.compile(r"(?P<count>[1-9]\d{0,8})(?P<unit>[mhdw])", re.ASCII)
 
 
 def percent(share: float) -> Decimal:

@@ -62,6 +62,7 @@ class PairReading:
     factor: float
     state: PairState
     since: int | None = None
+    """From when on it has burned in every minute; None: it does not, or nobody looked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ class RecordingServer:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_POST = do_PUT = _serve  # noqa: N815 - names that the base class calls
+            do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names that the base class calls
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
                 pass

@@ -27,12 +27,14 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mm2slo_core.objectives import Objective
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_report.sources.port import SourceProblem
-    from mm2slo_report.web.ports import Recording, Surroundings
+    from mm2slo_report.web.ports import Maintenance, Recording, Surroundings
+    from mm2slo_report.web.settings import Tokens
+    from mm2slo_report.web.tokens import Token
     from mm2slo_store import Store
 
 NOW = 1_784_025_012_345
@@ -52,7 +54,7 @@ class Sums:
         self.at = sorted(minutes.counted)
         self._all = [MinuteCounts(at, *minutes.counted[at]) for at in self.at]
         zero = (0.0, 0.0, 0.0)
-        self._sums = [zero, *accumulate((each[1:] for each in self._all), _plus)]
+        self._sums = [zero, *accumulate((each[1:4] for each in self._all), _plus)]
 
     def count(self, span: Span) -> SpanCounts:
         first, last = self._places(span)
@@ -171,10 +173,21 @@ class Served:
         return answer.json()
 
 
+@dataclass(frozen=True)
+class FixedTokens:
+    """Tokens that do not change."""
+
+    good: tuple[Token, ...]
+
+
 def served(
     store: Store,
     source: MemorySource | None = None,
     *,
+    tokens: tuple[Token, ...] = (),
+    let_in: Tokens | None = None,
+    maintenance: Maintenance | None = None,
+    missing_rules: Callable[[], Sequence[str]] | None = None,
     objectives: tuple[Objective, ...] | None = None,
     surroundings: Surroundings | None = None,
     recorder: Recording | None = None,
@@ -191,7 +204,16 @@ def served(
         clock=lambda: clock[0],
     )
     # Without keeping, each request sees what a test has just changed.
-    wanted = replace(Settings(version="0.1.0", kept_seconds=0.0), **settings)
-    service = Service(reporter, store, wanted, surroundings, recorder)
+    known = FixedTokens(tokens) if tokens else let_in
+    wanted = replace(Settings(version="0.1.0", kept_seconds=0.0, tokens=known), **settings)
+    service = Service(
+        reporter,
+        store,
+        wanted,
+        surroundings,
+        recorder,
+        maintenance=maintenance,
+        missing_rules=missing_rules,
+    )
     client = TestClient(create_app(service), base_url=HOST)
     return Served(source, store, service, client, clock)

@@ -211,6 +211,7 @@ def test_of_two_services_one_records_and_the_other_takes_over(
         second.recorder.run_once()
     assert second.health.recorded_by == "first"
     assert second.health.targets[0].scrapes == 0
+    assert second.health.recorded_until == first.health.recorded_until is not None
     first.recorder.close()
     second.quarters(8)
     assert second.health.recorded_by == ""

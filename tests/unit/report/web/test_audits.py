@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from serving import NOW, Served, a_source, served
+from sqlalchemy import insert
 from store_specs.results import evidence, header, judged, orders_outcome, run_of, unjudged
 
 from mm2slo_core.audit.scope import Window
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_report.recording.health import RecorderHealth, TargetHealth
 from mm2slo_report.web.paging import Cursor, written
-from mm2slo_store import Store
+from mm2slo_store import Store, schema
+from mm2slo_store.conversion import failed_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 HOUR = 3_600_000
 LOST = [evidence(Verdict.LOST, offset) for offset in range(250)]
@@ -98,7 +101,7 @@ def test_evidence_comes_by_pages_without_a_gap(service: Served) -> None:
 
 
 def test_what_is_not_there_is_told_with_a_near_one(service: Served) -> None:
-    for path in ("/audits/run-7", "/audits/run-7/evidence"):
+    for path in ("/audits/run-7", "/audits/run-7/evidence", "/audits/run-7%00"):
         answer = service.client.get(path)
         assert answer.status_code == 404
         assert answer.json()["near"][0].startswith("run-")
@@ -124,8 +127,14 @@ def test_a_cursor_of_runs_is_none_of_evidence(service: Served) -> None:
         cursor = written(Cursor(after), {"run": "run-1", "verdict": []})
         answer = service.client.get(f"/audits/run-1/evidence?cursor={cursor}")
         assert (after, answer.status_code) == (after, 422)
-    gone = written(Cursor("run-9"), {"flow": []})
-    assert service.client.get(f"/audits?cursor={gone}").status_code == 422
+
+
+def test_a_page_goes_on_where_a_run_was_that_is_replaced(service: Served) -> None:
+    gone = written(Cursor("run-1x", NOW - 7 * HOUR), {"flow": []})
+    found = service.get(f"/audits?cursor={gone}")
+    assert [each["id"] for each in found["runs"]] == ["run-1", "run-0"]
+    bad = written(Cursor("run\x00", NOW), {"flow": []})
+    assert service.client.get(f"/audits?cursor={bad}").status_code == 422
 
 
 def test_faults_of_an_audit_stand_beside_each_figure_of_the_flow(service: Served) -> None:
@@ -195,3 +204,45 @@ def test_what_is_wrong_with_the_recorder_is_told_now_and_measured(store: Store) 
     assert 'mm2_report_scrape_failures_total{exporter="http://b/metrics"} 7' in lines
     assert 'mm2_report_scrapes_total{exporter="http://a/metrics"} 9' in lines
     assert "mm2_report_recorded_until_timestamp_seconds 1784025000.0" in lines
+
+
+class Watching:
+    """A store that notes how many runs and anomalies each question brings."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        def asked(*given: Any, **named: Any) -> Any:
+            found = getattr(self._store, name)(*given, **named)
+            if name in {"runs", "runs_of", "evidence", "units"}:
+                self.most = max(self.most, len(found))
+            return found
+
+        return asked
+
+
+def test_of_ten_thousand_runs_no_more_are_read_than_are_shown(tmp_path: Path) -> None:
+    count = 10_000
+    with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
+        with store._writing() as connection:
+            rows = [
+                failed_row(header(f"run-{number:05}", Window(0, 1), number), number, "why")
+                for number in range(count)
+            ]
+            connection.execute(insert(schema.runs), rows)
+        watching = Watching(store)
+        service = served(cast("Store", watching), a_source())
+        first = service.get("/audits?limit=3&flow=us->eu")
+        assert [each["id"] for each in first["runs"]] == ["run-09999", "run-09998", "run-09997"]
+        assert first["total"] == count
+        second = service.get(f"/audits?limit=3&flow=us->eu&cursor={first['next']}")
+        assert second["runs"][0]["id"] == "run-09996"
+        assert service.get("/audits/run-00007")["id"] == "run-00007"
+        for path in ("/metrics", "/", "/slo"):
+            assert service.client.get(path).status_code == 200
+        assert watching.most == 5
+        # A misspelt id is looked for among the newest alone.
+        assert service.client.get("/audits/run-9999").json()["near"] == ["run-09999"]
+        assert watching.most == 500

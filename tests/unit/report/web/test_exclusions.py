@@ -12,6 +12,7 @@ from serving import NOW, OUTAGE, Served, a_source, served
 from mm2slo_core.errors import UserError
 from mm2slo_core.reporting.history import MINUTE_MS
 from mm2slo_report.rendering.figures import utc
+from mm2slo_report.web.maintaining import RULES_NOT_WRITTEN
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
 
@@ -60,6 +61,7 @@ def test_what_is_added_is_left_out_of_figures_at_once(service: Served) -> None:
     )
     assert (entry["status"], entry["sli_value"]) == ("ok", 1.0)
     assert (entry["events"]["bad"], entry["events"]["excluded"]) == (0, 660)
+    assert added.pop("effects") == {"done": [], "problems": [RULES_NOT_WRITTEN]}
     assert service.get("/exclusions") == {"exclusions": [added]}
 
 
@@ -104,6 +106,10 @@ def test_no_time_is_excluded_twice(service: Served) -> None:
         (wanted(flows=["us->ue"]), "flows"),
         (wanted(flows=[7]), "flows"),
         (wanted(flows=["us->eu"] * 101), "flows"),
+        (wanted(flows=["[\ud800u]s->eu"]), "flows"),
+        (wanted(flows=["*" * 201]), "flows"),
+        (wanted(silence="yes"), "silence"),
+        (wanted(silence=True), "silence"),
         (wanted(to=utc(OUTAGE - MINUTE_MS)), "to"),
         (wanted(to=utc(OUTAGE + 11_000 * MINUTE_MS)), "to"),
         ({**wanted(), "from": "soon"}, "from"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import TYPE_CHECKING
 
 import pytest
@@ -141,6 +143,9 @@ def test_a_cursor_holds_for_its_question_alone(service: Served) -> None:
         ("limit=1001", "limit", None),
         ("limit=ten", "limit", None),
         ("perod=28d", "perod", "at"),
+        ("sli=", "sli", "availability"),
+        ("status=ok,", "status", "breached"),
+        ("flow=", "flow", "us->eu"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_with_what_can(
@@ -170,14 +175,31 @@ def test_one_objective_that_cannot_be_read_says_so_and_hides_no_other(service: S
 
 
 @pytest.mark.parametrize(("slow", "status"), [(False, 502), (True, 504)])
-def test_a_source_that_is_down_or_slow_is_a_problem_and_no_figure(
+def test_a_source_that_is_down_or_slow_is_told_by_each_entry_and_makes_no_figure(
     service: Served, *, slow: bool, status: int
 ) -> None:
-    service.source.down = SourceProblem("Prometheus does not answer", slow=slow)
-    for path in ("/slo", "/slo/us-to-eu-availability", "/slo/report", "/flows", "/"):
-        answer = service.client.get(path)
-        assert (path, answer.status_code) == (path, status)
-        assert answer.json()["detail"] == "Prometheus does not answer"
+    told = "Prometheus does not answer"
+    service.source.down = SourceProblem(told, slow=slow)
+    for path in ("/slo", "/slo/report", "/slo/report?period=2026-07", "/flows/us-to-eu"):
+        entries = service.get(path)["entries"]
+        assert len(entries) == (2 if "/flows/" in path else 3)
+        for each in entries:
+            assert (each["status"], each["errors"]) == ("no_data", [told])
+            assert (each["sli_value"], each["budget"]["remaining"]) == (None, None)
+            assert (each["coverage"]["known_since"], each["target_met"]) == (None, None)
+    assert {each["status"] for each in service.get("/flows")["flows"]} == {"no_data"}
+    for path in ("/", "/slo/report?format=html", "/slo/report?format=md"):
+        text = service.client.get(path).text
+        assert told in text
+        # Definitions aside.
+        assert "100 %" not in text.replace("100 % minus", "")
+    rows = list(csv.DictReader(io.StringIO(service.client.get("/slo/report?format=csv").text)))
+    assert [(each["sli_value"], each["errors"]) for each in rows] == [("", told)] * 3
+    assert service.get("/slo/us-to-eu-availability/alerts")["errors"] == [told]
+    # What is asked of one objective alone has no other answer.
+    for path in ("", "/history"):
+        answer = service.client.get(f"/slo/us-to-eu-availability{path}")
+        assert (answer.status_code, answer.json()["detail"]) == (status, told)
 
 
 def test_warnings_of_the_source_are_told(service: Served) -> None:

@@ -62,7 +62,21 @@ def test_an_unknown_id_is_told_with_near_ones(service: Served) -> None:
         assert "did you mean 'us-to-eu-availability'?" in problem["detail"]
 
 
-@pytest.mark.parametrize("period", ["July", "2026-13", "2027", "0d", "9999d", "", "2026-7", "-1d"])
+@pytest.mark.parametrize(
+    "period",
+    [
+        "July",
+        "2026-13",
+        "2027",
+        "0d",
+        "9999d",
+        "",
+        "2026-7",
+        "-1d",
+        "9" * 400 + "d",
+        "9" * 5_000 + "d",
+    ],
+)
 def test_a_bad_period_is_refused_with_the_forms(service: Served, period: str) -> None:
     for path in (SLO, "/slo/report"):
         answer = service.client.get(f"{path}?period={period}")
@@ -105,6 +119,7 @@ def test_history_without_events_has_no_figures(service: Served) -> None:
     ("query", "parameter"),
     [
         ("step=1m", "step"),  # 4,320 steps
+        (f"step={'9' * 5_000}d", "step"),
         ("step=90s", "step"),
         ("step=0m", "step"),
         ("from=2026-07-14T10:20:00Z&to=2026-07-14T10:20:59Z", "from"),
@@ -138,7 +153,24 @@ def test_pairs_tell_both_rates_the_factor_and_where_they_stand(service: Served) 
     assert (fast["state"], fast["severity"]) == ("burning", "page")
     after = service.get(f"{SLO}/alerts?at={utc(OUTAGE + 40 * MINUTE_MS)}")["pairs"]
     assert after[0]["state"] == "recovering"
+    assert (after[0]["since"], fast["since"]) == (None, utc(OUTAGE + MINUTE_MS))
     assert service.get(f"{SLO}/alerts")["pairs"][0]["state"] == "quiet"
+
+
+def test_since_when_a_pair_burns_is_told_in_the_list_too(service: Served) -> None:
+    later = utc(OUTAGE + 5 * 60 * MINUTE_MS)
+    entry = service.get(f"/slo?at={later}")["entries"][0]
+    states = {each["name"]: (each["state"], each["since"]) for each in entry["alerts"]}
+    # Five hours later the short windows of an hour and less have forgotten it.
+    assert states == {
+        "fast": ("quiet", None),
+        "steady": ("recovering", None),
+        "slow": ("recovering", None),
+        "creeping": ("burning", utc(OUTAGE + MINUTE_MS)),
+    }
+    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SourceProblem("no answer")
+    entry = service.get(f"/slo?at={later}&flow=us->eu&sli=availability")["entries"][0]
+    assert [each["since"] for each in entry["alerts"]] == [None] * 4
 
 
 def test_an_objective_is_written_in_three_ways(service: Served) -> None:

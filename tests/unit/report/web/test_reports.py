@@ -136,8 +136,10 @@ def test_what_is_put_into_pages_is_escaped_wherever_it_comes_from(store: Store) 
         assert "<script" not in text.replace("\\<script", "")
         assert "alert" in text
     shown.source.down = SourceProblem(XSS)
-    answer = shown.client.get("/")
-    assert answer.headers["content-type"] == "application/problem+json"
+    for path in ("/", "/slo/report?format=html"):
+        assert "<script" not in shown.client.get(path).text
+    answer = shown.client.get("/slo/us-to-eu-availability")
+    assert (answer.status_code, answer.headers["content-type"]) == (502, "application/problem+json")
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert FLOW.label == "us->eu"
 

@@ -1,0 +1,47 @@
+"""Since when a pair of burn windows has burned without a break."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from mm2slo_core.objectives.budget import burn_rate
+from mm2slo_core.objectives.evaluation import Counts
+from mm2slo_core.reporting.history import MINUTE_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.objectives.exclusion import Span
+    from mm2slo_core.reporting.entry import PairReading
+    from mm2slo_core.reporting.history import MinuteCounts
+
+
+def burning_since(
+    pair: PairReading, target: float, minutes: Iterable[MinuteCounts], span: Span
+) -> int | None:
+    """The first instant from which both windows exceeded in every minute up to the end of *span*.
+
+    *minutes* are those of *span* that hold a sample. Epoch ms; None where it burned in every
+    minute that has the whole long window in *span*, so that it began earlier.
+    """
+    whole = (span.end - span.begin) // MINUTE_MS
+    bad, total = [0.0] * (whole + 1), [0.0] * (whole + 1)
+    for each in minutes:
+        place = (each.at - span.begin) // MINUTE_MS + 1
+        bad[place], total[place] = each.total - each.good, each.total
+    bad, total = list(accumulate(bad)), list(accumulate(total))
+    long, short = (
+        round(seconds * 1000) // MINUTE_MS for seconds in (pair.long_seconds, pair.short_seconds)
+    )
+
+    def exceeds(length: int, end: int) -> bool:
+        begin = end - length
+        counts = Counts(bad[end] - bad[begin], total[end] - total[begin])
+        return (burn_rate(counts, target) or 0.0) > pair.factor
+
+    for end in range(whole, long - 1, -1):
+        if not (exceeds(short, end) and exceeds(long, end)):
+            # At the end itself it is known to burn, by counts that may be finer.
+            return span.begin + min(end + 1, whole) * MINUTE_MS
+    return None

@@ -1,0 +1,34 @@
+"""Whether the Prometheus that figures come from has loaded the generated rules."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mm2slo_core.config import Config
+    from mm2slo_report.sources.port import SliSource
+
+
+def missing_rules(loaded: Config, source: SliSource) -> Callable[[], Sequence[str]] | None:
+    """Asks *source*, a sentence for each group that is missing; None where there is no rule."""
+    from mm2slo_report.sources.prometheus import PrometheusSource  # noqa: PLC0415 - an extra
+
+    if not isinstance(source, PrometheusSource):
+        return None
+    names = cache(lambda: expected_groups(loaded))
+    return lambda: source.rules_problems(names())
+
+
+def expected_groups(loaded: Config) -> tuple[str, ...]:
+    """The names of the groups that `mm2slo alerts generate` writes for *loaded*."""
+    # Only readiness needs them, and a start need not wait for them.
+    from mm2slo_alerts import recording  # noqa: PLC0415
+    from mm2slo_alerts.files import alert_groups, links  # noqa: PLC0415
+    from mm2slo_alerts.model import PRODUCTION  # noqa: PLC0415
+
+    recorded = recording.groups(loaded.objective_rules, PRODUCTION)
+    alerts = alert_groups(links(loaded.alerting.links))
+    return tuple(dict.fromkeys(each.name for each in (*recorded, *alerts)))

@@ -1,0 +1,193 @@
+"""Planned maintenance over HTTP: the rule file, Prometheus and silences, as `mm2slo exclude`."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from recording_server import Answer, RecordingServer, Request
+from serving import NOW, Served, served
+
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.report_maintenance import InForce
+from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_report.rendering.figures import utc
+from mm2slo_report.web.maintaining import RULES_NOT_WRITTEN
+from mm2slo_report.web.tokens import Scope, Token
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TOKEN = Token(
+    "50e721e49c013f00c62cf59f2163542a9d8df02464efeb615d31051b0fddc326", Scope.WRITE, "ops"
+)
+"""Of `w`."""
+CONFIG = """
+clusters: {{us: {{bootstrap_servers: "127.0.0.1:1"}}, eu: {{bootstrap_servers: "127.0.0.1:2"}}}}
+flows: [{{flow: us->eu}}, {{flow: eu->us}}]
+alerting: {alerting}
+"""
+HINT = "set alerting.links.prometheus"
+BEGIN, END = NOW + 60 * MINUTE_MS, NOW + 120 * MINUTE_MS
+
+
+@dataclass
+class Others:
+    """Prometheus and Alertmanager at one address: what they were asked, and what they answer."""
+
+    asked: list[Request] = field(default_factory=list)
+    rules: Any = None
+    silence: Any = field(default_factory=lambda: {"silenceID": "s-1"})
+    address: str = ""
+
+    def answer(self, request: Request) -> Answer:
+        self.asked.append(request)
+        said: Any = None
+        if request.path == "/api/v2/silences":
+            said = self.silence
+        elif request.path.startswith("/api/v2/silence/"):
+            said = {"status": {"state": "active"}}
+        elif request.path.startswith("/api/v1/rules"):
+            said = self.rules
+        return Answer(body="" if said is None else json.dumps(said))
+
+    @property
+    def lines(self) -> list[str]:
+        """Methods and paths."""
+        return [f"{each.method} {each.path}" for each in self.asked]
+
+
+@contextmanager
+def others() -> Iterator[Others]:
+    found = Others()
+    with RecordingServer(found.answer) as server:
+        found.address = server.address
+        yield found
+
+
+@contextmanager
+def service(folder: Path, **alerting: Any) -> Iterator[Served]:
+    path = folder / "mm2slo.yaml"
+    path.write_text(CONFIG.format(alerting=json.dumps(alerting)))
+    with Store.open(folder / "r.db", clock=lambda: NOW) as store:
+        maintenance = InForce(read_config(path), store)
+        found = served(store, tokens=(TOKEN,), maintenance=maintenance)
+        found.client.headers["Authorization"] = "Bearer w"
+        yield found
+
+
+def add(served: Served, **more: Any) -> Any:
+    given = {
+        "flows": ["us->*"], "from": utc(BEGIN), "to": utc(END), "reason": "upgrade", **more,
+    }  # fmt: skip
+    return served.client.post("/exclusions", json=given)
+
+
+def expressions(path: Path) -> list[str]:
+    found = yaml.safe_load(path.read_text())["groups"] or ()
+    return [rule["expr"] for group in found for rule in group["rules"]]
+
+
+def test_without_a_rule_file_of_its_own_it_says_what_was_not_done(tmp_path: Path) -> None:
+    with service(tmp_path) as found:
+        answer = add(found).json()
+        assert answer["effects"] == {"done": [], "problems": [RULES_NOT_WRITTEN]}
+        removed = found.client.delete(f"/exclusions/{answer['id']}").json()
+        assert removed["effects"]["problems"] == [RULES_NOT_WRITTEN]
+    assert [each.name for each in tmp_path.glob("*.yml")] == []
+
+
+def test_the_rule_file_is_written_when_it_is_added_and_when_it_is_removed(tmp_path: Path) -> None:
+    rules = tmp_path / "maintenance.yml"
+    with service(tmp_path, maintenance={"rules_file": str(rules)}) as found:
+        answer = add(found).json()
+        assert answer["effects"] == {
+            "done": [
+                f"1 rule in {rules}",
+                f"Prometheus reads it at its next reload: {HINT}, or send it SIGHUP",
+            ],
+            "problems": [],
+        }
+        (expression,) = expressions(rules)
+        assert f">= {BEGIN // 1000}" in expression
+        found.client.delete(f"/exclusions/{answer['id']}")
+        assert expressions(rules) == []
+
+
+def test_a_rule_file_that_cannot_be_written_is_told_and_the_time_is_kept(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere" / "maintenance.yml"
+    with service(tmp_path, maintenance={"rules_file": str(nowhere)}) as found:
+        answer = add(found)
+        assert answer.status_code == 201
+        (problem,) = answer.json()["effects"]["problems"]
+        assert problem.startswith(f"the rule file {nowhere} cannot be written: No such file")
+        assert len(found.get("/exclusions")["exclusions"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        (None, "answers nonsense about its rules"),
+        ({"data": {"groups": []}}, "was reloaded and does not read the rule file"),
+    ],
+)
+def test_prometheus_is_reloaded_and_asked_what_it_read(
+    tmp_path: Path, rules: Any, told: str
+) -> None:
+    with others() as there:
+        there.rules = rules
+        settings = {
+            "maintenance": {"rules_file": str(tmp_path / "m.yml")},
+            "links": {"prometheus": there.address},
+        }
+        with service(tmp_path, **settings) as found:
+            (problem,) = add(found).json()["effects"]["problems"]
+    assert told in problem
+    assert there.lines == ["POST /-/reload", "GET /api/v1/rules?type=record"]
+
+
+def test_a_silence_is_made_and_ended_with_it(tmp_path: Path) -> None:
+    with others() as there, service(tmp_path, links={"alertmanager": there.address}) as found:
+        answer = add(found, silence=True).json()
+        assert answer["silence"] == "s-1"
+        assert there.lines == ["POST /api/v2/silences"]
+        body = json.loads(there.asked[0].body)
+        assert (body["createdBy"], body["matchers"][0]["value"]) == ("ops", "us->eu")
+        removed = found.client.delete(f"/exclusions/{answer['id']}").json()
+        assert removed["effects"]["done"] == ["silence s-1 ended"]
+        assert there.lines[-1] == "DELETE /api/v2/silence/s-1"
+
+
+def test_a_silence_is_made_where_that_is_the_rule_unless_it_is_not_wanted(tmp_path: Path) -> None:
+    with others() as there:
+        settings = {
+            "maintenance": {"silence": True}, "links": {"alertmanager": there.address},
+        }  # fmt: skip
+        with service(tmp_path, **settings) as found:
+            assert add(found, flows=["eu->us"], silence=False).json()["silence"] is None
+            assert there.asked == []
+            assert add(found).json()["silence"] == "s-1"
+            there.silence = ["nonsense"]
+            later = {"from": utc(END), "to": utc(END + 10 * MINUTE_MS)}
+            answer = add(found, **later).json()
+            assert answer["silence"] is None
+            problem = answer["effects"]["problems"][0]
+            assert "the silence was not made" in problem
+            assert "amtool silence add" in problem
+            past = {"from": utc(NOW - 20 * MINUTE_MS), "to": utc(NOW - 10 * MINUTE_MS)}
+            told = add(found, **past).json()["effects"]["problems"][0]
+            assert told.startswith("no silence was made: it comes too late")
+
+
+def test_a_silence_that_cannot_be_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
+    with service(tmp_path) as found:
+        answer = add(found, silence=True)
+        assert (answer.status_code, answer.json()["parameter"]) == (422, "silence")
+        assert "needs Alertmanager's address" in answer.json()["detail"]
+        assert found.get("/exclusions") == {"exclusions": []}

@@ -1,0 +1,62 @@
+"""Which rules readiness expects, and what it says of those that are missing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import yaml
+from recording_server import Answer, RecordingServer, Request
+from serving import served
+
+from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES, generated
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.report_rules import expected_groups, missing_rules
+from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIG = """
+clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}
+flows: [{flow: us->eu}]
+"""
+
+
+def test_the_groups_are_those_of_the_generated_files_and_missing_ones_are_warnings(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mm2slo.yaml").write_text(CONFIG)
+    loaded = read_config(tmp_path / "mm2slo.yaml")
+    files = generated(loaded)
+    written = [
+        group["name"]
+        for name in (RECORDING_RULES, ALERT_RULES)
+        for group in yaml.safe_load(files[name])["groups"]
+    ]
+    assert sorted(expected_groups(loaded)) == sorted(set(written))
+    known = written[:-1]
+
+    def answer(request: Request) -> Answer:
+        assert request.path == "/api/v1/rules"
+        groups = {"groups": [{"name": each} for each in known]}
+        return Answer(body=json.dumps({"status": "success", "data": groups}))
+
+    with RecordingServer(answer) as prometheus, Store.open(tmp_path / "r.db") as store:
+        client = PrometheusClient(Server(url=prometheus.address))
+        rules = missing_rules(loaded, PrometheusSource(client, clock=lambda: 0))
+        service = served(store, missing_rules=rules)
+        found = service.get("/readyz")
+        assert (found["status"], found["problems"]) == ("ok", [])
+        (told,) = found["warnings"]
+        assert written[-1] in told
+        known.append(written[-1])
+        assert service.get("/readyz")["warnings"] == []
+
+
+def test_of_a_history_of_its_own_no_rule_is_expected(tmp_path: Path) -> None:
+    (tmp_path / "mm2slo.yaml").write_text(CONFIG)
+    loaded = read_config(tmp_path / "mm2slo.yaml")
+    with Store.open(tmp_path / "r.db") as store:
+        assert missing_rules(loaded, served(store).source) is None
