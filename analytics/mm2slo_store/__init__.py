@@ -20,7 +20,7 @@ from mm2slo_store.rows import (
     UnjudgedUnit,
     new_run_id,
 )
-from mm2slo_store.sli_history.rows import CounterState, TallyAt
+from mm2slo_store.sli_history.rows import CounterState
 from mm2slo_store.store import Store
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "StoredEvidence",
     "StoredFlow",
     "StoredUnit",
-    "TallyAt",
     "UnitKey",
     "UnjudgedUnit",
     "new_run_id",

@@ -48,23 +48,17 @@ class Digest(NamedTuple):
 class Digests(OpenStore):
     """Claim, post, note; or release, when posting failed."""
 
-    def claim_digest(self, period: str, channel: str, *, expires_ms: int | None = None) -> bool:
+    def claim_digest(self, period: str, channel: str) -> bool:
         """Take it upon oneself to post a digest; of all that ask, one gets True.
 
         A claim that is neither noted nor released stays: nobody knows whether it was posted, and
-        it is not posted twice. With *expires_ms* one as old as that may be taken over.
+        it is not posted twice.
         """
-        now = self._clock()
+        new = {"period": period, "channel": channel, "claimed_at": self._clock()}
         with self._writing() as connection:
-            found = _find(connection, period, channel)
-            if found is None:
-                new = {"period": period, "channel": channel, "claimed_at": now}
-                connection.execute(insert(digests), new)
-                return True
-            expired = expires_ms is not None and now - found.claimed_at >= expires_ms
-            if found.sent_at is not None or not expired:
+            if _find(connection, period, channel) is not None:
                 return False
-            connection.execute(update(digests).where(_on(period, channel)).values(claimed_at=now))
+            connection.execute(insert(digests), new)
             return True
 
     def note_digest(self, period: str, channel: str, ts: str | None) -> None:

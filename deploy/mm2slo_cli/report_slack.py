@@ -90,7 +90,12 @@ def _posted(worded: Worded, poster: Poster, digests: Digests, *, again: bool) ->
     name = f"the digest {worded.period!r}"
     outcome = post_once(worded.message, poster, digests, period=worded.period, again=again)
     kept = digests.digest(worded.period, poster.channel)
-    if outcome is Outcome.CLAIMED and kept is not None:
+    if outcome is Outcome.CLAIMED:
+        if kept is None:
+            raise UserError(
+                f"{name} was not posted to {poster.channel}: another run tried at the same time, "
+                "and Slack did not take it; run it again"
+            )
         since = f"since {shown(kept.claimed_at)} by a run that has not told of its end"
         if now_ms() - kept.claimed_at < _POSTING_MS:
             return f"{name} is being posted to {poster.channel}, {since}"

@@ -38,6 +38,9 @@ class HistoryStore(Protocol):
     def thin(self, now: int, keep_minutes_ms: int) -> int:
         """Keep by the hour what is older than that."""
 
+    def forget(self, before: int) -> int:
+        """Drop the hours that ended by *before*."""
+
     def acquire(self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int) -> None:
         """Take or extend a lease. Raises LeaseHeld when another holds it."""
 

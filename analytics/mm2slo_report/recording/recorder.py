@@ -30,6 +30,8 @@ _DAY: Final = 86_400
 MARGIN: Final = 35 * _DAY
 """Seconds that minutes are kept beyond the longest window: for the period before, for `at` in the
 past, and for exclusions that are added late."""
+_HOURS_KEPT_MS: Final = 3 * 366 * _DAY * 1000
+"""A year, the one before, and the one before that, to compare with."""
 _THIN_EVERY_MS: Final = 3_600_000
 _MOST_WAITING: Final = 120
 """Minutes kept for a store that is away. Events of older ones show in the first that is stored."""
@@ -96,7 +98,7 @@ class Recorder:
         self._tell(ahead_ms=max((minutes.running or now) - now, 0))
 
     def tend(self) -> None:
-        """Store the minute that has ended, and thin out once an hour."""
+        """Store the minute that has ended, and thin out and forget once an hour."""
         now = self._clock()
         if self._minutes is None:
             return
@@ -105,6 +107,7 @@ class Recorder:
             self._thinned_at = now
             try:
                 self._store.thin(now, self._keep_ms)
+                self._store.forget(now - max(_HOURS_KEPT_MS, self._keep_ms))
             except UserError as error:
                 self._tell(store_problem=str(error))
 

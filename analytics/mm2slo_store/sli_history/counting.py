@@ -33,22 +33,6 @@ class _Began(NamedTuple):
     hour: int
 
 
-def tallies_at(
-    connection: Connection, wanted: Sequence[Indicator], moments: Sequence[int]
-) -> dict[Indicator, tuple[TallyAt | None, ...]]:
-    """The totals at each of *moments* (epoch ms); None before the first minute with a sample."""
-    recorded = known(connection, wanted)
-    found = _totals(connection, recorded, moments)
-    first = {each: row.first_at for each, row in recorded.items()}
-    answer: dict[Indicator, tuple[TallyAt | None, ...]] = {}
-    for each in wanted:
-        begun = first.get(each)
-        answer[each] = tuple(
-            found[each][at] if begun is not None and at > begun else None for at in moments
-        )
-    return answer
-
-
 def span_counts(
     connection: Connection, wanted: Sequence[Indicator], spans: Sequence[Span]
 ) -> dict[Indicator, tuple[SpanCounts, ...]]:

@@ -111,7 +111,9 @@ def minutes_within(known: Hour, span: Span) -> Iterator[MinuteCounts]:
     added = growths_of(known.growths, known.base, known.samples)
     if known.folded:
         if known.begin + HOUR_MS <= span.end:
-            yield MinuteCounts(max(known.begin, span.begin), *added[0])
+            begin = max(known.begin, span.begin)
+            length = known.begin + HOUR_MS - begin
+            yield MinuteCounts(begin, *added[0], length, known.minutes.bit_count())
         return
     begins = (known.begin + bit * MINUTE_MS for bit in range(60) if known.minutes >> bit & 1)
     for at, each in zip(begins, added, strict=True):

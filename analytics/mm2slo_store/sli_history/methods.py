@@ -8,14 +8,14 @@ from mm2slo_store.opened import OpenStore
 from mm2slo_store.sli_history import counting, finding, naming, retention
 from mm2slo_store.sli_history.hour import HOUR_MS, at_end
 from mm2slo_store.sli_history.recording import record, seen_tallies
-from mm2slo_store.sli_history.states import drop_states, keep_states, kept_states
+from mm2slo_store.sli_history.states import keep_states, kept_states
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_core.reporting.history import Indicator, MinuteCounts, SpanCounts, Tally
-    from mm2slo_store.sli_history.rows import CounterState, TallyAt
+    from mm2slo_store.sli_history.rows import CounterState
 
 
 class SliHistory(OpenStore):
@@ -48,11 +48,6 @@ class SliHistory(OpenStore):
         with self._reading() as connection:
             return kept_states(connection)
 
-    def forget_replica(self, replica: str) -> int:
-        """Drop the states of a replica that is no more; gives how many there were."""
-        with self._writing() as connection:
-            return drop_states(connection, replica)
-
     def latest_tallies(self) -> dict[Indicator, Tally]:
         """The newest totals of everything recorded."""
         with self._reading() as connection:
@@ -64,13 +59,6 @@ class SliHistory(OpenStore):
         """The beginning of the newest minute that was recorded of any indicator."""
         with self._reading() as connection:
             return finding.latest_minute(connection)
-
-    def tallies_at(
-        self, indicators: Sequence[Indicator], moments: Sequence[int]
-    ) -> dict[Indicator, tuple[TallyAt | None, ...]]:
-        """The totals as of each moment, whole minutes; None: before the first sample."""
-        with self._reading() as connection:
-            return counting.tallies_at(connection, indicators, moments)
 
     def span_counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]

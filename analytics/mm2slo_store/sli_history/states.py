@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from mm2slo_core.reporting.history import Tally
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def keep_states(connection: Connection, states: Collection[CounterState]) -> None:
-    """Put *states* in place of those of the same replica and indicator."""
+    """Put *states* in place of those of the same replica and indicator that are not newer.
+
+    A recorder that stood still while another took its place brings what it saw before.
+    """
     if not states:
         return
     numbers = numbered(connection, (each.indicator for each in states))
@@ -41,6 +44,7 @@ def keep_states(connection: Connection, states: Collection[CounterState]) -> Non
         new.on_conflict_do_update(
             index_elements=key,
             set_={name: value for name, value in others.items() if name not in key},
+            where=counters.c.scraped_at <= new.excluded.scraped_at,
         ),
         rows,
     )
@@ -54,8 +58,3 @@ def kept_states(connection: Connection) -> tuple[CounterState, ...]:
         CounterState(replica, named[number], at, Tally(good, total, unknown), began)
         for replica, number, at, good, total, unknown, began in connection.execute(query)
     )
-
-
-def drop_states(connection: Connection, replica: str) -> int:
-    """Forget those of *replica*; how many."""
-    return connection.execute(delete(counters).where(counters.c.replica == replica)).rowcount

@@ -77,12 +77,18 @@ class SpanCounts:
 
 
 class MinuteCounts(NamedTuple):
-    """Events of the minute that begins at `at` (epoch ms); a minute without a sample has none."""
+    """Events of the minute that begins at `at` (epoch ms); a minute without a sample has none.
+
+    Where history is kept by the hour, one stands for all the minutes of `length` ms, of which
+    `minutes` hold a sample.
+    """
 
     at: int
     good: float
     total: float
     unknown: float
+    length: int = MINUTE_MS
+    minutes: int = 1
 
 
 _AT: Final = attrgetter("at")
@@ -98,8 +104,8 @@ def counted(minutes: Sequence[MinuteCounts], span: Span) -> SpanCounts:
     first, end = (bisect_left(minutes, at, key=_AT) for at in (span.begin, span.end))
     within = minutes[first:end]
     return SpanCounts(
-        good=sum(each.good for each in within),
-        total=sum(each.total for each in within),
-        unknown=sum(each.unknown for each in within),
-        minutes=len(within),
+        good=sum(map(attrgetter("good"), within)),
+        total=sum(map(attrgetter("total"), within)),
+        unknown=sum(map(attrgetter("unknown"), within)),
+        minutes=sum(map(attrgetter("minutes"), within)),
     )

@@ -31,14 +31,14 @@ def incidents(minutes: Iterable[MinuteCounts], allowed: float) -> tuple[Incident
     """Runs of bad *minutes* (ascending) with gaps of up to 5 minutes, the costliest first.
 
     *allowed* are the bad events that the budget of the window allows. An incident ends with its
-    last bad minute.
+    last bad minute; of what is kept by the hour, with its last bad hour.
     """
     found: list[Incident] = []
     for each in minutes:
         bad = each.total - each.good
         if bad <= 0:
             continue
-        end = each.at + MINUTE_MS
+        end = each.at + each.length
         last = found[-1] if found else None
         if last is not None and each.at - last.end <= _GAP_MS:
             found[-1] = _incident(last.begin, end, last.bad + bad, allowed)

@@ -57,6 +57,7 @@ class Recorded:
     minutes: dict[int, dict[Indicator, Tally]] = field(default_factory=dict)
     states: dict[tuple[str, Indicator], CounterState] = field(default_factory=dict)
     thinned: list[tuple[int, int]] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)
     away: bool = False
     holder: str | None = None
     told: Callable[[int], None] = lambda _: None
@@ -103,6 +104,12 @@ class Recorded:
         """Only kept."""
         self._there()
         self.thinned.append((now, keep_minutes_ms))
+        return 0
+
+    def forget(self, before: int) -> int:
+        """Only kept."""
+        self._there()
+        self.forgotten.append(before)
         return 0
 
     def acquire(self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int) -> None:

@@ -34,7 +34,7 @@ class DigestingContract:
             sent = Digest(WEEK, CHANNEL, claimed_at, claimed_at + 5, "1764.5")
             assert store.digest(WEEK, CHANNEL) == sent
         with back_end.open() as store:
-            assert not store.claim_digest(WEEK, CHANNEL, expires_ms=0)
+            assert not store.claim_digest(WEEK, CHANNEL)
             assert not store.release_digest(WEEK, CHANNEL)
             assert store.digest(WEEK, CHANNEL) == sent
 
@@ -46,17 +46,14 @@ class DigestingContract:
             assert store.digest(WEEK, CHANNEL) is None
             assert store.claim_digest(WEEK, CHANNEL)
 
-    def test_an_old_claim_is_taken_over_only_where_that_is_asked_for(
-        self, back_end: BackEnd
-    ) -> None:
+    def test_a_claim_that_nobody_ended_stays(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
             assert store.claim_digest(WEEK, CHANNEL)
-            back_end.clock.now += 999
-            assert not store.claim_digest(WEEK, CHANNEL, expires_ms=1_000)
-            back_end.clock.now += 1
+            claimed_at = back_end.clock.now
+        back_end.clock.now += 366 * 86_400_000
+        with back_end.open() as store:
             assert not store.claim_digest(WEEK, CHANNEL)
-            assert store.claim_digest(WEEK, CHANNEL, expires_ms=1_000)
-            assert not store.claim_digest(WEEK, CHANNEL, expires_ms=1_000)
+            assert store.digest(WEEK, CHANNEL) == Digest(WEEK, CHANNEL, claimed_at, None, None)
 
     def test_what_is_not_claimed_cannot_be_noted(self, back_end: BackEnd) -> None:
         with back_end.open() as store:

@@ -48,7 +48,7 @@ class KillingContract:
             for each in INDICATORS:
                 minutes = store.minute_counts(each, span(0, told + 2))
                 assert [minute.at for minute in minutes] == [at(n) for n in range(told + 1)]
-                assert [Tally(*minute[1:]) for minute in minutes] == [
+                assert [Tally(*minute[1:4]) for minute in minutes] == [
                     growth(each, n) for n in range(told + 1)
                 ]
 

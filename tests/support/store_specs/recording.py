@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.reporting.history import MinuteCounts, SpanCounts, Tally
-from mm2slo_store import CounterState, TallyAt
+from mm2slo_store import CounterState
 from store_specs.history import BACK, BEGIN, HOUR, SLOW, UP, Recorded, at, span
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class RecordingContract:
             assert store.latest_tallies() == {}
             assert store.latest_minute() is None
             assert store.recorded_indicators() == ()
-            assert store.tallies_at([UP], [at(0)]) == {UP: (None,)}
             assert store.thin(at(0), HOUR) == 0
             assert store.forget(at(0)) == 0
             assert store.recorder_states() == ()
@@ -113,18 +112,6 @@ class RecordingContract:
             assert list(told) == [BACK, UP, SLOW]
             assert told == {each: history.truth(each, *spans) for each in (BACK, UP, SLOW)}
 
-    def test_totals_at_moments(self, back_end: BackEnd) -> None:
-        with back_end.open() as store:
-            history = Recorded(store)
-            history.steady(10, 12, ONE_BAD, UP)
-            moments = [at(each) for each in (0, 10, 11, 12, 60, 500)]
-            assert store.tallies_at([UP], moments)[UP] == (
-                None,
-                None,
-                TallyAt(Tally(59, 60), 1),
-                *(TallyAt(Tally(118, 120), 2),) * 3,
-            )
-
     def test_thirds_of_events_leave_no_dust(self, back_end: BackEnd) -> None:
         """Three replicas, of which one has seen an event more: averages no float holds."""
         with back_end.open() as store:
@@ -190,9 +177,6 @@ class RetainingContract:
             assert early == SpanCounts(good=90 * 59, total=90 * 60, minutes=90, coarse=True)
             assert late == SpanCounts(good=30 * 59, total=30 * 60, minutes=30, coarse=True)
             assert within == SpanCounts(coarse=True)
-            assert store.tallies_at([UP], [at(90)])[UP] == (
-                TallyAt(Tally(30 * 59, 30 * 60), 30, coarse=True),
-            )
 
     def test_minutes_of_a_folded_hour_are_one(self, back_end: BackEnd) -> None:
         with back_end.open() as store:
@@ -200,13 +184,13 @@ class RetainingContract:
             history.steady(30, 122, ONE_BAD, UP)
             store.thin(at(180), HOUR)
             assert store.minute_counts(UP, span(0, 200)) == (
-                MinuteCounts(at(0), 30 * 59, 30 * 60, 0),
-                MinuteCounts(at(60), 60 * 59, 60 * 60, 0),
+                MinuteCounts(at(0), 30 * 59, 30 * 60, 0, HOUR, 30),
+                MinuteCounts(at(60), 60 * 59, 60 * 60, 0, HOUR, 60),
                 MinuteCounts(at(120), 59, 60, 0),
                 MinuteCounts(at(121), 59, 60, 0),
             )
             assert store.minute_counts(UP, span(70, 121)) == (
-                MinuteCounts(at(70), 60 * 59, 60 * 60, 0),
+                MinuteCounts(at(70), 60 * 59, 60 * 60, 0, 50 * 60_000, 60),
                 MinuteCounts(at(120), 59, 60, 0),
             )
             assert store.minute_counts(UP, span(70, 90)) == ()
@@ -252,7 +236,6 @@ class RetainingContract:
             assert history.told(UP, *later) == told
             assert history.told(UP, span(0, 130)) == history.truth(UP, span(120, 130))
             assert store.first_seen([UP, SLOW]) == {UP: at(120), SLOW: at(30)}
-            assert store.tallies_at([UP], [at(110)]) == {UP: (None,)}
             # The newest row of what ended stays: should it come back, it goes on from there.
             history.minute(260, {SLOW: ONE_BAD})
             assert history.told(SLOW, span(200, 300)) == history.truth(SLOW, span(200, 300))
@@ -277,9 +260,18 @@ class StatesContract:
             assert store.recorded_indicators() == (UP,)
             assert store.first_seen([SLOW]) == {SLOW: None}
             assert store.latest_tallies() == {UP: Tally()}
-            assert store.forget_replica("http://b/metrics") == 2
-            assert store.forget_replica("http://b/metrics") == 0
-            assert store.recorder_states() == (first,)
+
+    def test_a_state_that_is_older_changes_nothing(self, back_end: BackEnd) -> None:
+        """One recorder stood still, another took its place, and the first goes on."""
+        with back_end.open() as store:
+            newer = CounterState("http://a/metrics", UP, at(3), Tally(9, 9, 9))
+            store.record_minute(at(3), {UP: Tally(9, 9, 9)}, [UP], [newer])
+            older = newer._replace(at=at(1), raw=Tally(4, 4, 4))
+            store.record_minute(at(1), {UP: Tally(4, 4, 4)}, [UP], [older])
+            assert store.recorder_states() == (newer,)
+            again = newer._replace(raw=Tally(10, 10, 9))
+            store.record_minute(at(3), {UP: Tally(10, 10, 9)}, [UP], [again])
+            assert store.recorder_states() == (again,)
 
     def test_a_minute_that_fails_leaves_states_as_they_were(self, back_end: BackEnd) -> None:
         state = CounterState("a", UP, at(0), Tally(1, 1))

@@ -167,6 +167,16 @@ def test_a_claim_that_nobody_ended_is_told_by_its_age(slack: Command, folder: Pa
     assert slack("--channel", "ops", "--again") == 0
 
 
+def test_a_claim_that_was_given_back_meanwhile_is_not_told_as_posted(
+    slack: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(folder / "mm2slo.db", clock=lambda: NOW) as store:
+        assert store.claim_digest(NAME, "ops")
+    monkeypatch.setattr(Store, "digest", lambda *_: None)
+    assert slack("--channel", "ops") == 2
+    assert "was not posted to ops: another run tried at the same time" in slack.err
+
+
 def test_two_processes_post_once(folder: Path, receiver: SlackReceiver) -> None:
     # The first answer makes the winner wait a second, in which the other comes too.
     receiver.fail(status=503)

@@ -132,7 +132,7 @@ def test_no_question_reads_all_hours(store: Store, tmp_path: Path) -> None:
     try:
         store.span_counts(indicators, [span(-5, 100), span(60, 300), span(400, 501)])
         store.span_counts(indicators[:2], [span(-5, 100), span(60, 300)])
-        store.tallies_at(indicators, [at(3), at(200)])
+        store.span_counts(indicators, [span(3, 200)])
         store.minute_counts(indicators[0], span(0, 500))
         store.latest_tallies()
         store.latest_minute()

@@ -32,6 +32,14 @@ def test_a_minute_without_a_sample_is_a_good_one() -> None:
     assert len(found) == 2
 
 
+def test_what_is_kept_by_the_hour_is_bad_for_the_whole_hour() -> None:
+    hour = 60 * MINUTE_MS
+    hours = [MinuteCounts(n * hour, 3600 - bad, 3600, 0, hour, 60) for n, bad in enumerate((5, 1))]
+    good = MinuteCounts(2 * hour, 60, 60, 0)
+    (found,) = incidents([*hours, good], allowed=60)
+    assert (found.begin, found.end, found.bad) == (0, 2 * hour, 6)
+
+
 def test_without_an_allowance_any_bad_event_is_all_of_it() -> None:
     (found,) = incidents(minutes(1), allowed=0)
     assert found.consumed == 1

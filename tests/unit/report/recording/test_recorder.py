@@ -244,12 +244,17 @@ def test_a_history_that_is_ahead_of_the_clock_is_told(stage: Stage) -> None:
     assert problem.startswith("the history is 3660 s ahead of the clock: nothing is stored until")
 
 
-def test_minutes_are_thinned_out_once_an_hour(stage: Stage, memory: Recorded) -> None:
+def test_minutes_are_thinned_out_and_hours_forgotten_once_an_hour(
+    stage: Stage, memory: Recorded
+) -> None:
     stage.quarters(9)
     stage.clock.now = NOON + 3_600_000 + QUARTER
     stage.quarters(9)
     keep = round(63 * DAY * 1000)
-    assert memory.thinned == [(NOON + QUARTER, keep), (NOON + 3_600_000 + QUARTER, keep)]
+    times = [NOON + QUARTER, NOON + 3_600_000 + QUARTER]
+    assert memory.thinned == [(each, keep) for each in times]
+    three_years = round(3 * 366 * DAY * 1000)
+    assert memory.forgotten == [each - three_years for each in times]
 
 
 def test_a_running_round_ends_when_it_is_told_to(stage: Stage) -> None:
