@@ -86,11 +86,6 @@ def length(seconds: float | None, *, up: bool = False) -> str:
     return f"{seconds * 1000:.3g} ms"
 
 
-def minutes(value: float | None) -> str:
-    """A length that is given in minutes, as `length`; what is left is never rounded up."""
-    return UNKNOWN if value is None else length(value * 60)
-
-
 def plain(value: float | None) -> str:
     """Every digit of *value*, without an exponent; empty for what is not known."""
     if value is None or not isfinite(value):

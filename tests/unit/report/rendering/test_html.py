@@ -111,6 +111,13 @@ def test_the_page_says_what_it_is_about() -> None:
     assert "audited up to 2026-07-14 00:30 UTC: 2 lost of 1,204,883" in text
 
 
+def test_an_audit_that_judged_nothing_found_no_faults_nor_none() -> None:
+    html = page(REPORT, audits=[replace(AUDITS[0], state="finished", counts={}, faults=0)])
+    section = Document(html[html.index('id="audits"') :]).text
+    assert "nothing judged" in section
+    assert "no faults" not in section
+
+
 def test_an_empty_page_says_what_to_do() -> None:
     text = Document(EMPTY).text
     for said in (
@@ -132,7 +139,13 @@ def test_links_lead_to_where_people_reach_the_service() -> None:
     html = page(REPORT, references=References(service="https://slo.example.test/mm2"))
     links = {each.attributes["href"] for each in Document(html).elements if each.tag == "a"}
     assert f"https://slo.example.test/mm2/slo/{REPORT.entries[0].id}" in links
-    assert "https://slo.example.test/mm2/slo/report?format=csv" in links
+    # The same figures later, too.
+    at = "at=2026-07-14T10%3A30%3A00Z"
+    assert f"https://slo.example.test/mm2/slo/report?format=csv&{at}" in links
+    over = replace(REPORT, window=replace(REPORT.entries[0].window, name="28d"))
+    html = page(over, references=References(service="https://slo.example.test/mm2"))
+    links = {each.attributes["href"] for each in Document(html).elements if each.tag == "a"}
+    assert f"https://slo.example.test/mm2/slo/report?format=md&{at}&period=28d" in links
 
 
 def test_times_are_those_of_the_reports_zone() -> None:
