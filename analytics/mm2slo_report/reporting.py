@@ -14,7 +14,8 @@ from mm2slo_core.reporting.evaluate import Answer, entries
 from mm2slo_core.reporting.history import Indicator, counted, whole_minute
 from mm2slo_core.reporting.incidents import by_day, incidents
 from mm2slo_core.reporting.order import worst_first
-from mm2slo_core.reporting.periods import days, period
+from mm2slo_core.reporting.parts import budget_parts
+from mm2slo_core.reporting.periods import period
 from mm2slo_core.reporting.question import Question
 from mm2slo_core.reporting.report import Detail, History, Report
 from mm2slo_core.reporting.series import nice_step, series, steps
@@ -123,11 +124,11 @@ class Reporter:
         (entry,) = self._entries(question)
         window = Span(entry.window.begin, entry.window.end)
         minutes = self._minutes(question, objective, window)
-        parts = days(entry.window, self.zone)
+        told = budget_parts(entry.window, self.zone, entry.coverage.known_since, minutes)
         allowed = entry.budget.total_events
         return Detail(
             entry=entry,
-            days=by_day(parts, {day: counted(minutes, day) for day in parts}, allowed),
+            days=by_day(told, {each: counted(minutes, each) for each in told}, allowed),
             incidents=incidents(minutes, allowed),
         )
 

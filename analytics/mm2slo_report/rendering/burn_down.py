@@ -1,4 +1,4 @@
-"""The chart of a budget, day by day: geometry alone, in the units of an SVG."""
+"""The chart of a budget, by days or shorter parts: geometry alone, in the units of an SVG."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.reporting.words import share, signed_share
-from mm2slo_report.rendering.figures import day as day_text
+from mm2slo_report.rendering.pace import by_days, pace, part_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurnDown:
-    """A line of what is left, the areas that it encloses, and the day that cost most."""
+    """A line of what is left, the areas that it encloses, and the part that cost most."""
 
     line: str
     left: str
@@ -50,12 +50,14 @@ class BurnDown:
     rows: tuple[Tick, ...]
     columns: tuple[Tick, ...]
     worst: tuple[float, float, str, str] | None
-    """Where the worst day ends: x, y, its text, and the text's anchor."""
+    """Where the worst part ends: x, y, its text, and the text's anchor."""
+    pace: str
+    """`day by day`, or how long the parts are."""
     summary: str
 
 
 def burn_down(days: Sequence[Day], zone: tzinfo, *, whole_end: int) -> BurnDown | None:
-    """The chart of *days*; None where nothing can be said of a budget.
+    """The chart of *days*, or of shorter parts; None where nothing can be said of a budget.
 
     *whole_end* is when the window ends that the budget is for: after the last day of a period
     that still runs.
@@ -71,8 +73,9 @@ def burn_down(days: Sequence[Day], zone: tzinfo, *, whole_end: int) -> BurnDown 
     summary = f"{signed_share(levels[-1])} is left."
     costly = max(days, key=lambda each: each.consumed or 0.0)
     if costly.consumed:
-        name = day_text(costly.begin, zone)
-        summary += f" The costliest day is {name}, with {share(costly.consumed)} of the budget."
+        name = part_name(costly.begin, days, zone)
+        part = "day is" if by_days(days) else "step begins at"
+        summary += f" The costliest {part} {name}, with {used(costly.consumed)} of the budget."
     return BurnDown(
         line=frame.path(points),
         left=frame.area([(at, max(level, 0.0)) for at, level in points]),
@@ -85,8 +88,14 @@ def burn_down(days: Sequence[Day], zone: tzinfo, *, whole_end: int) -> BurnDown 
         rows=tuple(Tick(frame.y(each), f"{each * 100:.0f} %") for each in _rows(frame.low)),
         columns=_columns(days, frame, zone),
         worst=_worst(days, levels, frame, zone),
+        pace=pace(days),
         summary=summary,
     )
+
+
+def used(consumed: float | None) -> str:
+    """What was used of a budget: `644.8 %`, and more digits where that would be none."""
+    return share(consumed and (round(consumed, 3) or consumed))
 
 
 class _Frame(NamedTuple):
@@ -139,7 +148,9 @@ def _rows(low: float) -> list[float]:
 
 def _columns(days: Sequence[Day], frame: _Frame, zone: tzinfo) -> tuple[Tick, ...]:
     every = max(1, -(-len(days) // _MOST_LABELS))
-    return tuple(Tick(frame.x(each.begin), day_text(each.begin, zone)) for each in days[::every])
+    return tuple(
+        Tick(frame.x(each.begin), part_name(each.begin, days, zone)) for each in days[::every]
+    )
 
 
 def _worst(
@@ -150,6 +161,6 @@ def _worst(
     if consumed < _WORTH_A_LABEL:
         return None
     x, y = frame.x(days[number].end), frame.y((levels[number] + levels[number + 1]) / 2)
-    text = f"{day_text(days[number].begin, zone)}: {share(round(consumed, 3))} used"
+    text = f"{part_name(days[number].begin, days, zone)}: {used(consumed)} used"
     late = x > LEFT + (WIDTH - LEFT - RIGHT) * 0.6
     return (frame.x(days[number].begin) - 8 if late else x + 8, y, text, "end" if late else "start")

@@ -17,8 +17,8 @@ DEFINITIONS: Final = (
     (
         "Budget in minutes",
         (
-            "The time of total outage that it is worth. For indicators that count events it is an "
-            "estimate (about), at the mean rate of the window."
+            "The time of total outage that it is worth, of the window since the first datum. For "
+            "indicators that count events it is an estimate (about), at the mean rate of that time."
         ),
     ),
     (

@@ -96,7 +96,7 @@ def entry_document(entry: Entry, references: References = NO_REFERENCES) -> dict
             "remaining": finite(budget.remaining),
             "total_events": whole(budget.total_events),
             "remaining_events": whole(budget.remaining_events),
-            "total_seconds": float(exact * Decimal(repr(entry.window.seconds))),
+            "total_seconds": float(exact * Decimal(repr(budget.seconds))),
             "remaining_seconds": None if remaining is None else finite(remaining * 60),
             "is_estimate": budget.minutes_are_estimate,
         },

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.objectives.status import Status
 from mm2slo_core.reporting.order import by_status, worst_first
 from mm2slo_core.reporting.words import share, signed_share
-from mm2slo_report.rendering import figures, indicators, latency_chart, lines
-from mm2slo_report.rendering.burn_down import burn_down
+from mm2slo_report.rendering import figures, indicators, latency_chart, lines, pace
+from mm2slo_report.rendering.burn_down import burn_down, used
 from mm2slo_report.rendering.definitions import DEFINITIONS
 from mm2slo_report.rendering.document import NO_REFERENCES
 from mm2slo_report.rendering.flow_map import MapFlow, flow_map
@@ -68,11 +68,15 @@ def page(
 
     *problems* are what could not be read for a section, in one sentence each.
     """
+    common = _common(report, details, references)
+    if stopped := lines.stopped([each.state for each in flows]):
+        # Events of now come into the counts a minute later.
+        common |= {"headline": f"{stopped}. {common['headline']}", "worst": Status.BREACHED}
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
-            **_common(report, details, references),
+            **common,
             flows=_flows(report.entries, flows),
             groups=sorted(readiness, key=_readiness_order),
             audits=audits,
@@ -89,11 +93,28 @@ def _common(report: Report, details: Sequence[Detail], references: References) -
         "zone": zone,
         "states": by_status(report.entries),
         "worst": worst_status(report.entries),
+        "headline": lines.verdict(report),
+        "shared": _shared(report.entries),
         "details": [(each, _chart(each, zone)) for each in details],
         "incidents": _costliest(details),
         "references": references,
         "detailed": {each.entry.id for each in details},
     }
+
+
+def _shared(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Warnings that all of several entries have: told once, not in every row.
+
+    What audits found is told beside the figures that it is about.
+    """
+    if len(entries) < 2:  # noqa: PLR2004 - several
+        return ()
+    audited = {each.confirmation.sentence for each in entries if each.confirmation}
+    return tuple(
+        warning
+        for warning in entries[0].warnings
+        if warning not in audited and all(warning in each.warnings for each in entries)
+    )
 
 
 class _FlowRow:
@@ -173,7 +194,9 @@ def _environment() -> Environment:
         "plain": figures.plain,
         "utc": figures.utc,
         "moment": figures.moment,
-        "day": figures.day,
+        "ending": pace.ending,
+        "part_name": pace.part_name,
+        "used": used,
         "word": lines.status_word,
         "indicator": indicators.name,
         "wording": indicators.wording,
@@ -189,7 +212,6 @@ def _environment() -> Environment:
         "style": STYLE,
         "definitions": DEFINITIONS,
         "Status": Status,
-        "verdict": lines.verdict,
         "period": lines.period,
         "worst_first": worst_first,
     }

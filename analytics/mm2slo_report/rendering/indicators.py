@@ -61,9 +61,11 @@ def wording(key: SliKey) -> Wording:
 
 
 def name(key: SliKey) -> str:
-    """`data freshness`, `latency within 10s`."""
+    """`availability`, `latency within 10s`, `data freshness (default)`."""
     words = key.sli.value.replace("_", " ")
-    return words if key.tier == ALL else f"{words} within {key.tier}"
+    if key.tier == ALL:
+        return words
+    return f"{words} within {key.tier}" if key.sli is Sli.LATENCY else f"{words} ({key.tier})"
 
 
 def threshold(key: SliKey) -> float | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.reporting.words import share
 from mm2slo_report.rendering import indicators, lines
+from mm2slo_report.rendering.burn_down import used
 from mm2slo_report.rendering.definitions import DEFINITIONS
 from mm2slo_report.rendering.figures import (
     burn,
@@ -95,7 +96,7 @@ def _incidents(details: Iterable[Detail], zone: tzinfo) -> str:
             moment(each.begin, zone),
             length((each.end - each.begin) / 1000),
             count(each.bad),
-            share(each.consumed),
+            used(each.consumed),
         )
         for each, entry in found
     )

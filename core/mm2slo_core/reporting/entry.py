@@ -72,6 +72,8 @@ class BudgetReading:
     total: float
     consumed: float | None
     remaining: float | None
+    seconds: float
+    """What the minutes are a share of: the window, without the time before the first datum."""
     total_events: float
     remaining_events: float
     total_minutes: float

@@ -78,7 +78,7 @@ class _Evaluation:
         counts, excluded = taken[WINDOW]
         budget = Budget(
             target=self.objective.target,
-            window=window.seconds,
+            window=self._known_seconds(window),
             counts=Counts(counts.bad, counts.total),
         )
         burns = {name: self._burn(taken[name][0]) for name in WINDOW_SECONDS}
@@ -107,6 +107,16 @@ class _Evaluation:
             warnings=tuple(self._warnings(window, cover, counted, coarse=counts.coarse)),
             errors=(self.answer.problem,) if self.answer.problem else (),
         )
+
+    def _known_seconds(self, window: ReportWindow) -> float:
+        """The length of *window* without what lies before the first datum.
+
+        Its events are of that time, and so is the budget that they have.
+        """
+        known = self.answer.known_since
+        if known is None or not window.begin < known < window.end:
+            return window.seconds
+        return window.seconds - (known - window.begin) / 1000
 
     def _counted(self, whole: Span) -> tuple[SpanCounts, SpanCounts]:
         """The counts of *whole* without maintenance, and those of the maintenance in it."""
@@ -224,6 +234,7 @@ def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
         total=budget.total_ratio,
         consumed=budget.consumed,
         remaining=budget.remaining,
+        seconds=budget.window,
         total_events=budget.total_events,
         remaining_events=budget.remaining_events,
         total_minutes=budget.total_minutes,

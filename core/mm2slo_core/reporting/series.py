@@ -32,12 +32,12 @@ class Step(NamedTuple):
     """Of the budget that the whole series has, after this step; unclamped."""
 
 
-def nice_step(span: Span) -> int:
-    """A length in ms that divides *span* into no more steps than a chart shows well."""
+def nice_step(span: Span, most: int = _WANTED) -> int:
+    """A length in ms that divides *span* into no more than *most* steps: as a chart shows well."""
     for minutes in _NICE_MINUTES:
-        if (span.end - span.begin) / (minutes * MINUTE_MS) <= _WANTED:
+        if (span.end - span.begin) / (minutes * MINUTE_MS) <= most:
             return minutes * MINUTE_MS
-    days = -(-(span.end - span.begin) // (_WANTED * 1_440 * MINUTE_MS))
+    days = -(-(span.end - span.begin) // (most * 1_440 * MINUTE_MS))
     return days * 1_440 * MINUTE_MS
 
 

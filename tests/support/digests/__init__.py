@@ -103,6 +103,7 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test says
             total=1 - target,
             consumed=consumed,
             remaining=remaining,
+            seconds=over.seconds,
             total_events=(1 - target) * total,
             remaining_events=(1 - target) * total - bad,
             total_minutes=0.0,

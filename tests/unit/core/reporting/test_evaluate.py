@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 BEGIN = NOW - 28 * DAY_MS
 HOUR_MS = 3_600_000
+JULY = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 
 
 def asked(promised: Objective, **named: object) -> Question:
@@ -192,6 +193,22 @@ def test_a_young_objective_misses_nothing_and_says_so() -> None:
     found = entry(asked(objective()), minutes)
     assert (found.coverage.window, found.status) == (1, Status.OK)
     assert found.warnings == ("young: known for 3d of 28d",)
+
+
+def test_a_young_budget_is_worth_the_minutes_that_are_known() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - 10 * MINUTE_MS, NOW)
+    minutes.put(NOW - 5 * MINUTE_MS, good=0, bad=60)
+    minutes.put(NOW - 4 * MINUTE_MS, good=30, bad=30)
+    found = entry(asked(objective(0.9)), minutes).budget
+    # A minute and a half of ten is out, and one may be.
+    assert found.seconds == 600
+    assert (found.total_minutes, found.remaining_minutes) == pytest.approx((1, -0.5))
+    month = entry(asked(objective(0.9), window=period("2026-07", NOW, UTC)), minutes).budget
+    assert month.seconds == 31 * DAY - (NOW / 1000 - 600 - JULY)
+    older = Minutes()
+    older.steady(BEGIN, NOW)
+    assert entry(asked(objective()), older).budget.seconds == 28 * DAY
 
 
 def test_coverage_of_a_life_of_ten_minutes_is_of_ten_minutes() -> None:

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from rendered import DAY_MS, LATENCIES, NOW
 
 from mm2slo_core.objectives.status import Status
+from mm2slo_core.reporting.history import MINUTE_MS
 from mm2slo_core.reporting.incidents import Day
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import PercentileView
 from mm2slo_report.rendering.burn_down import HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
 from mm2slo_report.rendering.flow_map import MapFlow, flow_map
 from mm2slo_report.rendering.latency_chart import latency_chart
+from mm2slo_report.rendering.pace import ending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +50,7 @@ def test_a_budget_falls_from_all_of_it_by_what_each_day_took() -> None:
     assert chart.summary == "25 % is left. The costliest day is 11 Jul, with 50 % of the budget."
     assert chart.worst is not None
     assert chart.worst[2] == "11 Jul: 50 % used"
+    assert chart.pace == "day by day"
 
 
 def test_an_overspent_budget_goes_below_zero_and_says_by_how_much() -> None:
@@ -67,6 +70,48 @@ def test_a_period_that_runs_leaves_room_for_its_rest() -> None:
     chart = burn_down(spent(0.1, 0.1), UTC, whole_end=NOW + 2 * DAY_MS)
     assert chart is not None
     assert chart.end[0] == pytest.approx(LEFT + (WIDTH - LEFT - RIGHT) / 2)
+
+
+def test_a_life_of_minutes_is_drawn_as_wide_as_one_of_days_and_told_by_the_clock() -> None:
+    begin = NOW - 4 * MINUTE_MS
+    shares = (0.0, 3.0, 1.0, 0.0)
+    minutes = [
+        Day(begin + number * MINUTE_MS, begin + (number + 1) * MINUTE_MS, 1.0, share)
+        for number, share in enumerate(shares)
+    ]
+    chart = burn_down(minutes, UTC, whole_end=NOW)
+    assert chart is not None
+    ends = [x for x, y in points(chart.line) if y != pytest.approx(chart.zero, abs=0.06)]
+    assert ends == pytest.approx([58, 200, 342, 484, 626], abs=0.1)
+    assert [each.text for each in chart.columns] == ["10:26", "10:27", "10:28", "10:29"]
+    assert chart.pace == "by steps of 1 min"
+    assert chart.summary == (
+        "-300 % is left. The costliest step begins at 10:27, with 300 % of the budget."
+    )
+    assert chart.worst is not None
+    assert chart.worst[2] == "10:27: 300 % used"
+
+
+def test_steps_over_midnight_are_told_with_their_day() -> None:
+    begin = NOW - 20 * 60 * MINUTE_MS
+    steps = [
+        Day(begin + number * 30 * MINUTE_MS, begin + (number + 1) * 30 * MINUTE_MS, 1.0, 0.01)
+        for number in range(40)
+    ]
+    chart = burn_down(steps, UTC, whole_end=NOW)
+    assert chart is not None
+    assert [chart.columns[0].text, chart.columns[-1].text] == ["13 Jul 14:30", "14 Jul 08:30"]
+    assert (chart.pace, len(chart.columns)) == ("by steps of 30 min", 7)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(1, "10:31"), (13 * 60 + 29, "23:59"), (13 * 60 + 30, "2026-07-15 00:00")],
+)
+def test_an_end_is_told_by_the_clock_and_with_its_date_on_another_day(
+    minutes: int, words: str
+) -> None:
+    assert ending(NOW, NOW + minutes * MINUTE_MS, UTC) == words
 
 
 def test_without_events_there_is_no_budget_to_draw() -> None:

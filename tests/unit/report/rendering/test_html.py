@@ -169,3 +169,65 @@ def test_groups_that_are_not_ready_come_first() -> None:
     section = html[html.index('id="failover"') :]
     places = [section.index(each) for each in ("search-indexer", "ledger", "billing")]
     assert places == sorted(places)
+
+
+def test_an_incident_is_told_with_its_begin_and_its_end() -> None:
+    for html in (PAGE, PAPER):
+        assert (
+            '<time datetime="2026-06-22T20:06:00Z">2026-06-22 20:06 UTC</time>'
+            '<small>to <time datetime="2026-06-22T20:41:00Z">20:41</time></small>'
+        ) in html
+        # Bad up to the last minute that is known.
+        assert (
+            '<time datetime="2026-07-14T10:18:00Z">2026-07-14 10:18 UTC</time>'
+            "<small>goes on</small>"
+        ) in html
+
+
+def test_what_all_objectives_share_is_told_once() -> None:
+    young, own = "young: known for 4m of 28d", "of one alone"
+    entries = [replace(each, warnings=(young,)) for each in REPORT.entries]
+    entries[2] = replace(entries[2], warnings=(own, young))
+    for html in (
+        page(replace(REPORT, entries=tuple(entries))),
+        as_html(replace(REPORT, entries=tuple(entries))),
+    ):
+        assert f'<p class="notice" role="note">All objectives: {young}</p>' in html
+        assert html.count(young) == 1
+        assert html.count(f"<li>{own}</li>") == 1
+    other = replace(entries[3], warnings=())
+    html = page(replace(REPORT, entries=(*entries[:3], other, *entries[4:])))
+    assert html.count(f"<li>{young}</li>") == len(entries) - 1
+    assert html.count("<ul") - html.count('<ul class="notes">') == 1  # the sections' own
+
+
+def test_a_single_objective_tells_of_itself() -> None:
+    (first, *_) = REPORT.entries
+    html = page(replace(REPORT, entries=(replace(first, warnings=("young",)),)))
+    assert "<li>young</li>" in html
+    assert "All objectives" not in html
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        (("running", "idle", None), None),
+        (("stopped",), "The one flow is stopped. 1 of 8 objectives is breached"),
+        (("stopped", "unknown"), "1 of 2 flows is stopped. 1 of 8 objectives is breached"),
+        (("stopped", "stopped"), "2 of 2 flows are stopped. 1 of 8 objectives is breached"),
+    ],
+)
+def test_a_flow_that_is_stopped_now_stands_in_the_headline(
+    states: tuple[str | None, ...], words: str | None
+) -> None:
+    flows = [FlowView(flow=Flow("us", f"c{n}"), state=each) for n, each in enumerate(states)]
+    html = page(REPORT, flows)
+    found = re.search(r"<h1>.*?</svg>(.*?)</h1>", html, re.DOTALL)
+    assert found is not None
+    assert found[1] == (words or "1 of 8 objectives is breached")
+    assert f"<title>{found[1]} – mm2slo</title>" in html  # noqa: RUF001 - a dash between words
+
+
+def test_nothing_breached_is_no_good_headline_while_flows_are_stopped() -> None:
+    html = page(EMPTY_REPORT, [FlowView(flow=Flow("us", "eu"), state="stopped")])
+    assert '<h1><svg class="breached"' in html
