@@ -56,3 +56,10 @@ class RecorderHealth:
             elif each.scrapes and not each.indicators:
                 found.append(f"{each.name} publishes no service-level indicators")
         return tuple(found)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of a report has to know: `problems`, or that all has just begun."""
+        if self.problems or self.recorded_by or self.recorded_until is not None:
+            return self.problems
+        return ("nothing is recorded yet: the first figures come with the first whole minute",)

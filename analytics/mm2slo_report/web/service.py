@@ -95,7 +95,7 @@ class Service:
     def instant(self, at: str | None) -> int:
         """The instant of an answer, a whole minute. Raises Problem."""
         now = self.now
-        return whole_minute(now if at is None else instant("at", at, now))
+        return self._newest(now) if at is None else whole_minute(instant("at", at, now))
 
     def check_period(self, over: str | None, as_of: int) -> None:
         """Raise Problem unless *over* is a period."""
@@ -116,7 +116,7 @@ class Service:
             found = self.reporter.report(at=as_of, over=over, tolerant=True)
             if self.recorder is None or as_of < self.now - _SETTLED_MS:
                 return found
-            return replace(found, warnings=(*found.warnings, *self.recorder.health.problems))
+            return replace(found, warnings=(*found.warnings, *self.recorder.health.remarks))
 
         return self._reports.get((as_of, over), made)
 
@@ -168,6 +168,15 @@ class Service:
         self._reports.clear()
         self._details.clear()
         self._bodies.clear()
+
+    def _newest(self, now: int) -> int:
+        """The last whole minute; the one before while the recorder is about to store it.
+
+        In a short history, a minute that is only just missing would be much that is not known.
+        """
+        minute = whole_minute(now)
+        until = None if self.recorder is None else self.recorder.health.recorded_until
+        return minute - MINUTE_MS if until == minute - MINUTE_MS else minute
 
     def _nearby(self) -> Surroundings:
         if self._surroundings is None:
