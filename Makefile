@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check fmt bench java postgres prometheus chromium axe setup clean
+.PHONY: help demo test test-long check fmt bench screenshots java postgres prometheus chromium axe setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ fmt: setup ## Format the code and mend what ruff can mend
 
 bench: setup java ## Run the benchmarks and print their figures (docs/performance.md)
 	@deploy/scripts/bench
+
+screenshots: setup java prometheus chromium ## Play the demo's outage and take the pictures of docs/images anew
+	@deploy/scripts/screenshots
 
 setup: $(READY) ## Create the virtual environment and install the locked packages
 

@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,17 +67,22 @@ def serve(
     # The server takes signals while it runs, and hands them on when it has ended.
     with told_by_signals(), suppress(Told), serving(loaded, store) as (server, listening):
         scheme = "http" if loaded.report.tls is None else "https"
-        logger.info("serving %s://%s/", scheme, _address(listening))
+        logger.info("serving %s://%s/", scheme, address(listening))
         server.run(sockets=[listening])
 
 
 @contextmanager
-def serving(loaded: Config, store: str | None = None) -> Iterator[tuple[Server, socket.socket]]:
+def serving(
+    loaded: Config, store: str | None = None, *, kept: float | None = None
+) -> Iterator[tuple[Server, socket.socket]]:
     """A server that is ready to run, and what it listens on; all is ended on the way out.
 
-    Raises UserError for what cannot be served: an address in use, files that cannot be read.
+    *kept*: seconds for which an answer is shown again, if not as many as usual. Raises UserError
+    for what cannot be served: an address in use, files that cannot be read.
     """
     settings = settings_of(loaded)
+    if kept is not None:
+        settings = replace(settings, kept_seconds=kept)
     _check_tls(loaded)
     with ExitStack() as stack:
         listening = stack.enter_context(_listening(loaded.report.listen))
@@ -202,7 +208,7 @@ def _listening(listen: Listen) -> Iterator[socket.socket]:
         yield made
 
 
-def _address(listening: socket.socket) -> Listen:
+def address(listening: socket.socket) -> Listen:
     """Where it listens, with the port that the system chose."""
     host, port = listening.getsockname()[:2]
     return Listen(host, port)

@@ -2,79 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import pty
 import re
-import select
 import signal
 import struct
 import subprocess
-import sys
-import time
 import urllib.request
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 from confluent_kafka import Consumer, TopicPartition
+from demos import PROGRAM, descendants, environment, none_is_left, played
 
 from mm2slo_cli.demo import command
 from mm2slo_lab import Lab
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.lab
 
-PROGRAM = Path(sys.executable).parent / "mm2slo"
 FLOWS = ["us->eu", "eu->us"]
 TOPICS = {"us->eu": {"orders", "payments"}, "eu->us": {"orders", "clicks"}}
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """An ordinary terminal's, with temporary files where they can be counted."""
-    return {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm", "TMPDIR": str(folder)}
-
-
-def descendants(pid: int) -> dict[int, str]:
-    """Every process below *pid*, with its start time, which tells it from a later one."""
-    found: dict[int, str] = {}
-    stats = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                stats[int(entry.name)] = (int(fields[1]), fields[19])
-    wanted = {pid}
-    while wanted:
-        wanted = {child for child, (parent, _) in stats.items() if parent in wanted}
-        found |= {child: stats[child][1] for child in wanted}
-    return found
-
-
-def alive(processes: dict[int, str]) -> list[int]:
-    left = []
-    for pid, started in processes.items():
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
-            if fields.split()[19] == started and fields.split()[0] != "Z":
-                left.append(pid)
-    return left
-
-
-def none_is_left(processes: dict[int, str]) -> bool:
-    end = time.monotonic() + 10
-    while alive(processes):
-        if time.monotonic() > end:
-            return False
-        select.select([], [], [], 0.05)
-    return True
 
 
 @dataclass
@@ -219,6 +172,12 @@ def test_the_addresses_answer(kept: Demo) -> None:
             pages[name] = answer.read().decode()
     assert 'mm2_flow_state{flow="us->eu"' in pages["metrics"]
     assert "eu-&gt;us" in pages["page"]
+    assert "MirrorMaker 2 replication, now" in pages["report"]
+    for label in FLOWS:
+        # As the exporter says now, whatever the recorder has by then.
+        slug, shown = label.replace("->", "-to-"), label.replace("->", "-&gt;")
+        assert f'href="#flow-{slug}"' in pages["report"]
+        assert re.search(rf"<title>{shown}: (running|idle)", pages["report"])
 
 
 def test_an_audit_of_the_demo_finds_every_record(kept: Demo, tmp_path: Path) -> None:
@@ -285,41 +244,23 @@ def test_a_stopped_mirrormaker_fails_the_demo(
 
 
 def test_the_live_view_fits_and_ends_with_ctrl_c_and_an_audit(tmp_path: Path) -> None:
-    pid, terminal = pty.fork()
-    if pid == 0:  # pragma: no cover - the child becomes the demo
-        os.execve(PROGRAM, [str(PROGRAM), "demo"], environment(tmp_path))  # noqa: S606
-    shown = bytearray()
-    _read(terminal, shown, lambda text: text.count("RUNNING") >= 2 and "3/3 ready" in text)
-    below = descendants(pid)
-    os.write(terminal, b"\x03")
-    _read(terminal, shown, lambda _text: False)
-    seen = ESCAPES.sub("", shown.decode())
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    assert os.waitstatus_to_exitcode(status) == 130
+    with played(tmp_path) as terminal:
+        terminal.read(lambda seen: seen.count("RUNNING") >= 2 and "3/3 ready" in seen)
+        below = descendants(terminal.pid)
+        with urllib.request.urlopen(terminal.page, timeout=30) as answer:  # noqa: S310  our own server
+            page = answer.read().decode()
+        terminal.press("\x03")
+        assert terminal.end() == 130
+    assert "<h1>" in page
+    assert "us-&gt;eu" in page
     assert none_is_left(below)
     assert list(tmp_path.iterdir()) == []
-    lines = [line.rsplit("\r", 1)[-1] for line in seen.split("\r\n")]
+    seen = terminal.seen
     # The verdict is one line, which the terminal wraps.
-    assert max(len(line) for line in lines if not line.startswith("verdict: ")) == 80
+    assert max(len(line) for line in terminal.lines if not line.startswith("verdict: ")) == 80
     for words in ("starting MirrorMaker 2", "us->eu", "/metrics", "/alerts", "Ctrl-C or q ends"):
         assert words in seen
     for words in ("census: every record of the window was compared", "us.payments", "eu.clicks"):
         assert words in seen
     assert re.search(r"verdict: clean; [\d,]+ matched; .*complete up to \d{4}-", seen)
     assert "Traceback" not in seen
-
-
-def _read(terminal: int, shown: bytearray, enough: Callable[[str], bool]) -> None:
-    """Add what a terminal shows to *shown* until that is *enough* or the program ends."""
-    end = time.monotonic() + 180
-    while not enough(shown.decode(errors="replace")):
-        ready, _, _ = select.select([terminal], [], [], max(end - time.monotonic(), 0))
-        assert ready, f"not within 180 s:\n{shown[-3000:].decode(errors='replace')}"
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # Linux: the other side is closed
-            return
-        if not piece:
-            return
-        shown += piece

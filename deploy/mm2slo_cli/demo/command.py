@@ -18,9 +18,10 @@ from mm2slo_cli.demo.leaving import leave
 from mm2slo_cli.demo.live import json_line, watch, write_json, write_lines
 from mm2slo_cli.demo.monitored import missing, monitored
 from mm2slo_cli.demo.playing import play, refuse
+from mm2slo_cli.demo.reported import reported
 from mm2slo_cli.demo.settle import DEADLINE, settle
 from mm2slo_cli.demo.stage import staged
-from mm2slo_cli.demo.view import address_line, screen
+from mm2slo_cli.demo.view import address_lines, screen
 from mm2slo_cli.ending import Told, told_by_signals
 from mm2slo_cli.lab_terminal import steps
 from mm2slo_core.errors import UserError
@@ -56,9 +57,10 @@ def run(
     *seconds* is the deadline: exit code 0, or 1 when something is missing; *keep* then leaves
     all running until a signal. *audited*: the traffic is audited at the end, which changes no
     exit code, unless JSON is asked for, time is short, or SIGTERM or SIGHUP ended the demo; a
-    second Ctrl-C skips it. Prometheus and Alertmanager run as well where they are installed,
-    unless with *once* or JSON. A *scenario* is played instead, and ends the demo.
-    Raises UserError for what cannot be started.
+    second Ctrl-C skips it. The report service runs as well where its extra is installed, unless
+    all ends at once; so do Prometheus and Alertmanager, unless with *once* or JSON. A *scenario*
+    is played instead; where nobody watches, its end is the demo's. Raises UserError for what
+    cannot be started.
     """
     if scenario is not None:
         refuse(scenario, once=once, as_json=as_json, keep=keep)
@@ -104,6 +106,9 @@ def _play(
         with steps(progress, "starting the demo") as tell:
             lab = everything.enter_context(Lab.start(progress=tell))
             stage = everything.enter_context(staged(lab, tell))
+            if keep or not once:
+                tell("starting the report service")
+                everything.enter_context(reported(stage))
             settled = settle(stage, seconds or DEADLINE, tell) if once else None
             watched = None if once or as_json else _watched(stage, everything, tell)
         everything.callback(leave, ending, progress)
@@ -169,7 +174,7 @@ def _print(settled: Settled, *, as_json: bool, keep: bool) -> None:
         if settled.missing:
             title = Text("mm2slo demo: not whole", style="bold red")
         # An address that is gone in a moment would only mislead.
-        footer = [address_line(settled.figures)] if keep else []
+        footer = address_lines(settled.figures) if keep else []
         Console().print(screen(settled.figures, title, footer))
     for what in settled.missing:
         sys.stderr.write(f"missing: {what}\n")

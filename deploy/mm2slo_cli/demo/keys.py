@@ -45,6 +45,11 @@ class Keys:
 
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._former)
 
+    @property
+    def there(self) -> bool:
+        """Whether there is a terminal to press keys at."""
+        return self._file is not None
+
     def wait(self, seconds: float) -> str:
         """The next key within *seconds*; empty when none was pressed."""
         if self._file is None:

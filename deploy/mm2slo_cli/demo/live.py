@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from mm2slo_cli.demo.keys import Keys
-from mm2slo_cli.demo.view import address_line, key_line, plain_line, screen
+from mm2slo_cli.demo.view import address_lines, key_line, plain_line, screen
 from mm2slo_exporter.web.page import duration
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _frame(stage: Stage, running: float, watched: Monitored | None) -> Renderabl
         title.append("  Slack  ", "not bold dim").append(message)
     keys = key_line(traffic=stage.traffic.flowing, mm2_paused=stage.mm2_paused)
     figures = stage.figures()
-    return screen(figures, title, [address_line(figures), keys])
+    return screen(figures, title, [*address_lines(figures), keys])
 
 
 def write_lines(
@@ -70,9 +70,8 @@ def write_lines(
 
     Each new message that *watched* sent to Slack is a line as well.
     """
-    urls = stage.figures().urls
-    alerts = f"   alerts {urls['alerts']}" if "alerts" in urls else ""
-    console.print(f"page {urls['page']}   metrics {urls['metrics']}{alerts}", soft_wrap=True)
+    for line in address_lines(stage.figures()):
+        console.print(line, soft_wrap=True)
     console.print("Ctrl-C ends everything")
     told: str | None = None
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
+from mm2slo_cli.demo.keys import Keys
 from mm2slo_cli.demo.leaving import leave
 from mm2slo_cli.demo.monitored import missing, monitored
+from mm2slo_cli.demo.reported import reported
 from mm2slo_cli.demo.scenario import stop_mirror
 from mm2slo_cli.demo.stage import staged
 from mm2slo_cli.lab_terminal import steps
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 
 SCENARIOS: Final = {"stop-mirror": stop_mirror}
+_LOOK: Final = 3_600.0
+"""Seconds for which a key is waited at a time."""
 
 
 def refuse(scenario: str, *, once: bool, as_json: bool, keep: bool) -> None:
@@ -37,13 +41,31 @@ def refuse(scenario: str, *, once: bool, as_json: bool, keep: bool) -> None:
 
 
 def play(scenario: str, ending: Ending) -> None:
-    """Everything from the first process to the last."""
+    """Everything from the first process to the last.
+
+    Where a person watches, the page stays up until told to end.
+    """
     progress = Console(stderr=True)
     with ExitStack() as everything:
         with steps(progress, "starting the demo") as tell:
             lab = everything.enter_context(Lab.start(progress=tell))
             stage = everything.enter_context(staged(lab, tell))
+            tell("starting the report service")
+            everything.enter_context(reported(stage))
             tell("starting Prometheus and Alertmanager")
             watched = everything.enter_context(monitored(stage))
         everything.callback(leave, ending, progress)
-        SCENARIOS[scenario](stage, watched, Console())
+        console = Console()
+        SCENARIOS[scenario](stage, watched, console)
+        if console.is_terminal and "report" in stage.beside:
+            _stay(console)
+
+
+def _stay(console: Console) -> None:
+    """Leave the page up for the person who watches."""
+    with Keys() as keys:
+        if not keys.there:
+            return
+        console.print("\nThe page stays up; Ctrl-C or q ends everything.")
+        while keys.wait(_LOOK) != "q":
+            pass

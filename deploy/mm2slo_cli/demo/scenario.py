@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_cli.demo.monitored import SCALE
+from mm2slo_cli.demo.outage import outage, recorded
+from mm2slo_cli.demo.view import address_lines
 from mm2slo_cli.slack_view import show
 from mm2slo_core.errors import UserError
 
@@ -28,8 +31,11 @@ _POLL: Final = 0.2
 def stop_mirror(stage: Stage, watched: Monitored, console: Console) -> None:
     """Stop MirrorMaker 2, follow the alarm to Slack, start it again, and follow the end of it.
 
-    Raises UserError when a step does not come within two minutes.
+    Where there is a page, it is waited for until it tells the whole outage. Raises UserError when
+    a step does not come within two minutes, that one within four.
     """
+    for line in address_lines(stage.figures()):
+        console.print(line, soft_wrap=True)
     ask = watched.prometheus.holds
     _wait(lambda: ask(_HEALTHY), "both flows to be well")
     told = len(watched.slack.messages)
@@ -56,6 +62,16 @@ def stop_mirror(stage: Stage, watched: Monitored, console: Console) -> None:
     _arrived(watched, told + 2 * _FLOWS, "the end of it")
     say("Slack has the end of both:\n")
     show(console, watched.slack.messages[told + _FLOWS])
+    page = stage.beside.get("report")
+    if page is not None:
+        # The minute of the end, and one more: until then the incident would go on.
+        ended = datetime.now(UTC) + timedelta(minutes=1)
+        console.print()
+        say("the page tells by whole minutes; waiting for one after the end")
+        _wait(lambda: recorded(page, ended), "the page to tell the outage", 2 * _PATIENCE)
+        say(f"the page has the outage: {page}")
+        for line in outage(page):
+            console.print(f"{'':10}{line}", highlight=False, markup=False)
 
 
 def _arrived(watched: Monitored, count: int, what: str) -> None:
@@ -63,13 +79,13 @@ def _arrived(watched: Monitored, count: int, what: str) -> None:
         raise UserError(_late(what))
 
 
-def _wait(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + _PATIENCE
+def _wait(condition: Callable[[], bool], what: str, patience: float = _PATIENCE) -> None:
+    end = time.monotonic() + patience
     while not condition():
         if time.monotonic() > end:
-            raise UserError(_late(what))
+            raise UserError(_late(what, patience))
         time.sleep(_POLL)
 
 
-def _late(what: str) -> str:
-    return f"waited {_PATIENCE:.0f} s for {what}: is this machine very busy? Try again"
+def _late(what: str, patience: float = _PATIENCE) -> str:
+    return f"waited {patience:.0f} s for {what}: is this machine very busy? Try again"

@@ -73,13 +73,15 @@ def plain_line(flow: FlowFigures) -> str:
     )
 
 
-def address_line(figures: DemoFigures) -> Text:
-    """Where the exporter serves, and Prometheus where it runs."""
-    line = Text.assemble(("Page  ", "dim"), f"{figures.urls['page']}  /metrics")
+def address_lines(figures: DemoFigures) -> list[Text]:
+    """Where the page is, where the exporter serves, and Prometheus where it runs."""
+    exporter = Text.assemble(("Exporter ", "dim"), f"{figures.urls['page']}  /metrics")
     alerts = figures.urls.get("alerts")
     if alerts is None:
-        return line.append("  /readyz")
-    return line.append("  Alerts ", style="dim").append(alerts)
+        exporter.append("  /readyz")
+    else:
+        exporter.append("  Alerts ", style="dim").append(alerts)
+    return [Text.assemble(("Page     ", "dim"), *_page(figures)), exporter]
 
 
 def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
@@ -95,6 +97,13 @@ def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
         ("q", "bold"),
         " ends everything",
     )
+
+
+def _page(figures: DemoFigures) -> tuple[str, ...]:
+    url = figures.urls.get("report")
+    if url is None:
+        return ("comes with an extra: pip install 'mm2slo[report]'",)
+    return (url, "  flows, budgets, incidents")
 
 
 def _grid(flow: FlowFigures) -> Table:

@@ -13,7 +13,7 @@ from rich.text import Text
 from mm2slo_cli.demo.figures import DemoFigures, FlowFigures, GroupFigures
 from mm2slo_cli.demo.latency import Latency
 from mm2slo_cli.demo.meter import Recent, Throughput
-from mm2slo_cli.demo.view import address_line, flow_panel, key_line, plain_line, screen
+from mm2slo_cli.demo.view import address_lines, flow_panel, key_line, plain_line, screen
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.retention import Headroom, RetentionLimit
 from mm2slo_core.topology import Flow
@@ -61,7 +61,7 @@ def rendered(what: object, width: int = 80) -> list[str]:
 @pytest.mark.parametrize("flows", [(LARGE, LARGE), (EMPTY, EMPTY), (LARGE, EMPTY)])
 def test_the_screen_fits_an_ordinary_terminal(flows: tuple[FlowFigures, ...]) -> None:
     figures = DemoFigures(flows, URLS, {})
-    footer = [address_line(figures), key_line(traffic=True, mm2_paused=False)]
+    footer = [*address_lines(figures), key_line(traffic=True, mm2_paused=False)]
     lines = rendered(screen(figures, Text("mm2slo demo"), footer))
     assert len(lines) <= 23  # one row stays free for the cursor
     assert max(map(cell_len, lines)) <= 80

@@ -1,0 +1,147 @@
+"""`mm2slo demo --scenario stop-mirror` to its end: what terminal and page tell of the outage.
+
+With MM2SLO_SCREENSHOTS, a folder, the pages are kept there as pictures: `make screenshots`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.request
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from chromium import browsing, chromium
+from demos import Terminal, descendants, none_is_left, played
+
+from mm2slo_lab.monitoring import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not (installed("prometheus") and installed("alertmanager")),
+        reason="no Prometheus or Alertmanager: run make prometheus",
+    ),
+]
+SIZE = (1180, 1320)
+BAD_STATES = {"breached", "warning"}
+
+
+def fetched(address: str, accept: str = "text/html") -> str:
+    request = urllib.request.Request(address, headers={"Accept": accept})  # noqa: S310  our own server
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  our own server
+        return str(answer.read().decode())
+
+
+def told(address: str) -> Any:
+    return json.loads(fetched(address, "application/json"))
+
+
+@dataclass
+class Outage:
+    """What was seen while MirrorMaker 2 was stopped, and after it all."""
+
+    terminal: Terminal
+    stopped: str
+    page: str = ""
+    slo: dict[str, Any] = field(default_factory=dict)
+    details: list[dict[str, Any]] = field(default_factory=list)
+    exit_code: int | None = None
+    left: bool = True
+
+
+@pytest.fixture(scope="module")
+def outage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outage]:
+    folder = tmp_path_factory.mktemp("demo")
+    pictures = os.environ.get("MM2SLO_SCREENSHOTS")
+    with played(folder, "--scenario", "stop-mirror") as terminal:
+        terminal.read(lambda seen: "Slack has the pages" in seen)
+        found = Outage(terminal, stopped=fetched(terminal.page))
+        terminal.read(lambda seen: "The page stays up" in seen, patience=400)
+        found.page, found.slo = fetched(terminal.page), told(f"{terminal.page}slo")
+        found.details = [
+            told(f"{terminal.page}slo/{each['id']}")
+            for each in found.slo["entries"]
+            if each["status"] in BAD_STATES
+        ]
+        if pictures and chromium():
+            keep_pictures(terminal.page, Path(pictures), tmp_path_factory.mktemp("profile"))
+        below = descendants(terminal.pid)
+        terminal.press("q")
+        found.exit_code = terminal.end()
+        found.left = not none_is_left(below) or list(folder.iterdir()) != []
+        yield found
+
+
+def keep_pictures(page: str, folder: Path, profile: Path) -> None:
+    """The page by light and the report by dark, each as much as a tall screen shows."""
+    with browsing(profile) as tab:
+        for name, address, dark in (
+            ("page", page, False),
+            # What used the budget: the objectives are on the page already.
+            ("report", f"{page}slo/report?format=html#costs", True),
+        ):
+            tab.show(*SIZE, dark=dark)
+            tab.open(address)
+            tab.picture(folder / f"{name}.png", whole=False)
+
+
+def test_the_terminal_tells_it_in_80_columns(outage: Outage) -> None:
+    seen = outage.terminal.seen
+    assert max(map(len, outage.terminal.lines)) <= 80
+    steps = (
+        "MirrorMaker 2 has stopped", "Prometheus fires MM2FlowStopped", "FIRING page",
+        "MirrorMaker 2 runs again", "RESOLVED", "the page has the outage", "bad events, ",
+    )  # fmt: skip
+    places = [seen.find(each) for each in steps]
+    assert -1 not in places, dict(zip(steps, places, strict=True))
+    assert places == sorted(places)
+    assert "Traceback" not in seen
+
+
+def test_a_stopped_flow_is_red_on_the_map_while_it_is(outage: Outage) -> None:
+    for label in ("us-&gt;eu", "eu-&gt;us"):
+        assert re.search(rf'class="edge breached"[^>]*>\s*<title>{label}: stopped', outage.stopped)
+    assert "<title>2 of 2 flows are stopped. " in outage.stopped
+
+
+def test_the_page_shows_the_outage_when_it_is_over(outage: Outage) -> None:
+    entries = outage.slo["entries"]
+    worst = entries[0]
+    assert worst["status"] in BAD_STATES
+    order = re.findall(r'data-slo="([^"]+)" data-status="([^"]+)"', outage.page)
+    assert order == [(each["id"], each["status"]) for each in entries]
+    for label in ("us-&gt;eu", "eu-&gt;us"):
+        assert re.search(
+            rf'class="edge (breached|warning)"[^>]*>\s*<title>{label}: (running|idle), ',
+            outage.page,
+        )
+    assert 'class="level"' in outage.page
+    assert "goes on" not in outage.page
+    assert "stopped" not in outage.page[outage.page.index("<h1>") : outage.page.index("</h1>")]
+
+
+def test_the_incident_begins_and_ends_within_the_demo(outage: Outage) -> None:
+    as_of = datetime.fromisoformat(outage.slo["as_of"])
+    assert outage.details
+    for detail in outage.details:
+        (incident,) = detail["incidents"]
+        begin, end = (datetime.fromisoformat(incident[name]) for name in ("start", "end"))
+        assert as_of - timedelta(minutes=8) < begin < end < as_of
+        assert incident["bad"] == detail["entry"]["events"]["bad"] > 0
+        # By minutes, from all of it down: more than a dot at the right edge.
+        assert len(detail["days"]) >= 2
+        assert sum(each["bad"] for each in detail["days"]) == incident["bad"]
+
+
+def test_q_ends_everything(outage: Outage) -> None:
+    assert outage.exit_code == 0
+    assert not outage.left

@@ -1,0 +1,125 @@
+"""`mm2slo demo` in a terminal of 80 columns, and what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import select
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PROGRAM = Path(sys.executable).parent / "mm2slo"
+PAGE = re.compile(r"Page +(http://127\.0\.0\.1:\d+/)")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """An ordinary terminal's, with temporary files where they can be counted."""
+    return {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm", "TMPDIR": str(folder)}
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Every process below *pid*, with its start time, which tells it from a later one."""
+    found: dict[int, str] = {}
+    stats = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                stats[int(entry.name)] = (int(fields[1]), fields[19])
+    wanted = {pid}
+    while wanted:
+        wanted = {child for child, (parent, _) in stats.items() if parent in wanted}
+        found |= {child: stats[child][1] for child in wanted}
+    return found
+
+
+def none_is_left(processes: dict[int, str]) -> bool:
+    """Whether all of *processes* end within ten seconds."""
+    end = time.monotonic() + 10
+    while _alive(processes):
+        if time.monotonic() > end:
+            return False
+        select.select([], [], [], 0.05)
+    return True
+
+
+def _alive(processes: dict[int, str]) -> list[int]:
+    left = []
+    for pid, started in processes.items():
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
+            if fields.split()[19] == started and fields.split()[0] != "Z":
+                left.append(pid)
+    return left
+
+
+@dataclass
+class Terminal:
+    """A terminal in which a demo runs."""
+
+    pid: int
+    _file: int
+    _shown: bytearray = field(default_factory=bytearray)
+
+    @property
+    def seen(self) -> str:
+        """All that was shown so far, without colours."""
+        return _ESCAPES.sub("", self._shown.decode(errors="replace"))
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines as they stood at last."""
+        return [line.rsplit("\r", 1)[-1] for line in self.seen.split("\r\n")]
+
+    @property
+    def page(self) -> str:
+        """The address of the page that it shows."""
+        found = PAGE.search(self.seen)
+        assert found is not None, self.seen[-3000:]
+        return found[1]
+
+    def read(self, enough: Callable[[str], bool], patience: float = 180.0) -> None:
+        """Go on until what was shown is *enough*, or the program ends."""
+        end = time.monotonic() + patience
+        while not enough(self.seen):
+            ready, _, _ = select.select([self._file], [], [], max(end - time.monotonic(), 0))
+            assert ready, f"not within {patience:.0f} s:\n{self.seen[-3000:]}"
+            try:
+                piece = os.read(self._file, 65536)
+            except OSError:  # Linux: the other side is closed
+                return
+            if not piece:
+                return
+            self._shown += piece
+
+    def press(self, key: str) -> None:
+        """A key; Ctrl-C is `\x03`."""
+        os.write(self._file, key.encode())
+
+    def end(self) -> int:
+        """Go on to the end of the program; its exit code."""
+        self.read(lambda _seen: False)
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+
+@contextlib.contextmanager
+def played(folder: Path, *options: str) -> Iterator[Terminal]:
+    """`mm2slo demo` with *options*; temporary files are in *folder*."""
+    pid, file = pty.fork()
+    if pid == 0:  # pragma: no cover - the child becomes the demo
+        os.execve(PROGRAM, [str(PROGRAM), "demo", *options], environment(folder))  # noqa: S606
+    try:
+        yield Terminal(pid, file)
+    finally:
+        # Its terminal is gone: SIGHUP, which is a plain end.
+        os.close(file)
