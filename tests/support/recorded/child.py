@@ -1,8 +1,9 @@
 """A recorder in a process of its own, on a clock where a minute is a tenth of a second.
 
-    python -m recorded.child EXPORTER STORE
+    python -m recorded.child EXPORTER STORE [STATEMENT]
 
-It says `ready` once it records, and ends with what it has stored on SIGTERM.
+It says `ready` once it records, and ends with what it has stored on SIGTERM; or by SIGKILL at the
+store's statement of that number.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import signal
 import sys
 import threading
 import time
+
+from store_specs.other_process import die_at
 
 from mm2slo_report.recording.duty import Duty
 from mm2slo_report.recording.recorder import Recorder
@@ -27,8 +30,10 @@ def fast() -> int:
     return time.time_ns() // 1_000_000 * 600
 
 
-def main(exporter: str, path: str) -> None:
+def main(exporter: str, path: str, statement: str | None = None) -> None:
     """Record until it is told to end."""
+    if statement is not None:
+        die_at(int(statement))
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())
     with Store.open(path, clock=fast) as store:

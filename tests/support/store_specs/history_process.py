@@ -1,6 +1,7 @@
 """What another process does to a history: `python -m store_specs.history_process ADDRESS WHAT ...`.
 
-record                 records minute after minute, going on where the store ends; says each one
+record [AT]            records minute after minute, going on where the store ends; says each one;
+                       ends by SIGKILL at its AT-th statement
 open AT                opens the store, thereby upgrading it; ends by SIGKILL at its AT-th statement
 claim PERIOD CHANNEL   opens the store, says so, waits for a line, claims and says whether it won
 """
@@ -64,7 +65,9 @@ def _record(store: Store) -> None:
 def main(address: str, what: str, *more: str) -> None:
     """See the module."""
     match what, *more:
-        case ("record",):
+        case "record", *at_statement:
+            for number in at_statement:
+                die_at(int(number))
             with Store.open(address, clock=Clock()) as store:
                 _record(store)
         case "open", number:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -78,12 +77,16 @@ class KillingContract:
 
 def _record_until_killed(back_end: BackEnd, drawn: random.Random) -> int:
     """The last minute that a recorder said it had recorded, before it was killed at random."""
-    with start(back_end.address, "record") as other:
+    between = drawn.random() < 0.5
+    statement = () if between else (str(drawn.randint(1, 100)),)
+    with start(back_end.address, "record", *statement) as other:
         assert other.stdout is not None
-        said = [other.stdout.readline() for _ in range(drawn.randint(0, 4))]
-        threading.Event().wait(drawn.random() * 0.1)
-        other.kill()
+        said = []
+        if between:
+            said += [other.stdout.readline() for _ in range(drawn.randint(0, 8))]
+            other.kill()
         said += other.stdout.readlines()
+    assert other.returncode == -signal.SIGKILL
     whole = [int(line) for line in said if line.endswith("\n")]
     return max(whole, default=-1)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import signal
 import sqlite3
-import time
+import threading
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +17,6 @@ from store_specs.other_process import start_module
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable
     from pathlib import Path
 
 from mm2slo_store import Store
@@ -32,29 +31,35 @@ class Counting(Serving):
     """Counts seven events between two pages."""
 
     pages: int = 0
+    asked_for: threading.Condition = field(default_factory=threading.Condition)
 
     def answer(self, handler: object) -> None:
         """The next page."""
-        total = FIRST + 7 * self.pages
-        self.pages += 1
+        with self.asked_for:
+            total = FIRST + 7 * self.pages
+            self.pages += 1
+            self.asked_for.notify_all()
         self.body = exposition({AVAILABILITY: (total - self.pages, total, 0)}, began=1.0)
         super().answer(handler)  # type: ignore[arg-type]
 
-
-def start(address: str, path: Path) -> subprocess.Popen[str]:
-    return start_module("recorded.child", address, str(path))
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    def reaches(self, pages: int) -> bool:
+        """Once so many pages were asked for, the last of which may not be answered yet."""
+        with self.asked_for:
+            return self.asked_for.wait_for(lambda: self.pages >= pages, PATIENCE)
 
 
-def recorded(path: Path) -> bool:
-    with Store.open(path) as store:
-        return store.latest_minute() is not None
+def start(exporter: Counting, path: Path, *dies_at: str) -> subprocess.Popen[str]:
+    return start_module("recorded.child", exporter.address, str(path), *dies_at)
+
+
+def record_until_told_to_end(exporter: Counting, path: Path, pages: int) -> None:
+    child = start(exporter, path)
+    assert exporter.reaches(exporter.pages + pages)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=PATIENCE)
+    assert child.returncode == 0
 
 
 @pytest.mark.long
@@ -62,27 +67,19 @@ def test_a_recorder_that_is_killed_fifty_times_counts_every_event_once(tmp_path:
     path = tmp_path / "results.db"
     dice = random.Random(6)  # noqa: S311 - moments, no secrets
     with Counting() as exporter:
-        child = start(exporter.address, path)
-        until(lambda: path.exists() and recorded(path))
+        record_until_told_to_end(exporter, path, pages=2)
         for _ in range(KILLS):
-            time.sleep(dice.uniform(0, 0.5))
-            child.kill()
-            child.communicate()
-            child = start(exporter.address, path)
-            if dice.random() < 0.7:  # else it may die as it begins
-                assert child.stdout is not None
-                assert child.stdout.readline() == "ready\n"
-        if child.poll() is None:
-            child.send_signal(signal.SIGTERM)
-        child.communicate(timeout=PATIENCE)
-        child = start(exporter.address, path)
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        served = exporter.pages
-        until(lambda: exporter.pages > served + 5)
-        child.send_signal(signal.SIGTERM)
-        child.communicate(timeout=PATIENCE)
-        assert child.returncode == 0
+            if dice.random() < 0.5:
+                # Anywhere between two pages; with none of them, as it begins.
+                child = start(exporter, path)
+                assert exporter.reaches(exporter.pages + dice.randint(0, 40))
+                child.kill()
+            else:
+                # In the middle of a transaction.
+                child = start(exporter, path, str(dice.randint(1, 200)))
+            child.communicate(timeout=PATIENCE)
+            assert child.returncode == -signal.SIGKILL
+        record_until_told_to_end(exporter, path, pages=6)
         served = exporter.pages
     with Store.open(path) as store:
         (state,) = store.recorder_states()
