@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pyspark
+
+import mm2slo_audit
 from audited.auditing import QUICK
+from mm2slo_audit.session import SparkOptions
+from mm2slo_audit.session.jars import jar_settings
 
 _TIMEOUT: Final = 300.0
 
@@ -28,14 +34,31 @@ class Finished:
 
 def command(config: str, *options: str) -> Finished:
     """Run `mm2slo audit` with a configuration's text and *options*, a store of its own beside."""
+    spark = [part for each in QUICK.items() for part in ("--spark-conf", "=".join(each))]
+    program = [sys.executable, "-m", "mm2slo_cli", "audit"]
+    return _run(program, config, "--master", "local[2]", *spark, *options)
+
+
+def submitted(config: str, *options: str) -> Finished:
+    """The same by `spark-submit`, which is told of master, jars and memory, and audit is not."""
+    conf = {**jar_settings(SparkOptions()), **QUICK, "spark.driver.memory": "1g"}
+    program = [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
+        *("--master", "local[2]"),
+        *(part for each in conf.items() for part in ("--conf", "=".join(each))),
+        str(Path(mm2slo_audit.__file__).with_name("__main__.py")),
+    ]
+    return _run(program, config, *options)
+
+
+def _run(program: list[str], config: str, *options: str) -> Finished:
     with tempfile.TemporaryDirectory(prefix="mm2slo-command-") as name:
         folder = Path(name)
         (folder / "mm2slo.yaml").write_text(config, encoding="utf-8")
         report, records = folder / "report.json", folder / "records"
-        spark = [part for each in QUICK.items() for part in ("--spark-conf", "=".join(each))]
         run = subprocess.run(
             [
-                *(sys.executable, "-m", "mm2slo_cli", "audit"),
+                *program,
                 *("--config", str(folder / "mm2slo.yaml"), "--report", str(report)),
                 *(
                     "--store",
@@ -43,8 +66,9 @@ def command(config: str, *options: str) -> Finished:
                     "--directory",
                     str(records),
                 ),
-                *("--master", "local[2]", *spark, *options),
+                *options,
             ],
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
             capture_output=True,
             text=True,
             timeout=_TIMEOUT,
