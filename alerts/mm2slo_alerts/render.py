@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 from mm2slo_alerts.model import AlertRule, RecordingRule
 from mm2slo_core.promql import duration
+from mm2slo_core.yaml_text import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,10 +45,7 @@ def prometheus_rule_resource(groups: Iterable[Group]) -> str:
 
 def yaml_text(document: object) -> str:
     """YAML below the header; strings of several lines stand as they are, keys in their order."""
-    body = yaml.dump(
-        document, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True, indent=2
-    )
-    return f"{HEADER}{body}"
+    return written(document, HEADER)
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -76,21 +72,3 @@ def _rule(rule: Rule) -> dict[str, Any]:
     if isinstance(rule, AlertRule) and rule.annotations:
         found["annotations"] = dict(rule.annotations)
     return found
-
-
-class _Dumper(yaml.SafeDumper):
-    """Indents lists below their key, and never writes anchors."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT001, FBT002, ARG002 - the signature is PyYAML's
-        super().increase_indent(flow, False)
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002 - the signature is PyYAML's
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)

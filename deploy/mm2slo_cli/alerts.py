@@ -13,6 +13,7 @@ from mm2slo_alerts.files import generated, notices
 from mm2slo_alerts.model import Scale
 from mm2slo_cli.alerts_check import problems
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.generated_files import write
 from mm2slo_cli.main import REST, hand_on
 from mm2slo_core.errors import UserError
 
@@ -52,7 +53,7 @@ def generate(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -
     read = _read(config)
     console = Console(highlight=False, soft_wrap=True)
     for name, text in generated(read, _scale(scale)).items():
-        _write(out / name, text)
+        write(out / name, text)
         console.print(f"{out / name}", markup=False)
     for notice in notices(read):
         console.print(f"note: {notice}", markup=False)
@@ -103,13 +104,3 @@ def _scale(factor: float) -> Scale:
         return Scale(factor)
     except ValueError as error:
         raise UserError(str(error)) from None
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror}; name another folder with --out"
-        ) from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.files import ALERT_RULES, ALERTMANAGER, RECORDING_RULES
 from mm2slo_cli import tools
+from mm2slo_cli.generated_files import stale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,11 +35,8 @@ def problems(
     folder: Path, expected: Mapping[str, str], say: Callable[[str], None]
 ) -> tuple[str, ...]:
     """What is wrong with the files in *folder*, one text each; *say* is told what was done."""
-    stale = [name for name, text in expected.items() if _read(folder / name) != text]
-    if stale:
-        return tuple(
-            f"{folder / name} is not current; run: mm2slo alerts generate" for name in stale
-        )
+    if outdated := stale(folder, expected, "mm2slo alerts generate"):
+        return outdated
     say(f"{len(expected)} files in {folder} are current")
     return tuple(
         problem
@@ -46,13 +44,6 @@ def problems(
         if set(reader.files) <= set(expected)
         for problem in _refused(folder, reader, say)
     )
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _refused(folder: Path, reader: _Reader, say: Callable[[str], None]) -> tuple[str, ...]:

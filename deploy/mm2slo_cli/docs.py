@@ -16,16 +16,23 @@ from mm2slo_alerts.files import alert_groups, generated
 from mm2slo_alerts.model import Links
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_cli import config_page, docs_metrics, docs_rules
+from mm2slo_dashboards import files as dashboards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 ALERTS: Final = "alerts/generated"
+DASHBOARDS: Final = "dashboards/generated"
 
 
 @cache
 def _alert_files() -> Mapping[str, str]:
     return generated()
+
+
+@cache
+def _dashboard_files() -> Mapping[str, str]:
+    return dashboards.generated()
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
@@ -34,6 +41,10 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/rules.md": docs_rules.render,
     "docs/alerts.md": lambda: page.render(alert_groups(Links()), DEFAULT_THRESHOLDS),
     **{f"{ALERTS}/{name}": partial(_alert_files().__getitem__, name) for name in _alert_files()},
+    **{
+        f"{DASHBOARDS}/{name}": partial(_dashboard_files().__getitem__, name)
+        for name in _dashboard_files()
+    },
 }
 
 

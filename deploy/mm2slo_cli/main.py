@@ -34,6 +34,7 @@ _EXTRAS = {
     "requests": "report",
     "uvicorn": "report",
     "slack_sdk": "slack",
+    "grafanalib": "dashboards",
 }
 
 REST: dict[str, Any] = {
@@ -151,6 +152,12 @@ def audit(context: typer.Context) -> None:
 def alerts(context: typer.Context) -> None:
     """Prometheus rules and Alertmanager's configuration from the objectives."""
     _sub_command("alerts", context)
+
+
+@app.command("dashboards", context_settings=REST)
+def dashboards(context: typer.Context) -> None:
+    """Grafana dashboards with thresholds from the objectives, and their provisioning."""
+    _sub_command("dashboards", context)
 
 
 @app.command("exclude", context_settings=REST)

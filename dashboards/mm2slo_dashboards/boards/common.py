@@ -1,0 +1,73 @@
+"""Panels and marks that several boards show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN, MAINTENANCE_ACTIVE
+from mm2slo_core.catalogue.reported import AUDIT_LAST_RUN_TIMESTAMP_SECONDS
+from mm2slo_core.promql import Vector
+from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.model import Column, Marks, Steps, Unit
+from mm2slo_dashboards.selecting import IN_FLOW, firing, least, of_flow, recorded, worst
+
+if TYPE_CHECKING:
+    from mm2slo_dashboards.limits import Limits
+
+NO_RULES: Final = "No budget is recorded: are the recording rules loaded, and did events settle?"
+NO_EXPORTER: Final = "No exporter publishes the flow: is it scraped, and has it read its topics?"
+
+
+def budget_steps(limits: Limits) -> Steps:
+    """Of the share of a budget that is left."""
+    return Steps(Colour.BAD, ((0.0, Colour.WARNING), (limits.little_left, Colour.GOOD)))
+
+
+def burn_steps(limits: Limits) -> Steps:
+    """Of a burn rate: above 1 the budget does not last, at the second bound an hour of it pages."""
+    return Steps(Colour.GOOD, ((1.0, Colour.WARNING), (limits.hot, Colour.BAD)))
+
+
+def budget_column(limits: Limits, *labels: str) -> Column:
+    """What is left of the smallest budget."""
+    return Column(
+        title="Budget left",
+        vector=least(recorded(BUDGET_REMAINING), *labels),
+        unit=Unit.SHARE,
+        steps=budget_steps(limits),
+        decimals=1,
+    )
+
+
+def burn_column(limits: Limits, *labels: str) -> Column:
+    """How fast the fastest budget burnt in the last hour."""
+    return Column(
+        title="Burn rate, 1 h",
+        vector=worst(recorded(BURN["1h"]), *labels),
+        unit=Unit.FACTOR,
+        steps=burn_steps(limits),
+        decimals=2,
+    )
+
+
+ALERT_MARKS: Final = Marks(
+    title="Alerts",
+    vector=firing(IN_FLOW),
+    text="{{severity}}: {{alertname}} of {{flow}}",
+    colour=Colour.BAD,
+)
+EXCLUSION_MARKS: Final = Marks(
+    title="Planned maintenance",
+    vector=worst(of_flow(MAINTENANCE_ACTIVE), "flow"),
+    text="Planned maintenance of {{flow}}",
+    colour=Colour.PLANNED,
+)
+_AUDITED: Final = worst(of_flow(AUDIT_LAST_RUN_TIMESTAMP_SECONDS), "flow")
+AUDIT_MARKS: Final = Marks(
+    title="Audits",
+    vector=Vector(f"1000 * {_AUDITED}", _AUDITED.labels),
+    text="An audit of {{flow}} ended",
+    colour=Colour.NEUTRAL,
+    at_value=True,
+)
+FLOW_MARKS: Final = (ALERT_MARKS, EXCLUSION_MARKS, AUDIT_MARKS)

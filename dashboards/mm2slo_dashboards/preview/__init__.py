@@ -1,0 +1,1 @@
+"""What a dashboard's JSON shows, without Grafana."""

@@ -1,0 +1,84 @@
+"""Variables in queries and links, as Grafana fills them in.
+
+The formats are those of Grafana's documentation ("Variable syntax", advanced options) that the
+generated dashboards use: `regex`, `queryparam` and `percentencode`. All is a choice of its own,
+`$__all`; in queries a variable's own `allValue` stands for it as it is, in no format.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+ALL: Final = "$__all"
+_VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::(?P<format>\w+))?\}|\$(?P<bare>__\w+)")
+# As Grafana's own escapeRegex.
+_SPECIAL: Final = re.compile(r"[\\^$*+?.()|\[\]{}/]")
+_UNRESERVED: Final = "!*'()~"
+"""What JavaScript's encodeURIComponent leaves, beside letters, digits, `-`, `_` and `.`."""
+
+
+def interpolate(
+    text: str,
+    choices: Mapping[str, Sequence[str]],
+    *,
+    everything: Mapping[str, str] | None = None,
+    builtin: Mapping[str, str] | None = None,
+) -> str:
+    """*text* with the chosen values of each variable.
+
+    *everything* are the `allValue`s by variable, *builtin* Grafana's own, as `__range`. What is
+    not known stays as it is.
+    """
+    own = builtin or {}
+
+    def filled(found: re.Match[str]) -> str:
+        name = found["name"] or found["bare"]
+        if name in own:
+            return own[name]
+        values = choices.get(name)
+        if values is None:
+            return found[0]
+        if found["format"] != "queryparam" and list(values) == [ALL]:
+            return (everything or {}).get(name, ".*")
+        return _FORMATS[found["format"] or "raw"](name, values)
+
+    return _VARIABLE.sub(filled, text)
+
+
+def escaped(value: str) -> str:
+    """*value* as a pattern that fits itself alone."""
+    return _SPECIAL.sub(r"\\\g<0>", value)
+
+
+def _regex(_name: str, values: Sequence[str]) -> str:
+    patterns = [escaped(value) for value in values]
+    return patterns[0] if len(patterns) == 1 else f"({'|'.join(patterns)})"
+
+
+def _query_parameters(name: str, values: Sequence[str]) -> str:
+    return "&".join(f"var-{name}={_encoded(value)}" for value in values)
+
+
+def _percent(_name: str, values: Sequence[str]) -> str:
+    return _encoded(values[0]) if len(values) == 1 else _encoded(f"{{{','.join(values)}}}")
+
+
+def _raw(_name: str, values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"{{{','.join(values)}}}"
+
+
+def _encoded(value: str) -> str:
+    return quote(value, safe=_UNRESERVED)
+
+
+_FORMATS: Final[Mapping[str, Callable[[str, Sequence[str]], str]]] = {
+    "regex": _regex,
+    "queryparam": _query_parameters,
+    "percentencode": _percent,
+    "raw": _raw,
+}

@@ -1,0 +1,65 @@
+"""`mm2slo dashboards`: Grafana's dashboards, and what provisions them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.generated_files import stale, write
+from mm2slo_dashboards.files import generated
+
+if TYPE_CHECKING:
+    from mm2slo_core.config import Config
+
+FOLDER = Path("dashboards/generated")
+
+dashboards_app = typer.Typer(
+    name="dashboards",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+
+_Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="The mm2slo.yaml. [default: the default objectives]"
+    ),
+]
+_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")]
+
+
+@dashboards_app.callback()
+def about() -> None:
+    """Grafana dashboards with thresholds from the objectives, and their provisioning."""
+
+
+@dashboards_app.command()
+def generate(config: _Config = None, out: _Out = FOLDER) -> None:
+    """Write the files."""
+    console = Console(highlight=False, soft_wrap=True)
+    for name, text in generated(_read(config)).items():
+        write(out / name, text)
+        console.print(f"{out / name}", markup=False)
+
+
+@dashboards_app.command()
+def check(config: _Config = None, out: _Out = FOLDER) -> None:
+    """Say whether the files are current."""
+    console = Console(highlight=False, soft_wrap=True)
+    expected = generated(_read(config))
+    outdated = stale(out, expected, "mm2slo dashboards generate")
+    for problem in outdated:
+        console.print(problem, markup=False)
+    if outdated:
+        raise typer.Exit(1)
+    console.print(f"{len(expected)} files in {out} are current", markup=False)
+
+
+def _read(path: Path | None) -> Config | None:
+    return None if path is None else read_config(path)

@@ -1,0 +1,136 @@
+"""The 17 rules of Grafana's dashboard-linter, as its documentation tells them.
+
+Four do not apply, and each says why: EXCLUDED is what a `.lint` file would hold.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import promql_parser
+import pytest
+from dashed import Json, dashboards, every_panel, panels, variables
+
+from mm2slo_dashboards.preview.interpolation import interpolate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXCLUDED = {
+    "template-job-rule": "flows are told apart by their labels, whoever publishes them; the job "
+    "of the exporters is configuration and stands in the queries",
+    "template-instance-rule": "replicas publish the same flows and are joined in the queries",
+    "target-job-rule": "as template-job-rule",
+    "target-instance-rule": "as template-instance-rule",
+}
+BUILTIN = {"__rate_interval": "1m", "__range": "6h"}
+DESCRIBED = {"stat", "timeseries", "table", "bargauge", "state-timeline", "heatmap"}
+UNITS = {"s", "percentunit", "short", "recps", "reqps", "dateTimeAsIso", "bytes", "Bps", "none"}
+EACH = [pytest.param(panel, id=f"{uid}: {panel['title']}") for uid, panel in every_panel()]
+BOARDS = [pytest.param(board, id=uid) for uid, board in dashboards().items()]
+
+
+def targets(board: Json) -> Iterator[Json]:
+    return (target for panel in panels(board) for target in panel["targets"])
+
+
+def parsed(text: str) -> None:
+    choices = {name: ["x"] for name in ("flow", "topic", "group", "sli")}
+    promql_parser.parse(interpolate(text, choices, builtin=BUILTIN))
+
+
+def test_what_is_left_out_has_a_reason() -> None:
+    assert len(EXCLUDED) == 4
+    assert all(len(reason) > 10 for reason in EXCLUDED.values())
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_template_datasource_rule(board: Json) -> None:
+    [source] = [each for each in board["templating"]["list"] if each["type"] == "datasource"]
+    assert (source["name"], source["label"], source["query"]) == (
+        "datasource",
+        "Data source",
+        "prometheus",
+    )
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_template_label_promql_rule(board: Json) -> None:
+    for variable in variables(board).values():
+        found = re.fullmatch(r"label_values\((?P<series>.+), (?P<label>\w+)\)", variable["query"])
+        assert found is not None
+        parsed(found["series"])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_template_on_time_change_reload_rule(board: Json) -> None:
+    assert all(variable["refresh"] == 2 for variable in variables(board).values())
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_variables_ask_the_chosen_source(board: Json) -> None:
+    for variable in variables(board).values():
+        assert variable["datasource"]["uid"] == "${datasource}"
+        assert bool(variable.get("allValue")) is variable["includeAll"] is variable["multi"]
+
+
+@pytest.mark.parametrize("panel", EACH)
+def test_panel_datasource_rule(panel: Json) -> None:
+    wanted = {"type": "prometheus", "uid": "${datasource}"}
+    assert panel["datasource"] == wanted
+    assert all(target["datasource"] == wanted for target in panel["targets"])
+
+
+@pytest.mark.parametrize("panel", EACH)
+def test_panel_title_description_rule(panel: Json) -> None:
+    assert panel["type"] in DESCRIBED
+    assert panel["title"]
+    assert panel["description"]
+
+
+@pytest.mark.parametrize("panel", EACH)
+def test_panel_units_rule(panel: Json) -> None:
+    defaults = panel["fieldConfig"]["defaults"]
+    assert defaults["unit"] in UNITS
+    if panel["type"] == "heatmap":
+        assert panel["options"]["yAxis"]["unit"] in UNITS
+
+
+@pytest.mark.parametrize("panel", EACH)
+def test_panel_no_targets_rule(panel: Json) -> None:
+    assert panel["targets"]
+    letters = [target["refId"] for target in panel["targets"]]
+    assert len(set(letters)) == len(letters)
+    assert all(letters)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_target_logql_rule_and_target_logql_auto_rule(board: Json) -> None:
+    # No query asks Loki.
+    assert {target["datasource"]["type"] for target in targets(board)} == {"prometheus"}
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_target_promql_rule(board: Json) -> None:
+    for target in targets(board):
+        parsed(target["expr"])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_target_rate_interval_rule(board: Json) -> None:
+    for target in targets(board):
+        for window in re.findall(r"\b(?:rate|irate)\([^\[]*\[([^\]]+)\]", target["expr"]):
+            assert window == "$__rate_interval"
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_target_counter_agg_rule(board: Json) -> None:
+    for target in targets(board):
+        bare = re.sub(r"\b(?:rate|irate|increase)\([^)]*\)", "", target["expr"])
+        assert not re.search(r"\w_total\b", bare)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_uneditable_dashboard(board: Json) -> None:
+    assert board["editable"] is False

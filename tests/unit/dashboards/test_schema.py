@@ -1,0 +1,96 @@
+"""The JSON is what Grafana's published schemas describe, and what its own typed models read."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dashed import Json, dashboards, every_panel
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
+from jsonschema import Draft7Validator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMAS = os.environ.get("MM2SLO_GRAFANA_SCHEMAS", "")
+needs_schemas = pytest.mark.skipif(
+    not SCHEMAS,
+    reason="MM2SLO_GRAFANA_SCHEMAS names no folder with Grafana's schemas "
+    "(grafana-foundation-sdk, folder jsonschema)",
+)
+PANELS = [pytest.param(panel, id=f"{uid}: {panel['title']}") for uid, panel in every_panel()]
+# The typed models have no field for what an annotation of Prometheus shows as its text, and
+# Grafana's schema has.
+NOT_MODELLED = {
+    "annotations.list.titleFormat",
+    "annotations.list.textFormat",
+    "annotations.list.useValueForTime",
+}
+
+
+@cache
+def schema(name: str) -> Json:
+    found: Json = json.loads((Path(SCHEMAS) / f"{name}.jsonschema.json").read_text("utf-8"))
+    # What may be anything is written as an object there; names and numbers stand in both.
+    for owner, key in (("MatcherConfig", "options"), ("DynamicConfigValue", "value")):
+        if owner in found["definitions"]:
+            found["definitions"][owner]["properties"][key] = {}
+    return found
+
+
+def problems(document: object, name: str, definition: str) -> list[str]:
+    described = {**schema(name), "$ref": f"#/definitions/{definition}"}
+    return [
+        f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
+        for error in Draft7Validator(described).iter_errors(document)
+    ]
+
+
+@needs_schemas
+@pytest.mark.parametrize("uid", dashboards())
+def test_a_dashboard_is_as_the_schema_says(uid: str) -> None:
+    found = dashboards()[uid]
+    assert problems(found, "dashboard", "Dashboard") == []
+
+
+@needs_schemas
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_is_as_its_own_schema_says(panel: Json) -> None:
+    name = panel["type"].replace("-", "")
+    assert problems(panel["options"], name, "Options") == []
+    custom = panel["fieldConfig"]["defaults"].get("custom")
+    if custom:
+        assert problems(custom, name, "FieldConfig") == []
+    for target in panel["targets"]:
+        assert problems(target, "prometheus", "Dataquery") == []
+
+
+def lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """What of *before* is not in *after*; defaults that were added do not matter."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in before.items():
+            inner = f"{path}.{key}".lstrip(".")
+            if key not in after:
+                yield inner
+            else:
+                yield from lost(value, after[key], inner)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for one, other in zip(before, after, strict=True):
+            yield from lost(one, other, path)
+    elif before != after:
+        yield f"{path}: {before!r} is {after!r}"
+
+
+@pytest.mark.parametrize("uid", dashboards())
+def test_nothing_is_lost_in_grafanas_typed_models(uid: str) -> None:
+    register_default_plugins()
+    before = dashboards()[uid]
+    read = Dashboard.from_json(json.loads(json.dumps(before)))
+    after = json.loads(json.dumps(read, cls=JSONEncoder))
+    assert sorted(set(lost(before, after)) - NOT_MODELLED) == []
