@@ -6,6 +6,7 @@ newest earlier one stands; before the history began, what it began with.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.reporting.history import MinuteCounts, SpanCounts
@@ -57,7 +58,7 @@ def minute_counts(
         return ()
     first, last = place(span.begin)[0], place(span.end - 1)[0]
     rows = finding.of_indicator(connection, row.id, first, last)
-    return tuple(minute for each in rows for minute in minutes_within(each, span))
+    return tuple(chain.from_iterable(minutes_within(each, span) for each in rows))
 
 
 def _between(begin: TallyAt, end: TallyAt) -> SpanCounts:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.reporting.history import MINUTE_MS, MinuteCounts, Tally
-from mm2slo_store.sli_history.packing import growths_of, packed, total_after, totals_after
+from mm2slo_store.sli_history.packing import (
+    growth,
+    growths_of,
+    packed,
+    total_after,
+    totals_after,
+)
 from mm2slo_store.sli_history.rows import TallyAt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mm2slo_core.objectives.exclusion import Span
 
@@ -106,16 +112,20 @@ def fold(known: Hour) -> Hour:
     return known._replace(folded=True, growths=growths)
 
 
-def minutes_within(known: Hour, span: Span) -> Iterator[MinuteCounts]:
+def minutes_within(known: Hour, span: Span) -> Iterable[MinuteCounts]:
     """The minutes with a sample in *span*; a folded hour is one, unless it ends after *span*."""
-    added = growths_of(known.growths, known.base, known.samples)
     if known.folded:
-        if known.begin + HOUR_MS <= span.end:
-            begin = max(known.begin, span.begin)
-            length = known.begin + HOUR_MS - begin
-            yield MinuteCounts(begin, *added[0], length, known.minutes.bit_count())
-        return
+        return _folded_within(known, span)
     begins = (known.begin + bit * MINUTE_MS for bit in range(60) if known.minutes >> bit & 1)
-    for at, each in zip(begins, added, strict=True):
-        if span.begin <= at < span.end:
-            yield MinuteCounts(at, *each)
+    found = map(MinuteCounts, begins, *growths_of(known.growths, known.base, known.samples))
+    if span.begin <= known.begin and known.begin + HOUR_MS <= span.end:
+        return found
+    return (each for each in found if span.begin <= each.at < span.end)
+
+
+def _folded_within(known: Hour, span: Span) -> Iterator[MinuteCounts]:
+    if known.begin + HOUR_MS <= span.end:
+        added = growth(known.base, at_end(known).tally)
+        begin = max(known.begin, span.begin)
+        length = known.begin + HOUR_MS - begin
+        yield MinuteCounts(begin, *added, length, known.minutes.bit_count())

@@ -12,7 +12,7 @@ from mm2slo_core.topology import Flow
 from mm2slo_store.sli_history.tables import indicators
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from sqlalchemy import Connection
 
@@ -24,10 +24,13 @@ class Known(NamedTuple):
     first_at: int | None
 
 
-def known(connection: Connection, wanted: Iterable[Indicator]) -> dict[Indicator, Known]:
+def known(connection: Connection, wanted: Collection[Indicator]) -> dict[Indicator, Known]:
     """Those of *wanted* that have a row."""
-    columns = (*_NAMES, indicators.c.id, indicators.c.first_at)
-    rows = {tuple(row[:4]): Known(row[4], row[5]) for row in connection.execute(select(*columns))}
+    query = select(*_NAMES, indicators.c.id, indicators.c.first_at)
+    if len(wanted) == 1:
+        (names,) = map(_names, wanted)
+        query = query.where(*(column == name for column, name in zip(_NAMES, names, strict=True)))
+    rows = {tuple(row[:4]): Known(row[4], row[5]) for row in connection.execute(query)}
     return {each: row for each in wanted if (row := rows.get(_names(each))) is not None}
 
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import struct
 from itertools import accumulate
+from operator import sub
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.reporting.history import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _SCALES: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 _AS_THEY_ARE: Final = 0
@@ -75,15 +76,13 @@ def totals_after(growths: bytes, base: Tally, samples: int) -> list[Tally]:
     return [_tally(base, sums, scale) for sums in zip(*columns, strict=True)]
 
 
-def growths_of(growths: bytes, base: Tally, samples: int) -> list[Tally]:
-    """What each of the *samples* adds."""
+def growths_of(growths: bytes, base: Tally, samples: int) -> Sequence[Iterable[float]]:
+    """What each of the *samples* adds: the columns of tallies, for there are very many of them."""
     if growths[0] == _WHOLE:
-        return [
-            Tally(float(total - bad), float(total), float(unknown))
-            for total, bad, unknown in zip(*_columns(growths, samples, samples), strict=True)
-        ]
+        total, bad, unknown = _columns(growths, samples, samples)
+        return map(float, map(sub, total, bad)), map(float, total), map(float, unknown)
     totals = totals_after(growths, base, samples)
-    return list(map(growth, (base, *totals), totals))
+    return tuple(zip(*map(growth, (base, *totals), totals), strict=True))
 
 
 def growth(before: Tally, now: Tally) -> Tally:

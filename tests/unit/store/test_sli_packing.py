@@ -79,7 +79,7 @@ def test_averages_come_back_as_they_were(
     found = totals_after(growths, begun, len(events))
     # Tenths are not exact: what is told of them is to a millionth.
     assert found == [pytest.approx(each, rel=1e-15, abs=2e-7) for each in each_total]
-    added = growths_of(growths, begun, len(events))
+    added = list(zip(*growths_of(growths, begun, len(events)), strict=True))
     if replicas in {1, 2, 4, 8}:
         assert found == each_total
         assert added == [growth(one, other) for one, other in pairwise((begun, *each_total))]
