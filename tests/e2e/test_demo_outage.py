@@ -84,13 +84,14 @@ def outage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outage]:
 def keep_pictures(page: str, folder: Path, profile: Path) -> None:
     """The page by light and the report by dark, each as much as a tall screen shows."""
     with browsing(profile) as tab:
-        for name, address, dark in (
-            ("page", page, False),
+        for name, address, section, dark in (
+            ("page", page, "body", False),
             # What used the budget: the objectives are on the page already.
-            ("report", f"{page}slo/report?format=html#costs", True),
+            ("report", f"{page}slo/report?format=html", "#costs", True),
         ):
             tab.show(*SIZE, dark=dark)
             tab.open(address)
+            tab.ask(f"document.querySelector('{section}').scrollIntoView({{behavior: 'instant'}})")
             tab.picture(folder / f"{name}.png", whole=False)
 
 

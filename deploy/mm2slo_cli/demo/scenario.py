@@ -70,8 +70,8 @@ def stop_mirror(stage: Stage, watched: Monitored, console: Console) -> None:
         say("the page tells by whole minutes; waiting for one after the end")
         _wait(lambda: recorded(page, ended), "the page to tell the outage", 2 * _PATIENCE)
         say(f"the page has the outage: {page}")
-        for line in outage(page):
-            console.print(f"{'':10}{line}", highlight=False, markup=False)
+        for sentence in outage(page):
+            console.print(f"{'':10}{sentence}", highlight=False, markup=False)
 
 
 def _arrived(watched: Monitored, count: int, what: str) -> None:
