@@ -8,6 +8,7 @@ from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import FLOW_LAG_RECORDS, FLOW_LAG_SECONDS, FLOW_STATE
 from mm2slo_core.catalogue.failover import FAILOVER_READY
 from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN
+from mm2slo_core.promql import aggregate
 from mm2slo_dashboards.boards.common import (
     ALERT_MARKS,
     EXCLUSION_MARKS,
@@ -158,7 +159,7 @@ def _flows(limits: Limits) -> Panel:
             ),
             Column(
                 title="Groups not ready",
-                vector=total(where(unready, "+ 1"), "flow"),
+                vector=aggregate("count", unready, ("flow",)),
                 unit=Unit.COUNT,
                 steps=NONE_IS_BEST,
             ),

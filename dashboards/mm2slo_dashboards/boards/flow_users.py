@@ -136,6 +136,7 @@ def _percentiles(
             Query(vector=quantile(share, buckets), legend=f"p{share * 100:g}") for share in _SHARES
         ),
         steps=Steps(Colour.GOOD, bounds),
+        colours={"p50": Colour.RESTING, "p99": Colour.NEUTRAL},
         least=0.0,
         leads=Identity.SLO,
         alert="MM2ErrorBudgetBurnFast",

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from grafanalib.core import Threshold
 
+from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.model import Steps
 from mm2slo_dashboards.states import NEUTRAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mm2slo_dashboards.colours import Colour
     from mm2slo_dashboards.links import Link
-    from mm2slo_dashboards.model import Column, State, Steps
+    from mm2slo_dashboards.model import Column, State
 
 Json = dict[str, Any]
 CELL: Final = "custom.cellOptions"
@@ -43,6 +44,21 @@ def coloured(colours: Mapping[str, Colour]) -> list[Json]:
         _override(name, ("color", {"mode": "fixed", "fixedColor": colour.value}))
         for name, colour in colours.items()
     ]
+
+
+def counted(colours: Mapping[str, Colour]) -> list[Json]:
+    """Overrides for counts by name: each in its colour, and none of them in that of no matter."""
+    return [
+        _override(
+            name,
+            ("thresholds", {"mode": "absolute", "steps": thresholds(_from_one(colour))}),
+        )
+        for name, colour in colours.items()
+    ]
+
+
+def _from_one(colour: Colour) -> Steps:
+    return Steps(Colour.NEUTRAL, ((1.0, colour),))
 
 
 def column(each: Column) -> Json:

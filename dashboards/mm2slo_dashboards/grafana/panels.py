@@ -23,6 +23,7 @@ from mm2slo_dashboards.grafana.fields import (
     Json,
     coloured,
     column,
+    counted,
     linked,
     mappings,
     thresholds,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 DATASOURCE: Final = "${datasource}"
 _FLOW: Final = "Flow"
 _ALERT: Final = "Alert"
+# Of one hue, told apart by brightness: Grafana's own palette is not for every eye.
+_SHADES: Final = {"mode": "shades", "fixedColor": Colour.NEUTRAL.value}
 _REDUCED: Final = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 
 
@@ -113,7 +116,7 @@ def _stat(question: Question, common: Json) -> Stat:
         noValue=question.no_data,
         decimals=question.decimals,
         mappings=mappings(question.states),
-        overrides=coloured(question.colours),
+        overrides=counted(question.colours),
         color={"mode": "thresholds"},
         colorMode="background" if question.states else "value",
         graphMode="none",
@@ -140,7 +143,7 @@ def _series(question: Question, common: Json) -> TimeSeries:
         tooltipSort="desc",
         stacking={"mode": "normal" if question.stacked else "none", "group": "A"},
         thresholdsStyleMode="dashed" if bounds else "off",
-        extraJson={"fieldConfig": {"defaults": _range(question)}},
+        extraJson={"fieldConfig": {"defaults": {**_range(question), "color": _SHADES}}},
     )
 
 

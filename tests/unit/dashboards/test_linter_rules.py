@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import promql_parser
 import pytest
-from dashed import Json, dashboards, every_panel, panels, variables
+from dashed import Json, dashboards, panels, variables
 
 from mm2slo_dashboards.preview.interpolation import interpolate
 
@@ -27,7 +27,6 @@ EXCLUDED = {
 BUILTIN = {"__rate_interval": "1m", "__range": "6h"}
 DESCRIBED = {"stat", "timeseries", "table", "bargauge", "state-timeline", "heatmap"}
 UNITS = {"s", "percentunit", "short", "recps", "reqps", "dateTimeAsIso", "bytes", "Bps", "none"}
-EACH = [pytest.param(panel, id=f"{uid}: {panel['title']}") for uid, panel in every_panel()]
 BOARDS = [pytest.param(board, id=uid) for uid, board in dashboards().items()]
 
 
@@ -75,34 +74,38 @@ def test_variables_ask_the_chosen_source(board: Json) -> None:
         assert bool(variable.get("allValue")) is variable["includeAll"] is variable["multi"]
 
 
-@pytest.mark.parametrize("panel", EACH)
-def test_panel_datasource_rule(panel: Json) -> None:
-    wanted = {"type": "prometheus", "uid": "${datasource}"}
-    assert panel["datasource"] == wanted
-    assert all(target["datasource"] == wanted for target in panel["targets"])
+@pytest.mark.parametrize("board", BOARDS)
+def test_panel_datasource_rule(board: Json) -> None:
+    for panel in panels(board):
+        wanted = {"type": "prometheus", "uid": "${datasource}"}
+        assert panel["datasource"] == wanted
+        assert all(target["datasource"] == wanted for target in panel["targets"])
 
 
-@pytest.mark.parametrize("panel", EACH)
-def test_panel_title_description_rule(panel: Json) -> None:
-    assert panel["type"] in DESCRIBED
-    assert panel["title"]
-    assert panel["description"]
+@pytest.mark.parametrize("board", BOARDS)
+def test_panel_title_description_rule(board: Json) -> None:
+    for panel in panels(board):
+        assert panel["type"] in DESCRIBED
+        assert panel["title"]
+        assert panel["description"]
 
 
-@pytest.mark.parametrize("panel", EACH)
-def test_panel_units_rule(panel: Json) -> None:
-    defaults = panel["fieldConfig"]["defaults"]
-    assert defaults["unit"] in UNITS
-    if panel["type"] == "heatmap":
-        assert panel["options"]["yAxis"]["unit"] in UNITS
+@pytest.mark.parametrize("board", BOARDS)
+def test_panel_units_rule(board: Json) -> None:
+    for panel in panels(board):
+        defaults = panel["fieldConfig"]["defaults"]
+        assert defaults["unit"] in UNITS
+        if panel["type"] == "heatmap":
+            assert panel["options"]["yAxis"]["unit"] in UNITS
 
 
-@pytest.mark.parametrize("panel", EACH)
-def test_panel_no_targets_rule(panel: Json) -> None:
-    assert panel["targets"]
-    letters = [target["refId"] for target in panel["targets"]]
-    assert len(set(letters)) == len(letters)
-    assert all(letters)
+@pytest.mark.parametrize("board", BOARDS)
+def test_panel_no_targets_rule(board: Json) -> None:
+    for panel in panels(board):
+        assert panel["targets"]
+        letters = [target["refId"] for target in panel["targets"]]
+        assert len(set(letters)) == len(letters)
+        assert all(letters)
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dashed import Json, dashboards, every_panel
+from dashed import Json, dashboards, panels
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -24,7 +24,6 @@ needs_schemas = pytest.mark.skipif(
     reason="MM2SLO_GRAFANA_SCHEMAS names no folder with Grafana's schemas "
     "(grafana-foundation-sdk, folder jsonschema)",
 )
-PANELS = [pytest.param(panel, id=f"{uid}: {panel['title']}") for uid, panel in every_panel()]
 # The typed models have no field for what an annotation of Prometheus shows as its text, and
 # Grafana's schema has.
 NOT_MODELLED = {
@@ -60,15 +59,15 @@ def test_a_dashboard_is_as_the_schema_says(uid: str) -> None:
 
 
 @needs_schemas
-@pytest.mark.parametrize("panel", PANELS)
-def test_a_panel_is_as_its_own_schema_says(panel: Json) -> None:
-    name = panel["type"].replace("-", "")
-    assert problems(panel["options"], name, "Options") == []
-    custom = panel["fieldConfig"]["defaults"].get("custom")
-    if custom:
-        assert problems(custom, name, "FieldConfig") == []
-    for target in panel["targets"]:
-        assert problems(target, "prometheus", "Dataquery") == []
+@pytest.mark.parametrize("uid", dashboards())
+def test_a_panel_is_as_its_own_schema_says(uid: str) -> None:
+    for panel in panels(dashboards()[uid]):
+        name = panel["type"].replace("-", "")
+        assert problems(panel["options"], name, "Options") == [], panel["title"]
+        if custom := panel["fieldConfig"]["defaults"].get("custom"):
+            assert problems(custom, name, "FieldConfig") == [], panel["title"]
+        for target in panel["targets"]:
+            assert problems(target, "prometheus", "Dataquery") == [], panel["title"]
 
 
 def lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
