@@ -145,13 +145,15 @@ def test_budget_coverage_and_status_follow_from_the_counts(
         assert budget["remaining_events"] == pytest.approx(allowed - said["bad"])
         assert budget["consumed"] == pytest.approx(said["bad"] / allowed)
         assert budget["remaining"] == pytest.approx(1 - said["bad"] / allowed)
+        # A budget is worth a share of the time that is known, not of the whole 28 days.
+        minutes = (instant - story.known_since) // MINUTE
+        assert budget["total_seconds"] == pytest.approx(minutes * MINUTE * (1 - promised))
         assert budget["remaining_seconds"] == pytest.approx(
-            budget["remaining"] * 28 * 86_400 * (1 - promised)
+            budget["remaining"] * budget["total_seconds"]
         )
         assert entry["sli_value"] == said["good"] / said["total"]
         assert entry["burn_rate"]["1h"] == pytest.approx(budget["consumed"])
         assert entry["status"] == ("breached" if said["bad"] > allowed else "ok")
-        minutes = (instant - story.known_since) // MINUTE
         assert entry["coverage"] == {
             "ratio": 1.0,
             "last_hour": 1.0,
