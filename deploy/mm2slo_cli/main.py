@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mm2slo_cli.loading import loading
 from mm2slo_core.errors import MissingExtra, UserError
 
 app = typer.Typer(
@@ -197,7 +198,8 @@ def hand_on(sub_app: typer.Typer, name: str, context: typer.Context) -> None:
 
 
 def _load(module: str) -> ModuleType:
-    return importlib.import_module(module)
+    with loading():
+        return importlib.import_module(module)
 
 
 def _missing(error: ModuleNotFoundError) -> UserError:

@@ -6,6 +6,7 @@ from importlib import import_module
 
 import typer
 
+from mm2slo_cli.loading import loading
 from mm2slo_cli.main import REST, hand_on
 
 report_app = typer.Typer(
@@ -36,7 +37,8 @@ def slack(context: typer.Context) -> None:
 
 def _run(name: str, context: typer.Context) -> None:
     """Run the function *name* of `mm2slo_cli.report_<name>` as a command."""
-    module = import_module(f"mm2slo_cli.report_{name}")
+    with loading():
+        module = import_module(f"mm2slo_cli.report_{name}")
     app = typer.Typer(
         pretty_exceptions_enable=False, pretty_exceptions_show_locals=False, add_completion=False
     )

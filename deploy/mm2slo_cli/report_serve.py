@@ -17,6 +17,7 @@ import typer
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.ending import Told, told_by_signals
+from mm2slo_cli.loading import loading
 from mm2slo_cli.report_reading import (
     exporters_of,
     kept_seconds,
@@ -124,10 +125,11 @@ def settings_of(loaded: Config) -> Settings:
 @contextmanager
 def recording(loaded: Config, results: Store) -> Iterator[Recorder]:
     """Record the exporters' counters meanwhile; of several services on one store, one does."""
-    from mm2slo_report.recording.duty import Duty  # noqa: PLC0415 - only without Prometheus
-    from mm2slo_report.recording.recorder import Recorder  # noqa: PLC0415
-    from mm2slo_report.recording.scraping import Target  # noqa: PLC0415
-    from mm2slo_report.recording.service import RecordingThread  # noqa: PLC0415
+    with loading():
+        from mm2slo_report.recording.duty import Duty  # noqa: PLC0415 - only without Prometheus
+        from mm2slo_report.recording.recorder import Recorder  # noqa: PLC0415
+        from mm2slo_report.recording.scraping import Target  # noqa: PLC0415
+        from mm2slo_report.recording.service import RecordingThread  # noqa: PLC0415
 
     settings = loaded.report.recorder
     targets = [
@@ -155,13 +157,14 @@ def _server(
     *,
     rules: Callable[[], Sequence[str]] | None,
 ) -> Server:
-    import uvicorn  # noqa: PLC0415 - what is wrong with the configuration is told before
+    with loading():
+        import uvicorn  # noqa: PLC0415 - what is wrong with the configuration is told before
 
-    from mm2slo_cli.report_maintenance import InForce  # noqa: PLC0415
-    from mm2slo_report.web.app import create_app  # noqa: PLC0415
-    from mm2slo_report.web.fetching import Fetcher  # noqa: PLC0415
-    from mm2slo_report.web.service import Service  # noqa: PLC0415
-    from mm2slo_report.web.surroundings import ExporterSurroundings  # noqa: PLC0415
+        from mm2slo_cli.report_maintenance import InForce  # noqa: PLC0415
+        from mm2slo_report.web.app import create_app  # noqa: PLC0415
+        from mm2slo_report.web.fetching import Fetcher  # noqa: PLC0415
+        from mm2slo_report.web.service import Service  # noqa: PLC0415
+        from mm2slo_report.web.surroundings import ExporterSurroundings  # noqa: PLC0415
 
     report = loaded.report
     fetch = Fetcher(_path(report.recorder.token_file), _path(report.recorder.ca_file))
