@@ -6,10 +6,10 @@ import threading
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from mm2slo_core.errors import UserError
 from mm2slo_store.schema import leases
+from mm2slo_store.upserting import insert_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -90,9 +90,8 @@ def acquire(
     """
     values = {"holder": holder, "acquired_at": now, "expires_at": now + ttl_ms}
     key = {"target_cluster": target_cluster, "target_topic": target_topic}
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     connection.execute(
-        insert(leases)
+        insert_into(connection, leases)
         .values(**key, **values)
         .on_conflict_do_update(
             index_elements=list(key),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from mm2slo_core.reporting.history import Tally
 from mm2slo_store.sli_history.naming import numbered, of_numbers
 from mm2slo_store.sli_history.rows import CounterState
 from mm2slo_store.sli_history.tables import counters
+from mm2slo_store.upserting import insert_into
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -36,8 +36,7 @@ def keep_states(connection: Connection, states: Collection[CounterState]) -> Non
         }
         for each in states
     ]
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    new = insert(counters)
+    new = insert_into(connection, counters)
     key = ["replica", "indicator"]
     others = {column.name: new.excluded[column.name] for column in counters.c}
     connection.execute(
