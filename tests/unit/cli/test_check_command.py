@@ -183,6 +183,7 @@ def test_the_help_of_the_root_loads_no_command() -> None:
     loaded = loaded_by(code)
     assert {name for name in loaded if name.startswith("mm2slo_")} == {
         "mm2slo_cli",
+        "mm2slo_cli.loading",
         "mm2slo_cli.main",
         "mm2slo_core",
         "mm2slo_core.errors",
