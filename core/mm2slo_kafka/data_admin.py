@@ -6,9 +6,10 @@ For the lab and for tests; the exporter changes no topic but its own.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
     AclBinding,
     AclBindingFilter,
@@ -20,18 +21,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no _
     ConfigResource,
     NewPartitions,
     NewTopic,
-    OffsetSpec,
     ResourcePatternType,
     ResourceType,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from concurrent.futures import Future
 
 _TIMEOUT = 30.0
-_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # has no types
-_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # has no types
+# Timestamps of ListOffsets (KIP-79).
+_LATEST = -1
+_EARLIEST = -2
 # What a partition answers while its leader comes: after creation, or its broker's restart.
 _NO_LEADER_YET = frozenset(
     {
@@ -41,6 +42,8 @@ _NO_LEADER_YET = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - librdkafka names its own errors so
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - as above
     }
 )
 
@@ -48,12 +51,16 @@ _NO_LEADER_YET = frozenset(
 class DataAdmin:
     """One cluster's topics; *properties* are librdkafka's.
 
-    Every method waits until the cluster shows the change. Raises confluent_kafka.KafkaException
-    when the cluster refuses, TimeoutError when the change does not show.
+    Offsets are asked for by a new consumer each time, which knows every topic as it is:
+    `AdminClient.list_offsets` and `list_consumer_group_offsets` can end the process when a broker
+    goes away meanwhile (docs/performance.md). Every method waits until the cluster shows the
+    change. Raises confluent_kafka.KafkaException when the cluster refuses, TimeoutError when the
+    change does not show.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        self._client = AdminClient({"log_level": 2, **properties})
+        self._properties: dict[str, str | int | float | bool] = {"log_level": 2, **properties}
+        self._client = AdminClient(self._properties)
 
     def broker_count(self, timeout: float = _TIMEOUT) -> int:
         """How many brokers are registered and serve; 0 when none answers within *timeout*."""
@@ -139,12 +146,15 @@ class DataAdmin:
 
     def group_offsets(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets of *group*, by topic and partition."""
-        request = [ConsumerGroupTopicPartitions(group)]
-        (future,) = self._client.list_consumer_group_offsets(request).values()
-        return {
-            (found.topic, found.partition): found.offset
-            for found in future.result(_TIMEOUT).topic_partitions
-        }
+        topics = self._client.list_topics(timeout=_TIMEOUT).topics
+        every = [
+            TopicPartition(name, number)
+            for name, topic in topics.items()
+            for number in topic.partitions
+        ]
+        with self._asking(group) as consumer:
+            found = consumer.committed(every, timeout=_TIMEOUT)
+        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
     def grant(self, user: str, resource: str, name: str, operation: str) -> None:
         """Allow *user* an *operation* (as READ) on the *resource* (as TOPIC) of that name.
@@ -167,22 +177,31 @@ class DataAdmin:
             )
         return count
 
-    def _offsets(self, topic: str, spec: OffsetSpec) -> dict[int, int]:
+    def _offsets(self, topic: str, moment: int) -> dict[int, int]:
         count = self.partition_count(topic)
-        if not count:
+        request = [TopicPartition(topic, partition, moment) for partition in range(count)]
+        if not request:
             return {}
-        request = {TopicPartition(topic, partition): spec for partition in range(count)}
         end = time.monotonic() + _TIMEOUT
-        while True:
-            answers = self._client.list_offsets(request)
-            try:
-                return {
-                    key.partition: future.result(_TIMEOUT).offset for key, future in answers.items()
-                }
-            except KafkaException as error:
-                if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > end:
-                    raise
-            time.sleep(0.02)
+        with self._asking("mm2slo-lab") as consumer:
+            while True:
+                try:
+                    return _answered(consumer.offsets_for_times(request, timeout=_TIMEOUT))
+                except KafkaException as error:
+                    if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > end:
+                        raise
+                time.sleep(0.02)
+
+    @contextmanager
+    def _asking(self, group: str) -> Iterator[Consumer]:
+        # Reading committed, the latest offset would be the last stable one.
+        consumer = Consumer(
+            {"isolation.level": "read_uncommitted", **self._properties, "group.id": group}
+        )
+        try:
+            yield consumer
+        finally:
+            consumer.close()
 
     def _await_partitions(self, topic: str, count: int) -> None:
         end = time.monotonic() + _TIMEOUT
@@ -192,6 +211,14 @@ class DataAdmin:
                     f"{topic} does not show {count} partitions after {_TIMEOUT:.0f} s"
                 )
             time.sleep(0.02)
+
+
+def _answered(found: list[TopicPartition]) -> dict[int, int]:
+    """The offset of each partition; raises KafkaException for the first that has none."""
+    for each in found:
+        if each.error is not None:
+            raise KafkaException(each.error)
+    return {each.partition: each.offset for each in found}
 
 
 def _acl(user: str, resource: str, name: str, operation: str) -> AclBinding:
