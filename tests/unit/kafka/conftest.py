@@ -1,8 +1,9 @@
-"""librdkafka's mock cluster: a Kafka in this process, without Java."""
+"""librdkafka's mock cluster: a Kafka without Java."""
 
 from __future__ import annotations
 
-import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 
@@ -15,23 +16,45 @@ from mm2slo_kafka.metadata import TopicIdentity
 PARTITIONS = 4  # the mock cluster creates every topic with four
 
 
+_BROKER = """
+import logging, sys
+from confluent_kafka import Producer
+
+silent = logging.getLogger("mock-cluster")
+silent.disabled = True
+owner = Producer({"bootstrap.servers": "mock:1", "test.mock.num.brokers": 1}, logger=silent)
+brokers = owner.list_topics(timeout=10).brokers.values()
+print(",".join(f"{found.host}:{found.port}" for found in brokers), flush=True)
+sys.stdin.read()
+"""
+
+
 class MockCluster:
-    """One broker. Topics come into being when they are written to."""
+    """One broker. Topics come into being when they are written to.
+
+    It lives in a process of its own, which is killed: librdkafka may end the process that frees
+    a mock cluster after many clients have come and gone.
+    """
 
     def __init__(self) -> None:
-        settings = {"bootstrap.servers": "mock:1", "test.mock.num.brokers": 1}
-        silent = logging.getLogger("mock-cluster")
-        silent.disabled = True
-        self._owner = Producer({**settings, "linger.ms": 0}, logger=silent)
-        brokers = self._owner.list_topics(timeout=10).brokers.values()
-        self.properties = {
-            "bootstrap.servers": ",".join(f"{found.host}:{found.port}" for found in brokers)
-        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _BROKER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        self.properties = {"bootstrap.servers": self._process.stdout.readline().strip()}
+        self._producer = Producer({**self.properties, "linger.ms": 0, "log_level": 2})
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
 
     def write(self, topic: str, values: Sequence[bytes], partition: int = 0) -> None:
         for value in values:
-            self._owner.produce(topic, value, b"key", partition, timestamp=1_700_000_000_123)
-        assert self._owner.flush(10) == 0
+            self._producer.produce(topic, value, b"key", partition, timestamp=1_700_000_000_123)
+        assert self._producer.flush(10) == 0
 
     def write_transaction(
         self, topic: str, values: Sequence[bytes], *, commit: bool, partition: int = 0
@@ -65,8 +88,10 @@ class ScriptedClient(ClusterClient):
 
 
 @pytest.fixture(scope="session")
-def mock_cluster() -> MockCluster:
-    return MockCluster()
+def mock_cluster() -> Iterator[MockCluster]:
+    made = MockCluster()
+    yield made
+    made.close()
 
 
 @pytest.fixture
