@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,11 +32,15 @@ from audited.play import (
     traffic,
 )
 from audited.waiting import source_ends, wait_copied
+from audited.witness import witness
 from mm2slo_core.audit.scope import Window
 
 if TYPE_CHECKING:
-    from injecting import Stored
+    from contextlib import AbstractContextManager
 
+    from injecting import Place, Stored
+
+    from audited.witness import Witness
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_lab import Lab
 
@@ -51,6 +56,14 @@ MEANWHILE = 500
 
 
 @dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When a witness had the records of a topic on both sides, epoch ms."""
+
+    source: dict[Place, int]
+    target: dict[Place, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """The story, each topic as an independent reader finds it on both sides, and the audits."""
 
@@ -58,6 +71,8 @@ class Told:
     source: dict[str, list[Stored]]
     target: dict[str, list[Stored]]
     reads: dict[str, FullRead]
+    arrivals: dict[str, Arrivals]
+    """Of the topics whose target stamps records."""
     audited: Audited
     """While MirrorMaker 2 ran and records kept coming."""
     stopped: Finished
@@ -74,16 +89,19 @@ def tell(lab: Lab, prefix: str) -> Told:
     lab.mm2.configure(SETTINGS)
     lab.mm2.restart()
     try:
-        with auditor() as spark, watch(lab, [US_EU], flow=FLOW) as exporter:
-            exporter.until_ready()
+        with ExitStack() as open_ones:
+            spark = open_ones.enter_context(auditor())
+            open_ones.enter_context(watch(lab, [US_EU], flow=FLOW)).until_ready()
             story = Story(lab, prefix, now())
             create(story)
+            witnesses = tuple(map(open_ones.enter_context, _witnesses(story)))
             send(story)
             kill(story)
             strike(story)
             with open_transaction(story), traffic(lab, story.topic(CLEAN), rate=500):
                 wait_copied(lab, US_EU, story.copy(CLEAN), CLEAN_RECORDS + MEANWHILE)
                 audited = spark.audit(_request(story))
+            arrivals = {name: _arrivals(story, name, *witnesses) for name in _TIMED}
         sent = sum(source_ends(lab, US_EU, story.topic(CLEAN)).values())
         wait_copied(lab, US_EU, story.copy(CLEAN), sent)
         source, target, reads = _read(story)
@@ -93,7 +111,7 @@ def tell(lab: Lab, prefix: str) -> Told:
             *("--flow", US_EU.label, "--topic", story.topic(STOPPED)),
             *("--since", "1h", "--sample", "100%", "--max-pending", "1ms"),
         )
-        return Told(story, source, target, reads, audited, stopped, stopped_at)
+        return Told(story, source, target, reads, arrivals, audited, stopped, stopped_at)
     finally:
         lab.mm2.stop()
         lab.mm2.configure({})
@@ -110,6 +128,7 @@ def _request(story: Story) -> Request:
 
 
 _ALL = tuple(name for name in TOPICS if name != STOPPED)
+_TIMED = (APPENDED, STAMPED)
 _Sides = tuple[dict[str, "list[Stored]"], dict[str, "list[Stored]"], dict[str, "FullRead"]]
 
 
@@ -117,8 +136,28 @@ def _read(story: Story) -> _Sides:
     us, eu = (story.lab.cluster(alias).librdkafka() for alias in ("us", "eu"))
     source = {name: read_all(us, story.topic(name), "read_committed") for name in _ALL}
     target = {name: read_all(eu, story.copy(name)) for name in _ALL}
-    stamped = {APPENDED, STAMPED}
     reads = {
-        name: compare(source[name], target[name], timestamps=name not in stamped) for name in _ALL
+        name: compare(source[name], target[name], timestamps=name not in _TIMED) for name in _ALL
     }
     return source, target, reads
+
+
+def _witnesses(story: Story) -> tuple[AbstractContextManager[Witness], ...]:
+    """One of the source and one of the target."""
+    names = {"us": story.topic, "eu": story.copy}
+    return tuple(
+        witness(
+            story.lab.cluster(alias).librdkafka(),
+            {named(name): TOPICS[name] for name in _TIMED},
+        )
+        for alias, named in names.items()
+    )
+
+
+def _arrivals(story: Story, name: str, source: Witness, target: Witness) -> Arrivals:
+    us, eu = (story.lab.cluster(alias).librdkafka() for alias in ("us", "eu"))
+    topic, copy = story.topic(name), story.copy(name)
+    return Arrivals(
+        source.had(topic, [each.place for each in read_all(us, topic)]),
+        target.had(copy, [each.place for each in read_all(eu, copy)]),
+    )
