@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mm2slo_core.config.alerting import EXPORTER_JOB
+from mm2slo_core.retention import HEADROOM_AHEAD, HEADROOM_LEAST
 
 if TYPE_CHECKING:
     from mm2slo_alerts.model import Scale
@@ -81,7 +82,7 @@ class Thresholds:
         "nothing was scraped is found, and an old one not told again, over a day's gap.",
     )
     headroom_ahead: float = _seconds(
-        4 * _HOUR,
+        HEADROOM_AHEAD,
         "How far the headroom's course is drawn out: time to wake up, find the cause and copy the "
         "backlog, or to raise the retention.",
     )
@@ -91,7 +92,7 @@ class Thresholds:
         "stop late.",
     )
     headroom_least: float = _seconds(
-        15 * _MINUTE,
+        HEADROOM_LEAST,
         "Headroom that must be left at that time; a flow that stays this close to the edge loses "
         "records at its next pause.",
     )

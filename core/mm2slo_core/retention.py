@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _UNLIMITED = "-1"
+
+HEADROOM_LEAST: Final = 15 * 60.0
+"""Seconds of headroom below which the next pause of a flow loses records."""
+HEADROOM_AHEAD: Final = 4 * 3600.0
+"""Seconds that people need to wake up, find a cause and copy the backlog, or raise retention."""
 
 
 class RetentionLimit(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.objectives.budget import burn_rate
+from mm2slo_core.objectives.budget import allowed_ratio, burn_rate
 from mm2slo_core.objectives.evaluation import Counts
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, counted, whole_minute
@@ -62,7 +62,7 @@ def series(
     """What *minutes* say of each of *parts*, which are in order and touch each other."""
     ordered = sorted(minutes)
     counts = {part: counted(ordered, part) for part in parts}
-    allowed = (1.0 - target) * sum(each.total for each in counts.values())
+    allowed = allowed_ratio(target) * sum(each.total for each in counts.values())
     found, spent = [], 0.0
     for span, within in counts.items():
         spent += within.bad

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.catalogue.flow import FLOW_STATE
 from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN, MAINTENANCE_ACTIVE
 from mm2slo_core.catalogue.reported import AUDIT_LAST_RUN_TIMESTAMP_SECONDS
 from mm2slo_core.promql import Vector
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.model import Column, Marks, Steps, Unit
-from mm2slo_dashboards.selecting import IN_FLOW, firing, least, of_flow, recorded, worst
+from mm2slo_dashboards.selecting import IN_FLOW, coded, firing, least, of_flow, recorded, worst
+from mm2slo_dashboards.states import FLOW_STATES
 
 if TYPE_CHECKING:
     from mm2slo_dashboards.limits import Limits
 
 NO_RULES: Final = "No budget is recorded: are the recording rules loaded, and did events settle?"
 NO_EXPORTER: Final = "No exporter publishes the flow: is it scraped, and has it read its topics?"
+
+STATE_OF_FLOW: Final = coded(FLOW_STATE, FLOW_STATES, "flow", matchers=(IN_FLOW,))
+"""The code of the state that each chosen flow is in."""
 
 
 def budget_steps(limits: Limits) -> Steps:

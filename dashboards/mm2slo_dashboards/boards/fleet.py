@@ -14,6 +14,7 @@ from mm2slo_dashboards.boards.common import (
     EXCLUSION_MARKS,
     NO_EXPORTER,
     NO_RULES,
+    STATE_OF_FLOW,
     budget_column,
     budget_steps,
     burn_column,
@@ -25,7 +26,6 @@ from mm2slo_dashboards.selecting import (
     FLOWS,
     IN_FLOW,
     bottom,
-    coded,
     firing,
     least,
     of_flow,
@@ -134,7 +134,7 @@ def _flows(limits: Limits) -> Panel:
         columns=(
             Column(
                 title="State",
-                vector=coded(FLOW_STATE, FLOW_STATES, "flow", matchers=(IN_FLOW,)),
+                vector=STATE_OF_FLOW,
                 unit=Unit.COUNT,
                 states=FLOW_STATES,
             ),
@@ -207,7 +207,7 @@ def _since(limits: Limits) -> tuple[Panel, ...]:
             no_data=NO_EXPORTER,
             queries=(
                 Query(
-                    vector=coded(FLOW_STATE, FLOW_STATES, "flow", matchers=(IN_FLOW,)),
+                    vector=STATE_OF_FLOW,
                     legend="{{flow}}",
                 ),
             ),

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.boards import Board as Identity
-from mm2slo_core.catalogue import FLOW_LAG_SECONDS, FLOW_STATE, HEARTBEAT_AGE_SECONDS
+from mm2slo_core.catalogue import FLOW_LAG_SECONDS, HEARTBEAT_AGE_SECONDS
 from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN
-from mm2slo_dashboards.boards.common import NO_EXPORTER, NO_RULES, budget_steps, burn_steps
-from mm2slo_dashboards.model import Kind, Panel, Query, Unit
-from mm2slo_dashboards.selecting import (
-    IN_FLOW,
-    coded,
-    least,
-    of_flow,
-    recorded,
-    worst,
+from mm2slo_dashboards.boards.common import (
+    NO_EXPORTER,
+    NO_RULES,
+    STATE_OF_FLOW,
+    budget_steps,
+    burn_steps,
 )
+from mm2slo_dashboards.model import Kind, Panel, Query, Unit
+from mm2slo_dashboards.selecting import least, of_flow, recorded, worst
 from mm2slo_dashboards.states import FLOW_STATES, up_to
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def panels(limits: Limits) -> tuple[Panel, ...]:
             no_data=NO_EXPORTER,
             queries=(
                 Query(
-                    vector=coded(FLOW_STATE, FLOW_STATES, "flow", matchers=(IN_FLOW,)),
+                    vector=STATE_OF_FLOW,
                     legend="{{flow}}",
                     instant=True,
                 ),
@@ -113,7 +112,7 @@ def panels(limits: Limits) -> tuple[Panel, ...]:
             no_data=NO_EXPORTER,
             queries=(
                 Query(
-                    vector=coded(FLOW_STATE, FLOW_STATES, "flow", matchers=(IN_FLOW,)),
+                    vector=STATE_OF_FLOW,
                     legend="{{flow}}",
                 ),
             ),

@@ -7,14 +7,12 @@ from itertools import pairwise
 import pytest
 from dashed import ROOT
 
-from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import FLOW_LAG_SECONDS
 from mm2slo_core.config import load_config
 from mm2slo_core.objectives.pairs import BURN_PAIRS
 from mm2slo_core.promql import select
 from mm2slo_dashboards.boards import boards
-from mm2slo_dashboards.boards.flow_lag import HEADROOM
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.files import described
 from mm2slo_dashboards.limits import limits
@@ -116,16 +114,11 @@ def test_bounds_of_panels_are_those_of_the_objectives() -> None:
     lag = "How far behind is it?"
     assert steps(Identity.FLOW, lag) == Steps(Colour.GOOD, ((20.0, Colour.BAD),))
     assert steps(Identity.FLOW, lag, None) == Steps(Colour.GOOD, ((60.0, Colour.BAD),))
+    headroom = Steps(Colour.BAD, ((900.0, Colour.WARNING), (14_400.0, Colour.GOOD)))
+    assert steps(Identity.FLOW, "When would retention reach what waits?") == headroom
     for pair in BURN_PAIRS:
         found = steps(Identity.SLO, f"Does the {pair.name} pair burn?")
         assert found == Steps(Colour.GOOD, ((pair.factor(14 * 86_400.0), Colour.BAD),))
-
-
-def test_the_headrooms_bounds_are_those_of_its_alert() -> None:
-    assert [bound for bound, _ in HEADROOM.bounds] == [
-        DEFAULT_THRESHOLDS.headroom_least,
-        DEFAULT_THRESHOLDS.headroom_ahead,
-    ]
 
 
 def test_bounds_ascend() -> None:

@@ -50,6 +50,14 @@ def test_the_budget_is_that_of_the_whole_and_falls_with_what_each_step_spends() 
     assert found[0].counts.unknown == 2
 
 
+def test_a_budget_that_is_used_up_to_the_last_event_has_nothing_left() -> None:
+    # 1 - 0.999 in binary fractions is a little more than 0.001.
+    minutes = [MinuteCounts(0, 999.0, 1_000.0, 0.0)]
+    assert [
+        each.remaining for each in series(minutes, steps(Span(0, MINUTE_MS), MINUTE_MS), 0.999)
+    ] == [0.0]
+
+
 @given(st.lists(st.tuples(st.integers(-3, 40), st.integers(0, 9), st.integers(0, 9))))
 def test_each_minute_is_in_one_step_in_whatever_order_they_come(
     given_minutes: list[tuple[int, int, int]],
