@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 import exact
 import pytest
+from audited.auditing import Request, audit
+from audited.contents import now
 from reading import read_whole
 from watching import counters_never_decreased
 
+from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce_in_transaction
 from mm2slo_lab import LabTopology
@@ -140,6 +144,27 @@ def test_a_kill_between_commits_gives_readers_no_duplicate(lab: Lab, seen: Watch
     after = exact.until_canaries(seen, US_EU, 10)
     assert exact.qualities(after, US_EU, TOPIC) == {"exactly_once"}
     assert counters_never_decreased(seen.scrapes) == []
+
+
+def test_an_audit_sees_what_a_committed_reader_sees(lab: Lab) -> None:
+    """Markers, aborted copies and what is in an open transaction of either side are no records."""
+    us, eu = (lab.cluster(alias).librdkafka() for alias in ("us", "eu"))
+    records = len(committed(lab))
+    with (
+        OpenTransaction(us, TOPIC, transactional_id="held-at-source") as at_source,
+        OpenTransaction(eu, COPY, transactional_id="held-at-target") as at_target,
+    ):
+        at_source.send(Load(30, first=records, partition=0, value_size=20))
+        at_target.send(Load(20, first=records, partition=1, value_size=20))
+        window = Window(now() - 3_600_000, now())
+        found = audit(Request(lab.config_yaml(), window, topics=(TOPIC,)))
+        written = exact.ends(us, TOPIC), exact.ends(eu, COPY)
+    outcome = found.outcomes[COPY]
+    assert {verdict: n for verdict, n in outcome.counts.items() if n} == {Verdict.MATCHED: records}
+    assert found.conclusion.exit_code == 0
+    (flow,) = outcome.scope.flows
+    assert flow.partitions[0].end <= written[0]["0"] - 30
+    assert outcome.scope.partitions[1].end <= written[1]["1"] - 20
 
 
 def paused_inside_a_transaction(lab: Lab) -> bool:
