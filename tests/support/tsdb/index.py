@@ -1,0 +1,80 @@
+"""The index of a block (tsdb/docs/format/index.md of Prometheus, version 2)."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tsdb.checksum import crc32c
+from tsdb.numbers import text, uvarint, varint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Labels = tuple[tuple[str, str], ...]
+_HEAD: Final = struct.pack(">IB", 0xBAAAD700, 2)
+_ALIGNED: Final = 16
+"""Series begin at multiples of it; postings name them by the multiple."""
+
+
+class Stretch(NamedTuple):
+    """A chunk: its first and last moment (epoch ms), and where it stands in the file of chunks."""
+
+    first: int
+    last: int
+    place: int
+
+
+def index(series: Sequence[tuple[Labels, Sequence[Stretch]]]) -> bytes:
+    """The index of *series* with their chunks, ordered by labels; each one's labels by name."""
+    words = sorted({word for labels, _ in series for pair in labels for word in pair})
+    numbers = {word: uvarint(place) for place, word in enumerate(words)}
+    found = bytearray(_HEAD)
+    symbols = len(found)
+    found += _framed(len(words), b"".join(map(text, words)))
+    begin = len(found)
+    postings: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for labels, chunks in series:
+        found += bytes(-len(found) % _ALIGNED)
+        number = len(found) // _ALIGNED
+        postings["", ""].append(number)
+        for pair in labels:
+            postings[pair].append(number)
+        named = b"".join(numbers[name] + numbers[value] for name, value in labels)
+        content = uvarint(len(labels)) + named + _stretches(chunks)
+        found += uvarint(len(content)) + content + crc32c(content)
+    offsets, places = bytearray(), len(found)
+    for pair, those in sorted(postings.items()):
+        found += bytes(-len(found) % 4)
+        offsets += uvarint(2) + text(pair[0]) + text(pair[1]) + uvarint(len(found))
+        found += _framed(len(those), struct.pack(f">{len(those)}I", *those))
+    table = len(found)
+    found += _framed(len(postings), bytes(offsets))
+    # Two sections that nothing reads any more are left out.
+    contents = struct.pack(">6Q", symbols, begin, 0, 0, places, table)
+    return bytes(found) + contents + crc32c(contents)
+
+
+def _stretches(chunks: Sequence[Stretch]) -> bytes:
+    head = chunks[0]
+    parts = [
+        uvarint(len(chunks)),
+        varint(head.first),
+        uvarint(head.last - head.first),
+        uvarint(head.place),
+    ]
+    before = head
+    for each in chunks[1:]:
+        parts += (
+            uvarint(each.first - before.last),
+            uvarint(each.last - each.first),
+            varint(each.place - before.place),
+        )
+        before = each
+    return b"".join(parts)
+
+
+def _framed(entries: int, data: bytes) -> bytes:
+    content = struct.pack(">I", entries) + data
+    return struct.pack(">I", len(content)) + content + crc32c(content)

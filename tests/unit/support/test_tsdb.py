@@ -1,0 +1,54 @@
+"""Blocks that the tests write hold, for Prometheus's own program, what was put in."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from typing import TYPE_CHECKING
+
+from promtool import needs_promtool
+from tsdb import Course, Series, write_blocks
+from tsdb.checksum import crc32c
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DRAW = random.Random(7)  # noqa: S311 - synthetic values
+BEGIN, END = 1_700_000_000, 1_700_000_000 + 3 * 86_400
+SERIES = [
+    Series((("__name__", "b"), ("flow", "us->eu")), Course(300, (0.0, 0.0, 1.5))),
+    Series((("__name__", "b"),), Course(15, tuple(DRAW.uniform(-1e9, 1e9) for _ in range(250)))),
+    Series((("__name__", "a"), ("x", "größe")), Course(30, (1.0,) * 120 + (5e-324, 1e300))),
+    Series((("__name__", "a"), ("x", "young")), Course(15, (7.0, 8.0)), END - 3600),
+]
+
+
+def test_the_checksum_is_that_of_its_standard() -> None:
+    assert crc32c(b"123456789").hex() == "e3069283"
+
+
+@needs_promtool
+def test_promtool_dumps_every_sample_that_was_written(tmp_path: Path) -> None:
+    written = write_blocks(tmp_path / "data", SERIES, BEGIN, END)
+    # promtool looks for what a running Prometheus would have.
+    (tmp_path / "data" / "wal").mkdir()
+    command = ["promtool", "tsdb", "dump", f"--max-time={END * 1000}", str(tmp_path / "data")]
+    dumped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = {
+        (name, int(moment)): float(value)
+        for name, value, moment in (line.rsplit(" ", 2) for line in dumped.splitlines())
+    }
+    expected = {
+        (shown(series), at * 1000): series.course.values[
+            at // series.course.step % len(series.course.values)
+        ]
+        for series in SERIES
+        for at in range(BEGIN, END)
+        if at % series.course.step == 0 and at >= series.since
+    }
+    assert found == expected
+    assert len(expected) == written == 864 + 17_280 + 8_640 + 240
+
+
+def shown(series: Series) -> str:
+    return "{" + ", ".join(f'{name}="{value}"' for name, value in series.labels) + "}"
