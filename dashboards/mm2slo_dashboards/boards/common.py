@@ -14,6 +14,9 @@ from mm2slo_dashboards.selecting import IN_FLOW, coded, firing, least, of_flow, 
 from mm2slo_dashboards.states import FLOW_STATES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.promql import Matcher
     from mm2slo_dashboards.limits import Limits
 
 NO_RULES: Final = "No budget is recorded: are the recording rules loaded, and did events settle?"
@@ -33,11 +36,11 @@ def burn_steps(limits: Limits) -> Steps:
     return Steps(Colour.GOOD, ((1.0, Colour.WARNING), (limits.hot, Colour.BAD)))
 
 
-def budget_column(limits: Limits, *labels: str) -> Column:
-    """What is left of the smallest budget."""
+def budget_column(limits: Limits, *labels: str, among: Sequence[Matcher] = ()) -> Column:
+    """What is left of the smallest budget *among* those that are chosen."""
     return Column(
         title="Budget left",
-        vector=least(recorded(BUDGET_REMAINING), *labels),
+        vector=least(recorded(BUDGET_REMAINING, *among), *labels),
         unit=Unit.SHARE,
         steps=budget_steps(limits),
         decimals=1,

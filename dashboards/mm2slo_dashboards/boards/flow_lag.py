@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import (
@@ -20,6 +20,7 @@ from mm2slo_core.catalogue import (
     STALLED_PARTITIONS,
     Metric,
 )
+from mm2slo_core.retention import HEADROOM_AHEAD, HEADROOM_LEAST
 from mm2slo_dashboards.boards.common import NO_EXPORTER
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.model import Kind, Panel, Query, Steps, Unit
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 
 _WHERE = ("topic", "partition")
 _NAMED = "{{topic}} {{partition}}"
-HEADROOM = Steps(Colour.BAD, ((900.0, Colour.WARNING), (4 * 3600.0, Colour.GOOD)))
-"""Bounds of `MM2RetentionHeadroomLow`: what must be left, and how far its course is drawn out."""
+_HEADROOM: Final = Steps(
+    Colour.BAD, ((HEADROOM_LEAST, Colour.WARNING), (HEADROOM_AHEAD, Colour.GOOD))
+)
+"""Bounds of `MM2RetentionHeadroomLow`."""
 
 
 def behind(limits: Limits) -> tuple[Panel, ...]:
@@ -55,14 +58,13 @@ def behind(limits: Limits) -> tuple[Panel, ...]:
         _course(FLOW_LAG_RECORDS, "How many records wait?", Unit.COUNT, None),
         Panel(
             title="When will it have caught up?",
-            description="Time until the lag is gone at the present net rate.",
+            description="Time until the lag is gone at the present net rate; 0 without lag.",
             kind=Kind.SERIES,
             unit=Unit.SECONDS,
-            no_data="The lag does not shrink: there is none, or the flow does not gain on it.",
+            no_data="The lag does not shrink: the flow does not gain on what waits.",
             queries=(Query(vector=worst(of_flow(CATCHUP_ETA_SECONDS), "flow"), legend="{{flow}}"),),
             least=0.0,
             leads=Identity.FLEET,
-            fills="a backlog that is copied",
             width=8,
         ),
         _worst_ten(
@@ -163,7 +165,7 @@ def loss() -> tuple[Panel, ...]:
                     legend=f"{_NAMED} by {{{{limit}}}}",
                 ),
             ),
-            steps=HEADROOM,
+            steps=_HEADROOM,
             least=0.0,
             leads=Identity.FLEET,
             alert="MM2RetentionHeadroomLow",
@@ -172,7 +174,8 @@ def loss() -> tuple[Panel, ...]:
         Panel(
             title="How many records are between?",
             description="Records between the source's log start and the replicated position, of "
-            "the ten topics that are closest. At 0 the next removal is a loss.",
+            "the ten topics that are closest. At 0 the next removal is a loss; below 0 records "
+            "are lost.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
             no_data=NO_EXPORTER,
@@ -184,7 +187,6 @@ def loss() -> tuple[Panel, ...]:
                     legend=_NAMED,
                 ),
             ),
-            least=0.0,
             leads=Identity.FLEET,
             alert="MM2RetentionHeadroomLow",
             width=8,

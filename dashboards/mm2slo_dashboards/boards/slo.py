@@ -169,7 +169,7 @@ def _objectives(limits: Limits) -> Panel:
                 vector=worst(recorded(OBJECTIVE_WINDOW, _CHOSEN), *_KEYS),
                 unit=Unit.SECONDS,
             ),
-            budget_column(limits, *_KEYS),
+            budget_column(limits, *_KEYS, among=(_CHOSEN,)),
             Column(
                 title="Burn rate, 1 h",
                 vector=worst(recorded(BURN["1h"], _CHOSEN), *_KEYS),
