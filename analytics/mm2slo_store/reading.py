@@ -221,6 +221,20 @@ def evidence(
     )
 
 
+def count_evidence(connection: Connection, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
+    """How many anomalies of each verdict each unit of a run has evidence of."""
+    columns = schema.evidence.c
+    query = (
+        select(columns.unit, columns.verdict, func.count().label("number"))
+        .where(columns.run_id == run_id)
+        .group_by(columns.unit, columns.verdict)
+    )
+    found: dict[int, dict[Verdict, int]] = {}
+    for unit, verdict, number in connection.execute(query):
+        found.setdefault(unit, {})[Verdict(verdict)] = number
+    return found
+
+
 def directories(connection: Connection, run_id: str | None) -> tuple[RunDirectory, ...]:
     """The manifest, of one run or of all."""
     table = schema.directories

@@ -199,6 +199,11 @@ class Store(SliHistory, Digests):
         with self._reading() as connection:
             return reading.evidence(connection, wanted, verdicts=verdicts, limit=limit, begin=begin)
 
+    def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
+        """Of how many anomalies of each verdict each unit of a run has evidence."""
+        with self._reading() as connection:
+            return reading.count_evidence(connection, run_id)
+
     def directories(self, run_id: str | None = None) -> tuple[RunDirectory, ...]:
         """The run directories that the store refers to."""
         with self._reading() as connection:

@@ -42,7 +42,7 @@ from mm2slo_audit.engine.surplus import duplicates
 from mm2slo_audit.engine.units import Units, judges_order
 from mm2slo_audit.engine.unmatched import unmatched
 from mm2slo_core.audit.scope import Comparison
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.verdict import UNREMARKABLE, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.sampling import Sample
     from mm2slo_core.audit.scope import UnitScope
-
-_UNREMARKABLE = (Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE)
 
 
 def judge(
@@ -228,9 +226,9 @@ class _Judging:
         for row in counted.collect():
             self.ledgers[row.topic].take_count(row)
             replayed |= row.verdict == code(Verdict.REPLAY)
-            remarkable |= row.verdict not in map(code, _UNREMARKABLE)
+            remarkable |= row.verdict not in map(code, UNREMARKABLE)
         if remarkable:
-            remarkable_ones = ~F.col("verdict").isin([code(each) for each in _UNREMARKABLE])
+            remarkable_ones = ~F.col("verdict").isin([code(each) for each in UNREMARKABLE])
             evidence = found.where(noted & remarkable_ones)
             order = (F.coalesce("cell_flow", F.lit(0)), "partition", "offset")
             for row in _first(evidence, ("topic", "verdict"), order, self.cap).collect():

@@ -13,13 +13,12 @@ from mm2slo_audit.report.words import (
     bracket,
     coverage,
     duration,
-    percentile_name,
     place,
     throughput,
     window,
 )
 from mm2slo_audit.run.span import utc
-from mm2slo_core.audit.latency_histogram import PERCENTILES
+from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile_name
 from mm2slo_core.audit.verdict import FAULTS, Verdict
 
 if TYPE_CHECKING:

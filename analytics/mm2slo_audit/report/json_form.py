@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_audit.report.figures import Figures, flow_figures, topic_figures
-from mm2slo_audit.report.words import percentile_name
 from mm2slo_audit.run.span import utc
+from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.audit.verdict import FAULTS, Verdict
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_audit.run.span import utc
+from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.audit.verdict import FAULTS, Verdict
 from mm2slo_core.timeline_record import Side
 
@@ -40,11 +41,6 @@ def bracket(found: Bracket | None) -> str:
         return f"<= {upper} {unit}"
     lower = f"{found.lower / size:,.{digits}f}"
     return f"{upper} {unit}" if lower == upper else f"{lower}-{upper} {unit}"
-
-
-def percentile_name(q: float) -> str:
-    """`p99`, `p99.9`."""
-    return f"p{q * 100:.3f}".rstrip("0").rstrip(".")
 
 
 def affinity(found: AffinityOutcome) -> str:

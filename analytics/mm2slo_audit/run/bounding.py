@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.audit.bounds import Interval, clopper_pearson, statement
+from mm2slo_core.audit.bounds import Interval, statement
 from mm2slo_core.audit.key_rates import disorder_rate, moved_rate, rate_statement
+from mm2slo_core.audit.record_rates import Rate, record_rates
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_store import StatedBound
 
@@ -15,15 +16,6 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.key_rates import KeyRate
     from mm2slo_core.audit.outcome import UnitOutcome
     from mm2slo_core.audit.sampling import Sample
-
-_JUDGED: Final = (
-    Verdict.MATCHED,
-    Verdict.LATE,
-    Verdict.LOST,
-    Verdict.MOVED,
-    Verdict.ALTERED,
-)
-"""Source records whose fate is settled: what a rate of loss is of."""
 
 
 def stated_bounds(outcome: UnitOutcome, sample: Sample) -> tuple[StatedBound, ...]:
@@ -36,18 +28,14 @@ def stated_bounds(outcome: UnitOutcome, sample: Sample) -> tuple[StatedBound, ..
 
 
 def _of_records(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
-    counts = outcome.counts
-    judged = sum(counts.get(verdict, 0) for verdict in _JUDGED)
-    copied = judged - counts.get(Verdict.LOST, 0)
-    again = counts.get(Verdict.DUPLICATE, 0) + counts.get(Verdict.REPLAY, 0)
-    for name, noun, events, n in (
-        ("loss", "lost", counts.get(Verdict.LOST, 0), judged),
-        # One record can be copied again and again; a rate is of records that were.
-        ("duplication", "copied again", min(again, copied), copied),
+    rates = record_rates(outcome.counts, census=sample.census)
+    for name, noun, verdict in (
+        ("loss", "lost", Verdict.LOST),
+        ("duplication", "copied again", Verdict.DUPLICATE),
     ):
-        if n > 0:
-            words = statement(name, events, n, noun=noun, census=sample.census)
-            yield _stated(name, events, n, words, sample)
+        if rate := rates.get(verdict):
+            words = statement(name, *rate, noun=noun, census=sample.census)
+            yield _stated(name, rate, words, sample)
 
 
 def _of_keys(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
@@ -90,13 +78,13 @@ def _of_trait(
 ) -> Iterator[StatedBound]:
     words = statement(trait.name, broken, keys, noun=trait.noun, census=sample.census, of="key")
     if rate is None:
-        yield _stated(trait.name, broken, keys, words, sample)
+        yield _stated(trait.name, Rate(broken, keys), words, sample)
         return
     nothing_seen = not rate.events and not rate.census
     if nothing_seen:
         # No interval of records follows from none: the bound of keys is all that is known.
         words += f"; of their {rate.records:,} records {trait.none}"
-    yield _stated(trait.name, broken, keys, words, sample)
+    yield _stated(trait.name, Rate(broken, keys), words, sample)
     if not nothing_seen:
         yield _per_record(trait, rate)
 
@@ -108,7 +96,6 @@ def _per_record(trait: _Trait, rate: KeyRate) -> StatedBound:
     return StatedBound(trait.of_records, known.lower, known.upper, words)
 
 
-def _stated(name: str, events: int, n: int, words: str, sample: Sample) -> StatedBound:
-    rate = Interval(events / n, events / n)
-    bound = rate if sample.census else clopper_pearson(events, n)
+def _stated(name: str, rate: Rate, words: str, sample: Sample) -> StatedBound:
+    bound = rate.interval(census=sample.census)
     return StatedBound(name, bound.lower, bound.upper, words)

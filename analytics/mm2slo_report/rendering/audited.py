@@ -6,8 +6,10 @@ from collections import Counter
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, observed, percentile
+from mm2slo_core.audit.latency_histogram import observed
 from mm2slo_core.audit.verdict import FAULTS
+from mm2slo_core.catalogue.audited import Stretch
+from mm2slo_report.audit_figures import latency_of, percentiles
 from mm2slo_report.rendering.figures import moment
 from mm2slo_report.rendering.views import AuditView, EvidenceView, LatencyView, PercentileView
 
@@ -62,14 +64,11 @@ def latency_view(run: Run, flow: Flow, units: Sequence[StoredUnit]) -> LatencyVi
 
     None when they say nothing of it: a topic with several flows has one histogram for all.
     """
-    own = [unit.end_to_end for unit in units if tuple(each.flow for each in unit.flows) == (flow,)]
-    cells = merge(own)
-    found = []
-    for q in PERCENTILES:
-        bracket = percentile(cells, q, sampled=run.header.sample_rate < 1)
-        if bracket is not None:
-            lower = None if bracket.lower is None else bracket.lower / 1000
-            found.append(PercentileView(q=q, lower=lower, upper=bracket.upper / 1000))
+    cells = latency_of(flow, units, Stretch.END_TO_END)
+    found = [
+        PercentileView(q=q, lower=lower, upper=upper)
+        for q, (lower, upper) in percentiles(cells, run).items()
+    ]
     if not found:
         return None
     begin, end = (moment(at, UTC) for at in (run.header.window.begin, run.header.window.end))

@@ -8,6 +8,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.objectives.status import Status
 from mm2slo_core.reporting.order import by_status, worst_first
 from mm2slo_core.reporting.words import share, signed_share
@@ -206,7 +207,7 @@ def _environment() -> Environment:
         "trend": lines.trend,
         "why": lines.why,
         "bracket": latency_chart.bracket,
-        "percentile": latency_chart.percentile_name,
+        "percentile": percentile_name,
     }
     made.globals |= {
         "style": STYLE,

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_report.rendering.burn_down import Tick
 from mm2slo_report.rendering.figures import length
 
@@ -82,11 +83,6 @@ def latency_chart(view: LatencyView, thresholds: Sequence[float] = ()) -> Latenc
 
 def _decade(power: int) -> str:
     return f"{10 ** (power + 3):,} ms" if power < 0 else f"{10**power:,} s"
-
-
-def percentile_name(q: float) -> str:
-    """`p99.9`."""
-    return f"p{q * 100:.6g}"
 
 
 def bracket(found: PercentileView) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile
+from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile, percentile_name
 from mm2slo_core.audit.verdict import FAULTS, Verdict
 from mm2slo_report.rendering.figures import utc
 
@@ -83,7 +83,7 @@ def _latency(cells: LatencyCells) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for q in PERCENTILES:
         bracket = percentile(cells, q, sampled=True)
-        found[f"p{q * 100:g}"] = bracket and {
+        found[percentile_name(q)] = bracket and {
             "lower": None if bracket.lower is None else bracket.lower / 1000,
             "upper": bracket.upper / 1000,
         }

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi import APIRouter, Request, Response
 
-from mm2slo_core.audit.verdict import FAULTS, Verdict
 from mm2slo_core.catalogue import process, reported
+from mm2slo_report.web.audit_metrics import audit_families
 from mm2slo_report.web.describing import described_text
 from mm2slo_report.web.exposition import MEDIA, Family, exposition
 from mm2slo_report.web.service import service_of
-from mm2slo_store.rows import RunState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from mm2slo_core.topology import Flow
     from mm2slo_report.web.service import Service
-    from mm2slo_store.rows import StoredUnit
 
 router = APIRouter(tags=["operations"])
 
@@ -59,68 +56,12 @@ def metrics(request: Request) -> Response:
     service = service_of(request)
     requests: Requests = request.app.state.requests
     families = (
-        *audit_families(service),
+        *audit_families(service.records.count_runs(), service.audits.of(service.flows)),
         *_recorder(service),
         *_own(service, requests, request.app.state.started_at),
     )
     return Response(
         exposition(families), headers={"Content-Type": MEDIA, "Cache-Control": "no-store"}
-    )
-
-
-def audit_families(service: Service) -> Iterator[Family]:
-    """The newest finished audit of each flow."""
-    newest = service.records.newest_finished(service.flows)
-    runs = service.records.count_runs()
-    # One question for each run, though it may be the newest of several flows.
-    ids = dict.fromkeys(run.header.id for run in newest.values())
-    units = {run_id: service.records.units(run_id=run_id) for run_id in ids}
-    counts = {flow: _counts(flow, units[run.header.id]) for flow, run in newest.items()}
-    yield Family(
-        reported.AUDIT_RUNS,
-        [((state.value,), runs[state]) for state in RunState],
-    )
-    yield Family(
-        reported.AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
-        [
-            (_labels(flow), run.finished_at / 1000)
-            for flow, run in newest.items()
-            if run.finished_at is not None
-        ],
-    )
-    yield Family(
-        reported.AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
-        [(_labels(flow), run.header.window.end / 1000) for flow, run in newest.items()],
-    )
-    yield Family(
-        reported.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
-        [
-            (_labels(flow), run.complete_up_to / 1000)
-            for flow, run in newest.items()
-            if run.complete_up_to is not None
-        ],
-    )
-    yield Family(
-        reported.AUDIT_RECORDS,
-        [
-            ((*_labels(flow), verdict.value), found[verdict])
-            for flow, found in counts.items()
-            for verdict in Verdict
-        ],
-    )
-    yield Family(
-        reported.AUDIT_FAULTS_RECORDS,
-        [(_labels(flow), sum(found[each] for each in FAULTS)) for flow, found in counts.items()],
-    )
-    yield Family(
-        reported.AUDIT_UNAUDITED_TOPICS,
-        [
-            (
-                _labels(flow),
-                sum(each.not_audited is not None for each in _of(flow, units[run.header.id])),
-            )
-            for flow, run in newest.items()
-        ],
     )
 
 
@@ -150,21 +91,6 @@ def _own(service: Service, requests: Requests, started_at: float) -> Iterator[Fa
     yield Family(process.PROCESS_START_TIME_SECONDS, [((), started_at)])
     memory = _resident_bytes()
     yield Family(process.PROCESS_RESIDENT_MEMORY_BYTES, [] if memory is None else [((), memory)])
-
-
-def _of(flow: Flow, units: Sequence[StoredUnit]) -> list[StoredUnit]:
-    return [unit for unit in units if any(each.flow == flow for each in unit.flows)]
-
-
-def _counts(flow: Flow, units: Sequence[StoredUnit]) -> Counter[Verdict]:
-    found: Counter[Verdict] = Counter()
-    for unit in _of(flow, units):
-        found.update(unit.counts)
-    return found
-
-
-def _labels(flow: Flow) -> tuple[str, str, str]:
-    return (flow.label, flow.source, flow.target)
 
 
 def _resident_bytes() -> int | None:

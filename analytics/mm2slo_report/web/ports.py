@@ -52,6 +52,9 @@ class Records(Protocol):
     ) -> Sequence[StoredEvidence]:
         """Anomalies of a run, in a fixed order, without the first *begin*."""
 
+    def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
+        """Of how many anomalies of each verdict each unit of a run has evidence."""
+
     def exclusions(self, *, flow: Flow | None = None) -> Sequence[Exclusion]:
         """Planned maintenance in order of its begin, removed ones as well."""
 

@@ -14,6 +14,7 @@ from mm2slo_report.web.caching import Cache
 from mm2slo_report.web.guard import CALLER
 from mm2slo_report.web.limiting import Limiter
 from mm2slo_report.web.maintaining import ReportsAlone
+from mm2slo_report.web.newest_audits import NewestAudits
 from mm2slo_report.web.parameters import instant
 from mm2slo_report.web.problems import Problem, refused
 
@@ -67,6 +68,7 @@ class Service:
         self.reporter = reporter
         self.records = records
         self.settings = settings
+        self.audits = NewestAudits(records)
         self._surroundings = surroundings
         self._reports: Cache[Report] = Cache(seconds=settings.kept_seconds, capacity=_REPORTS)
         self._details: Cache[Detail] = Cache(seconds=settings.kept_seconds, capacity=_DETAILS)

@@ -71,6 +71,11 @@ class Share:
     total: int
 
 
+def percentile_name(q: float) -> str:
+    """`p99`, `p99.9`."""
+    return f"p{q * 100:.3f}".rstrip("0").rstrip(".")
+
+
 def merge(parts: Iterable[LatencyCells]) -> LatencyCells:
     """Add histograms."""
     cells: Counter[tuple[int | None, int]] = Counter()

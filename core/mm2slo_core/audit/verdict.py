@@ -47,5 +47,11 @@ FAULTS: Final = frozenset(
 """What makes a run end with exit code 1. Duplicates, replays, extras and disorder are findings:
 MirrorMaker 2 promises at least once, and other writers may be intended."""
 
+UNREMARKABLE: Final = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE})
+"""No anomalies: no evidence is kept of them."""
+
+EVIDENCED: Final = frozenset(Verdict) - UNREMARKABLE - {Verdict.EXPIRED}
+"""Those whose records are named in the evidence; expired ones are gone, and only counted."""
+
 SURPLUS: Final = frozenset({Verdict.DUPLICATE, Verdict.REPLAY, Verdict.EXTRA})
 """Verdicts on target records; all others (but unauditable, which is on both) are on source ones."""

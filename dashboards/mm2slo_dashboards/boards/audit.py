@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.verdict import FAULTS, Verdict
 from mm2slo_core.boards import Board as Identity
-from mm2slo_core.catalogue.reported import (
+from mm2slo_core.catalogue.audited import (
     AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
     AUDIT_FAULTS_RECORDS,
     AUDIT_LAST_RUN_TIMESTAMP_SECONDS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.catalogue.audited import AUDIT_LAST_RUN_TIMESTAMP_SECONDS
 from mm2slo_core.catalogue.flow import FLOW_STATE
 from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN, MAINTENANCE_ACTIVE
-from mm2slo_core.catalogue.reported import AUDIT_LAST_RUN_TIMESTAMP_SECONDS
 from mm2slo_core.promql import Vector
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.model import Column, Marks, Steps, Unit

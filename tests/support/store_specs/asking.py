@@ -106,6 +106,10 @@ class AskingContract:
             assert store.evidence(begin=2, limit=2) == store.evidence()[2:4]
             assert store.evidence(begin=4) == store.evidence()[4:]
             assert store.evidence(target_topic="other") == ()
+            assert store.count_evidence("r1") == {
+                0: {Verdict.LOST: 2, Verdict.OVERDUE: 1, Verdict.ALTERED: 1, Verdict.REPLAY: 1}
+            }
+            assert store.count_evidence("r2") == {}
 
     def test_a_topic_is_complete_up_to_the_first_open_record(self, back_end: BackEnd) -> None:
         with back_end.open() as store:

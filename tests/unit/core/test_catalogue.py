@@ -30,7 +30,7 @@ from mm2slo_core.catalogue.reported import REPORT_GROUPS
 
 # Suffixes OpenMetrics 1.0 gives a meaning of its own.
 RESERVED_SUFFIXES = ("_created", "_bucket", "_sum", "_count", "_gcount", "_gsum")
-BASE_UNITS = {"seconds", "bytes", "records"}
+BASE_UNITS = {"seconds", "bytes", "records", "ratio"}
 OTHER_UNITS = ("_ms", "_milliseconds", "_minutes", "_hours", "_kilobytes", "_percent")
 
 REPORTED = tuple(metric for group in REPORT_GROUPS.values() for metric in group)

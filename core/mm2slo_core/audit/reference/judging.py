@@ -14,7 +14,7 @@ from mm2slo_core.audit.reference.missing import fates
 from mm2slo_core.audit.reference.order import descents
 from mm2slo_core.audit.reference.surplus import replayed
 from mm2slo_core.audit.scope import Comparison
-from mm2slo_core.audit.verdict import SURPLUS, Verdict
+from mm2slo_core.audit.verdict import SURPLUS, UNREMARKABLE, Verdict
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.sampling import Sample
     from mm2slo_core.audit.scope import UnitScope
 
-_UNREMARKABLE = {Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE}
 _OPEN = {Verdict.PENDING, Verdict.OVERDUE}
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
@@ -167,7 +166,7 @@ class _Ledger:
         self._counts[flow, partition][verdict] += 1
         if verdict in _OPEN:
             self._open.append(record.timestamp)
-        if verdict in _UNREMARKABLE:
+        if verdict in UNREMARKABLE:
             return
         self._evidence.append(
             Evidence(

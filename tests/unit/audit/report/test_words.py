@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mm2slo_audit.report.figures import Throughput
-from mm2slo_audit.report.words import bracket, duration, others, percentile_name, throughput
+from mm2slo_audit.report.words import bracket, duration, others, throughput
 from mm2slo_core.audit.latency_histogram import Bracket
 from mm2slo_core.audit.verdict import Verdict
 
@@ -27,10 +27,6 @@ from mm2slo_core.audit.verdict import Verdict
 )
 def test_a_latency_is_given_between_its_bounds(found: Bracket | None, words: str) -> None:
     assert bracket(found) == words
-
-
-def test_percentiles_have_their_usual_names() -> None:
-    assert [percentile_name(q) for q in (0.5, 0.95, 0.99, 0.999)] == ["p50", "p95", "p99", "p99.9"]
 
 
 def test_faults_are_named_before_findings() -> None:

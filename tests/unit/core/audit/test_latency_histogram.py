@@ -20,6 +20,7 @@ from mm2slo_core.audit.latency_histogram import (
     minimum_n,
     observed,
     percentile,
+    percentile_name,
     upper_bound_ms,
     within,
 )
@@ -150,3 +151,7 @@ def test_histograms_add() -> None:
     assert observed(both) == 8
     assert average(both) == Bracket(5 / 8, 10 / 8)
     assert average(LatencyCells(negative=3)) is None
+
+
+def test_percentiles_have_their_usual_names() -> None:
+    assert [percentile_name(q) for q in (0.5, 0.95, 0.99, 0.999)] == ["p50", "p95", "p99", "p99.9"]
