@@ -116,7 +116,7 @@ def reading(job: Matcher) -> tuple[Panel, ...]:
             description="Failures of collection stages a second, by reason. A single one is a "
             "leader's election.",
             kind=Kind.SERIES,
-            unit=Unit.RATE,
+            unit=Unit.REQUESTS,
             no_data="No stage has failed since the exporter started.",
             queries=(
                 Query(

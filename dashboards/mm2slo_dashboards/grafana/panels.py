@@ -237,7 +237,7 @@ def _bars(question: Question, common: Json) -> ModernPanel:
             "decimals": question.decimals,
             "color": {"mode": "thresholds"},
         },
-        overrides=coloured(question.colours),
+        overrides=counted(question.colours),
         options={
             "displayMode": "basic",
             "legend": {

@@ -77,6 +77,20 @@ def variables(dashboard: Json) -> dict[str, Json]:
     return {each["name"]: each for each in listed if each["type"] == "query"}
 
 
+def named_targets(panel: Json) -> dict[str, Json]:
+    """A panel's queries by the title of their column, or by their legend."""
+    columns = {
+        name.removeprefix("Value #"): title
+        for step in panel.get("transformations", [])
+        if step["id"] == "organize"
+        for name, title in step["options"]["renameByName"].items()
+    }
+    return {
+        columns.get(target["refId"]) or target.get("legendFormat", ""): target
+        for target in panel["targets"]
+    }
+
+
 def _expressions(dashboard: Json) -> Iterator[tuple[str, str, str]]:
     for panel in panels(dashboard):
         for target in panel["targets"]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 import yaml
-from dashed import Json, dashboards, panels, variables
+from dashed import Json, dashboards, every_panel, named_targets, panels, variables
 from promtool import evaluate, needs_promtool
 
 from mm2slo_dashboards.preview.interpolation import ALL, interpolate
@@ -40,7 +40,15 @@ OWNERS: Final = {
     "R": FORTH,
     "S": BACK,
 }
-EXPECTED: Final[dict[str, dict[str, list[Rows]]]] = yaml.safe_load(
+SMALLEST: Final = {
+    "Whose budget is smallest?",
+    "When would retention reach what waits?",
+    "How many records are between?",
+    "How did each budget burn down?",
+    "How much is known?",
+}
+"""Where the smallest figures are the worst."""
+EXPECTED: Final[dict[str, dict[str, list[Rows] | dict[str, Rows]]]] = yaml.safe_load(
     (FOLDER / "expected.yaml").read_text(encoding="utf-8")
 )
 
@@ -69,9 +77,14 @@ def asked(dashboard: Json, expression: str, **chosen: str) -> str:
 
 
 def pairs(uid: str) -> Iterator[tuple[Json, Rows]]:
-    """Each query of a board with what it is to answer."""
+    """Each query of a board with what it is to answer, where there are several by their name."""
     for panel in panels(dashboards()[uid]):
-        yield from zip(panel["targets"], EXPECTED[uid][panel["title"]], strict=True)
+        targets, expected = named_targets(panel), EXPECTED[uid][panel["title"]]
+        if isinstance(expected, list):
+            yield from zip(targets.values(), expected, strict=True)
+        else:
+            assert list(targets) == list(expected), panel["title"]
+            yield from ((targets[name], rows) for name, rows in expected.items())
 
 
 def answers(folder: Path, expected: dict[str, Rows]) -> None:
@@ -100,6 +113,20 @@ def test_what_a_legend_names_is_in_the_answer(uid: str) -> None:
         labels = set(re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat") or ""))
         for row in rows:
             assert labels <= {each.partition("=")[0] for each in row.split()}, target
+
+
+def test_the_worst_are_shown_where_not_all_are() -> None:
+    cut = {
+        (panel["title"], found["order"], int(found["count"]))
+        for _, panel in every_panel()
+        for target in panel["targets"]
+        if (found := re.match(r"(?P<order>top|bottom)k\((?P<count>\d+), ", target["expr"]))
+    }
+    assert {title for title, order, _ in cut if order == "bottom"} == SMALLEST
+    assert {count for _, _, count in cut} == {5, 10}
+    assert {title for title, _, count in cut if count == 5} == {
+        f"Does the {name} pair burn?" for name in ("fast", "steady", "slow", "creeping")
+    }
 
 
 def test_a_chosen_indicator_is_the_only_one_on_its_board(tmp_path: Path) -> None:

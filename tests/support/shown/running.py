@@ -1,0 +1,80 @@
+"""A flow with records and a group, watched by all that the dashboards show."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import yaml
+from paging import SCALE, paged
+from reading import copied
+from recording_server import Answer, RecordingServer
+from steady import SteadyLoad
+
+from mm2slo_core.audit.verdict import Verdict
+from mm2slo_kafka.traffic import commit
+from mm2slo_lab.waiting import wait_for
+from shown.asking import FLOW, Shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from paging import Paged
+
+    from mm2slo_lab import Lab
+
+AUDIT_LABELS: Final = 'flow="us->eu",source="us",target="eu"'
+
+
+def audited() -> str:
+    """What the report service publishes of one finished audit."""
+    now = time.time()
+    lines = [
+        'mm2_audit_runs{state="finished"} 1',
+        'mm2_audit_runs{state="running"} 0',
+        'mm2_audit_runs{state="failed"} 0',
+        f"mm2_audit_last_run_timestamp_seconds{{{AUDIT_LABELS}}} {now - 60}",
+        f"mm2_audit_window_end_timestamp_seconds{{{AUDIT_LABELS}}} {now - 120}",
+        f"mm2_audit_complete_up_to_timestamp_seconds{{{AUDIT_LABELS}}} {now - 180}",
+        f"mm2_audit_faults_records{{{AUDIT_LABELS}}} 3",
+        f"mm2_audit_unaudited_topics{{{AUDIT_LABELS}}} 0",
+    ]
+    for verdict in Verdict:
+        count = {Verdict.MATCHED: 997, Verdict.LOST: 3}.get(verdict, 0)
+        lines.append(f'mm2_audit_records{{{AUDIT_LABELS},verdict="{verdict.value}"}} {count}')
+    return "\n".join((*lines, ""))
+
+
+@contextmanager
+def running(lab: Lab, folder: Path, topic: str, group: str) -> Iterator[tuple[Paged, Shown]]:
+    """The flow is healthy, with a budget; *group* has committed once."""
+    lab.cluster("us").admin.create_topic(topic, 2)
+    wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{topic}") > 0, "the copy", 60)
+    send = lab.cluster("us").librdkafka()
+    with SteadyLoad(send, topic, (0, 1)):
+        wait_for(lambda: copied(lab, topic) > 0, "the first copies", 60)
+        commit(send, topic, group, {0: 5, 1: 5})
+        with (
+            RecordingServer(lambda _: Answer(body=audited())) as reports,
+            paged(lab, folder, [FLOW], [topic], SCALE) as watched,
+        ):
+            scrape_more(watched, reports.address)
+            watched.healthy([FLOW])
+            yield watched, Shown(watched.monitoring.prometheus)
+
+
+def scrape_more(watched: Paged, reports: str) -> None:
+    """Have Prometheus scrape itself and the report service as well."""
+    server = watched.monitoring.prometheus
+    path = server.folder / "prometheus.yml"
+    document = yaml.safe_load(path.read_text("utf-8"))
+    for job, address in (("prometheus", server.url), ("mm2slo-report", reports)):
+        targets = [address.removeprefix("http://")]
+        document["scrape_configs"].append(
+            {"job_name": job, "static_configs": [{"targets": targets}]}
+        )
+    path.write_text(yaml.safe_dump(document), "utf-8")
+    server.reload()
+    wait_for(lambda: server.holds('up{job="mm2slo-report"} == 1'), "the audit", 30)

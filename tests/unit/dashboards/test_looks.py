@@ -1,0 +1,95 @@
+"""How figures look: unit, bounds in the colours of the palette, decimals, range and order of rows.
+
+What is expected is written by hand in the folder beside, for objectives that all differ.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+import yaml
+from dashed import Json, of, panels
+
+from mm2slo_core.config import load_config
+from mm2slo_dashboards.colours import Colour
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONFIG: Final = """\
+clusters:
+  us: {bootstrap_servers: "us:9092"}
+  eu: {bootstrap_servers: "eu:9092"}
+flows:
+  - flow: us->eu
+    freshness: [{threshold: 20s}]
+    canary: {latency_tiers: [5s, 30s], deadline: 40s}
+    readiness: {max_redelivery_records: 77, max_checkpoint_lag_records: 66}
+    checkpoint_interval: 13s
+slo: {window: 14d}
+"""
+EXPECTED: Final[dict[str, dict[str, Any]]] = yaml.safe_load(
+    (Path(__file__).parent / "answers" / "looks.yaml").read_text(encoding="utf-8")
+)
+BOARDS: Final = of(load_config(CONFIG))
+
+
+def steps(found: list[Json]) -> str:
+    """As in `GOOD 20:BAD`."""
+    names = [Colour(each["color"]).name for each in found]
+    return " ".join(
+        name if each["value"] is None else f"{each['value']:g}:{name}"
+        for name, each in zip(names, found, strict=True)
+    )
+
+
+def options(mappings: list[Json]) -> str:
+    """As in `0=not ready`."""
+    return ", ".join(
+        f"{code}={option['text']}" for each in mappings for code, option in each["options"].items()
+    )
+
+
+def look(panel: Json) -> Iterator[str]:
+    defaults = panel["fieldConfig"]["defaults"]
+    yield panel["type"]
+    yield panel["options"]["yAxis"]["unit"] if panel["type"] == "heatmap" else defaults["unit"]
+    if panel["type"] not in {"table", "state-timeline", "heatmap"}:
+        yield steps(defaults["thresholds"]["steps"])
+    yield from (f"{key}={defaults[key]:g}" for key in ("min", "max", "decimals") if key in defaults)
+    if defaults.get("mappings"):
+        yield options(defaults["mappings"])
+    sort = panel["options"].get("sortBy", [])
+    if sort:
+        yield "by " + ", ".join(f"{'-' * each['desc']}{each['displayName']}" for each in sort)
+
+
+def of_one(override: Json) -> Iterator[str]:
+    """What an override says of a column or a series, without its links."""
+    for each in override["properties"]:
+        match each["id"], each["value"]:
+            case "thresholds", value:
+                yield steps(value["steps"])
+            case "mappings", value:
+                yield options(value)
+            case "color", {"fixedColor": colour}:
+                yield Colour(colour).name
+            case "unit" | "decimals", value:
+                yield f"{value}"
+
+
+def looks(panel: Json) -> Any:
+    whole = " | ".join(look(panel))
+    named = {
+        override["matcher"]["options"]: " | ".join(of_one(override))
+        for override in panel["fieldConfig"]["overrides"]
+    }
+    kept = {name: text for name, text in named.items() if text}
+    return {"": whole, **kept} if kept else whole
+
+
+@pytest.mark.parametrize("uid", BOARDS)
+def test_figures_look_as_written(uid: str) -> None:
+    assert {panel["title"]: looks(panel) for panel in panels(BOARDS[uid])} == EXPECTED[uid]
