@@ -17,7 +17,7 @@ def boards(limits: Limits, exporter_job: str) -> tuple[Board, ...]:
         fleet.board(limits),
         flow.board(limits),
         failover.board(limits),
-        audit.board(),
+        audit.board(limits),
         slo.board(limits),
         pipeline.board(exporter_job),
     )

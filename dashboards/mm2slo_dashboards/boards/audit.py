@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mm2slo_core.audit.verdict import FAULTS, Verdict
 from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue.audited import (
     AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
     AUDIT_FAULTS_RECORDS,
     AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
     AUDIT_RECORDS,
-    AUDIT_RUNS,
+    AUDIT_SAMPLED_RATIO,
     AUDIT_UNAUDITED_TOPICS,
     AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
 )
-from mm2slo_core.promql import Vector, matching, select
-from mm2slo_dashboards.boards.common import FLOW_MARKS
-from mm2slo_dashboards.colours import Colour
+from mm2slo_core.promql import Vector
+from mm2slo_dashboards.boards import audit_bounds, audit_found
+from mm2slo_dashboards.boards.audit_bounds import LOST, SLOW, at_most
+from mm2slo_dashboards.boards.common import FLOW_MARKS, NO_AUDIT
 from mm2slo_dashboards.model import Board, Column, Kind, Panel, Query, Row, Unit
-from mm2slo_dashboards.selecting import FLOWS, of_flow, top, total, where, worst
+from mm2slo_dashboards.selecting import FLOWS, least, of_flow, total, worst
 from mm2slo_dashboards.states import NEUTRAL, NONE_IS_BEST, NONE_IS_GOOD
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Metric
-
-_NO_AUDIT: Final = (
-    "No audit of the flow has ended, or Prometheus does not scrape `mm2slo report serve`."
-)
-_VERDICTS: Final = {
-    Verdict.MATCHED.value: Colour.GOOD,
-    Verdict.PENDING.value: Colour.RESTING,
-    Verdict.UNAUDITABLE.value: Colour.UNKNOWN,
-    **{verdict.value: Colour.BAD for verdict in Verdict if verdict in FAULTS},
-}
+    from mm2slo_dashboards.limits import Limits
 
 
-def board() -> Board:
+def board(limits: Limits) -> Board:
     """What audits found, flow by flow."""
     return Board(
         identity=Identity.AUDIT,
@@ -47,8 +38,10 @@ def board() -> Board:
         rows=(
             Row("Did everything arrive as it was sent?", _verdict()),
             Row("Which flows, up to when?", (_flows(),)),
-            Row("What was found?", _found()),
-            Row("Is auditing itself fine?", _runs()),
+            Row("How sure is that?", audit_bounds.rates()),
+            Row("How long did records take?", audit_bounds.latency(limits)),
+            Row("What was found?", audit_found.found()),
+            Row("Is auditing itself fine?", audit_found.runs()),
         ),
         marks=FLOW_MARKS,
         since="now-7d",
@@ -66,7 +59,7 @@ def _verdict() -> tuple[Panel, ...]:
             "altered. Good is 0.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
-            no_data=_NO_AUDIT,
+            no_data=NO_AUDIT,
             queries=(Query(vector=faults, instant=True),),
             steps=NONE_IS_GOOD,
             decimals=0,
@@ -78,10 +71,10 @@ def _verdict() -> tuple[Panel, ...]:
         Panel(
             title="Which share of the records is that?",
             description="Records at fault of all that the newest audits judged. Of an audit that "
-            "samples, it is the sample's share; its report gives the bounds.",
+            "samples, it is the sample's share; its bounds are below.",
             kind=Kind.STAT,
             unit=Unit.SHARE,
-            no_data=_NO_AUDIT,
+            no_data=NO_AUDIT,
             queries=(Query(vector=Vector(f"{faults} / ({judged} > 0)", ()), instant=True),),
             steps=NEUTRAL,
             leads=Identity.FLOW,
@@ -94,7 +87,7 @@ def _verdict() -> tuple[Panel, ...]:
             description="Records that the newest audits gave a verdict.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
-            no_data=_NO_AUDIT,
+            no_data=NO_AUDIT,
             queries=(Query(vector=judged, instant=True),),
             steps=NEUTRAL,
             leads=Identity.FLOW,
@@ -106,7 +99,7 @@ def _verdict() -> tuple[Panel, ...]:
             description="Topics that the newest audits could not judge; their reports say why.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
-            no_data=_NO_AUDIT,
+            no_data=NO_AUDIT,
             queries=(
                 Query(vector=total(worst(of_flow(AUDIT_UNAUDITED_TOPICS), "flow")), instant=True),
             ),
@@ -126,7 +119,7 @@ def _flows() -> Panel:
         "earlier timestamp are copied, or named as a fault.",
         kind=Kind.TABLE,
         unit=Unit.COUNT,
-        no_data=_NO_AUDIT,
+        no_data=NO_AUDIT,
         keys={"flow": "Flow"},
         columns=(
             Column(
@@ -139,6 +132,13 @@ def _flows() -> Panel:
                 title="Judged",
                 vector=total(worst(of_flow(AUDIT_RECORDS), "flow", "verdict"), "flow"),
                 unit=Unit.COUNT,
+            ),
+            Column(title="Lost, at most", vector=at_most(LOST, "flow"), unit=Unit.SHARE),
+            Column(title="p99, at most", vector=at_most(SLOW, "flow"), unit=Unit.SECONDS),
+            Column(
+                title="Looked at",
+                vector=least(of_flow(AUDIT_SAMPLED_RATIO), "flow"),
+                unit=Unit.SHARE,
             ),
             Column(
                 title="Complete up to",
@@ -166,106 +166,6 @@ def _flows() -> Panel:
         leads=Identity.FLOW,
         alert="MM2RecordsLost",
         width=24,
-    )
-
-
-def _found() -> tuple[Panel, ...]:
-    others = matching(
-        "verdict", "|".join(each.value for each in Verdict if each is not Verdict.MATCHED)
-    )
-    verdicts = total(worst(of_flow(AUDIT_RECORDS, others), "flow", "verdict"), "verdict")
-    watermark = worst(of_flow(AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS), "flow")
-    return (
-        Panel(
-            title="Which verdicts but matched were given?",
-            description="Records by verdict in the newest audits. Pending ones may still be "
-            "copied; evidence of each anomaly is in the audit's report.",
-            kind=Kind.BARS,
-            unit=Unit.COUNT,
-            no_data=_NO_AUDIT,
-            queries=(Query(vector=verdicts, legend="{{verdict}}", instant=True),),
-            colours=_VERDICTS,
-            steps=NONE_IS_BEST,
-            decimals=0,
-            least=0.0,
-            leads=Identity.FLOW,
-            alert="MM2RecordsLost",
-            width=8,
-        ),
-        Panel(
-            title="When were records at fault found?",
-            description="Records at fault in the newest audit of each flow, over time.",
-            kind=Kind.SERIES,
-            unit=Unit.COUNT,
-            no_data=_NO_AUDIT,
-            queries=(
-                Query(
-                    vector=top(10, worst(of_flow(AUDIT_FAULTS_RECORDS), "flow")),
-                    legend="{{flow}}",
-                ),
-            ),
-            steps=NONE_IS_GOOD,
-            least=0.0,
-            leads=Identity.FLOW,
-            alert="MM2RecordsLost",
-            width=8,
-        ),
-        Panel(
-            title="How far back is the proof?",
-            description="Time since the moment up to which the flow is proven complete; it falls "
-            "with each audit. The ten that are furthest back.",
-            kind=Kind.SERIES,
-            unit=Unit.SECONDS,
-            no_data=_NO_AUDIT,
-            queries=(
-                Query(
-                    vector=top(10, Vector(f"time() - {watermark}", watermark.labels)),
-                    legend="{{flow}}",
-                ),
-            ),
-            least=0.0,
-            leads=Identity.FLOW,
-            width=8,
-        ),
-    )
-
-
-def _runs() -> tuple[Panel, ...]:
-    ended = worst(of_flow(AUDIT_LAST_RUN_TIMESTAMP_SECONDS), "flow")
-    return (
-        Panel(
-            title="Do audits run and end?",
-            description="Runs in the results store by state. Failed ones say why in their report.",
-            kind=Kind.STAT,
-            unit=Unit.COUNT,
-            no_data=_NO_AUDIT,
-            queries=(
-                Query(vector=worst(select(AUDIT_RUNS), "state"), legend="{{state}}", instant=True),
-            ),
-            colours={
-                "finished": Colour.NEUTRAL,
-                "running": Colour.GOOD,
-                "failed": Colour.BAD,
-            },
-            decimals=0,
-            leads=Identity.PIPELINE,
-        ),
-        Panel(
-            title="How long ago did the newest audit end?",
-            description="Time since the newest finished audit of each flow ended; the ten that "
-            "are longest ago.",
-            kind=Kind.SERIES,
-            unit=Unit.SECONDS,
-            no_data=_NO_AUDIT,
-            queries=(
-                Query(
-                    vector=top(10, where(Vector(f"time() - {ended}", ended.labels), ">= 0")),
-                    legend="{{flow}}",
-                ),
-            ),
-            least=0.0,
-            leads=Identity.PIPELINE,
-        ),
     )
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 NO_RULES: Final = "No budget is recorded: are the recording rules loaded, and did events settle?"
 NO_EXPORTER: Final = "No exporter publishes the flow: is it scraped, and has it read its topics?"
+NO_AUDIT: Final = (
+    "No audit of the flow has ended, or Prometheus does not scrape `mm2slo report serve`."
+)
 
 STATE_OF_FLOW: Final = coded(FLOW_STATE, FLOW_STATES, "flow", matchers=(IN_FLOW,))
 """The code of the state that each chosen flow is in."""
@@ -34,6 +37,12 @@ def budget_steps(limits: Limits) -> Steps:
 def burn_steps(limits: Limits) -> Steps:
     """Of a burn rate: above 1 the budget does not last, at the second bound an hour of it pages."""
     return Steps(Colour.GOOD, ((1.0, Colour.WARNING), (limits.hot, Colour.BAD)))
+
+
+def latency_steps(limits: Limits) -> Steps:
+    """Of a latency: the two highest thresholds of the latency objectives."""
+    palette = (Colour.WARNING, Colour.BAD)
+    return Steps(Colour.GOOD, tuple(zip(limits.latencies[-2:], palette, strict=False)))
 
 
 def budget_column(limits: Limits, *labels: str, among: Sequence[Matcher] = ()) -> Column:

@@ -8,9 +8,9 @@ from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import CANARY_LATENCY_SECONDS, HEARTBEAT_LATENCY_SECONDS, Metric
 from mm2slo_core.catalogue.recorded import COVERAGE, ERROR, OBJECTIVE
 from mm2slo_core.promql import Vector, over
-from mm2slo_dashboards.boards.common import NO_RULES, budget_column, burn_column
+from mm2slo_dashboards.boards.common import NO_RULES, budget_column, burn_column, latency_steps
 from mm2slo_dashboards.colours import Colour
-from mm2slo_dashboards.model import Column, Kind, Panel, Query, Steps, Unit
+from mm2slo_dashboards.model import Column, Kind, Panel, Query, Unit
 from mm2slo_dashboards.selecting import (
     IN_FLOW,
     RATE,
@@ -124,8 +124,6 @@ def _percentiles(
     metric: Metric, title: str, description: str, no_data: str, limits: Limits
 ) -> Panel:
     buckets = total(over("rate", metric, RATE, IN_FLOW, part="bucket"), "le")
-    palette = (Colour.WARNING, Colour.BAD)
-    bounds = tuple(zip(limits.latencies[-2:], palette, strict=False))
     return Panel(
         title=title,
         description=description,
@@ -135,7 +133,7 @@ def _percentiles(
         queries=tuple(
             Query(vector=quantile(share, buckets), legend=f"p{share * 100:g}") for share in _SHARES
         ),
-        steps=Steps(Colour.GOOD, bounds),
+        steps=latency_steps(limits),
         colours={"p50": Colour.RESTING, "p99": Colour.NEUTRAL},
         least=0.0,
         leads=Identity.SLO,

@@ -13,6 +13,7 @@ from recording_server import Answer, RecordingServer
 from steady import SteadyLoad
 
 from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.catalogue.audited import Bound
 from mm2slo_kafka.traffic import commit
 from mm2slo_lab.waiting import wait_for
 from shown.asking import FLOW, Shown
@@ -40,6 +41,19 @@ def audited() -> str:
         f"mm2_audit_complete_up_to_timestamp_seconds{{{AUDIT_LABELS}}} {now - 180}",
         f"mm2_audit_faults_records{{{AUDIT_LABELS}}} 3",
         f"mm2_audit_unaudited_topics{{{AUDIT_LABELS}}} 0",
+        f"mm2_audit_sampled_ratio{{{AUDIT_LABELS}}} 1",
+        f'mm2_audit_evidence_records{{{AUDIT_LABELS},verdict="lost"}} 3',
+        f'mm2_audit_unevidenced_records{{{AUDIT_LABELS},verdict="lost"}} 0',
+    ]
+    lines += [
+        f'{name}{{{AUDIT_LABELS},{label},bound="{bound}"}} {value}'
+        for name, label, bounds in (
+            ("mm2_audit_records_ratio", 'verdict="lost"', (0.003, 0.003, 0.003)),
+            ("mm2_audit_keys_ratio", 'broken="affinity"', (0, 0, 0)),
+            ("mm2_audit_latency_seconds", 'stretch="end-to-end",percentile="p99"', (None, 1, 2)),
+        )
+        for bound, value in zip(Bound, bounds, strict=True)
+        if value is not None
     ]
     for verdict in Verdict:
         count = {Verdict.MATCHED: 997, Verdict.LOST: 3}.get(verdict, 0)

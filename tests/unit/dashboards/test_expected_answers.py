@@ -46,6 +46,7 @@ SMALLEST: Final = {
     "How many records are between?",
     "How did each budget burn down?",
     "How much is known?",
+    "How much was looked at?",
 }
 """Where the smallest figures are the worst."""
 EXPECTED: Final[dict[str, dict[str, list[Rows] | dict[str, Rows]]]] = yaml.safe_load(
