@@ -169,6 +169,12 @@ class Thresholds:
         "How long after an outage its traces alert nobody: the longest short window of a page "
         "(30 minutes), its for (5) and its keep_firing_for (5), and 5 to spare.",
     )
+    recently_stands: float = _seconds(
+        10 * _MINUTE,
+        "How long after an outage what stands still alerts nobody: workers of Kafka Connect wait "
+        "up to 5 minutes for each other (scheduled.rebalance.max.delay.ms) before they hand out "
+        "tasks. A flow that has not come back by then needs somebody.",
+    )
     recently_step: float = _seconds(
         30.0, "Between two looks back at whether the cluster answered: the evaluation interval."
     )

@@ -240,9 +240,11 @@ def test_a_cluster_that_is_down_is_one_page_until_all_is_resolved(stage: Stage) 
             "alertname": "MM2ClusterRecentlyUnreachable",
             "severity": "none",
             "cluster": "down",
+            "within": within,
             **role,
         }
         for role in roles
+        for within in ("10m", "45m")
     ]
     unreachable = [
         {"alertname": "MM2ClusterUnreachable", "severity": "page", "cluster": "down", **role}
@@ -282,8 +284,20 @@ def test_a_cluster_that_is_down_is_one_page_until_all_is_resolved(stage: Stage) 
     same_as_golden("cluster-resolved", at_noon(resolved))
 
 
+def test_a_flow_that_does_not_come_back_after_an_outage_is_told(stage: Stage) -> None:
+    recently = {"alertname": "MM2ClusterRecentlyUnreachable", "severity": "none", "cluster": "m"}
+    stage.manager.fire({**recently, "within": "45m", "source": "m"})
+    burns = burn("m->n")
+    stage.manager.fire(burns, texts(burns, summary="m->n burns"))
+    stopped = cause("MM2FlowStopped", "m->n")
+    stage.manager.fire(stopped, texts(stopped, summary="Flow m->n has stopped."))
+    stage.told("Flow m-&gt;n has stopped")
+    assert [title for title in stage.slack.titles() if "m-&gt;n ·" in title] == []
+
+
 def test_what_is_lost_is_told_while_a_cluster_is_down(stage: Stage) -> None:
     recently = {"alertname": "MM2ClusterRecentlyUnreachable", "severity": "none", "cluster": "c"}
+    recently["within"] = "10m"
     stage.manager.fire({**recently, "target": "c"})
     lost = cause("MM2RecordsLost", "b->c", topic="orders")
     stage.manager.fire(lost, texts(lost, summary="Flow b->c has lost records."))
@@ -295,6 +309,7 @@ def test_an_outage_of_another_cluster_silences_nothing(stage: Stage) -> None:
         "alertname": "MM2ClusterRecentlyUnreachable",
         "severity": "none",
         "cluster": "other",
+        "within": "10m",
     }
     stage.manager.fire({**recently, "source": "other"})
     stage.manager.fire({**recently, "target": "other"})

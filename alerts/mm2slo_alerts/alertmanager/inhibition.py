@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mm2slo_alerts import aftermath, catching_up
 from mm2slo_alerts.burn.pairs import ALERTS as BURNS
+from mm2slo_alerts.causes.clusters import LASTS, STANDS, WITHIN
 from mm2slo_core.promql import Matcher, equal, matching, unequal, unmatching
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ class Inhibition(NamedTuple):
     by: tuple[str, ...] = ()
 
 
-_UNREACHABLE: Final = "MM2ClusterUnreachable|MM2ClusterRecentlyUnreachable"
+_AWAY: Final = "MM2ClusterUnreachable"
+_LATELY_AWAY: Final = "MM2ClusterRecentlyUnreachable"
+_UNREACHABLE: Final = f"{_AWAY}|{_LATELY_AWAY}"
 # Loss is told whatever else is: it does not end with the outage.
 _LOSS: Final = "MM2RecordsLost|MM2RetentionHeadroomLow"
 _TOLD_ANYHOW: Final = f"{_UNREACHABLE}|{_LOSS}|{aftermath.ALERT}|{catching_up.ALERT}"
@@ -41,6 +44,9 @@ _STOP_CAUSES: Final = "MM2PartitionStalled|MM2ConnectorFailed|MM2TaskFailed|MM2T
 _STOP_GROUPS: Final = "MM2CheckpointStalled|MM2FailoverNotReady"
 _COVERAGE: Final = "MM2SLOCoverageLow"
 _UNSCRAPED: Final = f"MM2FlowMetricsAbsent|{_COVERAGE}|MM2CollectionFailing"
+# What an outage leaves in windows, and in groups that read on the target.
+_BUDGETS: Final = f"{'|'.join(BURNS.values())}|MM2ErrorBudgetExhausted"
+_LOOKS_BACK: Final = f"{_BUDGETS}|{_COVERAGE}|{_STOP_GROUPS}"
 _PAGES: Final = f"{BURNS['fast']}|{BURNS['steady']}"
 # A budget that is spent stays so for weeks: it is told once the last bad event is counted.
 _SPENT: Final = "MM2ErrorBudgetExhausted"
@@ -55,6 +61,11 @@ _KNOWN_OBJECTIVE: Final = tuple(unequal(label, "") for label in _OF_OBJECTIVE)
 
 def _named(names: str) -> Matcher:
     return matching("alertname", names) if "|" in names else equal("alertname", names)
+
+
+def _lately_away(within: str) -> Alerts:
+    """That a cluster did not answer within that time, before any page of it, too."""
+    return (_named(_LATELY_AWAY), equal(WITHIN, within))
 
 
 def _remembered(memory: Memory, by: tuple[str, ...] = ()) -> Alerts:
@@ -87,9 +98,22 @@ def _tickets_after(
 INHIBITIONS: Final = (
     *(
         Inhibition(
-            f"A flow whose {role} does not answer can tell nothing else.",
-            (_named(_UNREACHABLE), unequal(role, "")),
+            f"A flow whose {role} {why}.",
+            (*source, unequal(role, "")),
             (unequal("flow", ""), unmatching("alertname", _TOLD_ANYHOW)),
+            (role,),
+        )
+        for why, source in (
+            ("does not answer can tell nothing else", (_named(_AWAY),)),
+            ("answers again needs time to come back", _lately_away(STANDS)),
+        )
+        for role in ("source", "target")
+    ),
+    *(
+        Inhibition(
+            f"What an outage of the {role} left is in the windows still.",
+            (*_lately_away(LASTS), unequal(role, "")),
+            (unequal("flow", ""), _named(_LOOKS_BACK)),
             (role,),
         )
         for role in ("source", "target")

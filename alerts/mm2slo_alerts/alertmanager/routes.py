@@ -67,9 +67,11 @@ def root(
             ),
             *(
                 {
-                    # A pattern for any flow would match alerts that have none.
+                    # An objective that names no channel has that of everything. A pattern for any
+                    # flow would match alerts that have none.
                     **_matching(
                         equal("channel", ""),
+                        equal("sli", ""),
                         unequal("flow", ""),
                         matching("flow", flow_pattern(flows)),
                     ),

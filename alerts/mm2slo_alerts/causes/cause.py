@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.budget_words import budget_words
@@ -12,6 +12,8 @@ from mm2slo_core.catalogue.recorded import BUDGET_REMAINING, BURN, OBJECTIVE_WIN
 from mm2slo_core.promql import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mm2slo_alerts.model import Links, Scale
 
 PAGE: Final = "page"
@@ -40,7 +42,8 @@ class Cause:
 
     The texts may hold Prometheus's templates, but nothing that means something in Slack's markup
     (angle brackets, ampersands, backticks): labels are escaped by the message's template, these
-    texts are read as they are in other places. `hold` and `keep` are in seconds.
+    texts are read as they are in other places. `hold` and `keep` are in seconds. `labels` tell
+    rules of one name apart.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Cause:
     hold: float = 0.0
     keep: float = 0.0
     of_flow: bool = True
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, links: Links, scale: Scale) -> AlertRule:
         """The rule, with the addresses of *links* among its annotations."""
@@ -69,6 +73,6 @@ class Cause:
             expr=self.expr,
             hold=self.hold,
             keep=self.keep,
-            labels={"severity": self.severity},
+            labels={"severity": self.severity, **self.labels},
             annotations={**texts, **links.annotations(self.name, of_flow=self.of_flow)},
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
+from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.catalogue import (
     EXPORTER_COLLECT_ERRORS_TOTAL,
     EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS,
@@ -19,11 +20,20 @@ _ASKS: Final = matching("stage", "topics|end_offsets|start_offsets")
 """Stages that succeed only when a broker has answered: all others may rest, or only listen."""
 _NO_ANSWER: Final = matching("reason", "timeout|unreachable")
 """A refusal is an answer."""
+WITHIN: Final = "within"
+"""How far back a rule of MM2ClusterRecentlyUnreachable looks; a scaled one keeps these words."""
+STANDS: Final = duration(DEFAULT_THRESHOLDS.recently_stands)
+LASTS: Final = duration(DEFAULT_THRESHOLDS.recently_lasts)
 
 
 def causes(limits: Thresholds) -> tuple[Cause, ...]:
     """The alerts of clusters."""
-    return (_unreachable(limits), _recently(limits), _failing(limits))
+    return (
+        _unreachable(limits),
+        _recently(limits, limits.recently_stands, STANDS),
+        _recently(limits, limits.recently_lasts, LASTS),
+        _failing(limits),
+    )
 
 
 def _silent(limits: Thresholds, after: float) -> str:
@@ -81,19 +91,20 @@ def _unreachable(limits: Thresholds) -> Cause:
     )
 
 
-def _recently(limits: Thresholds) -> Cause:
+def _recently(limits: Thresholds, lasts: float, within: str) -> Cause:
     """Looks back instead of keeping an alert alive, so that it outlives Prometheus's restart."""
     silent = _silent(limits, limits.recently_after)
-    window = f"[{duration(limits.recently_lasts)}:{duration(limits.recently_step)}]"
+    window = f"[{duration(lasts)}:{duration(limits.recently_step)}]"
     return Cause(
         name="MM2ClusterRecentlyUnreachable",
         severity=NONE,
         expr=_by_role(limits, f"count_over_time((\n  {silent}\n){window})"),
         of_flow=False,
+        labels={WITHIN: within},
         summary="Cluster {{ $labels.cluster }} does not answer, or did not until lately.",
         description=(
-            "It keeps the alerts of the cluster's flows quiet while what it caused is still in "
-            "their windows."
+            "It keeps the alerts of the cluster's flows quiet until they had time to come back, "
+            "and their budgets while what it caused is still in the windows."
         ),
         impact="None of its own: MM2ClusterUnreachable tells of the outage.",
         first_step='Query ALERTS{alertname="MM2ClusterUnreachable"}.',

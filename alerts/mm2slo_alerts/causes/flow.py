@@ -14,7 +14,9 @@ from mm2slo_core.catalogue import (
     SLI_EVENTS_TOTAL,
     TASK_STATE,
 )
-from mm2slo_core.promql import duration, equal, on, over
+from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.config.flow import Engine
+from mm2slo_core.promql import duration, equal, on, over, unequal
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds
@@ -55,12 +57,26 @@ def _stopped(limits: Thresholds) -> Cause:
 
 
 def _absent(limits: Thresholds) -> Cause:
+    """A flow that no indicator is about, of another engine and without canaries, has no counters.
+
+    It is there while its description is.
+    """
     known = by_flow("group", over("present_over_time", FLOW_INFO, limits.flow_remembered))
     counted = over("present_over_time", SLI_EVENTS_TOTAL, limits.bridge)
+    uncounted = over(
+        "present_over_time",
+        FLOW_INFO,
+        limits.bridge,
+        unequal("engine", Engine.MIRRORMAKER2),
+        equal("canary", CanaryCarrier.OFF),
+    )
     return Cause(
         name="MM2FlowMetricsAbsent",
         severity=PAGE,
-        expr=f"{known}\nunless {on(('flow',), known, counted)}\n{counted}",
+        expr=(
+            f"{known}\nunless {on(('flow',), known, counted, uncounted)} (\n"
+            f"  {counted}\n  or\n  {uncounted}\n)"
+        ),
         hold=limits.absent_hold,
         summary="Nothing measures flow {{ $labels.flow }} any more.",
         description=(

@@ -183,8 +183,18 @@ OBJECTIVES = (
             },
             "on-call",
         ),
+        # One that names no channel has the channel of everything, whoever restarts the flow.
+        (
+            {
+                "alertname": "MM2ErrorBudgetBurnFast",
+                "flow": "us->eu",
+                "sli": "latency",
+                "severity": "page",
+            },
+            "mirroring",
+        ),
         # Of no flow: the channel of everything.
-        ({"alertname": "MM2ExporterDown", "severity": "page"}, "pay team"),
+        ({"alertname": "MM2ExporterDown", "severity": "page"}, "mirroring"),
     ],
 )
 def test_a_cause_goes_where_the_flow_s_availability_is_answered_for(
@@ -193,7 +203,7 @@ def test_a_cause_goes_where_the_flow_s_availability_is_answered_for(
     (tmp_path / "templates").mkdir()
     (tmp_path / TEMPLATES).write_text(template(), encoding="utf-8")
     path = tmp_path / "alertmanager.yml"
-    slo = SloConfig(channel="pay team", objectives=OBJECTIVES)
+    slo = SloConfig(objectives=OBJECTIVES)
     path.write_text(configuration(FULL, slo), encoding="utf-8")
     wanted = [f"{name}={value}" for name, value in labels.items()]
     done = amtool("config", "routes", "test", f"--config.file={path}", *wanted)
@@ -209,6 +219,11 @@ def test_the_root_takes_everything_as_a_ticket_of_the_first_channel() -> None:
         "5m",
         "1d",
     )
+
+
+def test_what_is_of_no_channel_goes_to_the_one_that_is_preferred() -> None:
+    found = yaml.safe_load(configuration(FULL, SloConfig(channel="pay team")))
+    assert found["route"]["receiver"] == "channel-pay team"
 
 
 def test_pages_wait_ten_seconds_and_come_again_after_four_hours() -> None:
@@ -421,6 +436,33 @@ def quieted(memory: aftermath.Memory, **about: str) -> set[str]:
 
 def test_each_memory_keeps_quiet_what_is_written_by_hand() -> None:
     assert {(each.of, duration(each.within)): quieted(each) for each in MEMORIES} == QUIETED
+
+
+def quiet_after_an_outage(within: str, **about: str) -> set[str]:
+    """The alerts for people that an outage of the flow's source keeps quiet, *within* a time."""
+    lately = {"alertname": "MM2ClusterRecentlyUnreachable", "severity": "none", "cluster": "us"}
+    lately |= {"source": "us", "within": within}
+    people = [each for each in RULES if each.labels["severity"] != "none"]
+    return {
+        each.alert
+        for each in people
+        if not told([lately, {**labels_of(each), **(about if "flow" in labels_of(each) else {})}])
+    }
+
+
+def test_a_flow_that_does_not_come_back_after_an_outage_is_told_of() -> None:
+    """What looks back through windows is quiet for longer than what stands still."""
+    looks_back = {*BURNS.values(), "MM2ErrorBudgetExhausted"} | _UNSEEN | _GROUPS
+    assert quiet_after_an_outage("45m") - {"MM2CollectionFailing"} == looks_back
+    of_flows = {each.alert for each in RULES if "flow" in labels_of(each)}
+    kept = {"MM2RecordsLost", "MM2RetentionHeadroomLow", "MM2CatchingUp", "MM2RecentlyPaged"}
+    at_once = quiet_after_an_outage("10m")
+    assert at_once - {"MM2CollectionFailing"} == of_flows - kept
+    assert {"MM2FlowStopped", "MM2TaskFailed", "MM2PartitionStalled"} <= at_once
+    for within in ("10m", "45m"):
+        assert quiet_after_an_outage(within, flow="c->d", source="c", target="d") <= {
+            "MM2CollectionFailing"
+        }
 
 
 def test_a_memory_of_one_flow_keeps_no_other_one_quiet() -> None:

@@ -66,7 +66,8 @@ def test_texts_are_whole_sentences_for_people(name: str) -> None:
 @pytest.mark.parametrize("name", alerts())
 def test_labels_hold_no_values(name: str) -> None:
     rule = alerts()[name]
-    assert set(rule.labels) == {"severity"}
+    told_apart = {"within"} if name == "MM2ClusterRecentlyUnreachable" else set()
+    assert set(rule.labels) == {"severity"} | told_apart
     assert "$value" not in str(rule.labels)
 
 
@@ -101,6 +102,8 @@ def test_what_an_outage_leaves_behind_alerts_nobody_for_longer_than_it_lasts() -
     longest_short_window, its_hold, its_keep = 1800.0, 300.0, 300.0
     assert DEFAULT_THRESHOLDS.recently_lasts > longest_short_window + its_hold + its_keep
     assert DEFAULT_THRESHOLDS.recently_after < DEFAULT_THRESHOLDS.unreachable_after
+    connect_waits = 300.0
+    assert connect_waits < DEFAULT_THRESHOLDS.recently_stands < DEFAULT_THRESHOLDS.recently_lasts
     hold = alerts()["MM2ClusterRecentlyUnreachable"].hold
     assert hold == 0.0
 

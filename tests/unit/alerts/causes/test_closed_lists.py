@@ -7,12 +7,18 @@ import re
 from mm2slo_alerts import causes
 from mm2slo_alerts.model import PRODUCTION, AlertRule, Links
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
+from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.config.flow import Engine
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.records.status import ConnectState
 from mm2slo_exporter.health import Stage
 from mm2slo_kafka.errors import ErrorKind
 
 PUBLISHED = {
+    "mm2_flow_info": {
+        "engine": {engine.value for engine in Engine},
+        "canary": {carrier.value for carrier in CanaryCarrier},
+    },
     "mm2_flow_state": {"state": {state.value for state in FlowStateName}},
     "mm2_connector_state": {"state": {state.value.lower() for state in ConnectState}},
     "mm2_task_state": {"state": {state.value.lower() for state in ConnectState}},
@@ -30,7 +36,7 @@ def test_every_value_that_is_asked_for_is_published() -> None:
         for rule in group.rules:
             assert isinstance(rule, AlertRule)
             for metric, matchers in re.findall(r"(mm2_\w+)\{([^}]*)\}", rule.expr):
-                for label, values in re.findall(r'(\w+)=~?"([^"]*)"', matchers):
+                for label, values in re.findall(r'(\w+)!?=~?"([^"]*)"', matchers):
                     assert set(values.split("|")) <= PUBLISHED[metric][label]
                     asked.add(metric)
     assert asked == set(PUBLISHED)
