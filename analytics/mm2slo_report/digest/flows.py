@@ -69,7 +69,10 @@ def _line(entry: Entry) -> str:
     kept = f"{share(entry.ratio)}, promised {percent_text(entry.objective.target)}"
     words = [f"`{bar(budget)}` {objective_name(entry)} {kept}"]
     if budget is not None:
-        compared = trend(budget, None if entry.before is None else entry.before.remaining)
+        before = entry.before
+        compared = trend(budget, None if before is None else before.remaining)
+        if before is not None and before.badly_known:
+            compared = f"was {signed_share(before.remaining)}, {share(before.coverage)} of it known"
         words.append(f"budget {signed_share(budget)}" + (f" ({compared})" if compared else ""))
     words += _remarks(entry)
     return "; ".join(words)

@@ -59,8 +59,9 @@ _DIRECTIONS: Final = ("better", "worse", "as before", _NO_COMPARISON)
 
 
 def _direction(entry: Entry) -> str:
-    before = None if entry.before is None else entry.before.remaining
-    words = trend(entry.budget.remaining, before)
+    if entry.before is None or entry.before.badly_known:
+        return _NO_COMPARISON
+    words = trend(entry.budget.remaining, entry.before.remaining)
     if not words or entry.budget.remaining is None:
         return _NO_COMPARISON
     return {"▲": "better", "▼": "worse"}.get(words[0], "as before")

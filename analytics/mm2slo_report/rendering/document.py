@@ -168,6 +168,7 @@ def _trend(entry: Entry, before: Comparison) -> dict[str, Any]:
         "sli_value": finite(before.ratio),
         "remaining": finite(before.remaining),
         "sli_change": change,
+        "coverage": finite(before.coverage),
     }
 
 

@@ -104,8 +104,12 @@ def runs_out(entry: Entry) -> str:
 
 
 def trend(entry: Entry) -> str:
-    """The measured share of the period before."""
-    return "n/a" if entry.before is None else share(entry.before.ratio)
+    """The measured share of the period before, and how much of it is known where that is little."""
+    before = entry.before
+    if before is None:
+        return "n/a"
+    known = f" ({share(before.coverage)} known)" if before.badly_known else ""
+    return f"{share(before.ratio)}{known}"
 
 
 def why(entry: Entry) -> str:

@@ -63,7 +63,9 @@ def as_markdown(report: Report, details: Sequence[Detail] = ()) -> str:
 def escaped(text: str) -> str:
     """*text* as plain text of one line: no markup, no link, no cell of its own."""
     one_line = _BREAKS.sub(" ", text).strip()
-    return _LINKS.sub(lambda found: f"{found[0]}\u200b", _MARKUP.sub(r"\\\1", one_line))
+    plain = _LINKS.sub(lambda found: f"{found[0]}\u200b", _MARKUP.sub(r"\\\1", one_line))
+    # Nothing escapes a mention: where the report is posted, `@here` would call people.
+    return plain.replace("@", "@\u200b")
 
 
 def _row(entry: Entry) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ _PATHS: Final = {
     "spec_hash": "spec_hash",
     "warnings": "warnings",
     "errors": "errors",
+    "previous_coverage": "trend_vs_previous_window.coverage",
 }
 COLUMNS: Final = tuple(_PATHS)
 """Their order is fixed; new ones come last."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from mm2slo_core.objectives.status import LEAST_COVERAGE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -128,6 +130,13 @@ class Comparison:
     end: int
     ratio: float
     remaining: float
+    coverage: float | None
+    """How much of it is known; None where it was all planned maintenance."""
+
+    @property
+    def badly_known(self) -> bool:
+        """Whether too little of it is known for a comparison to be relied on."""
+        return self.coverage is not None and self.coverage < LEAST_COVERAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,14 +134,7 @@ class _Evaluation:
     def _coverage(
         self, wholes: Mapping[str, Span], taken: Mapping[str, tuple[SpanCounts, SpanCounts]]
     ) -> Coverage:
-        expected = {
-            name: expected_minutes(
-                wholes[name],
-                self.question.excluded(self.objective, wholes[name]),
-                self.answer.known_since,
-            )
-            for name in (WINDOW, "1h")
-        }
+        expected = {name: self._expected(wholes[name]) for name in (WINDOW, "1h")}
         counts = taken[WINDOW][0]
         return Coverage(
             window=coverage(counts, expected[WINDOW]),
@@ -150,6 +143,11 @@ class _Evaluation:
             expected_minutes=expected[WINDOW],
             known_since=self.answer.known_since,
         )
+
+    def _expected(self, whole: Span) -> int:
+        """Minutes that should hold a sample."""
+        excluded = self.question.excluded(self.objective, whole)
+        return expected_minutes(whole, excluded, self.answer.known_since)
 
     def _standing(
         self, budget: Budget, burns: Mapping[str, float | None], cover: Coverage
@@ -203,6 +201,7 @@ class _Evaluation:
             end=span.end,
             ratio=counts.good / counts.total,
             remaining=1.0 - burn,
+            coverage=coverage(counts, self._expected(span)),
         )
 
     def _warnings(

@@ -78,6 +78,17 @@ def test_an_outage_that_runs_burns_and_tells_when_all_is_spent() -> None:
     assert found.exhaustion_seconds == pytest.approx(343.2 * 60)
     assert found.before is not None
     assert (found.before.ratio, found.before.remaining) == (1.0, 1.0)
+    assert (found.before.coverage, found.before.badly_known) == (1.0, False)
+
+
+def test_a_comparison_says_how_much_of_the_period_before_is_known() -> None:
+    minutes = Minutes()
+    minutes.steady(BEGIN - 28 * DAY_MS, BEGIN - 21 * DAY_MS)
+    minutes.steady(BEGIN, NOW)
+    before = entry(asked(objective()), minutes).before
+    assert before is not None
+    # Of its 28 days, 7 hold samples; all of them are good.
+    assert (before.ratio, before.coverage, before.badly_known) == (1.0, 0.25, True)
 
 
 def test_an_overspent_budget_is_unclamped_and_breached() -> None:

@@ -212,6 +212,17 @@ def test_no_text_becomes_markdown(attack: str) -> None:
         assert sign not in unescaped, sign
 
 
+def test_a_name_in_markdown_calls_nobody() -> None:
+    report = sample_report()
+    entry = report.entries[0]
+    called = replace(
+        entry, objective=replace(entry.objective, owner="@here", flow=Flow("@channel", "eu"))
+    )
+    text = as_markdown(replace(report, entries=(called,), warnings=("ask @all",)))
+    assert [each for each in ("@here", "@channel", "@all") if each in text] == []
+    assert text.count("@\u200b") == 4  # the flow is in the table and above its list
+
+
 def test_an_address_in_markdown_is_no_link() -> None:
     report = sample_report()
     text = as_markdown(replace(report, warnings=("see https://evil.example and www.evil.example",)))

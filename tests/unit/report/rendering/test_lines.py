@@ -8,6 +8,7 @@ import pytest
 from rendered import sample_entries, sample_report
 
 from mm2slo_core.objectives.status import Status
+from mm2slo_core.reporting.entry import Comparison
 from mm2slo_report.rendering import lines
 from mm2slo_report.rendering.tones import flow_tone, flow_words
 
@@ -35,6 +36,17 @@ def of(*statuses: Status) -> str:
 )
 def test_the_verdict_names_the_worst_there_is(statuses: tuple[Status, ...], text: str) -> None:
     assert of(*statuses) == text
+
+
+@pytest.mark.parametrize(
+    ("coverage", "text"),
+    [(1.0, "99.95 %"), (0.9, "99.95 %"), (0.25, "99.95 % (25 % known)"), (None, "99.95 %")],
+)
+def test_the_period_before_is_told_with_what_is_known_of_it(
+    coverage: float | None, text: str
+) -> None:
+    before = Comparison(begin=0, end=1, ratio=0.9995, remaining=0.5, coverage=coverage)
+    assert lines.trend(replace(sample_entries()[0], before=before)) == text
 
 
 def test_states_are_counted_worst_first() -> None:
