@@ -82,6 +82,14 @@ def test_states_are_counted_apart_and_trends_told(whole: str) -> None:
     assert "Against the period before: 1 better, 1 worse, 1 as before, 1 not to compare" in whole
 
 
+def test_a_period_before_that_is_hardly_known_is_no_better_nor_worse() -> None:
+    assert LATE.before is not None
+    dark = replace(LATE, before=replace(LATE.before, coverage=0.25))
+    text = said(digest(report([dark, FINE]), [], LINKS))
+    assert "Against the period before: 1 as before, 1 not to compare" in text
+    assert "budget 50 % (was 25 %, 25 % of it known)" in text
+
+
 def test_flows_come_worst_first_with_their_budgets(whole: str) -> None:
     lines = whole.split("\n")
     begin = lines.index(":red_circle: `us-&gt;eu` *breached*")
