@@ -201,7 +201,10 @@ def loss() -> tuple[Panel, ...]:
             queries=(
                 Query(
                     vector=total(
-                        growth(RETENTION_LOST_RECORDS_TOTAL, IN_FLOW, by=("flow", "topic")), "flow"
+                        growth(
+                            RETENTION_LOST_RECORDS_TOTAL, IN_FLOW, IN_TOPIC, by=("flow", "topic")
+                        ),
+                        "flow",
                     ),
                     legend="{{flow}}",
                     instant=True,

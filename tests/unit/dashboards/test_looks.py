@@ -1,4 +1,4 @@
-"""How figures look: unit, bounds in the colours of the palette, decimals, range and order of rows.
+"""How figures look, unit, bounds in the colours of the palette and range, and where panels lead.
 
 What is expected is written by hand in the folder beside, for objectives that all differ.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -29,6 +30,7 @@ flows:
     readiness: {max_redelivery_records: 77, max_checkpoint_lag_records: 66}
     checkpoint_interval: 13s
 slo: {window: 14d}
+alerting: {links: {runbook: https://git.example}}
 """
 EXPECTED: Final[dict[str, dict[str, Any]]] = yaml.safe_load(
     (Path(__file__).parent / "answers" / "looks.yaml").read_text(encoding="utf-8")
@@ -64,6 +66,10 @@ def look(panel: Json) -> Iterator[str]:
     sort = panel["options"].get("sortBy", [])
     if sort:
         yield "by " + ", ".join(f"{'-' * each['desc']}{each['displayName']}" for each in sort)
+    if defaults.get("custom", {}).get("stacking", {}).get("mode") == "normal":
+        yield "stacked"
+    to = (urlsplit(each["url"]).path.rpartition("/")[2] for each in panel["links"])
+    yield "to " + ", ".join(each.removesuffix(".md") for each in to)
 
 
 def of_one(override: Json) -> Iterator[str]:
@@ -88,6 +94,16 @@ def looks(panel: Json) -> Any:
     }
     kept = {name: text for name, text in named.items() if text}
     return {"": whole, **kept} if kept else whole
+
+
+def test_a_figure_is_that_of_now_and_a_line_is_a_course() -> None:
+    for found in BOARDS.values():
+        for panel in panels(found):
+            now = panel["type"] in {"stat", "table", "bargauge"}
+            assert {target["instant"] for target in panel["targets"]} == {now}, panel["title"]
+            assert {target["range"] for target in panel["targets"]} <= {not now}, panel["title"]
+            reduced = panel["options"].get("reduceOptions")
+            assert reduced is None or reduced["calcs"] == ["lastNotNull"]
 
 
 @pytest.mark.parametrize("uid", BOARDS)

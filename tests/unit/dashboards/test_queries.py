@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 import promql_parser
 import pytest
 import yaml
-from dashed import Expression, expressions
+from dashed import Expression, dashboards, expressions, variables
 from promtool import needs_promtool
 
+from mm2slo_alerts.model import RecordingRule
+from mm2slo_alerts.recording import groups
+from mm2slo_alerts.recording.timing import STEP
 from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import ALL as METRICS
 from mm2slo_core.catalogue import FLOW_LAG_SECONDS, RECORDED, MetricType
 from mm2slo_core.catalogue.external import ALERTS, ALERTS_LABELS, EXTERNAL
 from mm2slo_core.catalogue.reported import REPORT_GROUPS
+from mm2slo_core.config.published import default_objective_rules
 from mm2slo_core.promql import Vector, quoted, select
 from mm2slo_dashboards.checking import names, unknown
 from mm2slo_dashboards.model import Board, Kind, Panel, Query, Row, Unit
@@ -125,6 +129,68 @@ def test_a_chosen_name_matches_itself_in_every_expression(value: str) -> None:
                     assert not re.fullmatch(matcher.value, f"{value}x"), found.where
                     reached += 1
     assert reached > 100
+
+
+def test_what_is_recorded_slowly_is_read_over_two_of_its_steps() -> None:
+    slow = {
+        rule.record: group.interval >= STEP
+        for group in groups(default_objective_rules())
+        for rule in group.rules
+        if isinstance(rule, RecordingRule)
+    }
+    read = {
+        (selector.name, function)
+        for found in expressions()
+        for selector, function in selectors(parse(filled(found.text, "us->eu")))
+        if selector.name in slow
+    }
+    assert read == {(name, "last_over_time" if slow[name] else "") for name, _ in read}
+    windows = {
+        window
+        for found in expressions()
+        for window in re.findall(r"last_over_time\([^\[]+\[(\w+)\]\)", found.text)
+    }
+    assert windows == {f"{2 * STEP / 60:g}m"}
+
+
+def test_what_can_be_chosen_is_of_the_chosen_flow() -> None:
+    flow = "label_values(mm2_flow_info, flow)"
+    of_flow = "{flow=~`${flow:regex}`}"
+    asked = {
+        uid: {name: each["query"] for name, each in variables(found).items()}
+        for uid, found in dashboards().items()
+    }
+    assert asked == {
+        "mm2slo-overview": {"flow": flow},
+        "mm2slo-flow": {"flow": flow, "topic": f"label_values(mm2_topic_info{of_flow}, topic)"},
+        "mm2slo-failover": {
+            "flow": flow,
+            "group": f"label_values(mm2_failover_ready{of_flow}, group)",
+        },
+        "mm2slo-audit": {"flow": flow},
+        "mm2slo-slo": {
+            "flow": flow,
+            "sli": f"label_values(flow:mm2_slo_objective:ratio{of_flow}, sli)",
+        },
+        "mm2slo-pipeline": {},
+    }
+
+
+def test_what_is_chosen_holds_in_every_query() -> None:
+    """Where a board lets one choose a label's values, each series that has it obeys."""
+    disobey = set()
+    for found in expressions():
+        chosen = set(variables(dashboards()[found.uid]))
+        for selector, _ in selectors(parse(filled(found.text, "us->eu"))):
+            name = selector.name or ""
+            obeyed = {matcher.name for matcher in selector.matchers.matchers}
+            if found.kind == "panel" and not chosen & set(LABELS[name]) <= obeyed:
+                disobey.add((name, found.where))
+    assert disobey == {
+        # Of any flow, and of none: a cluster that is away, or the pipeline itself.
+        (ALERTS, "Does any alert fire? A"),
+        (ALERTS, "Which alerts fire, and who says what to do? A"),
+    }
 
 
 @needs_promtool
