@@ -18,11 +18,12 @@ _SAID: Final = 300
 
 
 class Refused(UserError):  # noqa: N818 - named for what is so; the base says it is an error
-    """The other side answered with an error."""
+    """The other side answered with an error; `said` is all of its answer."""
 
-    def __init__(self, text: str, status: int) -> None:
+    def __init__(self, text: str, status: int, said: str = "") -> None:
         super().__init__(text)
         self.status = status
+        self.said = said
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,10 @@ class Server:
             with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - as above
                 text = answer.read()
         except HTTPError as error:
-            said = " ".join(error.read().decode(errors="replace").split())[:_SAID]
-            raise Refused(f"{self} refused: {error.code} {said}".strip(), error.code) from None
+            said = error.read().decode(errors="replace")
+            brief = " ".join(said.split())[:_SAID]
+            text = f"{self} refused: {error.code} {brief}".strip()
+            raise Refused(text, error.code, said) from None
         except (URLError, OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
             why = str(reason) or type(reason).__name__

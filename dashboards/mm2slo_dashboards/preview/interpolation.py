@@ -55,25 +55,26 @@ def escaped(value: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", value)
 
 
+def encoded(value: str) -> str:
+    """*value* as a part of an address, as JavaScript's encodeURIComponent writes it."""
+    return quote(value, safe=_UNRESERVED)
+
+
 def _regex(_name: str, values: Sequence[str]) -> str:
     patterns = [escaped(value) for value in values]
     return patterns[0] if len(patterns) == 1 else f"({'|'.join(patterns)})"
 
 
 def _query_parameters(name: str, values: Sequence[str]) -> str:
-    return "&".join(f"var-{name}={_encoded(value)}" for value in values)
+    return "&".join(f"var-{name}={encoded(value)}" for value in values)
 
 
 def _percent(_name: str, values: Sequence[str]) -> str:
-    return _encoded(values[0]) if len(values) == 1 else _encoded(f"{{{','.join(values)}}}")
+    return encoded(values[0]) if len(values) == 1 else encoded(f"{{{','.join(values)}}}")
 
 
 def _raw(_name: str, values: Sequence[str]) -> str:
     return values[0] if len(values) == 1 else f"{{{','.join(values)}}}"
-
-
-def _encoded(value: str) -> str:
-    return quote(value, safe=_UNRESERVED)
 
 
 _FORMATS: Final[Mapping[str, Callable[[str, Sequence[str]], str]]] = {

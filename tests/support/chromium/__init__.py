@@ -10,33 +10,25 @@ import base64
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mm2slo_cli.chromium import FLAGS
+from mm2slo_cli.chromium import found as installed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 PATIENCE = 60.0
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--hide-scrollbars",
-    "--remote-debugging-pipe",
-    "--no-first-run",
-)
 
 
 def chromium() -> str | None:
     """The program, if it is installed."""
-    return shutil.which("chromium") or shutil.which("chromium-browser")
+    return installed()
 
 
 @dataclass
@@ -162,7 +154,7 @@ def browsing(profile: Path) -> Iterator[Tab]:
         os.dup2(second, 4)
 
     process = subprocess.Popen(
-        [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+        [program, *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         close_fds=False,

@@ -1,0 +1,69 @@
+"""Annotations: what happened, when, as marks in charts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_dashboards.preview import asking
+from mm2slo_dashboards.preview.answering import legend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mm2slo_dashboards.preview.answering import Context
+    from mm2slo_dashboards.preview.asking import Answered, Prometheus
+    from mm2slo_dashboards.preview.reading.dashboard import Marks
+
+
+class Mark(NamedTuple):
+    """From `begin` to `end`, in epoch seconds; both are the same for what has no length."""
+
+    begin: float
+    end: float
+    text: str
+    colour: str
+
+
+def marks(
+    every: Sequence[Marks], server: Prometheus, context: Context, width: float
+) -> tuple[tuple[Mark, ...], tuple[str, ...]]:
+    """The marks of a board whose charts are *width* pixels wide, and the refused queries."""
+    step = context.span.step(width, context.scrape)
+    found: list[Mark] = []
+    refused: list[str] = []
+    for each in every:
+        query = context.filled(each.expr, step)
+        try:
+            answer = asking.course(server, query, context.span.aligned(step), step)
+        except asking.QueryRefused as error:
+            refused.append(f"annotation {each.title!r}: {error}")
+            continue
+        for series in answer:
+            spans = _moments(series) if each.at_value else _regions(series, step)
+            text = legend(each.text, series.labels)
+            found += [
+                Mark(begin, end, text, each.colour)
+                for begin, end in spans
+                if begin <= context.span.end and end >= context.span.begin
+            ]
+    return tuple(found), tuple(refused)
+
+
+def _moments(series: Answered) -> Iterator[tuple[float, float]]:
+    """The values are the times, in milliseconds."""
+    return ((at / 1000, at / 1000) for at in sorted({value for _, value in series.points}))
+
+
+def _regions(series: Answered, step: float) -> Iterator[tuple[float, float]]:
+    """Where the series is 1 or more, points that are up to a step apart together."""
+    begin = end = None
+    for at, value in series.points:
+        if value < 1:
+            continue
+        if begin is not None and end is not None and at > end + step * 1.001:
+            yield begin, end
+            begin = None
+        begin = at if begin is None else begin
+        end = at
+    if begin is not None and end is not None:
+        yield begin, end

@@ -1,0 +1,52 @@
+"""HTML and SVG as text that is escaped by construction.
+
+Whatever is not made by `element` is text: names of topics and groups hold quotes, `<` and `&`.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_VOID: Final = frozenset({"meta", "link", "br"})
+Value = str | float | None
+
+
+class Markup(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: Value) -> Markup:
+    """`<name ...>children</name>`.
+
+    Attributes that are None are left out; in their names `_` stands for `-`, and one at the end
+    for nothing (`class_`).
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{given}>")
+    return Markup(f"<{name}{given}>{together(children)}</{name}>")
+
+
+def together(parts: Iterable[str]) -> Markup:
+    """*parts* one after the other, text escaped."""
+    return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in parts))
+
+
+def number(value: float) -> str:
+    """A coordinate: to a hundredth of a pixel, without zeros that say nothing."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _value(value: str | float) -> str:
+    return escape(value) if isinstance(value, str) else number(value)
