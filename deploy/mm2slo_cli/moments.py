@@ -8,8 +8,10 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mm2slo_core.errors import UserError
+from mm2slo_core.objectives.planning import LATEST_MS
 
 _EXAMPLE: Final = "2026-12-01T02:00Z"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _IN_ZONE: Final = re.compile(r"(?P<clock>\S.*?)\s+(?P<zone>[A-Za-z]\w*(?:/[\w+-]+)*)\s*")
 
 
@@ -41,12 +43,13 @@ def moment(option: str, text: str, now: int) -> int:
             if len(words) > len("2026-12-01")
             else f"{option} {text!r} is a day without a time: write for example {words}T02:00Z"
         )
-    try:
-        return round(read.timestamp() * 1000)
-    except OverflowError:
+    epoch_ms = round((read - _EPOCH).total_seconds() * 1000)
+    if not 0 <= epoch_ms < LATEST_MS:
         raise UserError(
-            f"{option} {text!r} is out of range: write for example {_EXAMPLE}"
-        ) from None
+            f"{option} {text!r} is out of range, which is from 1970 to 9998: "
+            f"write for example {_EXAMPLE}"
+        )
+    return epoch_ms
 
 
 def shown(epoch_ms: int) -> str:

@@ -20,6 +20,7 @@ from mm2slo_core.objectives.exclusion import (
     clash,
 )
 from mm2slo_core.objectives.planning import (
+    LATEST_MS,
     LONGEST_REASON,
     covered,
     exclusion_document,
@@ -193,6 +194,8 @@ def changed_document(exclusion: Exclusion, now: int, effects: Effects) -> dict[s
 
 def _read(service: Service, given: dict[str, Any], who: str, now: int) -> Exclusion:
     begin, end = (parameters.instant(name, _text(given, name)) for name in ("from", "to"))
+    if begin >= LATEST_MS:
+        raise refused("from", "planned maintenance begins before the year 9999")
     if not SHORTEST_MS <= end - begin <= LONGEST_MS:
         raise refused("to", "planned maintenance lasts a minute to 7 days")
     reason = " ".join(_text(given, "reason").split())

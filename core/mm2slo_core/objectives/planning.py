@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LONGEST_REASON: Final = 200
 LONGEST_NAME: Final = 80
+LATEST_MS: Final = 253_370_764_800_000
+"""The year 9999 (epoch ms): no moment lies in it, so that each is a date in any zone."""
 
 
 def exclusion_id(begin: int, suffix: str) -> str:

@@ -71,6 +71,23 @@ def test_a_time_and_its_zone(text: str, expected: int) -> None:
                 "give one of them"
             ),
         ),
+        *(
+            (
+                text,
+                (
+                    f"--from '{text}' is out of range, which is from 1970 to 9998: write for "
+                    "example 2026-12-01T02:00Z"
+                ),
+            )
+            for text in (
+                "1969-12-31T23:59Z",
+                "0001-01-01T00:00+05:00",
+                "0001-01-01 00:00 Europe/Berlin",
+                "9999-01-01T00:00Z",
+                "9999-12-31T23:59-10:00",
+                "9999-12-31 23:59 America/New_York",
+            )
+        ),
         (  # the night in which clocks go forward
             "2026-03-29T02:30 Europe/Berlin",
             (

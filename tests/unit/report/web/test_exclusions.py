@@ -114,6 +114,10 @@ def test_no_time_is_excluded_twice(service: Served) -> None:
         (wanted(to=utc(OUTAGE + 11_000 * MINUTE_MS)), "to"),
         ({**wanted(), "from": "soon"}, "from"),
         ({**wanted(), "from": 7}, "from"),
+        (
+            {**wanted(to="9999-12-31T23:59:00-10:00"), "from": "9999-12-31T22:59:00-10:00"},
+            "from",
+        ),
         (wanted(reason="  "), "reason"),
         (wanted(reason="x" * 201), "reason"),
         (wanted(reason="a\x00b"), "reason"),
