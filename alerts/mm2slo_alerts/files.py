@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts import aftermath, burn, causes, recording, slack
-from mm2slo_alerts.alertmanager import TEMPLATES, configuration
+from mm2slo_alerts.alertmanager import DEFAULT_WEBHOOK_FILE, TEMPLATES, configuration
 from mm2slo_alerts.model import PRODUCTION, Links, Scale
 from mm2slo_alerts.render import prometheus_rule_resource, prometheus_text
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
@@ -73,7 +73,14 @@ def links(config: LinksConfig) -> Links:
 
 
 def notices(config: Config | None = None) -> tuple[str, ...]:
-    """What the reader of the files should know: pairs of windows that can never fire."""
+    """What the reader of the files should know: pairs that can never fire, no channel."""
     rules: Sequence[ObjectiveRule]
     rules = default_objective_rules() if config is None else config.objective_rules
-    return burn.notices(rules)
+    found = burn.notices(rules)
+    if config is None or not config.alerting.channels:
+        channel = (
+            "alerting names no channel: messages go to Slack by the webhook whose address "
+            f"Alertmanager finds in {DEFAULT_WEBHOOK_FILE}"
+        )
+        return (*found, channel)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -64,7 +65,8 @@ def check(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> N
     """Say whether the files are current, and whether Prometheus and Alertmanager accept them."""
     read = _read(config)
     console = Console(highlight=False, soft_wrap=True)
-    found = problems(out, generated(read, _scale(scale)), console.print)
+    command = _generating(config, out, scale)
+    found = problems(out, generated(read, _scale(scale)), command, console.print)
     for problem in found:
         console.print(problem, markup=False)
     for notice in notices(read):
@@ -97,6 +99,15 @@ def _run(name: str, context: typer.Context) -> None:
 
 def _read(path: Path | None) -> Config | None:
     return None if path is None else read_config(path)
+
+
+def _generating(config: Path | None, out: Path, scale: float) -> str:
+    """The command that writes what these options are about; another one would write other files."""
+    words = ["mm2slo", "alerts", "generate"]
+    words += [] if config is None else ["--config", str(config)]
+    words += [] if out == FOLDER else ["--out", str(out)]
+    words += [] if scale == 1.0 else ["--scale", str(scale)]
+    return shlex.join(words)
 
 
 def _scale(factor: float) -> Scale:

@@ -32,10 +32,13 @@ _READERS: Final = (
 
 
 def problems(
-    folder: Path, expected: Mapping[str, str], say: Callable[[str], None]
+    folder: Path, expected: Mapping[str, str], command: str, say: Callable[[str], None]
 ) -> tuple[str, ...]:
-    """What is wrong with the files in *folder*, one text each; *say* is told what was done."""
-    if outdated := stale(folder, expected, "mm2slo alerts generate"):
+    """What is wrong with the files in *folder*, which *command* writes as *expected*.
+
+    One text each; *say* is told what was done.
+    """
+    if outdated := stale(folder, expected, command):
         return outdated
     say(f"{len(expected)} files in {folder} are current")
     return tuple(

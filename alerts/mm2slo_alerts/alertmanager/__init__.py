@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.alertmanager.flows import channels_of_flows
 from mm2slo_alerts.alertmanager.inhibition import inhibitions
-from mm2slo_alerts.alertmanager.receivers import Receivers
+from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE, Receivers
 from mm2slo_alerts.alertmanager.routes import root
 from mm2slo_alerts.model import PRODUCTION, Scale
 from mm2slo_alerts.render import yaml_text
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.config.alerting import AlertingConfig
     from mm2slo_core.config.slo import SloConfig
 
-__all__ = ["TEMPLATES", "configuration"]
+__all__ = ["DEFAULT_WEBHOOK_FILE", "TEMPLATES", "configuration"]
 
 TEMPLATES: Final = "templates/mm2slo.tmpl"
 """Where Alertmanager finds the templates, relative to its configuration."""
@@ -30,7 +30,7 @@ def configuration(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCT
     """The text of `alertmanager.yml`.
 
     Without any channel, one Slack channel is assumed whose webhook stands in
-    `receivers.DEFAULT_WEBHOOK_FILE`. Raises UserError when *slo* names a channel that *config*
+    `DEFAULT_WEBHOOK_FILE`. Raises UserError when *slo* names a channel that *config*
     does not have.
     """
     receivers = Receivers(config, slo.channel)

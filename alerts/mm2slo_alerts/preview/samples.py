@@ -42,7 +42,7 @@ _LABELS: Final = {
     "integration": "slack",
 }
 _SPENT: Final = "MM2ErrorBudgetExhausted"
-_VALUES: Final = {_SPENT: -0.13, "MM2SLOCoverageLow": 0.82, "MM2RetentionHeadroomLow": 5_400.0}
+_VALUES: Final = {_SPENT: 1.13, "MM2SLOCoverageLow": 0.82, "MM2RetentionHeadroomLow": 5_400.0}
 _COUNT: Final = 3.0
 _BURN: Final = 18.0
 _TARGET: Final = 0.999
@@ -72,7 +72,8 @@ def sample(rule: AlertRule, flow: Flow | None = None) -> Sample:
     labels = {name: known.get(name, "example") for name in sorted(wanted)}
     burns = "Burn" in rule.alert
     value = _VALUES.get(rule.alert, _BURN if burns else _COUNT)
-    return Sample(labels, value, _recorded(about, left=value if rule.alert == _SPENT else _LEFT))
+    left = 1.0 - value if rule.alert == _SPENT else _LEFT
+    return Sample(labels, value, _recorded(about, left))
 
 
 def _of_flow(flow: Flow) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,33 @@ def test_says_which_file_is_stale_or_missing(tmp_path: Path) -> None:
     (tmp_path / "prometheus" / "mm2slo-alerts.rules.yml").unlink()
     code, said = run("check", "--out", tmp_path)
     assert code == 1
-    assert f"{rules} is not current; run: mm2slo alerts generate" in said
+    assert f"{rules} is not current; run: mm2slo alerts generate --out {tmp_path}" in said
     assert "mm2slo-alerts.rules.yml is not current" in said
     assert "prometheusrule" not in said
+
+
+def test_the_command_that_it_names_makes_the_files_current(tmp_path: Path) -> None:
+    config = tmp_path / "my mm2slo.yaml"
+    config.write_text(CONFIG)
+    options = ("--config", config, "--out", tmp_path / "out", "--scale", "0.5")
+    code, said = run("check", *options)
+    assert code == 1
+    [command] = {line.partition("; run: ")[2] for line in said.splitlines() if "; run: " in line}
+    program, group, name, *rest = shlex.split(command)
+    assert (program, group) == ("mm2slo", "alerts")
+    assert run(name, *rest)[0] == 0
+    assert run("check", *options)[0] == 0
+
+
+def test_says_where_messages_go_while_no_channel_is_named(tmp_path: Path) -> None:
+    note = "note: alerting names no channel: messages go to Slack by the webhook whose address"
+    config = tmp_path / "mm2slo.yaml"
+    config.write_text(CONFIG)
+    for command in ("generate", "check"):
+        assert note in run(command, "--out", tmp_path / "default")[1]
+        assert note in run(command, "--config", config, "--out", tmp_path / "own")[1]
+    config.write_text(f"{CONFIG}alerting: {{slack: [{{name: a, webhook_url_file: /run/a}}]}}\n")
+    assert "names no channel" not in run("generate", "--config", config, "--out", tmp_path)[1]
 
 
 def test_says_what_was_not_checked_where_a_program_is_missing(

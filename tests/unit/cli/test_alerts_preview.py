@@ -10,9 +10,13 @@ import pytest
 from slack_receiver import check
 from typer.testing import CliRunner
 
+from mm2slo_alerts.files import alert_groups
+from mm2slo_alerts.model import AlertRule, Links
 from mm2slo_alerts.preview import parse_fired
 from mm2slo_cli.alerts import alerts_app
+from mm2slo_cli.alerts_preview import fired
 from mm2slo_core.errors import UserError
+from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +75,18 @@ def test_blocks_are_ones_that_slack_takes(tmp_path: Path) -> None:
     ]
     assert context["elements"][0]["text"].startswith("`amtool silence add ")
     assert attachment["color"] == "#f9a825"
+
+
+def test_a_spent_budget_tells_one_figure() -> None:
+    [rule] = [
+        rule
+        for group in alert_groups(Links())
+        for rule in group.rules
+        if isinstance(rule, AlertRule) and rule.alert == "MM2ErrorBudgetExhausted"
+    ]
+    texts = fired(rule, Flow("us", "eu")).annotations
+    assert "bad events are 1.13 times what the error budget allows" in texts["description"]
+    assert texts["budget"] == "bad events are 1.13 times what the error budget allows"
 
 
 def test_an_alert_for_machines_says_so() -> None:
