@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from steady import SteadyLoad
-from truth_table import (
-    CLASS,
-    FLOW,
-    FLOW_SETTINGS,
-    Stretch,
-    documented,
-    none_left_behind,
-    total,
-    words,
-)
-from watching import counters_never_decreased, watch
+from truth_table import CLASS, FLOW, FLOW_SETTINGS, documented, stretch_of, stretches, total, words
+from truth_table.scene import EU_US, US_EU, watched
+from watching import watch
 
 from mm2slo_core.canary_record import CanaryRecord
 from mm2slo_core.sli import Sli
-from mm2slo_core.topology import Flow
-from mm2slo_kafka.traffic import Load, OpenTransaction, consume, produce
+from mm2slo_kafka.traffic import consume
 from mm2slo_lab import faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from truth_table import Stretch
     from watching import Scrape, Watch
 
     from mm2slo_exporter.service.runner import FlowRunner
@@ -36,36 +29,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 ENOUGH = 3
-US_EU = Flow("us", "eu")
-
-
-@contextmanager
-def watched(
-    lab: Lab, topic: str, *, canary: Mapping[str, str] | None = None, producing: bool = True
-) -> Iterator[Watch]:
-    """An exporter that has seen *topic* copied and canaries arrive; two partitions, 10/s each."""
-    us = lab.cluster("us")
-    if not us.admin.partition_count(topic):
-        us.admin.create_topic(topic, 2)
-        produce(us.librdkafka(), topic, Load(20))
-    flow = {**FLOW_SETTINGS, "topics": [topic]}
-    flow["canary"] = {**FLOW_SETTINGS["canary"], **(canary or {})}
-    if flow["canary"].get("carrier") == "topic":
-        flow["topics"].append(r"mm2slo\.canary")
-    load = SteadyLoad(us.librdkafka(), topic, (0, 1) if producing else ())
-    with load, watch(lab, [FLOW], flow=flow, exporter={"instance": topic}) as seen:
-        seen.until_ready()
-        seen.until(
-            lambda s: (
-                s.sli(FLOW, "availability")[0] >= 2
-                and none_left_behind(s)
-                and total(s, "mm2_replicated_source_offset", topic=topic) >= 20
-                and s.sli(FLOW, "data_freshness", CLASS)[0] >= 2
-            ),
-            "a flow that works",
-        )
-        yield seen
-        assert counters_never_decreased(seen.scrapes) == []
 
 
 @contextmanager
@@ -78,23 +41,12 @@ def watched_again(lab: Lab, topic: str, canary: Mapping[str, str]) -> Iterator[W
         yield seen
 
 
-@pytest.mark.parametrize(
-    ("fault", "producing"), [("none", True), ("idle source", False)], ids=["busy", "idle"]
-)
-def test_nothing_is_wrong(lab: Lab, fresh_topic: str, fault: str, *, producing: bool) -> None:
-    with watched(lab, fresh_topic, producing=producing) as seen:
-        stretch = Stretch(seen, fault)
-    assert stretch.cells == documented(fault)
-    assert stretch.counted("availability")[0] == pytest.approx(2 * stretch.seconds, abs=4)
-    assert (stretch.grown("mm2_source_end_offset", topic=fresh_topic) > 0) is producing
-
-
 @pytest.mark.long
 def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     with watched(lab, fresh_topic) as seen:
         lab.mm2.pause()
         try:
-            stretch = Stretch(seen, "MM2 paused")
+            stretch = stretch_of(seen, "MM2 paused")
         finally:
             lab.mm2.resume()
         seen.until(settled, "all canaries to be settled after the pause")
@@ -107,24 +59,32 @@ def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
 
 
-def test_mirrormaker_stopped_with_an_idle_source(lab: Lab, fresh_topic: str) -> None:
-    fault = "MM2 stopped, idle source"
-    with watched(lab, fresh_topic, producing=False) as seen:
+def test_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
+    """Of two flows one gets records."""
+    busy, idle = US_EU.label, EU_US.label
+    with watched(lab, fresh_topic, {US_EU: True, EU_US: False}) as seen:
         lab.mm2.stop()
         try:
-            stretch = Stretch(seen, fault)
+            found = stretches(seen, {busy: "MM2 stopped", idle: "MM2 stopped, idle source"})
         finally:
             lab.mm2.start()
-    assert stretch.cells == documented(fault)
+    assert found[busy].cells == documented("MM2 stopped")
+    end = found[busy].end
+    # Nothing is copied, so all that is produced waits.
+    grown = found[busy].grown("mm2_replication_lag_records", flow=busy, topic=fresh_topic)
+    assert grown == found[busy].grown("mm2_source_end_offset", flow=busy, topic=fresh_topic) > 40
+    assert total(end, "mm2_stalled_partitions", flow=busy, topic=fresh_topic) == 2
+    assert found[idle].cells == documented("MM2 stopped, idle source")
     # No data waits: the canaries alone tell, and they are what is stalled.
-    assert total(stretch.end, "mm2_flow_lag_records", flow=FLOW) == 0
-    assert total(stretch.end, "mm2_stalled_partitions", flow=FLOW, topic=fresh_topic) == 0
-    assert total(stretch.end, "mm2_stalled_partitions", flow=FLOW, topic="heartbeats") == 1
+    assert total(end, "mm2_flow_lag_records", flow=idle) == 0
+    assert total(end, "mm2_stalled_partitions", flow=idle, topic=fresh_topic) == 0
+    assert total(end, "mm2_stalled_partitions", flow=idle, topic="heartbeats") == 1
 
 
 def test_mirrormaker_killed_and_back(lab: Lab, fresh_topic: str) -> None:
     """Canaries on the own topic: a killed MirrorMaker 2 copies some of them again."""
-    with watched(lab, fresh_topic, canary={"carrier": "topic", "interval": "200ms"}) as seen:
+    canary = {"carrier": "topic", "interval": "200ms"}
+    with watched(lab, fresh_topic, canary=canary) as seen:
         before = seen.scrape()
         lab.mm2.kill()
         try:
@@ -180,65 +140,81 @@ def canaries_on(lab: Lab, cluster: str, topic: str, instance: str) -> list[int]:
     return found
 
 
-def test_source_down(lab: Lab, fresh_topic: str) -> None:
-    us = lab.cluster("us")
-    with watched(lab, fresh_topic) as seen:
+@dataclass(frozen=True)
+class Outage:
+    """A cluster that is the source of one flow and the target of the other was down."""
+
+    topic: str
+    up: Scrape
+    source_down: Stretch
+    target_down: Stretch
+    end: Scrape
+    """When both flows were back."""
+
+
+@pytest.fixture(scope="module")
+def outage(lab: Lab) -> Outage:
+    us, topic = lab.cluster("us"), f"outage-{os.getpid()}"
+    with watched(lab, topic, {US_EU: True, EU_US: True}) as seen:
         up = seen.scrape()
         us.stop()
         try:
             # MirrorMaker 2's heartbeats prove for 30 s that it ran.
-            stretch = Stretch(seen, "source down")
+            faults_of = {US_EU.label: "source down", EU_US.label: "target down"}
+            found = stretches(seen, faults_of)
             # The target's figures move on: this record is of another writer.
-            faults_end = total(stretch.end, "mm2_target_end_offset", topic=fresh_topic)
-            faults.foreign_records(lab, US_EU, fresh_topic, 7, partition=0)
+            here = {"flow": US_EU.label, "topic": topic}
+            before = total(found[US_EU.label].end, "mm2_target_end_offset", **here)
+            faults.foreign_records(lab, US_EU, topic, 7, partition=0)
             seen.until(
-                lambda s: total(s, "mm2_target_end_offset", topic=fresh_topic) == faults_end + 7,
+                lambda s: total(s, "mm2_target_end_offset", **here) == before + 7,
                 "the target's end to move",
             )
         finally:
             us.start()
             lab.mm2.wait_mirroring()
-        seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to be back")
+        end = seen.until(
+            lambda s: s.state(US_EU.label) in {"running", "idle"} and settled_but_unknown(s),
+            "both flows to be back, and canaries of the failure to arrive",
+        )
+    return Outage(topic, up, found[US_EU.label], found[EU_US.label], end)
+
+
+def settled_but_unknown(scrape: Scrape) -> bool:
+    """Whether each canary that was sent while the target was down has arrived."""
+    sent = scrape.value("mm2_canary_sent_total", flow=EU_US.label)
+    good, judged, _unknown = scrape.sli(EU_US.label, "completeness")
+    return good == judged == sent
+
+
+def test_source_down(outage: Outage) -> None:
+    stretch = outage.source_down
     assert stretch.cells == documented("source down")
     assert stretch.counted("availability")[:2] == (0, 0)
     assert stretch.counted("data_freshness", CLASS)[:2] == (0, 0)
     assert stretch.counted("availability")[2] == pytest.approx(2 * stretch.seconds, abs=4)
     for name in ("mm2_replication_lag_records", "mm2_flow_lag_records", "mm2_source_end_offset"):
-        assert up.values(name, flow=FLOW)
-        assert not stretch.end.values(name, flow=FLOW)
+        assert outage.up.values(name, flow=US_EU.label)
+        assert not stretch.end.values(name, flow=US_EU.label)
     errors = stretch.grown("mm2_exporter_collect_errors_total", cluster="us", stage="end_offsets")
     assert errors > 0
     assert stretch.grown("mm2_exporter_collect_errors_total", cluster="eu") == 0
 
 
-def test_target_down(lab: Lab, fresh_topic: str) -> None:
-    eu = lab.cluster("eu")
-    with watched(lab, fresh_topic) as seen:
-        eu.stop()
-        try:
-            stretch = Stretch(seen, "target down")
-        finally:
-            eu.start()
-            lab.mm2.wait_mirroring()
-        end = seen.until(settled_but_unknown, "canaries of the failure to arrive")
+def test_target_down(outage: Outage) -> None:
+    stretch, flow = outage.target_down, EU_US.label
     assert stretch.cells == documented("target down")
     # The source's figures move on.
-    assert stretch.grown("mm2_source_end_offset", topic=fresh_topic) > 40
+    assert stretch.grown("mm2_source_end_offset", flow=flow, topic=outage.topic) > 40
     assert stretch.counted("availability")[:2] == (0, 0)
     # Two partitions, a slice each four seconds.
     assert stretch.counted("data_freshness", CLASS)[2] in {2, 4, 6}
-    assert not stretch.end.values("mm2_target_end_offset", flow=FLOW)
-    assert stretch.grown("mm2_exporter_collect_errors_total", cluster="us") == 0
+    assert outage.up.values("mm2_target_end_offset", flow=flow)
+    assert not stretch.end.values("mm2_target_end_offset", flow=flow)
     # Complete, though nobody knows how late they were: no lateness is held against the flow.
-    good, judged, unknown = end.sli(FLOW, "availability")
+    good, judged, unknown = outage.end.sli(flow, "availability")
     assert good == judged
     assert unknown >= stretch.counted("availability")[2]
-
-
-def settled_but_unknown(scrape: Scrape) -> bool:
-    sent = scrape.value("mm2_canary_sent_total", flow=FLOW)
-    good, judged, _unknown = scrape.sli(FLOW, "completeness")
-    return good == judged == sent
 
 
 def test_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
@@ -295,32 +271,3 @@ def blocks(sequences: list[int]) -> list[list[int]]:
             found.append([])
         found[-1].append(sequence)
     return found
-
-
-def test_topic_recreated(lab: Lab, fresh_topic: str) -> None:
-    fault = "topic re-created on the source"
-    us = lab.cluster("us")
-    with watched(lab, fresh_topic) as seen:
-        us.admin.recreate_topic(fresh_topic)
-        seen.until(
-            lambda s: total(s, "mm2_flow_lag_records", flow=FLOW) < 10, "the new topic's copies"
-        )
-        stretch = Stretch(seen, fault)
-    assert stretch.cells == documented(fault)
-    recreations = stretch.end.values("mm2_topic_recreations_total", topic=fresh_topic)
-    assert {dict(k)["side"]: v for k, v in recreations.items()} == {"source": 1, "target": 0}
-    assert total(stretch.end, "mm2_retention_lost_records_total", topic=fresh_topic) == 0
-
-
-def test_open_transaction_read_uncommitted(lab: Lab, fresh_topic: str) -> None:
-    """MirrorMaker 2 that reads uncommitted copies at once what a transaction has written."""
-    us = lab.cluster("us")
-    with (
-        watched(lab, fresh_topic) as seen,
-        OpenTransaction(us.librdkafka(), fresh_topic, transactional_id=fresh_topic) as pending,
-    ):
-        pending.send(Load(50, partition=0))
-        stretch = Stretch(seen, "none")
-        moved = stretch.grown("mm2_replicated_source_offset", topic=fresh_topic)
-    assert stretch.cells == documented("none")
-    assert moved > 40

@@ -11,10 +11,10 @@ from truth_table import (
     CLASS,
     FLOW,
     FLOW_SETTINGS,
-    Stretch,
     documented,
-    none_left_behind,
+    stretch_of,
     total,
+    works,
 )
 from watching import watch
 
@@ -25,6 +25,7 @@ from mm2slo_lab import APP, Lab, LabTopology, Security
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from truth_table import Stretch
     from watching import Scrape, Watch
 
     from mm2slo_lab.jars import Progress
@@ -75,15 +76,7 @@ def watched(lab: Lab) -> Iterator[Watch]:
     load = SteadyLoad(lab.cluster("us").librdkafka(), TOPIC, (0, 1))
     with load, watch(lab, [FLOW], flow=flow, exporter={"instance": "denied"}, user=APP) as seen:
         seen.until_ready()
-        seen.until(
-            lambda s: (
-                s.sli(FLOW, "availability")[0] >= 2
-                and none_left_behind(s)
-                and total(s, "mm2_replicated_source_offset", topic=TOPIC) > 0
-                and s.sli(FLOW, "data_freshness", CLASS)[0] >= 2
-            ),
-            "a flow that works",
-        )
+        seen.until(lambda s: works(s, TOPIC), "a flow that works")
         yield seen
 
 
@@ -123,7 +116,7 @@ def fresh(stretch: Stretch, stages: Sequence[tuple[str, str]]) -> bool:
 
 def test_the_documented_permissions_suffice(secured: Lab) -> None:
     with watched(secured) as seen:
-        stretch = Stretch(seen, "none")
+        stretch = stretch_of(seen, "none")
     assert stretch.cells == documented("none")
     assert refused(stretch) == set()
 
@@ -131,7 +124,7 @@ def test_the_documented_permissions_suffice(secured: Lab) -> None:
 def test_produce_denied_on_the_source(secured: Lab) -> None:
     fault = "produce denied on the source"
     with watched(secured) as seen, denied(secured, ("us", "TOPIC", "heartbeats", "WRITE")):
-        stretch = Stretch(seen, fault)
+        stretch = stretch_of(seen, fault)
     assert stretch.cells == documented(fault)
     assert refused(stretch) == {("us", "canary_send", "authorization")}
     assert stretch.counted("availability")[2] == pytest.approx(2 * stretch.seconds, abs=4)
@@ -148,7 +141,7 @@ def test_read_denied_on_the_source(secured: Lab) -> None:
             ("us", "TOPIC", TOPIC, "DESCRIBE_CONFIGS"),
         ),
     ):
-        stretch = Stretch(seen, fault)
+        stretch = stretch_of(seen, fault)
     assert stretch.cells == documented(fault)
     found = refused(stretch)
     assert ("us", "topics", "authorization") in found
@@ -167,7 +160,7 @@ def test_read_denied_on_the_target(secured: Lab) -> None:
     lost = [permission for permission in LEAST if permission[0] == "eu" and permission[2] in copies]
     assert len(lost) == 4
     with watched(secured) as seen, denied(secured, *lost):
-        stretch = Stretch(seen, fault)
+        stretch = stretch_of(seen, fault)
     assert stretch.cells == documented(fault)
     found = refused(stretch)
     for stage in ("topics", "canary_receive"):
@@ -186,7 +179,7 @@ def test_an_open_transaction_holds_back_what_mirrormaker_reads_committed(secured
         with OpenTransaction(us.librdkafka(), TOPIC, transactional_id="held") as pending:
             pending.send(Load(1, partition=0))
             pending.send(Load(1, partition=1))
-            stretch = Stretch(seen, fault)
+            stretch = stretch_of(seen, fault)
             pending.commit()
         end = seen.until(
             lambda s: (
@@ -215,7 +208,7 @@ def test_partition_added_on_the_source(secured: Lab) -> None:
     with watched(secured) as seen:
         us.admin.add_partitions(TOPIC, 3)
         with SteadyLoad(us.librdkafka(), TOPIC, (2,)):
-            stretch = Stretch(seen, fault)
+            stretch = stretch_of(seen, fault)
     assert stretch.cells == documented(fault)
     end = stretch.end
     assert total(end, "mm2_partition_drift", topic=TOPIC) == 1

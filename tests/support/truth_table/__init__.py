@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ _SETTLED = DEADLINE + 2.5
 _STRETCH = 6.0
 """Longer than a slice, so that one ends in it."""
 _ON_THEIR_WAY = 4
+_SEEN = 2
+RECORDS = 20
+"""Of a topic, before its flow is said to work."""
 
 
 def documented(fault: str) -> dict[str, str]:
@@ -46,50 +50,41 @@ def word(before: tuple[float, float, float], after: tuple[float, float, float]) 
     return " ".join(filter(None, (settled, "unknown" if unknown else ""))) or "-"
 
 
-def words(before: Scrape, after: Scrape) -> dict[str, str]:
+def words(before: Scrape, after: Scrape, flow: str = FLOW) -> dict[str, str]:
     """The three indicators of the document between two scrapes."""
     return {
-        "Availability": word(*(s.sli(FLOW, "availability") for s in (before, after))),
-        "Completeness": word(*(s.sli(FLOW, "completeness") for s in (before, after))),
-        "Data freshness": word(*(s.sli(FLOW, "data_freshness", CLASS) for s in (before, after))),
+        "Availability": word(*(s.sli(flow, "availability") for s in (before, after))),
+        "Completeness": word(*(s.sli(flow, "completeness") for s in (before, after))),
+        "Data freshness": word(*(s.sli(flow, "data_freshness", CLASS) for s in (before, after))),
     }
 
 
-def state(seen: Watch) -> str:
-    """State and reason, as `state (reason)`."""
-    [flow] = seen.exporter.overview()
-    return f"{flow.state} ({flow.reason})"
+def states(seen: Watch) -> dict[str, str]:
+    """State and reason by flow, as `state (reason)`."""
+    return {each.flow.label: f"{each.state} ({each.reason})" for each in seen.exporter.overview()}
 
 
+@dataclass(frozen=True)
 class Stretch:
     """A stretch of a fault in which nothing changes any more, and what was counted in it."""
 
-    def __init__(self, seen: Watch, fault: str) -> None:
-        """Wait until *fault*, which has begun, shows as documented; then watch for a while."""
-        self.expected = documented(fault)
-        began = time.time()
-        self.begin = seen.until(
-            lambda _: time.time() > began + _SETTLED and state(seen) == self.expected["State"],
-            f"the state {self.expected['State']}",
-        )
-        begun = time.time()
-        self.states: set[str] = set()
-
-        def over(_scrape: Scrape) -> bool:
-            self.states.add(state(seen))
-            return time.time() > begun + _STRETCH
-
-        self.end = seen.until(over, "a stretch")
-        self.seconds = time.time() - begun
+    flow: str
+    begin: Scrape
+    end: Scrape
+    seconds: float
+    states: frozenset[str]
 
     @property
     def cells(self) -> dict[str, str]:
         """As `documented`, from what was seen."""
-        return {"State": " ".join(sorted(self.states)), **words(self.begin, self.end)}
+        return {
+            "State": " ".join(sorted(self.states)),
+            **words(self.begin, self.end, self.flow),
+        }
 
     def counted(self, sli: str, tier: str = "all") -> tuple[float, float, float]:
         """Good, total and unknown events of the stretch."""
-        before, after = self.begin.sli(FLOW, sli, tier), self.end.sli(FLOW, sli, tier)
+        before, after = (s.sli(self.flow, sli, tier) for s in (self.begin, self.end))
         good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
         return good, total, unknown
 
@@ -98,12 +93,48 @@ class Stretch:
         return total(self.end, name, **labels) - total(self.begin, name, **labels)
 
 
-def none_left_behind(scrape: Scrape) -> bool:
+def stretches(seen: Watch, faults: Mapping[str, str]) -> dict[str, Stretch]:
+    """Wait until the fault of each flow, which has begun, shows as documented; then watch on."""
+    expected = {flow: documented(fault)["State"] for flow, fault in faults.items()}
+    began = time.time()
+    begin = seen.until(
+        lambda _: time.time() > began + _SETTLED and states(seen) == expected,
+        f"the states {expected}",
+    )
+    begun = time.time()
+    met: dict[str, set[str]] = {flow: set() for flow in faults}
+
+    def over(_scrape: Scrape) -> bool:
+        for flow, state in states(seen).items():
+            met[flow].add(state)
+        return time.time() > begun + _STRETCH
+
+    end = seen.until(over, "a stretch")
+    seconds = time.time() - begun
+    return {flow: Stretch(flow, begin, end, seconds, frozenset(met[flow])) for flow in faults}
+
+
+def stretch_of(seen: Watch, fault: str) -> Stretch:
+    """The same of the one flow that is watched."""
+    return stretches(seen, {FLOW: fault})[FLOW]
+
+
+def works(scrape: Scrape, topic: str, flow: str = FLOW) -> bool:
+    """Whether the records, the canaries and the slices of a flow were seen to arrive."""
+    return (
+        scrape.sli(flow, "availability")[0] >= _SEEN
+        and none_left_behind(scrape, flow)
+        and total(scrape, "mm2_replicated_source_offset", flow=flow, topic=topic) >= RECORDS
+        and scrape.sli(flow, "data_freshness", CLASS)[0] >= _SEEN
+    )
+
+
+def none_left_behind(scrape: Scrape, flow: str = FLOW) -> bool:
     """Whether no canary of the start waits for its deadline, to be settled in a test's stretch.
 
     While a flow comes up some may find no topic; of one that works, few are on their way.
     """
-    return (scrape.value("mm2_canary_pending", flow=FLOW) or 0) <= _ON_THEIR_WAY
+    return (scrape.value("mm2_canary_pending", flow=flow) or 0) <= _ON_THEIR_WAY
 
 
 def total(scrape: Scrape, name: str, **labels: str) -> float:
