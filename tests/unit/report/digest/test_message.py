@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from digests import NOW, at, detail, entry, report, texts, window
 from slack_receiver import check
