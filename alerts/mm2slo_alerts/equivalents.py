@@ -46,6 +46,36 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
         "0 times a target, or 0 divided by it, is 0: that there is one is all that counts.",
     ),
     Equivalent(
+        "flow:mm2_slo_due:step5m",
+        r"0 (\[\* -> /\] \(max by .*|\* \(.*\[max -> min\] by .*)",
+        "0 times a target, or 0 divided by it, is 0: that there is one is all that counts.",
+    ),
+    Equivalent(
+        "flow:mm2_slo_coverage:ratio1h",
+        r"/ .* or 0 (\[\* -> /\] sum_over_time|\* \[sum_over_time -> max_over_time\]).*",
+        "0 times a sum is 0; where the sum is 0 as well, neither 0 nor 0/0 is above 0.",
+    ),
+    Equivalent(
+        "flow:mm2_slo_coverage:ratio1h",
+        r"/ .* or 0 \* sum_over_time\(.*\[\[57m30s -> 1h55m\]\]\)\) > 0\)",
+        "What only the longer range finds has no sum of the hour to be added to.",
+    ),
+    Equivalent(
+        "flow:mm2_slo_coverage:ratio1h",
+        r"0 \[\* -> /\] \(count_over_time.*",
+        "0 divided by a count is 0 as well.",
+    ),
+    Equivalent(
+        "flow:mm2_slo_coverage:ratio_window",
+        r"/ .* or 0 \[\* -> /\] flow:mm2_sli_events:sum_window\) > 0\)",
+        "As of an hour: where the sum is 0, neither 0 nor 0/0 is above 0.",
+    ),
+    Equivalent(
+        "flow:mm2_slo_coverage:ratio_window",
+        r"and on \(.*\[.*-> \].*\) flow:mm2_slo_window:seconds == .*",
+        "It divides sums of the window, which are there only for objectives that have the window.",
+    ),
+    Equivalent(
         "MM2Watchdog",
         r"vector\(\[1 -> [02]\]\)",
         "It fires whatever its value, and its texts tell none.",

@@ -44,10 +44,12 @@ def of(flow: str, name: str = "", extra: str = "") -> str:
 
 
 @needs_promtool
-@pytest.mark.parametrize("part", ["promise", "events", "steps", "sums", "window"])
+@pytest.mark.parametrize(
+    "part", ["promise", "events", "edges", "steps", "step-edges", "sums", "window"]
+)
 def test_records_what_was_counted_by_hand(tmp_path: Path, part: str) -> None:
     path = RULE_TESTS / f"recording-{part}.test.yml"
-    groups = ("mm2slo-events",) if part == "events" else None
+    groups = ("mm2slo-events",) if part in {"events", "edges"} else None
     run_rule_tests(narrowed(path, tmp_path, groups) if groups else path)
 
 
