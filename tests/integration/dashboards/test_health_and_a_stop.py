@@ -61,12 +61,11 @@ def test_panels_show_health_and_a_stop(
         broken.mm2.stop()
         watched.told(1, "the page")
         wait_for(lambda: not filled & seen.empty(), "the panels of a stop", 60, 1)
-        expected = {
-            (FLEET, "Does any alert fire?"): 1,
-            (FLEET, ALERTS): 1,
-            (FLOW_BOARD, "Which topics stand still?"): 2,
+        assert filled == {
+            (FLEET, "Does any alert fire?"),
+            (FLEET, ALERTS),
+            (FLOW_BOARD, "Which topics stand still?"),
         }
-        assert expected.keys() == filled
         # What else pages is inhibited, and fires all the same.
         assert (seen.value(FLEET, "Does any alert fire?", severity="page") or 0) >= 1
         names = seen.values(FLEET, ALERTS, "alertname", "flow", "severity")
@@ -79,4 +78,4 @@ def test_panels_show_health_and_a_stop(
         assert behind is not None
         assert 4 < behind < time.time() - stopped_at + 5
         assert (seen.value(FLOW_BOARD, "How fast does it burn?") or 0) > 1
-        assert seen.marks(FLOW_BOARD)["Alerts"]
+        wait_for(lambda: bool(seen.marks(FLOW_BOARD)["Alerts"]), "the alert's mark", 30, 1)
