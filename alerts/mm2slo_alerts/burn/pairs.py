@@ -2,7 +2,8 @@
 
 It fires when both windows burn faster than the pair's factor, and the long one holds enough bad
 events that one alone never alerts. The factor is share * window / long, from the objective's own
-window as it is recorded, so one rule serves all objectives.
+window as it is recorded, so one rule serves all objectives; of short windows it is LEAST_FACTOR,
+so that no flow alerts whose budget lasts.
 
 Pairs that page ask for objectives whose gravest severity is a page: an objective that allows
 tickets only has no fast and no steady alert, and its outage is told by the slow pair. A pair whose
@@ -19,6 +20,7 @@ from mm2slo_alerts.burn.texts import burn_texts
 from mm2slo_alerts.model import AlertRule
 from mm2slo_core.catalogue import BAD_INCREASE, BAD_SUM, BURN, DIRECT_WINDOWS, OBJECTIVE_WINDOW
 from mm2slo_core.objectives import Severity
+from mm2slo_core.objectives.pairs import LEAST_FACTOR, SHORTEST_WINDOW
 from mm2slo_core.objectives.traffic import dead_pairs, threshold
 from mm2slo_core.promql import number, select
 
@@ -65,7 +67,10 @@ def notices(rules: Iterable[ObjectiveRule]) -> tuple[str, ...]:
 
 def _expr(pair: BurnPair, scale: Scale) -> str:
     window = select(OBJECTIVE_WINDOW)
-    factor = f"> {ON} {window} * {number(pair.share)} / {number(scale(pair.long))}"
+    rate = f"{window} * {number(pair.share)} / {number(scale(pair.long))}"
+    if pair.share * SHORTEST_WINDOW / pair.long < LEAST_FACTOR:
+        rate = f"clamp_min({rate}, {number(LEAST_FACTOR)})"
+    factor = f"> {ON} {rate}"
     family = BAD_INCREASE if WINDOW_NAMES[pair.long] in DIRECT_WINDOWS else BAD_SUM
     conditions = (
         f"  {of_window(BURN, pair.long, scale)} {factor}\n"

@@ -19,7 +19,7 @@ from mm2slo_core.config.refusal import Refusal
 from mm2slo_core.config.shares import Target
 from mm2slo_core.objectives.defaults import default_promise, default_rules
 from mm2slo_core.objectives.objective import DAY, DEFAULT_WINDOW, ObjectiveRule, Severity
-from mm2slo_core.objectives.pairs import BURN_PAIRS
+from mm2slo_core.objectives.pairs import BURN_PAIRS, SHORTEST_WINDOW
 from mm2slo_core.objectives.traffic import Published
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
@@ -88,7 +88,7 @@ def _events(value: object) -> float:
     raise Refusal("is not a number of events per hour", expected="a number above 0, as in 3600")
 
 
-Window = Annotated[float, BeforeValidator(WindowBound(_LONGEST_PAIR.long))]
+Window = Annotated[float, BeforeValidator(WindowBound(SHORTEST_WINDOW))]
 
 
 class ObjectiveConfig(Section):

@@ -7,11 +7,16 @@ window gives significance, the short one (a twelfth) lets the alert end soon aft
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from mm2slo_core.objectives.objective import DAY, Severity
+from mm2slo_core.objectives.objective import DAY, DEFAULT_WINDOW, Severity
 
 _MINUTE = 60.0
 _HOUR = 3_600.0
+_SLOWEST: Final = (0.10, 3 * DAY)
+LEAST_FACTOR: Final = _SLOWEST[0] * DEFAULT_WINDOW / _SLOWEST[1]
+"""What the slowest pair asks of four weeks, and no pair less of shorter windows: a tenth of a
+week's budget within three days is no more than a flow spends that keeps its promise with ease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +37,11 @@ class BurnPair:
     min_bad: int = 3
 
     def factor(self, window: float) -> float:
-        """The burn rate that spends `share` of the budget of *window* seconds within `long`."""
-        return self.share * window / self.long
+        """The burn rate that spends `share` of the budget of *window* seconds within `long`.
+
+        Of short windows `LEAST_FACTOR`, which spends more.
+        """
+        return max(self.share * window / self.long, LEAST_FACTOR)
 
     def can_fire(self, target: float, window: float) -> bool:
         """Whether a total outage reaches the factor: error ratios end at 1."""
@@ -74,9 +82,11 @@ BURN_PAIRS = (
     BurnPair(
         name="creeping",
         severity=Severity.TICKET,
-        share=0.10,
-        long=3 * DAY,
+        share=_SLOWEST[0],
+        long=_SLOWEST[1],
         short=6 * _HOUR,
         hold=30 * _MINUTE,
     ),
 )
+SHORTEST_WINDOW: Final = max(pair.long for pair in BURN_PAIRS)
+"""Seconds: of an objective that every pair can watch."""

@@ -59,6 +59,23 @@ def test_factors_of_the_workbook(pair: str, factor: float) -> None:
     assert found.factor(30 * DAY) == pytest.approx(factor, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("pair", "of_a_week", "of_three_days"),
+    [
+        ("fast", 3.36, 1.44),
+        ("steady", 1.4, 14 / 15),
+        ("slow", 14 / 15, 14 / 15),
+        ("creeping", 14 / 15, 14 / 15),
+    ],
+)
+def test_no_short_window_alerts_while_its_budget_lasts(
+    pair: str, of_a_week: float, of_three_days: float
+) -> None:
+    found = next(each for each in BURN_PAIRS if each.name == pair)
+    assert found.factor(7 * DAY) == pytest.approx(of_a_week, rel=1e-9)
+    assert found.factor(3 * DAY) == pytest.approx(of_three_days, rel=1e-9)
+
+
 def test_a_spent_budget_is_not_clamped() -> None:
     found = budget(34, 10_000)
     assert found.consumed == pytest.approx(3.4, rel=1e-9)
