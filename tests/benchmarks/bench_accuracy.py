@@ -20,7 +20,7 @@ from accuracy.coverage import coverage, population
 from accuracy.document import Figures, render
 from accuracy.in_spark import coverage_in_spark
 from accuracy.lab import lab_figures
-from accuracy.latency import widths
+from accuracy.latency import known, widths
 from audit_spark import poll_frame, record_frame, start
 from generated import generate
 from generated.unit import POLL_MS
@@ -75,8 +75,8 @@ def generated_latencies() -> dict[str, Widths]:
     outcome = judge(data.records, data.polls, data.scope, CENSUS)
     title = f"generated, polls every {POLL_MS} ms"
     return {
-        f"{title}, end to end": widths(outcome, "end_to_end", data.end_to_end),
-        f"{title}, transfer": widths(outcome, "transfer", data.transfer),
+        f"{title}, end to end": widths(outcome, "end_to_end", known(data.end_to_end)),
+        f"{title}, transfer": widths(outcome, "transfer", known(data.transfer)),
     }
 
 

@@ -8,10 +8,10 @@ stamp, so its arrival lies between the stamp and the time at which a witness had
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from accuracy.lab import true_bounds
 from audited import APPENDED, STAMPED
 
 from mm2slo_core.audit.latency_histogram import (
@@ -40,28 +40,6 @@ def true_latencies(told: Told, name: str) -> list[int]:
     """From source timestamp to target timestamp; on the stamped topic both are append times."""
     pairs = told.reads[name].pairs
     return sorted(copy.content.timestamp - source.content.timestamp for source, copy in pairs)
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Each record's least and greatest possible latency, ms, in ascending order."""
-
-    least: list[int]
-    greatest: list[int]
-
-
-def true_bounds(told: Told, name: str, which: str) -> Bounds:
-    """From stamps, which come before a record can be read, and from what the witness had."""
-    pairs, had = told.reads[name].pairs, told.arrivals[name]
-    produced = which == "end_to_end"
-    return Bounds(
-        sorted(
-            copy.content.timestamp
-            - (source.content.timestamp if produced else had.source[source.place])
-            for source, copy in pairs
-        ),
-        sorted(had.target[copy.place] - source.content.timestamp for source, copy in pairs),
-    )
 
 
 def of_unit(outcome: UnitOutcome, which: str) -> LatencyCells:

@@ -11,16 +11,18 @@ from audited.play import AFTER_THE_STOP
 from injecting import Found
 
 from accuracy.classes import Tally
-from accuracy.latency import Widths, widths
+from accuracy.latency import Truth, Widths, widths
 from mm2slo_core.audit.verdict import Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_lab import Lab
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from audited import Told
     from injecting import Stored
+
+    from mm2slo_core.audit.scope import UnitScope
 
 _POLL_MS = 500
 
@@ -65,16 +67,21 @@ def _truth(told: Told, name: str) -> tuple[dict[Verdict, set[Found]], dict[Verdi
     elif name == COMPACTED:
         counts[Verdict.MATCHED] = equal_newest(told.source[name], told.target[name])
     elif name == CLEAN:
-        # Of those that were there when the audit looked, all were copied in the end.
-        pending = outcome.counts.get(Verdict.PENDING, 0)
-        ends = {each.partition: each.end for each in outcome.scope.flows[0].partitions}
-        in_time = sum(
-            outcome.scope.window.holds(one.content.timestamp)
-            and one.place.offset < ends[one.place.partition]
-            for one, _ in read.pairs
-        )
-        counts |= {Verdict.MATCHED: in_time - pending, Verdict.PENDING: pending}
+        counts |= _in_traffic(read.pairs, outcome.scope)
     return truth, counts
+
+
+def _in_traffic(pairs: Sequence[tuple[Stored, Stored]], scope: UnitScope) -> dict[Verdict, int]:
+    """All were copied in the end; in time when they lie below the ends that the audit took."""
+    source = {each.partition: each.end for each in scope.flows[0].partitions}
+    target = {each.partition: each.end for each in scope.partitions}
+    arrived = [
+        copy.place.offset < target[copy.place.partition]
+        for one, copy in pairs
+        if scope.window.holds(one.content.timestamp)
+        and one.place.offset < source[one.place.partition]
+    ]
+    return {Verdict.MATCHED: sum(arrived), Verdict.PENDING: len(arrived) - sum(arrived)}
 
 
 def _overdue(told: Told) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[Found]]]:
@@ -101,9 +108,24 @@ def equal_newest(source: list[Stored], target: list[Stored]) -> int:
 def _latencies(told: Told) -> Iterator[tuple[str, Widths]]:
     for name, which in ((APPENDED, "end_to_end"), (STAMPED, "transfer")):
         outcome = told.audited.unstamped[told.story.copy(name)]
-        truth = [
-            copy.content.timestamp - source.content.timestamp
-            for source, copy in told.reads[name].pairs
-        ]
         kind = which.replace("_", " ")
-        yield f"lab, polls every {_POLL_MS} ms, {kind}", widths(outcome, which, truth)
+        yield (
+            f"lab, polls every {_POLL_MS} ms, {kind}",
+            widths(outcome, which, true_bounds(told, name, which)),
+        )
+
+
+def true_bounds(told: Told, name: str, which: str) -> Truth:
+    """From stamps, which come before a record can be read, and from what the witness had.
+
+    All clocks are one, so nothing arrives before it is there.
+    """
+    pairs, had = told.reads[name].pairs, told.arrivals[name]
+    produced = which == "end_to_end"
+    least = (
+        copy.content.timestamp
+        - (source.content.timestamp if produced else had.source[source.place])
+        for source, copy in pairs
+    )
+    greatest = (had.target[copy.place] - source.content.timestamp for source, copy in pairs)
+    return Truth(sorted(max(0, each) for each in least), sorted(greatest))

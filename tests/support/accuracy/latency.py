@@ -23,20 +23,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Truth:
+    """Each record's least and greatest possible latency, ms, each in ascending order."""
+
+    least: list[int]
+    greatest: list[int]
+
+
+def known(latencies: Sequence[int]) -> Truth:
+    """Of latencies that are known exactly."""
+    ascending = sorted(latencies)
+    return Truth(ascending, ascending)
+
+
+@dataclass(frozen=True, slots=True)
 class Percentile:
-    """One percentile: what is true, and what the audit says."""
+    """One percentile: between what the truth lies, and what the audit says."""
 
     q: float
-    true_ms: int
+    least_ms: int
+    greatest_ms: int
     found: Bracket | None
 
     @property
     def held(self) -> bool:
-        """Whether the bounds hold the truth."""
+        """Whether the bounds hold what can be true."""
         found = self.found
         if found is None or found.lower is None:
             return False
-        return found.lower <= self.true_ms <= found.upper
+        return found.lower <= self.greatest_ms and self.least_ms <= found.upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +75,19 @@ def nearest_rank(ascending: Sequence[int], q: float) -> int:
     return ascending[math.ceil(q * len(ascending)) - 1]
 
 
-def widths(outcome: UnitOutcome, which: str, truth: Sequence[int]) -> Widths:
+def widths(outcome: UnitOutcome, which: str, truth: Truth) -> Widths:
     """Compare an outcome's bounds with true latencies in ms."""
-    ascending = sorted(truth)
     cells = cells_of(outcome, which)
     return Widths(
         records=observed(cells),
         percentiles=tuple(
-            Percentile(q, nearest_rank(ascending, q), percentile(cells, q)) for q in PERCENTILES
+            Percentile(
+                q,
+                nearest_rank(truth.least, q),
+                nearest_rank(truth.greatest, q),
+                percentile(cells, q),
+            )
+            for q in PERCENTILES
         ),
         mean_width_ms=(cells.total_upper_ms - cells.total_lower_ms) / observed(cells),
         widest_ms=max(
