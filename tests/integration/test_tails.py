@@ -17,7 +17,7 @@ from mm2slo_lab import faults
 from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from watching import Scrape, Watch
 
@@ -48,6 +48,10 @@ class Mirror:
     seen: Watch
     compacted: str
     survivors: int
+
+    def topic(self, kind: str) -> str:
+        """The name of a topic that is of this mirror alone."""
+        return f"{kind}-{self.isolation}"
 
 
 @pytest.fixture(
@@ -108,11 +112,33 @@ def at_rest(seen: Watch, topic: str, end: int) -> Scrape:
     return found
 
 
-def unharmed(seen: Watch, topic: str, since: Scrape) -> None:
-    """No scrape *since* the topic was at rest called it stalled or the flow stopped."""
-    for scrape in seen.scrapes[seen.scrapes.index(since) :]:
+def since(seen: Watch, first: Scrape) -> list[Scrape]:
+    """The scrapes so far, from *first* on."""
+    return seen.scrapes[seen.scrapes.index(first) :]
+
+
+def unharmed(scrapes: Sequence[Scrape], topic: str) -> None:
+    """None of *scrapes* of a topic at rest called it stalled or the flow stopped."""
+    for scrape in scrapes:
         assert 1 not in scrape.values("mm2_partition_stalled", topic=topic).values()
         assert scrape.state("us->eu") != "stopped"
+
+
+@pytest.fixture(scope="module")
+def rested(mirror: Mirror) -> Sequence[Scrape]:
+    """From when topics had come to rest in several ways until the patience had run out."""
+    us, seen = mirror.lab.cluster("us"), mirror.seen
+    marker, aborted, idle = (mirror.topic(kind) for kind in ("marker", "aborted", "idle"))
+    for topic, partitions in ((marker, 1), (aborted, 1), (idle, 2)):
+        created(mirror.lab, topic, partitions)
+    produce_in_transaction(us.librdkafka(), marker, Load(10), transactional_id=marker)
+    produce(us.librdkafka(), aborted, Load(10))
+    produce_in_transaction(us.librdkafka(), aborted, Load(5), transactional_id=aborted, abort=True)
+    for topic, end in ((marker, 11), (aborted, 16), (mirror.compacted, 1_000)):
+        at_rest(seen, topic, end)
+    rest = seen.until(lambda s: len(s.values(LAG, topic=idle)) == 2, "the idle partitions")
+    seen.after_rounds(OUTLASTS_PATIENCE)
+    return since(seen, rest)
 
 
 def created(lab: Lab, topic: str, partitions: int = 1) -> str:
@@ -121,30 +147,21 @@ def created(lab: Lab, topic: str, partitions: int = 1) -> str:
     return topic
 
 
-def test_a_commit_marker_at_the_end_is_no_lag(mirror: Mirror, fresh_topic: str) -> None:
-    us = mirror.lab.cluster("us")
-    topic = created(mirror.lab, fresh_topic)
-    produce_in_transaction(us.librdkafka(), topic, Load(10), transactional_id=topic)
-    wait_for(lambda: copied(mirror.lab, topic) == 10, "the copies")
-    rest = at_rest(mirror.seen, topic, 11)
-    mirror.seen.after_rounds(OUTLASTS_PATIENCE)
+def test_a_commit_marker_at_the_end_is_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+    topic = mirror.topic("marker")
     at_rest(mirror.seen, topic, 11)
-    unharmed(mirror.seen, topic, rest)
+    assert copied(mirror.lab, topic) == 10
+    unharmed(rested, topic)
 
 
-def test_an_aborted_batch_at_the_end_is_no_lag(mirror: Mirror, fresh_topic: str) -> None:
-    us = mirror.lab.cluster("us")
-    topic = created(mirror.lab, fresh_topic)
-    produce(us.librdkafka(), topic, Load(10))
-    produce_in_transaction(us.librdkafka(), topic, Load(5), transactional_id=topic, abort=True)
+def test_an_aborted_batch_at_the_end_is_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+    topic = mirror.topic("aborted")
     expected = 15 if mirror.isolation == "read_uncommitted" else 10
-    wait_for(lambda: copied(mirror.lab, topic) == expected, "the copies")
-    rest = at_rest(mirror.seen, topic, 16)
-    mirror.seen.after_rounds(OUTLASTS_PATIENCE)
     at_rest(mirror.seen, topic, 16)
-    unharmed(mirror.seen, topic, rest)
+    assert copied(mirror.lab, topic) == expected
+    unharmed(rested, topic)
     # Data after the batch is found behind it.
-    produce(us.librdkafka(), topic, Load(3))
+    produce(mirror.lab.cluster("us").librdkafka(), topic, Load(3))
     at_rest(mirror.seen, topic, 19)
     assert copied(mirror.lab, topic) == expected + 3
 
@@ -171,33 +188,29 @@ def test_an_open_transaction_is_told_apart_from_lag(mirror: Mirror, fresh_topic:
         assert held.value(LAG, topic=topic) == 0
         assert held.value(AGE, topic=topic) == 0
         mirror.seen.after_rounds(OUTLASTS_PATIENCE)
-        unharmed(mirror.seen, topic, held)
+        unharmed(since(mirror.seen, held), topic)
         transaction.commit()
     at_rest(mirror.seen, topic, 16)
     assert copied(mirror.lab, topic) == 15
 
 
-def test_gaps_of_a_compacted_topic_are_no_lag(mirror: Mirror) -> None:
+def test_gaps_of_a_compacted_topic_are_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
     topic = mirror.compacted
-    rest = at_rest(mirror.seen, topic, 1_000)
-    mirror.seen.after_rounds(OUTLASTS_PATIENCE)
+    at_rest(mirror.seen, topic, 1_000)
     # The cleaner may have gone on between the count before MM2 started and its reading.
     left = len(read_whole(mirror.lab.cluster("us").librdkafka(), topic))
     assert left <= copied(mirror.lab, topic) <= mirror.survivors < 300
-    unharmed(mirror.seen, topic, rest)
+    unharmed(rested, topic)
 
 
-def test_an_idle_topic_waits_for_nothing(mirror: Mirror, fresh_topic: str) -> None:
-    topic = created(mirror.lab, fresh_topic, partitions=2)
-    seen = mirror.seen.until(
-        lambda s: len(s.values(LAG, topic=topic)) == 2, "both partitions of the topic"
-    )
-    for metric in (LAG, AGE, "mm2_partition_stalled", POSITION):
-        assert set(seen.values(metric, topic=topic).values()) == {0}, metric
-    qualities = {dict(k)["quality"] for k in seen.values("mm2_position_quality", topic=topic)}
-    assert qualities == {"not_started"}
-    mirror.seen.after_rounds(OUTLASTS_PATIENCE)
-    unharmed(mirror.seen, topic, seen)
+def test_an_idle_topic_waits_for_nothing(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+    topic = mirror.topic("idle")
+    for seen in (*rested, mirror.seen.scrape()):
+        for metric in (LAG, AGE, "mm2_partition_stalled", POSITION):
+            assert list(seen.values(metric, topic=topic).values()) == [0, 0], metric
+        qualities = {dict(k)["quality"] for k in seen.values("mm2_position_quality", topic=topic)}
+        assert qualities == {"not_started"}
+    unharmed(rested, topic)
 
 
 def quality(scrape: Scrape, topic: str) -> str | None:
