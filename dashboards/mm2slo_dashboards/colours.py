@@ -25,3 +25,6 @@ class Colour(StrEnum):
     """People's doing: maintenance, a connector that was paused."""
     NEUTRAL = "#0072B2"
     """A figure that is neither good nor bad."""
+    COURSE = "#1F8FD0"
+    """A line among others. Between the palette's two blues: of its shades, the darkest one is seen
+    on black and the brightest one on white."""

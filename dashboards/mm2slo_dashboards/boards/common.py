@@ -67,10 +67,11 @@ def burn_column(limits: Limits, *labels: str) -> Column:
     )
 
 
+# One for each alert's name: a shade for each partition and group would cover every chart.
 ALERT_MARKS: Final = Marks(
     title="Alerts",
-    vector=firing(IN_FLOW),
-    text="{{severity}}: {{alertname}} of {{flow}}",
+    vector=worst(firing(IN_FLOW), "severity", "alertname"),
+    text="{{severity}}: {{alertname}} fires",
     colour=Colour.BAD,
 )
 EXCLUSION_MARKS: Final = Marks(

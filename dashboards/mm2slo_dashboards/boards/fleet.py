@@ -126,7 +126,7 @@ def _flows(limits: Limits) -> Panel:
     return Panel(
         title="Which flows need attention first?",
         description="One row per flow, the gravest state and the smallest budget first; a flow's "
-        "name leads to its board. An empty cell is a figure that nobody publishes.",
+        "name leads to its board. A dash is a figure that nobody publishes.",
         kind=Kind.TABLE,
         unit=Unit.COUNT,
         no_data=NO_EXPORTER,

@@ -47,8 +47,8 @@ def panels(limits: Limits) -> tuple[Panel, ...]:
         _heatmap(
             CANARY_LATENCY_SECONDS,
             "How are canaries' times spread?",
-            "Canaries by the time they took; darker is more. A second band is a second way, as "
-            "after a rebalance.",
+            "Canaries by the time they took; a colour stands out where there were many. A second "
+            "band is a second way, as after a rebalance.",
             _NO_CANARY,
         ),
         _percentiles(
@@ -62,7 +62,7 @@ def panels(limits: Limits) -> tuple[Panel, ...]:
         _heatmap(
             HEARTBEAT_LATENCY_SECONDS,
             "How are heartbeats' times spread?",
-            "Heartbeats by the time they took; darker is more.",
+            "Heartbeats by the time they took; a colour stands out where there were many.",
             _NO_HEARTBEAT,
         ),
     )

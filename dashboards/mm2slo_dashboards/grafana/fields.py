@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 CELL: Final = "custom.cellOptions"
+_NOTHING: Final = "–"  # noqa: RUF001 - a dash, as people write it
 
 
 def thresholds(steps: Steps | None) -> list[Threshold]:
@@ -63,7 +64,7 @@ def _from_one(colour: Colour) -> Steps:
 
 def column(each: Column) -> Json:
     """The override of a table's column of figures."""
-    properties: list[tuple[str, object]] = [("unit", each.unit.value)]
+    properties: list[tuple[str, object]] = [("unit", each.unit.value), ("noValue", _NOTHING)]
     if each.decimals is not None:
         properties.append(("decimals", each.decimals))
     if each.states:
@@ -78,6 +79,14 @@ def column(each: Column) -> Json:
             (CELL, {"type": "color-text"}),
         ]
     return _override(each.title, *properties)
+
+
+def hollow(name: str) -> Json:
+    """The override by which an empty cell of the column *name* says so.
+
+    Grafana would put into each what an empty panel says.
+    """
+    return _override(name, ("noValue", _NOTHING))
 
 
 def linked(name: str, *links: Link) -> Json:

@@ -24,6 +24,7 @@ from mm2slo_dashboards.grafana.fields import (
     coloured,
     column,
     counted,
+    hollow,
     linked,
     mappings,
     thresholds,
@@ -40,7 +41,7 @@ DATASOURCE: Final = "${datasource}"
 _FLOW: Final = "Flow"
 _ALERT: Final = "Alert"
 # Of one hue, told apart by brightness: Grafana's own palette is not for every eye.
-_SHADES: Final = {"mode": "shades", "fixedColor": Colour.NEUTRAL.value}
+_SHADES: Final = {"mode": "shades", "fixedColor": Colour.COURSE.value}
 _REDUCED: Final = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 
 
@@ -148,8 +149,8 @@ def _series(question: Question, common: Json) -> TimeSeries:
 
 
 def _table(question: Question, links: Links, common: Json) -> Table:
-    overrides = [column(each) for each in question.columns]
     titles = question.keys.values()
+    overrides = [*map(hollow, titles), *map(column, question.columns)]
     if _FLOW in titles:
         overrides.append(linked(_FLOW, links.of_row(Identity.FLOW, _FLOW)))
     if _ALERT in titles and (runbook := links.runbook_of_row(_ALERT)) is not None:
