@@ -150,11 +150,13 @@ def _span(board: Dashboard, length: str | None, since: str | None, until: str, n
     if length is not None and since is not None:
         raise UserError("--range and --from say the same twice: give one of them")
     end = _time("--to", until, now)
+    lately = times.relative(until, now) is not None
     if length is not None:
-        return times.Span(end - times.length("--range", length), end)
+        return times.Span(end - times.length("--range", length), end, lately)
     if since is not None:
-        return times.Span(_time("--from", since, now), end)
-    return times.Span(_time("the board's time", board.since, end), end)
+        begin = _time("--from", since, now)
+        return times.Span(begin, end, lately and times.relative(since, now) is not None)
+    return times.Span(_time("the board's time", board.since, end), end, lately)
 
 
 def _time(option: str, text: str, now: float) -> float:

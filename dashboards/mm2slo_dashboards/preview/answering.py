@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_dashboards.preview import asking
 from mm2slo_dashboards.preview.frames import Column, Series, Table
 from mm2slo_dashboards.preview.interpolation import interpolate
+from mm2slo_dashboards.preview.times import Span
 from mm2slo_dashboards.preview.transforming import transformed
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from mm2slo_dashboards.preview.asking import Answered, Prometheus
     from mm2slo_dashboards.preview.reading.dashboard import Panel, Target
-    from mm2slo_dashboards.preview.times import Span
 
 _LABEL: Final = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 
@@ -54,8 +54,11 @@ class Data:
 
 def answered(panel: Panel, server: Prometheus, context: Context, width: float) -> Data:
     """What *server* says to the queries of *panel*, which is *width* pixels wide."""
-    step = context.span.step(width, context.scrape)
-    span = context.span.aligned(step)
+    if panel.last and context.span.relative:
+        own = Span(context.span.end - panel.last, context.span.end, relative=True)
+        context = replace(context, span=own)
+    step = context.span.step(panel.points or width, max(context.scrape, panel.least))
+    asked = context.span.aligned(step)
     series: list[Series] = []
     tables: list[Table] = []
     refused: list[str] = []
@@ -65,7 +68,7 @@ def answered(panel: Panel, server: Prometheus, context: Context, width: float) -
             if target.instant:
                 found = asking.now(server, query, context.span.end)
             else:
-                found = asking.course(server, query, span, step)
+                found = asking.course(server, query, asked, step)
         except asking.QueryRefused as error:
             refused.append(f"{target.letter}: {error}")
             continue
@@ -78,7 +81,7 @@ def answered(panel: Panel, server: Prometheus, context: Context, width: float) -
                 if each.points
             ]
     shown = transformed(tables, panel.transformations)
-    return Data(span, step, tuple(series), shown[0] if shown else Table(), tuple(refused))
+    return Data(context.span, step, tuple(series), shown[0] if shown else Table(), tuple(refused))
 
 
 def legend(text: str, labels: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from mm2slo_dashboards.preview.markup import Markup, element, together
 from mm2slo_dashboards.preview.measuring import width
 from mm2slo_dashboards.preview.panels.drawing import Around, drawn
 from mm2slo_dashboards.preview.reading.dashboard import ROW
+from mm2slo_dashboards.preview.units import SECONDS, formatted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,11 +56,16 @@ def plot_width(panel: Panel) -> float:
     return _size(panel.place)[0] - 2 * _GAP
 
 
+def down_to(line: int) -> float:
+    """Where the *line* of Grafana's grid begins, in pixels from the top of the page."""
+    return _HEADER + line * (_LINE + _GAP)
+
+
 def page(shown: Shown) -> tuple[str, int]:
     """The file, and how high it is in pixels."""
     board = shown.board
     lowest = max((each.place.y + each.place.h for each in board.panels), default=0)
-    high = lowest * (_LINE + _GAP) + _GAP
+    high = down_to(lowest) - _HEADER + _GAP
     body = together(
         (
             _header(shown),
@@ -138,7 +144,7 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
     )
     return element(
         "section",
-        element("h3", panel.title),
+        element("h3", panel.title, *_own_time(panel, shown)),
         about,
         element(
             "div",
@@ -156,6 +162,13 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
         data_kind=panel.kind,
         aria_label=panel.title,
     )
+
+
+def _own_time(panel: Panel, shown: Shown) -> tuple[Markup, ...]:
+    """What Grafana writes beside the title of a panel with a time range of its own."""
+    if not panel.last or not shown.context.span.relative:
+        return ()
+    return (element("small", f"Last {formatted(SECONDS, panel.last)}"),)
 
 
 def _leading(shown: Shown, text: str, url: str) -> Markup:

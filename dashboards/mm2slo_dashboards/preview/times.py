@@ -28,10 +28,11 @@ _STEPS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is shown, in epoch seconds."""
+    """What is shown, in epoch seconds; `relative` when it was said relative to now."""
 
     begin: float
     end: float
+    relative: bool = False
 
     def __post_init__(self) -> None:
         if self.begin >= self.end:
@@ -42,15 +43,18 @@ class Span:
         """In seconds."""
         return self.end - self.begin
 
-    def step(self, width: float, scrape: float) -> float:
-        """Seconds between points of a panel *width* pixels wide, scraped each *scrape* seconds."""
+    def step(self, points: float, scrape: float) -> float:
+        """Seconds between points, of which there are to be about *points*.
+
+        They are never closer than *scrape*, in seconds: the data source's scrape interval.
+        """
         least = max(scrape, self.length / _LONGEST)
-        return max(_nice(self.length / max(width, 1.0)), least)
+        return max(_nice(self.length / max(points, 1.0)), least)
 
     def aligned(self, step: float) -> Span:
         """The same at multiples of *step*, as Grafana asks, so that charts do not flicker."""
         begin = self.begin // step * step
-        return Span(begin, max(self.end // step * step, begin + step))
+        return Span(begin, max(self.end // step * step, begin + step), self.relative)
 
     def builtin(self, step: float, scrape: float) -> Mapping[str, str]:
         """Grafana's own variables for a panel of this *step*."""

@@ -23,7 +23,10 @@ SPAN: Final = Span(END - 600, END)
 
 @dataclass
 class Told:
-    """Answers by query, or by label for `label_values`; all else is empty. `asked` is kept."""
+    """Answers by a part of the query, or by label for `label_values`; all else is empty.
+
+    The longest part that is in a query decides; `asked` is kept.
+    """
 
     answers: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -38,7 +41,8 @@ class Told:
         if path.startswith("label/"):
             return list(self.values.get(path.split("/")[1], ()))
         kind = "matrix" if path == "query_range" else "vector"
-        return self.answers.get(given["query"], {"resultType": kind, "result": []})
+        fitting = sorted((part for part in self.answers if part in given["query"]), key=len)
+        return self.answers[fitting[-1]] if fitting else {"resultType": kind, "result": []}
 
 
 def vector(*series: tuple[Mapping[str, str], float]) -> Json:
@@ -47,7 +51,7 @@ def vector(*series: tuple[Mapping[str, str], float]) -> Json:
     return {"resultType": "vector", "result": result}
 
 
-def matrix(*series: tuple[Mapping[str, str], Mapping[float, float]]) -> Json:
+def matrix(*series: tuple[Mapping[str, str], Mapping[int, float]]) -> Json:
     """The answer of a range query; times are seconds before `END`."""
     return {
         "resultType": "matrix",
@@ -75,15 +79,17 @@ def board(*panels: Json, variables: Sequence[Json] = (), marks: Sequence[Json] =
     }
 
 
-def page(document: Json, server: Told, *, scrape: float = 15.0, **chosen: str) -> Rendered:
-    """*document* drawn from *server*, over ten minutes."""
+def page(
+    document: Json, server: Told, *, span: Span = SPAN, scrape: float = 15.0, **chosen: str
+) -> Rendered:
+    """*document* drawn from *server*, over ten minutes by default."""
     given = {name: [value] for name, value in chosen.items()}
     others = {"mine": "Mine", "mm2slo-flow": "Flow"}
     return rendered(
         dashboard(document, "mine.json"),
         server,
         given=given,
-        span=SPAN,
+        span=span,
         scrape=scrape,
         others=others,
     )

@@ -24,6 +24,7 @@ _BETWEEN: Final = 34.0
 """Pixels that levels keep from each other."""
 _PADDING: Final = 0.1
 _GUTTER: Final = 110.0
+_FAR: Final = 10_000.0
 _GAP: Final = 1.5
 """Steps; points further apart are not joined."""
 Points = list[tuple[float, float, float]]
@@ -50,8 +51,11 @@ def chart(
     parts = [framing.levels(frame, rows), framing.times(frame), framing.marked(frame, marks)]
     if looks.defaults.dashed:
         parts.append(_bounds(frame, looks.defaults))
-    for points, look, colour in zip(lines, each_look, colours, strict=True):
-        parts.append(_line(frame, points, look, colour, data.step))
+    drawing = (
+        _line(frame, points, look, colour, data.step)
+        for points, look, colour in zip(lines, each_look, colours, strict=True)
+    )
+    parts.append(framing.clipped(frame, *drawing))
     return together(
         (framing.svg(drawn, *parts, label=panel.title), legend(entries, below) if below else "")
     )
@@ -136,8 +140,8 @@ def _area(frame: Frame, run: Points) -> str:
 
 
 def _y(frame: Frame, value: float) -> float:
-    """Within the area: Grafana clips what is beyond a fixed end."""
-    return min(max(frame.y(value), frame.top), frame.bottom)
+    """A number also for what is infinite; what is beyond a fixed end is cut off."""
+    return min(max(frame.y(value), frame.top - _FAR), frame.bottom + _FAR)
 
 
 def _runs(points: Points, gap: float) -> Iterator[Points]:

@@ -108,6 +108,8 @@ def marked(frame: Frame, marks: Sequence[Mark]) -> Markup:
     """Marks as Grafana draws them: a dashed line with a flag below, a shade while they last."""
     parts = []
     for each in marks:
+        if each.end < frame.span.begin or each.begin > frame.span.end:
+            continue
         begin = frame.x(max(each.begin, frame.span.begin))
         end = frame.x(min(each.end, frame.span.end))
         inner = [element("title", each.text)]
@@ -129,6 +131,22 @@ def marked(frame: Frame, marks: Sequence[Mark]) -> Markup:
         inner += [_upright(frame, x, each.colour) for x in dict.fromkeys((begin, end))]
         parts.append(element("g", *inner))
     return element("g", *parts, class_="marks")
+
+
+def clipped(frame: Frame, *parts: str) -> Markup:
+    """*parts*, of which only what is within the area is seen."""
+    # A line on an edge is seen in all of its width.
+    wide, high = frame.right - frame.left + 2, frame.bottom - frame.top + 4
+    return element(
+        "svg",
+        *parts,
+        x=frame.left - 1,
+        y=frame.top - 2,
+        width=wide,
+        height=high,
+        viewBox=" ".join(map(number, (frame.left - 1, frame.top - 2, wide, high))),
+        class_="clipped",
+    )
 
 
 def svg(size: tuple[float, float], *parts: str, label: str) -> Markup:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.errors import UserError
 from mm2slo_dashboards.preview.reading.look import Looks, colour, looks
 from mm2slo_dashboards.preview.reading.options import checked
+from mm2slo_dashboards.preview.times import length
 from mm2slo_dashboards.preview.transforming import known
 
 if TYPE_CHECKING:
@@ -19,6 +20,19 @@ Json = dict[str, Any]
 ROW: Final = "row"
 _SOURCE: Final = "datasource"
 _FORMATS: Final = ("time_series", "table", "heatmap")
+_PANEL: Final = frozenset(
+    (
+        *("datasource", "description", "fieldConfig", "gridPos", "id", "interval", "links"),
+        *("maxDataPoints", "options", "targets", "timeFrom", "title", "transformations"),
+        *("transparent", "type"),
+    )
+)
+_TARGET: Final = frozenset(
+    (
+        *("datasource", "editorMode", "expr", "format", "instant", "legendFormat", "range"),
+        "refId",
+    )
+)
 _LABEL_VALUES: Final = "label_values("
 
 
@@ -53,7 +67,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One panel; rows have a title and a place alone."""
+    """One panel; rows have a title and a place alone.
+
+    `least` is the smallest distance of points in seconds, `points` the most of them (0 for one a
+    pixel), `last` a time range of its own in seconds, which holds while the board's is relative to
+    now; 0 for none.
+    """
 
     kind: str
     title: str
@@ -64,6 +83,9 @@ class Panel:
     looks: Looks | None = None
     options: Json = field(default_factory=dict)
     links: tuple[Link, ...] = ()
+    least: float = 0.0
+    points: int = 0
+    last: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +187,7 @@ def _panel(panel: Json, where: str) -> Panel:
         if panel["collapsed"] or panel["panels"]:
             raise UserError(f"{here}: the preview does not know collapsed rows")
         return Panel(kind=ROW, title=title, place=place)
+    _only(panel, _PANEL, "setting of a panel", here)
     return Panel(
         kind=panel["type"],
         title=title,
@@ -175,10 +198,19 @@ def _panel(panel: Json, where: str) -> Panel:
         options=checked(panel["type"], panel["options"], here),
         looks=looks(panel["fieldConfig"], here),
         links=_links(panel["links"]),
+        least=length(f"{here}: interval", panel["interval"]) if "interval" in panel else 0.0,
+        points=panel.get("maxDataPoints", 0),
+        last=length(f"{here}: timeFrom", panel["timeFrom"]) if "timeFrom" in panel else 0.0,
     )
 
 
+def _only(found: Json, known_keys: frozenset[str], what: str, where: str) -> None:
+    if unknown := found.keys() - known_keys:
+        raise UserError(f"{where}: the preview does not know the {what} {min(unknown)!r}")
+
+
 def _target(target: Json, where: str) -> Target:
+    _only(target, _TARGET, "setting of a query", where)
     if target["format"] not in _FORMATS:
         raise UserError(f"{where}: the preview does not know the format {target['format']!r}")
     return Target(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,14 +22,14 @@ Json = dict[str, Any]
 
 
 def test_the_committed_boards_are_known_in_all_their_settings() -> None:
-    found = dashboards(ROOT / "dashboards" / "generated" / DASHBOARDS)
-    assert {each.uid for each in found} == set(generated())
-    for each in found:
-        document = generated()[each.uid]
-        assert [panel.title for panel in each.panels] == [
-            one["title"] for one in document["panels"]
-        ]
-        asked = [target.expr for panel in each.panels for target in panel.targets]
+    folder = ROOT / "dashboards" / "generated" / DASHBOARDS
+    found = {each.uid: each for each in dashboards(folder)}
+    documents = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    assert found.keys() == documents.keys() == generated().keys()
+    for uid, document in documents.items():
+        read = [(each.kind, each.title) for each in found[uid].panels]
+        assert read == [(each["type"], each["title"]) for each in document["panels"]]
+        asked = [target.expr for panel in found[uid].panels for target in panel.targets]
         assert asked == [
             target["expr"]
             for panel in document["panels"]
@@ -111,6 +112,9 @@ COLOURED = {"steps": [{"color": "green", "value": None}], "mode": "absolute"}
         (override("byName", "max", 1), None),
         (override("byName", "custom.width", 90), "override of .x.: .*field .custom.width."),
         (target("format", "logs"), "format 'logs'"),
+        (target("exemplar", True), "setting of a query 'exemplar'"),
+        (whole("repeat", "flow"), "setting of a panel 'repeat'"),
+        (whole("interval", "5 minutes"), "interval is '5 minutes': expected a length"),
     ],
 )
 def test_what_is_not_known_is_refused(change: Callable[[Json], None], named: str | None) -> None:
