@@ -145,7 +145,7 @@ def test_bounds_are_dashed_lines_where_the_axis_holds_them() -> None:
     dashed = {"thresholdsStyle": {"mode": "dashed"}}
     html = drawn(matrix(({"flow": "a"}, {0: 60.0})), min=0, thresholds=steps, custom=dashed)
     [bounds] = re.findall(r'<g class="bounds">(.*?)</g>', html)
-    assert re.findall(r'y1="([\d.]+)".*?stroke="(#\w+)"', bounds) == [
+    assert re.findall(r'y1="(-?[\d.]+)".*?stroke="(#\w+)"', bounds) == [
         (f"{levels(html)['30 s']:g}", "#E69F00")
     ]
     assert 'class="bounds"' not in drawn(matrix(({"flow": "a"}, {0: 60.0})), thresholds=steps)
