@@ -102,6 +102,10 @@ class Panel:
     means. `alert` names the runbook that helps, `leads` the board that tells more. `fills` is the
     fault in which the panel has data; empty where a healthy flow fills it.
 
+    A course has a point every `step` seconds at most, for series that are not recorded more often
+    or would be too many; `last`, as in `1d`, is a time range of its own, which holds while the
+    board's is relative to now.
+
     Tables have `columns` instead of `queries`; `keys` are the labels that tell their rows apart,
     with the columns' titles, and `sort` the titles to sort by, `-` first for descending.
     """
@@ -123,6 +127,8 @@ class Panel:
     least: float | None = None
     most: float | None = None
     stacked: bool = False
+    step: float = 0.0
+    last: str = ""
     colours: Mapping[str, Colour] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -193,7 +199,10 @@ class Marks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """A dashboard. `since` is the usual time range, as in `now-6h`; `refresh` as in `30s`."""
+    """A dashboard. `since` is the usual time range, as in `now-6h`; `refresh` as in `30s`.
+
+    `points` is the most that a course on it has; 0 stands for one a pixel.
+    """
 
     identity: Identity
     title: str
@@ -203,6 +212,7 @@ class Board:
     marks: tuple[Marks, ...] = ()
     since: str = "now-6h"
     refresh: str = "30s"
+    points: int = 0
 
     @property
     def panels(self) -> Iterator[Panel]:

@@ -15,9 +15,9 @@ from mm2slo_core.catalogue.failover import (
     OFFSET_SYNC_GAP_RECORDS,
 )
 from mm2slo_core.catalogue.recorded import BUDGET_REMAINING
-from mm2slo_core.promql import Vector, equal
+from mm2slo_core.promql import Vector, aggregate, equal
 from mm2slo_core.sli import Sli
-from mm2slo_dashboards.boards.common import FLOW_MARKS, NO_RULES, budget_steps
+from mm2slo_dashboards.boards.common import FLOW_MARKS, NO_RULES, OF_ALL_FLOWS, budget_steps
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.model import Board, Column, Kind, Panel, Query, Row, Unit
 from mm2slo_dashboards.selecting import (
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _KEYS: Final = ("flow", "group")
 _NAMED: Final = "{{flow}} {{group}}"
+_SEEN_EVERY: Final = 300.0
+"""Seconds between points of a course that looks at every group of every flow."""
 _NO_GROUP: Final = (
     "No consumer group is judged: none commits on the source, the filter leaves it out, or "
     "checkpoints were not read yet."
@@ -59,6 +61,7 @@ def board(limits: Limits) -> Board:
             Row("What causes it?", _causes(limits)),
         ),
         marks=FLOW_MARKS,
+        points=OF_ALL_FLOWS,
     )
 
 
@@ -192,13 +195,19 @@ def _reasons() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Since when are groups not ready?",
-            description="Groups by the reason that keeps them from being ready, over time.",
+            description="Groups that are not ready, over time, of the ten flows with most.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
             no_data="No group was kept from being ready in this time.",
-            queries=(Query(vector=total(blocked, "reason"), legend="{{reason}}"),),
+            queries=(
+                Query(
+                    vector=top(10, aggregate("count", where(_ready(), "== 0"), ("flow",))),
+                    legend="{{flow}}",
+                ),
+            ),
             least=0.0,
             stacked=True,
+            step=_SEEN_EVERY,
             leads=Identity.FLOW,
             alert="MM2FailoverNotReady",
             fills="a group that is not ready",
@@ -234,13 +243,14 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
             description="Age of each group's newest checkpoint, the ten oldest. MirrorMaker 2 "
             f"writes one when the group moves: above {limits.checkpoint:g} s, two of its "
             "intervals, a group that moves is not followed; one at rest keeps its old one.",
-            kind=Kind.SERIES,
+            kind=Kind.BARS,
             unit=Unit.SECONDS,
             no_data=_NO_GROUP,
             queries=(
                 Query(
                     vector=top(10, least(of_flow(CHECKPOINT_AGE_SECONDS, IN_GROUP), *_KEYS)),
                     legend=_NAMED,
+                    instant=True,
                 ),
             ),
             least=0.0,
@@ -252,7 +262,7 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
             title="How old are offset syncs?",
             description="Age of the newest offset sync, the ten oldest topics or partitions. "
             "Without a new one checkpoints cannot advance; a topic at rest keeps its old one.",
-            kind=Kind.SERIES,
+            kind=Kind.BARS,
             unit=Unit.SECONDS,
             no_data="No offset sync was read: nothing was copied yet.",
             queries=(
@@ -261,6 +271,7 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
                         10, least(of_flow(OFFSET_SYNC_AGE_SECONDS), "flow", "topic", "partition")
                     ),
                     legend="{{flow}} {{topic}} {{partition}}",
+                    instant=True,
                 ),
             ),
             least=0.0,
@@ -272,7 +283,7 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
             title="How far are offset syncs behind?",
             description="Records between the newest offset sync and the replicated position, the "
             "ten largest: within it translation is not exact.",
-            kind=Kind.SERIES,
+            kind=Kind.BARS,
             unit=Unit.COUNT,
             no_data="No offset sync was read: nothing was copied yet.",
             queries=(
@@ -281,6 +292,7 @@ def _causes(limits: Limits) -> tuple[Panel, ...]:
                         10, worst(of_flow(OFFSET_SYNC_GAP_RECORDS), "flow", "topic", "partition")
                     ),
                     legend="{{flow}} {{topic}} {{partition}}",
+                    instant=True,
                 ),
             ),
             least=0.0,
@@ -299,10 +311,10 @@ def _top(vector: Vector, title: str, description: str, unit: Unit, limit: float)
     return Panel(
         title=title,
         description=description,
-        kind=Kind.SERIES,
+        kind=Kind.BARS,
         unit=unit,
         no_data=_NO_GROUP,
-        queries=(Query(vector=top(10, vector), legend=_NAMED),),
+        queries=(Query(vector=top(10, vector), legend=_NAMED, instant=True),),
         steps=up_to(limit),
         least=0.0,
         leads=Identity.FLOW,

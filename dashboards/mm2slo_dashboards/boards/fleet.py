@@ -14,6 +14,8 @@ from mm2slo_dashboards.boards.common import (
     EXCLUSION_MARKS,
     NO_EXPORTER,
     NO_RULES,
+    OF_ALL_FLOWS,
+    RECORDED_EVERY,
     STATE_OF_FLOW,
     budget_column,
     budget_steps,
@@ -54,6 +56,7 @@ def board(limits: Limits) -> Board:
             Row("Since when?", _since(limits)),
         ),
         marks=(ALERT_MARKS, EXCLUSION_MARKS),
+        points=OF_ALL_FLOWS,
     )
 
 
@@ -263,6 +266,7 @@ def _since(limits: Limits) -> tuple[Panel, ...]:
             ),
             steps=budget_steps(limits),
             most=1.0,
+            step=RECORDED_EVERY,
             leads=Identity.SLO,
             alert="MM2ErrorBudgetExhausted",
             width=8,

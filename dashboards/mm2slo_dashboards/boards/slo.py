@@ -25,6 +25,7 @@ from mm2slo_core.promql import Vector, select
 from mm2slo_dashboards.boards.common import (
     FLOW_MARKS,
     NO_RULES,
+    OF_ALL_FLOWS,
     budget_column,
     budget_steps,
     burn_steps,
@@ -63,6 +64,8 @@ _INDICATORS: Final = Variable(
 _CHOSEN: Final = chosen("sli")
 _KEYS: Final = ("flow", "sli", "tier")
 _NAMED: Final = "{{flow}} {{sli}} {{tier}}"
+_SHOWN: Final = {"fast": "1d", "steady": "3d"}
+"""Time ranges of pairs whose windows are shorter than the distance of points on the whole board."""
 _NO_STEP: Final = "No event settled in this time, or the recording rules are not loaded."
 
 
@@ -85,6 +88,7 @@ def board(limits: Limits) -> Board:
         marks=FLOW_MARKS,
         since="now-28d",
         refresh="5m",
+        points=OF_ALL_FLOWS,
     )
 
 
@@ -236,6 +240,7 @@ def _pair(limits: Limits, pair: BurnPair) -> Panel:
     severity = "pages" if pair.severity is Severity.PAGE else "makes a ticket"
     return Panel(
         title=f"Does the {pair.name} pair burn?",
+        last=_SHOWN.get(pair.name, ""),
         description=f"Burn rates of {windows[0]} and {windows[1]}, the five fastest of each. It "
         f"{severity} while both are above {factor:.3g}, which spends {pair.share:.0%} of the "
         f"budget in {windows[0]}.",

@@ -18,6 +18,7 @@ from grafanalib.core import (
     Time,
 )
 
+from mm2slo_core.promql import duration
 from mm2slo_dashboards.grafana.panels import DATASOURCE, outer, panel
 from mm2slo_dashboards.model import WIDTH
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mm2slo_dashboards.grafana.fields import Json
     from mm2slo_dashboards.links import Links
     from mm2slo_dashboards.model import Board, Marks, Row, Variable
+    from mm2slo_dashboards.model import Panel as Question
 
 SCHEMA_VERSION: Final = 39
 """Of Grafana 11, which every later release takes; grafanalib's own 12 is refused by some."""
@@ -62,8 +64,18 @@ def _panels(board: Board, links: Links) -> Iterator[Panel]:
         y += 1
         for question, (x, below) in zip(row.panels, _places(row), strict=True):
             number += 1
-            yield panel(question, board, links, x=x, y=y + below, number=number)
+            shown = panel(question, board, links, x=x, y=y + below, number=number)
+            yield _as_fine_as_needed(shown, question, board)
         y += _height(row)
+
+
+def _as_fine_as_needed(shown: Panel, question: Question, board: Board) -> Panel:
+    """*shown* with as many points as *question* needs: each is a look at every series."""
+    if not all(query.instant for query in question.asked):
+        shown.maxDataPoints = board.points or None
+        shown.interval = duration(question.step) if question.step else None
+        shown.timeFrom = question.last or None
+    return shown
 
 
 def _places(row: Row) -> Iterator[tuple[int, int]]:

@@ -18,7 +18,8 @@ _DASHBOARD: Final = (
 )
 _PANEL: Final = (
     *("datasource", "description", "fieldConfig", "gridPos", "id", "interval", "links"),
-    *("options", "targets", "title", "transformations", "transparent", "type"),
+    *("maxDataPoints", "options", "targets", "timeFrom", "title", "transformations"),
+    *("transparent", "type"),
 )
 _ROW: Final = ("collapsed", "gridPos", "id", "panels", "title", "type")
 _TARGET: Final = ("datasource", "expr", "format", "instant", "legendFormat", "refId")
