@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tsdb.checksum import crc32c
 from tsdb.chunks import LONGEST
-from tsdb.index import Labels, Stretch, index
+from tsdb.index import Chunks, Labels, Stretch, index, tail
 from tsdb.numbers import uvarint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from tsdb.chunks import Course
@@ -44,20 +44,19 @@ def write_blocks(folder: Path, series: Iterable[Series], begin: int, end: int) -
 
 def _write(folder: Path, series: Sequence[Series], begin: int, end: int) -> int:
     chunks, indexed, samples = bytearray(_HEAD), [], 0
-    encoded: dict[tuple[Course, int], Sequence[tuple[int, int, bytes]]] = {}
+    encoded: dict[tuple[Course, int], _Encoded] = {}
     for labels, course, since in series:
         first = max(begin, since)
         if first >= end:
             continue
-        if (course, first) not in encoded:
-            encoded[course, first] = list(_encoded(course, first, end))
-        stretches = []
-        for moment, last, data in encoded[course, first]:
-            stretches.append(Stretch(moment, last, len(chunks)))
-            chunks += data
-            samples += (last - moment) // (course.step * 1000) + 1
-        if stretches:
-            indexed.append((labels, stretches))
+        found = encoded.get((course, first))
+        if found is None:
+            found = encoded[course, first] = _encode(course, first, end)
+        if found.samples:
+            listed = Chunks(found.chunks, found.head, len(chunks), found.tail)
+            indexed.append((labels, listed))
+            chunks += found.data
+            samples += found.samples
     block = folder / _ulid(begin)
     (block / "chunks").mkdir(parents=True)
     (block / "chunks" / "000001").write_bytes(chunks)
@@ -74,14 +73,27 @@ def _write(folder: Path, series: Sequence[Series], begin: int, end: int) -> int:
     return samples
 
 
-def _encoded(course: Course, begin: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Chunks of the moments in [begin, end): first and last one (epoch ms), and what is written."""
-    step = course.step
+class _Encoded(NamedTuple):
+    samples: int
+    chunks: int
+    head: Stretch
+    tail: bytes
+    data: bytes
+
+
+def _encode(course: Course, begin: int, end: int) -> _Encoded:
+    """The samples of the moments in [begin, end)."""
+    step, data, total = course.step, bytearray(), 0
+    stretches = []
     for first in range(-(-begin // step) * step, end, step * LONGEST):
         samples = min(LONGEST, -(-(end - first) // step))
-        data = course.chunk(first, samples)
-        written = uvarint(len(data)) + _XOR + data + crc32c(_XOR + data)
-        yield first * 1000, (first + (samples - 1) * step) * 1000, written
+        chunk = course.chunk(first, samples)
+        last = first + (samples - 1) * step
+        stretches.append(Stretch(first * 1000, last * 1000, len(data)))
+        data += uvarint(len(chunk)) + _XOR + chunk + crc32c(_XOR + chunk)
+        total += samples
+    head = stretches[0] if stretches else Stretch(0, 0, 0)
+    return _Encoded(total, len(stretches), head, tail(stretches), bytes(data))
 
 
 def _ulid(moment: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tsdb.checksum import crc32c
@@ -19,14 +20,36 @@ _ALIGNED: Final = 16
 
 
 class Stretch(NamedTuple):
-    """A chunk: its first and last moment (epoch ms), and where it stands in the file of chunks."""
+    """A chunk: its first and last moment (epoch ms), and where it stands behind the first one."""
 
     first: int
     last: int
     place: int
 
 
-def index(series: Sequence[tuple[Labels, Sequence[Stretch]]]) -> bytes:
+class Chunks(NamedTuple):
+    """So many chunks of a series, one behind another from `place` on.
+
+    `tail` is what all but the first say: the same for all series with the same course.
+    """
+
+    number: int
+    head: Stretch
+    place: int
+    tail: bytes
+
+
+def tail(stretches: Sequence[Stretch]) -> bytes:
+    """What an index says of all *stretches* but the first."""
+    return b"".join(
+        uvarint(each.first - before.last)
+        + uvarint(each.last - each.first)
+        + varint(each.place - before.place)
+        for before, each in pairwise(stretches)
+    )
+
+
+def index(series: Sequence[tuple[Labels, Chunks]]) -> bytes:
     """The index of *series* with their chunks, ordered by labels; each one's labels by name."""
     words = sorted({word for labels, _ in series for pair in labels for word in pair})
     numbers = {word: uvarint(place) for place, word in enumerate(words)}
@@ -42,7 +65,7 @@ def index(series: Sequence[tuple[Labels, Sequence[Stretch]]]) -> bytes:
         for pair in labels:
             postings[pair].append(number)
         named = b"".join(numbers[name] + numbers[value] for name, value in labels)
-        content = uvarint(len(labels)) + named + _stretches(chunks)
+        content = uvarint(len(labels)) + named + _listed(chunks)
         found += uvarint(len(content)) + content + crc32c(content)
     offsets, places = bytearray(), len(found)
     for pair, those in sorted(postings.items()):
@@ -56,22 +79,15 @@ def index(series: Sequence[tuple[Labels, Sequence[Stretch]]]) -> bytes:
     return bytes(found) + contents + crc32c(contents)
 
 
-def _stretches(chunks: Sequence[Stretch]) -> bytes:
-    head = chunks[0]
-    parts = [
-        uvarint(len(chunks)),
+def _listed(chunks: Chunks) -> bytes:
+    head = chunks.head
+    parts = (
+        uvarint(chunks.number),
         varint(head.first),
         uvarint(head.last - head.first),
-        uvarint(head.place),
-    ]
-    before = head
-    for each in chunks[1:]:
-        parts += (
-            uvarint(each.first - before.last),
-            uvarint(each.last - each.first),
-            varint(each.place - before.place),
-        )
-        before = each
+        uvarint(chunks.place),
+        chunks.tail,
+    )
     return b"".join(parts)
 
 
