@@ -64,14 +64,19 @@ def test_groups_that_mirrormaker_leaves_out(
         # What keeps all of them is told beside what keeps some.
         soon(lambda: counts(seen), {"ready": 0, "not ready": 3})
         soon(lambda: seen.values(BOARD, SINCE, "flow"), {(FLOW,): 3})
-        why = Counter(reason for _, reason in seen.values(BOARD, WHY, "group", "reason"))
-        assert (why["flow_not_alive"], why["no_checkpoint"]) == (3, 2)
+        soon(lambda: reasons(seen)["flow_not_alive"], 3)
+        assert reasons(seen)["no_checkpoint"] == 2
         broken.mm2.start()
         soon(lambda: counts(seen), {"ready": 1, "not ready": 2}, 120)
 
 
 def counts(seen: Shown) -> dict[str, float | None]:
     return {name: seen.value(BOARD, COUNTS, of=name) for name in ("ready", "not ready")}
+
+
+def reasons(seen: Shown) -> Counter[str]:
+    """Groups by what keeps them from being ready."""
+    return Counter(reason for _, reason in seen.values(BOARD, WHY, "group", "reason"))
 
 
 @shows("a group that moves")
