@@ -100,12 +100,19 @@ def reading(job: Matcher) -> tuple[Panel, ...]:
     return (
         Panel(
             title="When did each stage last succeed?",
-            description="Time since each stage of collection last succeeded on each cluster. A "
-            "line that climbs is a cluster or a permission that is gone.",
-            kind=Kind.SERIES,
+            description="Time since each stage of collection last succeeded on each cluster, the "
+            "ten longest. One that grows is a cluster or a permission that is gone.",
+            kind=Kind.BARS,
             unit=Unit.SECONDS,
             no_data=NO_EXPORTER,
-            queries=(Query(vector=Vector(f"time() - {last}", last.labels), legend=stage),),
+            queries=(
+                Query(
+                    vector=top(10, Vector(f"time() - {last}", last.labels)),
+                    legend=stage,
+                    instant=True,
+                ),
+            ),
+            steps=NEUTRAL,
             least=0.0,
             leads=Identity.FLEET,
             alert="MM2ClusterUnreachable",
@@ -140,11 +147,13 @@ def reading(job: Matcher) -> tuple[Panel, ...]:
         ),
         Panel(
             title="How long does each stage take?",
-            description="99 of 100 runs of each stage on each cluster are faster.",
-            kind=Kind.SERIES,
+            description="99 of 100 of the newest runs of each stage on each cluster are faster; "
+            "the ten slowest.",
+            kind=Kind.BARS,
             unit=Unit.SECONDS,
             no_data=NO_EXPORTER,
-            queries=(Query(vector=quantile(0.99, buckets), legend=stage),),
+            queries=(Query(vector=top(10, quantile(0.99, buckets)), legend=stage, instant=True),),
+            steps=NEUTRAL,
             least=0.0,
             leads=Identity.FLEET,
             alert="MM2CollectionFailing",
@@ -181,8 +190,8 @@ def reading(job: Matcher) -> tuple[Panel, ...]:
         ),
         Panel(
             title="What do we ask of the clusters?",
-            description="Requests a second to each cluster, by kind.",
-            kind=Kind.SERIES,
+            description="Requests a second to each cluster, by kind; the ten most frequent.",
+            kind=Kind.BARS,
             unit=Unit.REQUESTS,
             no_data=NO_EXPORTER,
             queries=(
@@ -196,8 +205,10 @@ def reading(job: Matcher) -> tuple[Panel, ...]:
                         ),
                     ),
                     legend="{{cluster}} {{api}}",
+                    instant=True,
                 ),
             ),
+            steps=NEUTRAL,
             least=0.0,
             leads=Identity.FLEET,
             alert="MM2CollectionFailing",

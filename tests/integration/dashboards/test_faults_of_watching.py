@@ -72,7 +72,8 @@ def test_a_cluster_that_is_away_is_named(
         assert ("eu", "unreachable") in found
         # Rounds come twice a second at most.
         assert all(0 < rate <= 2 for rate in found.values())
-        assert (seen.value(BOARD, AGO, cluster="us", stage="end_offsets") or 99) < 10
+        # Among the ten longest it is not, or it is short.
+        assert (seen.value(BOARD, AGO, cluster="us", stage="end_offsets") or 0) < 10
         assert seen.value("mm2slo-overview", "How many flows run?", state="unknown") == 1
 
 
