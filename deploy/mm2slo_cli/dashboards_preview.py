@@ -75,7 +75,7 @@ def preview(  # noqa: PLR0913 - each is an option of the command
     until: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to when.")] = "now",
     scrape: Annotated[
         str,
-        typer.Option("--scrape-interval", metavar="LENGTH", help="The data source's; see docs."),
+        typer.Option("--scrape-interval", metavar="LENGTH", help="How often Prometheus scrapes."),
     ] = "15s",
     files: Annotated[
         Path, typer.Option("--files", metavar="DIR", help="Folder of the generated files.")

@@ -24,13 +24,17 @@ _FIELD: Final = re.compile(r"\$\{__data\.fields\.(?P<name>[^:}]+)(?P<encoded>:pe
 def table(panel: Panel, looks: Looks, data: Data, leading: Callable[[str, str], Markup]) -> Markup:
     """The rows of *data*; *leading* makes a link of a text and an address."""
     rows = in_order(data.table, panel.options.get("sortBy", ()))
-    head = [element("th", column.name, class_=_alignment(column.cells)) for column in rows.columns]
+    alignments = [_alignment(column.cells) for column in rows.columns]
+    head = [
+        element("th", column.name, class_=aligned)
+        for column, aligned in zip(rows.columns, alignments, strict=True)
+    ]
     body = [
         element(
             "tr",
             *(
-                _cell(row[column.name], looks.of(column.name), row, leading)
-                for column in rows.columns
+                _cell(row[column.name], looks.of(column.name), row, leading, aligned)
+                for column, aligned in zip(rows.columns, alignments, strict=True)
             ),
         )
         for row in rows.rows
@@ -47,6 +51,7 @@ def _cell(
     look: Look,
     row: Mapping[str, Cell],
     leading: Callable[[str, str], Markup],
+    aligned: str | None,
 ) -> Markup:
     figure = shown(look, cell)
     text: str = figure.text
@@ -57,7 +62,7 @@ def _cell(
         style = f"color:{figure.colour}"
     elif cell is not None and look.cell == "color-background":
         style = f"background:{figure.colour};color:{on(figure.colour)}"
-    return element("td", text, class_=_alignment((cell,)), style=style, title=figure.text)
+    return element("td", text, class_=aligned, style=style, title=figure.text)
 
 
 def _filled(url: str, row: Mapping[str, Cell]) -> str:

@@ -68,6 +68,8 @@ def test_a_table_has_its_columns_in_order_and_the_worst_row_first() -> None:
     assert looks["stopped"] == f"background:{BAD};color:#ffffff"
     assert looks["-250.0%"] == f"color:{BAD}"
     assert looks["20.0%"] == "color:#E69F00"
+    # A dash stands where the figures of its column do.
+    assert found.count(f'<td class="figure" title="{dash}">{dash}</td>') == 4
     assert looks["1.5 min"] == f"color:{BAD}"
 
 
