@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 OF_ALL_FLOWS: Final = 300
 """Points of a course on boards that look at all flows at once: a point is a look at all series."""
-RECORDED_EVERY: Final = 300.0
-"""Seconds between two samples of what is recorded of steps and of the objective's window."""
 NO_RULES: Final = "No budget is recorded: are the recording rules loaded, and did events settle?"
 NO_EXPORTER: Final = "No exporter publishes the flow: is it scraped, and has it read its topics?"
 NO_AUDIT: Final = (

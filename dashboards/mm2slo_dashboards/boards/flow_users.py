@@ -83,7 +83,7 @@ def _promises(limits: Limits) -> Panel:
                 title="Promised",
                 vector=worst(recorded(OBJECTIVE), *_KEYS),
                 unit=Unit.SHARE,
-                decimals=2,
+                decimals=3,
             ),
             budget_column(limits, *_KEYS),
             burn_column(limits, *_KEYS),

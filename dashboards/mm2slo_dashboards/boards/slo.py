@@ -160,7 +160,7 @@ def _objectives(limits: Limits) -> Panel:
                 title="Promised",
                 vector=worst(recorded(OBJECTIVE, _CHOSEN), *_KEYS),
                 unit=Unit.SHARE,
-                decimals=2,
+                decimals=3,
             ),
             Column(
                 title="Kept",
