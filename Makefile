@@ -28,7 +28,7 @@ fmt: setup ## Format the code and mend what ruff can mend
 bench: setup java ## Run the benchmarks and print their figures (docs/performance.md)
 	@deploy/scripts/bench
 
-screenshots: setup java prometheus chromium ## Play the demo's outage and take the pictures of docs/images anew
+screenshots: setup java prometheus chromium ## Play outages and take the pictures of docs/images anew
 	@deploy/scripts/screenshots
 
 setup: $(READY) ## Create the virtual environment and install the locked packages

@@ -1,7 +1,7 @@
 """`mm2slo dashboards preview` over a lab: the committed boards in health and in a stop.
 
 With MM2SLO_SCREENSHOTS, a folder, more flows are watched for long enough to fill charts, and their
-pages are kept there as pictures: `make dashboard-screenshots`.
+pages are kept there as pictures: `make screenshots`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ TOPICS: Final = {"orders": 0.05, "payments": 0.1, "shipments": 0.2}
 """Each with the seconds between two of its records."""
 BEFORE: Final = 10 if FOLDER else 1
 """Minutes of health."""
-STOPPED: Final = 150 if FOLDER else 5
-"""Seconds."""
+STOPPED: Final = 330 if FOLDER else 5
+"""Seconds; what is drawn every five minutes has a point in them."""
 GENERATED: Final = ROOT / "dashboards" / "generated"
 BOARDS: Final = {each.uid: each for each in dashboards(GENERATED / DASHBOARDS)}
 LEFT_OUT: Final = {"mm2slo-overview": "", "mm2slo-flow": "How far behind is it, and where?"}
@@ -130,11 +130,11 @@ def test_pages_show_health_and_a_stop(
             wait_for(lambda: len(watched.messages) >= count, "a page for each flow", 90)
             server = watched.monitoring.prometheus
             stopped = 'max(mm2_flow_state{state="stopped"}) == 1'
-            long = f"count_over_time(({stopped})[5m:1s]) >= {STOPPED}"
-            wait_for(partial(server.holds, long), "a long stop", 240, 1)
+            long = f"count_over_time(({stopped})[10m:1s]) >= {STOPPED}"
+            wait_for(partial(server.holds, long), "a long stop", STOPPED + 90, 1)
             burnt = 'min(flow:mm2_slo_budget_remaining:ratio{sli="availability"}) < 0.5'
             wait_for(partial(server.holds, burnt), "a budget that is spent", 240, 1)
-            told = previewed(watched, tmp_path / "stopped", f"{BEFORE}m")
+            told = previewed(watched, tmp_path / "stopped", f"{BEFORE + STOPPED // 60}m")
             keep(tmp_path / "stopped", "stopped")
         finally:
             lab.mm2.start()
