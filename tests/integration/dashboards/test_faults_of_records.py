@@ -82,7 +82,8 @@ def test_a_backlog_says_how_long_it_will_last(
     us.admin.create_topic(fresh_topic, 1)
     produce(us.librdkafka(), fresh_topic, Load(10))
     wait_for(lambda: copied(broken, fresh_topic) == 10, "the copies", 60)
-    count = 300_000
+    # So many that several scrapes see them shrink, however quick the machine.
+    count = 1_000_000
     with looked_at(broken, tmp_path, [fresh_topic]) as (watched, seen):
         wait_for(lambda: seen.value(BOARD, UNTIL) == 0, "no time left at rest", 60, 0.5)
         broken.mm2.stop()
@@ -91,7 +92,6 @@ def test_a_backlog_says_how_long_it_will_last(
         # It grew, and does not shrink: nobody can tell.
         wait_for(lambda: seen.value(BOARD, UNTIL) is None, "no figure", 60, 0.5)
         broken.mm2.start(wait=False)
-        wait_for(lambda: (seen.value(BOARD, UNTIL) or 0) > 0, "a figure", 120, 0.2)
         wait_for(lambda: seen.value(BOARD, WAIT) == 0, "the end", 120, 0.2)
         left = dict(seen.course(BOARD, UNTIL))
         behind = dict(seen.course(BOARD, WAIT))
@@ -123,7 +123,8 @@ def test_records_that_retention_removed_are_counted(
         wait_for(
             lambda: seen.value(BOARD, LOST) == pytest.approx(40, rel=0.1), "the loss of 40", 60, 0.5
         )
-        assert seen.value(BOARD, ROOM, topic=fresh_topic) == -40
+        # A course's newest point may be older than what is told of now.
+        wait_for(lambda: seen.value(BOARD, ROOM, topic=fresh_topic) == -40, "no room", 30, 0.5)
         assert seen.value(BOARD, WAIT) == 60
 
 
