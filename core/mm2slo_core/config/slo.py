@@ -19,7 +19,7 @@ from mm2slo_core.config.refusal import Refusal
 from mm2slo_core.config.shares import Target
 from mm2slo_core.objectives.defaults import default_promise, default_rules
 from mm2slo_core.objectives.objective import DAY, DEFAULT_WINDOW, ObjectiveRule, Severity
-from mm2slo_core.objectives.pairs import BURN_PAIRS, SHORTEST_WINDOW
+from mm2slo_core.objectives.pairs import SHORTEST_WINDOW, SLOWEST_PAIR
 from mm2slo_core.objectives.traffic import Published
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
@@ -27,7 +27,6 @@ from mm2slo_core.topology import Flow
 LONGEST_WINDOW: Final = 90 * DAY
 STEP: Final = 300.0
 """Seconds: long windows are sums of steps that Prometheus records so often."""
-_LONGEST_PAIR: Final = max(BURN_PAIRS, key=lambda pair: pair.long)
 
 
 class WindowBound(DurationBound):
@@ -41,7 +40,7 @@ class WindowBound(DurationBound):
         if seconds < self.at_least:
             raise Refusal(
                 f"is shorter than {format_duration(self.at_least)}, the time over which the pair "
-                f"{_LONGEST_PAIR.name} watches a budget",
+                f"{SLOWEST_PAIR.name} watches a budget",
                 expected=f"from {format_duration(self.at_least)} to "
                 f"{format_duration(LONGEST_WINDOW)}",
                 next_step="write 28d, or 7d for quick feedback",

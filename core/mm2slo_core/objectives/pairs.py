@@ -13,10 +13,6 @@ from mm2slo_core.objectives.objective import DAY, DEFAULT_WINDOW, Severity
 
 _MINUTE = 60.0
 _HOUR = 3_600.0
-_SLOWEST: Final = (0.10, 3 * DAY)
-LEAST_FACTOR: Final = _SLOWEST[0] * DEFAULT_WINDOW / _SLOWEST[1]
-"""What the slowest pair asks of four weeks, and no pair less of shorter windows: a tenth of a
-week's budget within three days is no more than a flow spends that keeps its promise with ease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +78,15 @@ BURN_PAIRS = (
     BurnPair(
         name="creeping",
         severity=Severity.TICKET,
-        share=_SLOWEST[0],
-        long=_SLOWEST[1],
+        share=0.10,
+        long=3 * DAY,
         short=6 * _HOUR,
         hold=30 * _MINUTE,
     ),
 )
-SHORTEST_WINDOW: Final = max(pair.long for pair in BURN_PAIRS)
+SLOWEST_PAIR: Final = max(BURN_PAIRS, key=lambda pair: pair.long)
+SHORTEST_WINDOW: Final = SLOWEST_PAIR.long
 """Seconds: of an objective that every pair can watch."""
+LEAST_FACTOR: Final = SLOWEST_PAIR.share * DEFAULT_WINDOW / SLOWEST_PAIR.long
+"""What the slowest pair asks of four weeks, and no pair less of shorter windows: a tenth of a
+week's budget within three days is no more than a flow spends that keeps its promise with ease."""
