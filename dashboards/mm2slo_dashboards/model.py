@@ -102,9 +102,9 @@ class Panel:
     means. `alert` names the runbook that helps, `leads` the board that tells more. `fills` is the
     fault in which the panel has data; empty where a healthy flow fills it.
 
-    A course has a point every `step` seconds at most, for series that are not recorded more often
-    or would be too many; `last`, as in `1d`, is a time range of its own, which holds while the
-    board's is relative to now.
+    A course has a point every `step` seconds at most, for what would be too many series to look
+    at; `last`, as in `1d`, is a time range of its own, which holds while the board's is relative
+    to now.
 
     Tables have `columns` instead of `queries`; `keys` are the labels that tell their rows apart,
     with the columns' titles, and `sort` the titles to sort by, `-` first for descending.

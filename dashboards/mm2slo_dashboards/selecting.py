@@ -124,6 +124,11 @@ def bottom(count: int, vector: Vector) -> Vector:
     return Vector(f"bottomk({count}, {vector})", vector.labels)
 
 
+def since(vector: Vector) -> Vector:
+    """Seconds since the moments of *vector*, which are in epoch seconds."""
+    return Vector(f"time() - {vector}", vector.labels)
+
+
 def where(vector: Vector, condition: str) -> Vector:
     """Only those for which *condition* holds, as `== 1`."""
     return Vector(f"{vector} {condition}", vector.labels)

@@ -13,11 +13,11 @@ from mm2slo_core.catalogue.audited import (
     AUDIT_RECORDS,
     AUDIT_RUNS,
 )
-from mm2slo_core.promql import Vector, matching, select
+from mm2slo_core.promql import matching, select
 from mm2slo_dashboards.boards.common import NO_AUDIT
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.model import Kind, Panel, Query, Unit
-from mm2slo_dashboards.selecting import of_flow, top, total, where, worst
+from mm2slo_dashboards.selecting import of_flow, since, top, total, where, worst
 from mm2slo_dashboards.states import NONE_IS_BEST, NONE_IS_GOOD
 
 _VERDICTS: Final = {
@@ -79,7 +79,7 @@ def found() -> tuple[Panel, ...]:
             no_data=NO_AUDIT,
             queries=(
                 Query(
-                    vector=top(10, Vector(f"time() - {watermark}", watermark.labels)),
+                    vector=top(10, since(watermark)),
                     legend="{{flow}}",
                 ),
             ),
@@ -120,7 +120,7 @@ def runs() -> tuple[Panel, ...]:
             no_data=NO_AUDIT,
             queries=(
                 Query(
-                    vector=top(10, where(Vector(f"time() - {ended}", ended.labels), ">= 0")),
+                    vector=top(10, where(since(ended), ">= 0")),
                     legend="{{flow}}",
                 ),
             ),

@@ -19,7 +19,17 @@ from mm2slo_core.catalogue.external import (
 )
 from mm2slo_core.promql import Matcher, Vector, over, select
 from mm2slo_dashboards.model import Kind, Panel, Query, Unit
-from mm2slo_dashboards.selecting import RANGE, RATE, least, quantile, top, total, where, worst
+from mm2slo_dashboards.selecting import (
+    RANGE,
+    RATE,
+    least,
+    quantile,
+    since,
+    top,
+    total,
+    where,
+    worst,
+)
 from mm2slo_dashboards.states import NEUTRAL, NONE_IS_BEST
 from mm2slo_dashboards.states import UP as UP_STATES
 
@@ -107,7 +117,7 @@ def reading(job: Matcher) -> tuple[Panel, ...]:
             no_data=NO_EXPORTER,
             queries=(
                 Query(
-                    vector=top(10, Vector(f"time() - {last}", last.labels)),
+                    vector=top(10, since(last)),
                     legend=stage,
                     instant=True,
                 ),
