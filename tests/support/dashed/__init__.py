@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mm2slo_dashboards.files import DASHBOARDS, generated
+from mm2slo_dashboards.preview.interpolation import ALL, interpolate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mm2slo_core.config import Config
 
@@ -75,6 +76,23 @@ def variables(dashboard: Json) -> dict[str, Json]:
     """The variables that are queried, by name."""
     listed = dashboard["templating"]["list"]
     return {each["name"]: each for each in listed if each["type"] == "query"}
+
+
+def filled(
+    dashboard: Json,
+    text: str,
+    flow: str,
+    builtin: Mapping[str, str],
+    chosen: Mapping[str, str] | None = None,
+) -> str:
+    """*text* as Grafana asks it: all is chosen where it can be, and *flow* where one has to be.
+
+    *builtin* are Grafana's own variables, *chosen* other choices by variable.
+    """
+    every = {name: each.get("allValue", "") for name, each in variables(dashboard).items()}
+    choices = {name: [ALL] if each else [flow] for name, each in every.items()}
+    choices |= {name: [value] for name, value in (chosen or {}).items()}
+    return interpolate(text, choices, everything=every, builtin=builtin)
 
 
 def named_targets(panel: Json) -> dict[str, Json]:

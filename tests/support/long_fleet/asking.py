@@ -10,11 +10,10 @@ import urllib.request
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dashed import panels, variables
+from dashed import filled, panels
 
 from mm2slo_dashboards.checking import names
 from mm2slo_dashboards.preview import times
-from mm2slo_dashboards.preview.interpolation import ALL, interpolate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,16 +60,13 @@ def board_queries(dashboard: Json, flow: str, now: float, since: str = "") -> It
 
     All is chosen wherever it can be, and *flow* where one flow has to be.
     """
-    every = {name: each.get("allValue", "") for name, each in variables(dashboard).items()}
-    choices = {name: [ALL] if each else [flow] for name, each in every.items()}
     begin = times.relative(since or dashboard["time"]["from"], now)
     if begin is None:
         raise ValueError(f"{since or dashboard['time']['from']!r} is no time before now")
     usual = times.Span(begin, now)
 
-    def filled(text: str, span: times.Span, step: float) -> str:
-        builtin = span.builtin(step, _SCRAPE)
-        return interpolate(text, choices, everything=every, builtin=builtin)
+    def asked(text: str, span: times.Span, step: float) -> str:
+        return filled(dashboard, text, flow, span.builtin(step, _SCRAPE))
 
     for panel in panels(dashboard):
         own = panel.get("timeFrom")
@@ -79,13 +75,13 @@ def board_queries(dashboard: Json, flow: str, now: float, since: str = "") -> It
         if panel.get("interval"):
             step = max(step, times.length("interval", panel["interval"]))
         for target in panel["targets"]:
-            text = filled(target["expr"], span, step)
+            text = asked(target["expr"], span, step)
             asked_step = 0.0 if target["instant"] else step
             yield Asked(panel["title"], panel["type"], text, span, asked_step)
     for marks in dashboard["annotations"]["list"]:
         step = max(usual.step(POINTS, _SCRAPE), _MARKS_STEP)
         title = f"marks: {marks['name']}"
-        yield Asked(title, "marks", filled(marks["expr"], usual, step), usual, step)
+        yield Asked(title, "marks", asked(marks["expr"], usual, step), usual, step)
 
 
 def reach(queries: Iterable[Asked]) -> dict[str, float]:

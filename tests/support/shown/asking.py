@@ -9,15 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dashed import Json, dashboards, named_targets, panels, variables
+from dashed import Json, dashboards, filled, named_targets, panels, variables
 
-from mm2slo_dashboards.preview.interpolation import ALL, interpolate
 from mm2slo_lab.errors import LabError
 from mm2slo_lab.monitoring.serving import get
 from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mm2slo_lab.monitoring import Prometheus
 
@@ -121,12 +120,7 @@ class Shown:
     def _text(
         self, dashboard: Json, expression: str, chosen: Mapping[str, str] | None = None
     ) -> str:
-        every = {name: each.get("allValue", "") for name, each in variables(dashboard).items()}
-        choices: dict[str, Sequence[str]] = {
-            name: [ALL] if each else [self.flow] for name, each in every.items()
-        }
-        choices |= {name: [value] for name, value in (chosen or {}).items()}
-        return interpolate(expression, choices, everything=every, builtin=self.builtin)
+        return filled(dashboard, expression, self.flow, self.builtin, chosen)
 
     def _range(self, text: str, step: float = _STEP) -> list[Found]:
         # Whole seconds, so that the points of two queries are of the same times.

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 import yaml
-from dashed import Json, dashboards, every_panel, named_targets, panels, variables
+from dashed import Json, dashboards, every_panel, filled, named_targets, panels
 from promtool import evaluate, needs_promtool
-
-from mm2slo_dashboards.preview.interpolation import ALL, interpolate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,9 +71,7 @@ def named(labels: str) -> str:
 
 def asked(dashboard: Json, expression: str, **chosen: str) -> str:
     """With all chosen where several can be, and the flow where one can."""
-    every = {name: each.get("allValue", "") for name, each in variables(dashboard).items()}
-    choices = {name: [chosen.get(name, ALL if each else FLOW)] for name, each in every.items()}
-    return interpolate(expression, choices, everything=every, builtin=BUILTIN)
+    return filled(dashboard, expression, FLOW, BUILTIN, chosen)
 
 
 def pairs(uid: str) -> Iterator[tuple[Json, Rows]]:
