@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 INTERVAL: Final = 30.0
-"""Seconds between two evaluations: what an exclusion's begin and end are rounded up to."""
+"""Seconds between two evaluations: what an exclusion's start and end are rounded up to."""
 _NOTE: Final = "# Written by `mm2slo exclude` from the results store; do not edit.\n"
 
 
@@ -67,7 +67,7 @@ def text(found: Iterable[Group]) -> str:
 def _during(spans: Sequence[Span]) -> str:
     """1 within one of *spans*, no sample outside of them."""
     either = "\n  or ".join(
-        f"vector(time()) >= {_seconds(span.begin)} < {_seconds(span.end)}" for span in spans
+        f"vector(time()) >= {_seconds(span.start)} < {_seconds(span.end)}" for span in spans
     )
     return f"vector(1) and (\n  {either}\n)"
 

@@ -96,9 +96,9 @@ class _Token(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """Characters `begin` to `end` become `text`."""
+    """Characters `start` to `end` become `text`."""
 
-    begin: int
+    start: int
     end: int
     text: str
 
@@ -139,7 +139,7 @@ def _told_apart(found: Sequence[Mutant]) -> list[Mutant]:
 
 
 def _tokens(expression: str) -> list[_Token]:
-    """Raises ValueError at a character that no token begins with."""
+    """Raises ValueError at a character that no token starts with."""
     found: list[_Token] = []
     at = 0
     while at < len(expression):
@@ -202,8 +202,8 @@ def _of_matcher(tokens: Sequence[_Token], at: int) -> Iterator[_Change]:
         yield _replaced(token, _MATCHES[token.text])
     elif token.kind == "word":
         last = tokens[at + 2]
-        begin, end = token.at, last.at + len(last.text)
-        yield _cut(tokens, at, at + 2, begin, end)
+        start, end = token.at, last.at + len(last.text)
+        yield _cut(tokens, at, at + 2, start, end)
 
 
 def _without(tokens: Sequence[_Token], at: int) -> _Change:
@@ -212,13 +212,13 @@ def _without(tokens: Sequence[_Token], at: int) -> _Change:
     return _cut(tokens, at, at, token.at, token.at + len(token.text))
 
 
-def _cut(tokens: Sequence[_Token], first: int, last: int, begin: int, end: int) -> _Change:
+def _cut(tokens: Sequence[_Token], first: int, last: int, start: int, end: int) -> _Change:
     """Leave out the tokens *first* to *last*, and the comma that parted them from the others."""
     if tokens[last + 1].text == ",":
-        return _Change(begin, tokens[last + 2].at, "")
+        return _Change(start, tokens[last + 2].at, "")
     if tokens[first - 1].text == ",":
         return _Change(tokens[first - 1].at, end, "")
-    return _Change(begin, end, "")
+    return _Change(start, end, "")
 
 
 def _replaced(token: _Token, text: str) -> _Change:
@@ -226,16 +226,16 @@ def _replaced(token: _Token, text: str) -> _Change:
 
 
 def _result(expression: str, change: _Change) -> str:
-    return expression[: change.begin] + change.text + expression[change.end :]
+    return expression[: change.start] + change.text + expression[change.end :]
 
 
 def _shown(expression: str, change: _Change) -> str:
     """The line of the change, as in `x [> -> >=] 0`."""
-    begin = expression.rfind("\n", 0, change.begin) + 1
+    start = expression.rfind("\n", 0, change.start) + 1
     end = expression.find("\n", change.end)
     end = len(expression) if end < 0 else end
-    old = expression[change.begin : change.end]
-    head, tail = expression[begin : change.begin], expression[change.end : end]
+    old = expression[change.start : change.end]
+    head, tail = expression[start : change.start], expression[change.end : end]
     return f"{head}[{old} -> {change.text}]{tail}".strip()
 
 

@@ -45,8 +45,8 @@ SHAPES: Final = (
         "figures within the extrapolation's bound",
         "A sample exactly on the older edge is left out by 3. Both versions stretch the growth to "
         "the whole range, so the figures differ by less than two scrape intervals' share of it, "
-        "and only where scrapes fall on the edge to the millisecond. A counter that began within "
-        "the range is stretched to its begin in both, by rules that differ in detail.",
+        "and only where scrapes fall on the edge to the millisecond. A counter that started within "
+        "the range is stretched to its start in both, by rules that differ in detail.",
     ),
     STEPS,
     Shape(

@@ -46,7 +46,7 @@ def _dated(entry: Entry, minutes: Minutes) -> Entry:
 
 
 def _since(entry: Entry, pair: PairReading, minutes: Minutes) -> int | None:
-    """Looks back step by step: most of what burns has begun not long ago."""
+    """Looks back step by step: most of what burns has started not long ago."""
     window, back = round(entry.objective.window * 1000), _FIRST_MS
     while True:
         back = min(back, window)

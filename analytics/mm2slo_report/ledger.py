@@ -45,7 +45,7 @@ class StoreLedger:
         if not spans:
             return found
         whole = Window(
-            min(each.begin for each in spans.values()), max(each.end for each in spans.values())
+            min(each.start for each in spans.values()), max(each.end for each in spans.values())
         )
         units = self._store.units(overlapping=whole, judged=True)
         wanted = {unit.run_id for unit in units}
@@ -58,7 +58,7 @@ class StoreLedger:
             fact = _fact(unit, run)
             for each in unit.flows:
                 span = spans.get(each.flow)
-                if span is not None and span.overlaps(Span(unit.window.begin, unit.window.end)):
+                if span is not None and span.overlaps(Span(unit.window.start, unit.window.end)):
                     found[each.flow].append(fact)
         return found
 

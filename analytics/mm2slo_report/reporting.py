@@ -101,7 +101,7 @@ class Reporter:
             Question(objectives=wanted, as_of=as_of, zone=self.zone, window=window),
             tolerant=tolerant,
         )
-        longest = max((each.window.end - each.window.begin for each in found), default=0)
+        longest = max((each.window.end - each.window.start for each in found), default=0)
         return Report(
             as_of=as_of,
             source=self.source.name,
@@ -122,7 +122,7 @@ class Reporter:
             window=self.window(over, as_of),
         )
         (entry,) = self._entries(question)
-        window = Span(entry.window.begin, entry.window.end)
+        window = Span(entry.window.start, entry.window.end)
         minutes = self._minutes(question, objective, window)
         told = budget_parts(entry.window, self.zone, entry.coverage.known_since, minutes)
         allowed = entry.budget.total_events
@@ -147,14 +147,14 @@ class Reporter:
         objective = self.objective(slo)
         question = Question(objectives=(objective,), as_of=self.instant(at), zone=self.zone)
         window = question.window_of(objective)
-        span = Span(window.begin, window.end) if span is None else span
+        span = Span(window.start, window.end) if span is None else span
         length = nice_step(span) if length is None else length
         parts = steps(span, length)
         minutes = self._minutes(question, objective, span)
         return History(
             objective=objective,
             as_of=question.as_of,
-            begin=span.begin,
+            start=span.start,
             end=span.end,
             length=length,
             steps=series(minutes, parts, objective.target),
@@ -172,7 +172,7 @@ class Reporter:
         return tuple(
             each
             for each in minutes
-            if not any(part.begin <= each.at < part.end for part in excluded)
+            if not any(part.start <= each.at < part.end for part in excluded)
         )
 
     def _entries(self, question: Question, *, tolerant: bool = False) -> tuple[Entry, ...]:
@@ -210,8 +210,8 @@ class Reporter:
         spans: dict[Flow, Span] = {}
         for each in question.objectives:
             window, known = question.window_of(each), spans.get(each.flow)
-            if known is None or window.end - window.begin > known.end - known.begin:
-                spans[each.flow] = Span(window.begin, window.end)
+            if known is None or window.end - window.start > known.end - known.start:
+                spans[each.flow] = Span(window.start, window.end)
         facts = self.ledger.audit_facts(spans)
         return {flow: confirmation(facts[flow]) for flow in spans}
 
@@ -221,4 +221,4 @@ def _whole(question: Question) -> Span | None:
     spans = question.spans()
     if not spans:
         return None
-    return Span(spans[0].begin, max(each.end for each in spans))
+    return Span(spans[0].start, max(each.end for each in spans))

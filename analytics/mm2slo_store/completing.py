@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Complete in [begin, up_to), epoch ms."""
+    """Complete in [start, up_to), epoch ms."""
 
-    begin: int
+    start: int
     up_to: int
 
 
@@ -21,18 +21,18 @@ def advanced(known: Span | None, window: Window, reached: int, *, restarts: bool
     """What is complete once *window* has been judged too, itself complete up to *reached*.
 
     Windows form one chain without gaps: one that lies apart changes nothing, for the next run is
-    to begin where the chain ends; unless what is between can never be audited (*restarts*). A
+    to start where the chain ends; unless what is between can never be audited (*restarts*). A
     record that is found open later, as when a producer writes old timestamps, pulls the chain back.
     """
-    if known is None or (restarts and window.begin > known.up_to):
-        return Span(window.begin, reached)
-    if window.begin > known.up_to or window.end < known.begin:
+    if known is None or (restarts and window.start > known.up_to):
+        return Span(window.start, reached)
+    if window.start > known.up_to or window.end < known.start:
         return known
     if reached == window.end:
-        return Span(min(known.begin, window.begin), max(known.up_to, window.end))
-    if reached < known.begin:
+        return Span(min(known.start, window.start), max(known.up_to, window.end))
+    if reached < known.start:
         return known
-    return Span(min(known.begin, window.begin), reached)
+    return Span(min(known.start, window.start), reached)
 
 
 def passed(known: Span, window: Window, *, gone: bool) -> Span:

@@ -75,7 +75,7 @@ def canonical(outcome: UnitOutcome) -> UnitOutcome:
             broken_keys=tuple(sorted(affinity.broken_keys)),
             cells=tuple(sorted(affinity.cells)),
         ),
-        replays=tuple(sorted(outcome.replays, key=lambda each: (each.partition, each.begin))),
+        replays=tuple(sorted(outcome.replays, key=lambda each: (each.partition, each.start))),
         evidence=tuple(sorted(outcome.evidence, key=_evidence_order)),
     )
 
@@ -120,7 +120,7 @@ def judged_rows(judged: JudgedUnit) -> UnitRows:
             {
                 "number": number,
                 "partition": each.partition,
-                "begin_offset": each.begin,
+                "begin_offset": each.start,
                 "end_offset": each.end,
                 "size": each.size,
             }
@@ -249,7 +249,7 @@ def header_row(header: RunHeader, state: RunState) -> Row:
         "id": header.id,
         "state": state.value,
         "flows": sorted({flow.label for flow in header.flows}),
-        "window_begin": header.window.begin,
+        "window_begin": header.window.start,
         "window_end": header.window.end,
         "started_at": header.started_at,
         "finished_at": None,
@@ -311,7 +311,7 @@ def _key_row(key: UnitKey, window: Window) -> Row:
         "target_cluster": key.target_cluster,
         "target_topic": key.target_topic,
         "flow_set": key.flow_set,
-        "window_begin": window.begin,
+        "window_begin": window.start,
         "window_end": window.end,
     }
 

@@ -75,7 +75,7 @@ def _sqlite(address: Address) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(dbapi: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own
-        # The driver's implicit transactions begin too late for reads and DDL; we begin ours.
+        # The driver's implicit transactions start too late for reads and DDL; we start ours.
         dbapi.isolation_level = None
         dbapi.execute("PRAGMA foreign_keys = ON")
         dbapi.execute("PRAGMA synchronous = FULL")

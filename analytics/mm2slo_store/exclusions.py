@@ -56,11 +56,11 @@ def find(connection: Connection, exclusion_id: str) -> Exclusion | None:
 def listed(
     connection: Connection, *, flow: Flow | None = None, overlapping: Span | None = None
 ) -> tuple[Exclusion, ...]:
-    """Exclusions in order of their begin, removed ones as well."""
+    """Exclusions in order of their start, removed ones as well."""
     query = select(exclusions).order_by(exclusions.c.begin_at, exclusions.c.id)
     if overlapping is not None:
         query = query.where(
-            exclusions.c.begin_at < overlapping.end, exclusions.c.end_at > overlapping.begin
+            exclusions.c.begin_at < overlapping.end, exclusions.c.end_at > overlapping.start
         )
     found = (_exclusion(row) for row in connection.execute(query).mappings())
     # Patterns match as in the configuration, not as in a database's LIKE.
@@ -71,7 +71,7 @@ def _row(exclusion: Exclusion) -> dict[str, Any]:
     return {
         "id": exclusion.id,
         "flows": list(exclusion.flows),
-        "begin_at": exclusion.begin,
+        "begin_at": exclusion.start,
         "end_at": exclusion.end,
         "reason": exclusion.reason,
         "added_by": exclusion.who,
@@ -86,7 +86,7 @@ def _exclusion(row: Mapping[Any, Any]) -> Exclusion:
     return Exclusion(
         id=row["id"],
         flows=tuple(row["flows"]),
-        begin=row["begin_at"],
+        start=row["begin_at"],
         end=row["end_at"],
         reason=row["reason"],
         who=row["added_by"],

@@ -127,7 +127,7 @@ def scope_form(scope: UnitScope) -> Form:
         "target_topic": scope.target_topic,
         "flows": [_flow_form(each) for each in scope.flows],
         "partitions": _figures(scope.partitions, _TARGET),
-        "window": [scope.window.begin, scope.window.end],
+        "window": [scope.window.start, scope.window.end],
         "identity": identity_form(scope.identity),
         "comparison": scope.comparison.value,
         "target_time": scope.target_time.value,

@@ -47,7 +47,7 @@ def publish(
     connection.execute(insert(schema.runs), run_row(run))
     for number, each in enumerate(units):
         _insert(connection, run.header.id, number, each)
-    for judged in sorted(run.judged, key=lambda each: each.outcome.scope.window.begin):
+    for judged in sorted(run.judged, key=lambda each: each.outcome.scope.window.start):
         _complete(connection, run.header.id, judged, now)
     for unjudged in run.not_audited:
         _pass_over(connection, run.header.id, unjudged, now)
@@ -57,7 +57,7 @@ def publish(
 def numbered(run: AuditRun) -> list[UnitRows]:
     """The rows of the units, in an order that does not depend on who was ready first.
 
-    Asked for before the transaction begins, so that it is short: nobody else can write meanwhile.
+    Asked for before the transaction starts, so that it is short: nobody else can write meanwhile.
     """
     units = [*map(judged_rows, run.judged), *map(unjudged_rows, run.not_audited)]
     units.sort(key=lambda each: tuple(each.unit[column] for column in _KEY))
@@ -180,4 +180,4 @@ def _known(connection: Connection, same: ColumnElement[bool]) -> Span | None:
 
 
 def _completion(span: Span, run_id: str, now: int) -> dict[str, object]:
-    return {"begin_at": span.begin, "up_to": span.up_to, "run_id": run_id, "updated_at": now}
+    return {"begin_at": span.start, "up_to": span.up_to, "run_id": run_id, "updated_at": now}

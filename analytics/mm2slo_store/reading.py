@@ -111,8 +111,8 @@ def runs_of(connection: Connection, run_ids: Collection[str]) -> tuple[Run, ...]
     # Through JSON or arrays would be quicker; there are as many as units in a report's time.
     ordered = sorted(run_ids)
     found: list[Run] = []
-    for begin in range(0, len(ordered), _AT_ONCE):
-        part = query.where(schema.runs.c.id.in_(ordered[begin : begin + _AT_ONCE]))
+    for start in range(0, len(ordered), _AT_ONCE):
+        part = query.where(schema.runs.c.id.in_(ordered[start : start + _AT_ONCE]))
         found += map(run_of, connection.execute(part).mappings())
     return tuple(
         sorted(found, key=lambda run: (run.header.started_at, run.header.id), reverse=True)
@@ -187,9 +187,9 @@ def evidence(
     *,
     verdicts: Collection[Verdict] = (),
     limit: int | None = None,
-    begin: int = 0,
+    start: int = 0,
 ) -> tuple[StoredEvidence, ...]:
-    """Anomalies in order of window, unit and number; without the first *begin* of them."""
+    """Anomalies in order of window, unit and number; without the first *start* of them."""
     table, columns, flows = schema.evidence, schema.units.c, schema.unit_flows
     query = (
         select(table, columns.target_topic, flows.c.label)
@@ -205,7 +205,7 @@ def evidence(
         .where(*wanted.conditions())
         .order_by(columns.window_begin, table.c.run_id, table.c.unit, table.c.number)
         .limit(limit)
-        .offset(begin or None)
+        .offset(start or None)
     )
     if verdicts:
         query = query.where(table.c.verdict.in_([each.value for each in verdicts]))
@@ -274,7 +274,7 @@ def once_open(connection: Connection, key: UnitKey, window: Window) -> frozenset
             *_overlaps(window),
             or_(*(flows.c.label == flow.label for flow in key.flows)),
             table.c.verdict.in_([each.value for each in ONCE_OPEN]),
-            table.c.record_timestamp >= window.begin,
+            table.c.record_timestamp >= window.start,
             table.c.record_timestamp < window.end,
         )
     )
@@ -307,7 +307,7 @@ def _same_unit(table: FromClause) -> ColumnElement[bool]:
 
 def _overlaps(window: Window) -> list[ColumnElement[bool]]:
     columns = schema.units.c
-    return [columns.window_begin < window.end, columns.window_end > window.begin]
+    return [columns.window_begin < window.end, columns.window_end > window.start]
 
 
 def _newest_first(query: Select[Any]) -> Select[Any]:

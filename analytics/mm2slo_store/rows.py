@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 def new_run_id(now_ms: int) -> str:
     """An id that no other run has; sorts by time and may stand in a path."""
-    begun = datetime.fromtimestamp(now_ms // 1000, UTC)
-    return f"{begun:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    started = datetime.fromtimestamp(now_ms // 1000, UTC)
+    return f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 
 
 class RunState(StrEnum):
@@ -43,7 +43,7 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """What is known of a run when it begins."""
+    """What is known of a run when it starts."""
 
     id: str
     flows: tuple[Flow, ...]
@@ -107,7 +107,7 @@ class JudgedUnit:
     bounds: tuple[StatedBound, ...] = ()
     directories: tuple[RunDirectory, ...] = ()
     restarts_completion: bool = False
-    """What precedes the window is gone and can never be audited: completion begins anew here."""
+    """What precedes the window is gone and can never be audited: completion starts anew here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +232,11 @@ class OpenRecord:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """All records of [begin, up_to) have been judged and none of them is open."""
+    """All records of [start, up_to) have been judged and none of them is open."""
 
     flow: Flow
     target_topic: str
-    begin: int
+    start: int
     up_to: int
     run_id: str
     """The run that moved it last; it may have been replaced since."""

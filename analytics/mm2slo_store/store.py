@@ -87,7 +87,7 @@ class Store(SliHistory, Digests):
             engine.dispose()
 
     def announce(self, header: RunHeader) -> None:
-        """Say that a run has begun; it shows as running until it is published or fails.
+        """Say that a run has started; it shows as running until it is published or fails.
 
         Runs that say so of themselves, but hold no lease that is alive, have died: they become
         failed. Take a lease first.
@@ -192,12 +192,12 @@ class Store(SliHistory, Digests):
         target_topic: str | None = None,
         verdicts: Collection[Verdict] = (),
         limit: int | None = None,
-        begin: int = 0,
+        start: int = 0,
     ) -> tuple[StoredEvidence, ...]:
-        """Anomalies of units, without the first *begin*; *verdicts* empty: all."""
+        """Anomalies of units, without the first *start*; *verdicts* empty: all."""
         wanted = UnitFilter(run_id, unit, flow, target_topic)
         with self._reading() as connection:
-            return reading.evidence(connection, wanted, verdicts=verdicts, limit=limit, begin=begin)
+            return reading.evidence(connection, wanted, verdicts=verdicts, limit=limit, start=start)
 
     def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
         """Of how many anomalies of each verdict each unit of a run has evidence."""
@@ -300,7 +300,7 @@ class Store(SliHistory, Digests):
     def exclusions(
         self, *, flow: Flow | None = None, overlapping: Span | None = None
     ) -> tuple[Exclusion, ...]:
-        """Planned maintenance in order of its begin, removed ones as well.
+        """Planned maintenance in order of its start, removed ones as well.
 
         *overlapping* compares with the times as they were planned.
         """

@@ -23,12 +23,12 @@ class BlindTimes:
         self._since: dict[Blindness, float] = {}
         self._ended: list[tuple[float, float, Blindness]] = []
 
-    def begin(self, cause: Blindness, at: float) -> None:
-        """Nothing is seen from *at* on; a second beginning changes nothing."""
+    def start(self, cause: Blindness, at: float) -> None:
+        """Nothing is seen from *at* on; a second start changes nothing."""
         self._since.setdefault(cause, at)
 
     def end(self, cause: Blindness, at: float) -> None:
-        """Seen again from *at* on; without a beginning it does nothing."""
+        """Seen again from *at* on; without a start it does nothing."""
         since = self._since.pop(cause, None)
         if since is not None:
             self._ended.append((since, at, cause))

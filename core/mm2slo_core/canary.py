@@ -209,7 +209,7 @@ class CanaryLedger:
 
     def unreachable(self, cause: Blindness, at: float) -> None:
         """A cluster cannot be reached from *at* on; repeated calls change nothing."""
-        self._blind.begin(cause, at)
+        self._blind.start(cause, at)
 
     def reachable(self, cause: Blindness, at: float) -> None:
         """A cluster is reached again; without a period of unreachability it does nothing."""

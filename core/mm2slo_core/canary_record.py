@@ -79,7 +79,7 @@ class CanaryRecord:
 
     @property
     def _sender(self) -> str:
-        """What a key begins with: compaction keeps the newest canary of each instance and flow."""
+        """What a key starts with: compaction keeps the newest canary of each instance and flow."""
         return f"{self.instance}/{self.flow}"
 
     @classmethod

@@ -26,7 +26,7 @@ class ArrivalHistory:
     """Arrival brackets of one partition's offsets, from successive polls of its end.
 
     Invariants:
-    A. Point k covers the offsets [end of k-1, end of k); the first begins at `_base`.
+    A. Point k covers the offsets [end of k-1, end of k); the first starts at `_base`.
     B. A covered offset arrived within [earliest, latest] of its point: it was not there when
        the preceding successful poll was requested, and was there when this one was answered.
     C. Thinning joins neighbours: brackets get wider, never wrong.

@@ -22,7 +22,7 @@ class LagAbsence(StrEnum):
     POSITION_BEYOND_END = "position_beyond_end"
     """The source was truncated or re-created, or others write to the target topic."""
     NOT_IN_HISTORY = "not_in_history"
-    """The record waits since before the arrival history begins; read the record itself."""
+    """The record waits since before the arrival history starts; read the record itself."""
 
 
 @dataclass(frozen=True, slots=True)

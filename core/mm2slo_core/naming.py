@@ -43,7 +43,7 @@ class ReplicationPolicy(Protocol):
         """Name on the cluster that *topic* was copied from; None for a local topic."""
 
     def original_topic(self, topic: str) -> str:
-        """Name on the cluster where *topic* began, any number of hops away."""
+        """Name on the cluster where *topic* started, any number of hops away."""
 
     def offset_syncs_topic(self, cluster_alias: str) -> str:
         """Offset syncs topic; *cluster_alias* is the cluster that does not hold it."""

@@ -27,7 +27,7 @@ class PositionQuality(StrEnum):
     STALE = "stale"
     """The target's end is unknown (unreachable): the true position may have moved on."""
     NOT_STARTED = "not_started"
-    """No commit, no sync: replication begins at the log start."""
+    """No commit, no sync: replication starts at the log start."""
     FOREIGN_WRITER = "foreign_writer"
     """The target holds more than this flow explains: other writers, or retried duplicates."""
     SHARED_TARGET = "shared_target"
@@ -81,7 +81,7 @@ def estimate_position(
     The position is never moved into a range in silence: where interpolation leaves what commit,
     sync and source end allow, it gives way to the larger of commit and sync, and the quality
     says why. With `source_reset` the next offset is the log start: nothing of the log as it is
-    now is known to be replicated, and MirrorMaker 2 begins there again
+    now is known to be replicated, and MirrorMaker 2 starts there again
     (`auto.offset.reset=earliest`). Otherwise it may lie below the log start: what is between
     was lost.
     """

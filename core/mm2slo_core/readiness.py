@@ -257,11 +257,11 @@ def _redelivery(
     part: PartitionEvidence, checkpoint: SeenCheckpoint, log: LogRange
 ) -> tuple[int, int]:
     """Bounds of what would be read again: at most all that the target holds from there on."""
-    begin = max(checkpoint.downstream, log.start)
-    most = max(log.end - begin, 0)
+    start = max(checkpoint.downstream, log.start)
+    most = max(log.end - start, 0)
     if part.offset_map is None:
         return 0, most
-    bounds = part.offset_map.redelivery_bounds(part.commit, begin, part.head)
+    bounds = part.offset_map.redelivery_bounds(part.commit, start, part.head)
     if bounds is None:
         return 0, most
     upper = most if bounds.upper is None else min(bounds.upper, most)

@@ -21,7 +21,7 @@ class Progress(StrEnum):
 class StallWatch:
     """Progress of one partition over successive samples.
 
-    The clock of a stall starts when records begin to wait or the position last changed, whichever
+    The clock of a stall starts when records start to wait or the position last changed, whichever
     came later. Samples that could not be taken neither start nor stop it: a backlog and a position
     that are the same before and after a gap did stand still in between.
     """

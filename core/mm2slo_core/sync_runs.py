@@ -11,9 +11,9 @@ of this flow, each record once): of r source offsets at most r records were copi
 Gaps on the source (compaction, transaction markers, aborted records) only make d2 - d1 smaller
 than u2 - u1. When it is larger, a dense target has got records twice.
 
-An *epoch* is a stretch of the target in which source offsets rise. A new one begins where they
+An *epoch* is a stretch of the target in which source offsets rise. A new one starts where they
 step back: MirrorMaker 2 went on from an older commit after a crash and copies a block again, or
-the source was re-created. Each task begins with a sync, so the step is seen where it happens; it
+the source was re-created. Each task starts with a sync, so the step is seen where it happens; it
 is *hidden* when that sync lies ahead of the one before, and only d2 - d1 > u2 - u1 betrays it.
 """
 
@@ -103,7 +103,7 @@ class SyncRuns:
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
         """Where on the target a group that comes to *upstream_offset* next should go on.
 
-        That is its first record at or after *upstream_offset* in the newest epoch that begins at
+        That is its first record at or after *upstream_offset* in the newest epoch that starts at
         or before that offset: from there on nothing is missing, and least is read again (where
         no record lies between the offset and a later epoch's first, that one would do as well).
         None: no sync is known. Before the oldest known sync the lower bound is 0, and the
@@ -133,11 +133,11 @@ class SyncRuns:
         for epoch in range(len(self._epochs)):
             first = self._downs[self._span(epoch)[0]]
             position = self._position_in(epoch, upstream_offset, head)
-            begin = max(first, downstream_offset)
-            lower += max(0, position.lower - begin)
+            start = max(first, downstream_offset)
+            lower += max(0, position.lower - start)
             if position.upper is None:
                 return Bounds(lower, None)
-            upper += max(0, position.upper - begin)
+            upper += max(0, position.upper - start)
         return Bounds(lower, upper)
 
     def reaches(self, upstream_offset: int) -> bool:
@@ -148,11 +148,11 @@ class SyncRuns:
         """
         if not self._ups:
             return False
-        begin = 0
+        start = 0
         for epoch in self._epochs[1:]:
             if self._ups[epoch] < self._ups[epoch - 1]:
-                begin = epoch
-        return self._ups[begin] <= upstream_offset
+                start = epoch
+        return self._ups[start] <= upstream_offset
 
     def upstream_bounds(self, downstream_offset: int) -> Bounds | None:
         """Which source offset the target record at *downstream_offset* came from.

@@ -79,7 +79,7 @@ class FirstRecords:
     """Answers per partition. Each partition asked for is in exactly one of the two.
 
     `found` holds None where no data record exists in the range: all compacted, markers, or
-    (read_committed) aborted. Where the range begins below the log start, the answer is the
+    (read_committed) aborted. Where the range starts below the log start, the answer is the
     first record that is left.
     """
 

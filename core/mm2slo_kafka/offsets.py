@@ -200,7 +200,7 @@ class OffsetReader:
         """Drop a consumer that does not know a topic's newer partitions; True when it did.
 
         librdkafka trusts its metadata of a topic for minutes and asks no broker about a partition
-        that is not in there. A new handle begins with what is true now.
+        that is not in there. A new handle starts with what is true now.
         """
         known = {partition.topic for partition in reading.offsets}
         if time.monotonic() < self._renew_after or not any(

@@ -28,13 +28,13 @@ _SETTINGS: Final = {
 def read_slice(
     client: ClusterClient,
     partition: TopicPartition,
-    begin: int,
+    start: int,
     most: int,
     *,
     isolation: Isolation = "read_uncommitted",
     timeout: float = 20.0,
 ) -> list[TailRecord]:
-    """Up to *most* records from offset *begin* on; fewer where the partition ends before.
+    """Up to *most* records from offset *start* on; fewer where the partition ends before.
 
     Raises KafkaProblem when the cluster refuses, and when it gives no record in *timeout* seconds.
     """
@@ -45,7 +45,7 @@ def read_slice(
             {**_SETTINGS, "isolation.level": isolation}, statistics=False
         )
         try:
-            consumer.assign([RawPartition(partition.topic, partition.partition, begin)])
+            consumer.assign([RawPartition(partition.topic, partition.partition, start)])
             deadline = time.monotonic() + timeout
             while len(found) < most:
                 if (left := deadline - time.monotonic()) <= 0:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mm2slo_kafka.metadata import TopicIdentity
     from mm2slo_kafka.offsets import Isolation, OffsetReading
 
-Start = Literal["beginning", "end"] | float
-"""Where reading begins; a number is epoch seconds: the first record at or after it."""
+Start = Literal["start", "end"] | float
+"""Where reading starts; a number is epoch seconds: the first record at or after it."""
 
 _REQUEST_SECONDS = 5.0
 _ABSENT_RETRY_SECONDS = 1.0
@@ -58,7 +58,7 @@ class RestartReason(StrEnum):
 
 
 class Restarted(NamedTuple):
-    """The topic is read from its beginning again; what was made of it before is to be dropped."""
+    """The topic is read from its start again; what was made of it before is to be dropped."""
 
     reason: RestartReason
 
@@ -100,7 +100,7 @@ class TopicTail:
         topic: str,
         *,
         partition: int | None = None,
-        start: Start = "beginning",
+        start: Start = "start",
         isolation: Isolation = "read_uncommitted",
         headers: bool = False,
         refresh_seconds: float = 5.0,
@@ -124,7 +124,7 @@ class TopicTail:
 
     @property
     def caught_up(self) -> bool:
-        """Whether each partition was read to the end it had when reading began."""
+        """Whether each partition was read to the end it had when reading started."""
         return self.state is TailState.READING and bool(self._positions) and not self._goals
 
     @property
@@ -268,33 +268,33 @@ class TopicTail:
         self._resolve_goals()
 
     def _restart(self, reason: RestartReason) -> None:
-        """Void what was read; the next look at the topic begins again from its beginning."""
+        """Void what was read; the next look at the topic starts again from its start."""
         if self._consumer is not None:
             self._consumer.unassign()
         self._restarted = Restarted(reason)
-        self._start = "beginning"
+        self._start = "start"
         self._positions, self._goals = {}, {}
         self.state = TailState.STARTING
         self._topic_id = None
         self._identify_at = 0.0
 
     def _begin(self, new: list[int]) -> None:
-        """Find out where to begin, and the end that makes up the past."""
+        """Find out where to start, and the end that makes up the past."""
         partitions = [TopicPartition(self.topic, partition) for partition in new]
         # Partitions that were added later hold nothing but what is new: read all of it.
-        start: Start = "beginning" if self._positions else self._start
-        if start == "beginning":
+        start: Start = "start" if self._positions else self._start
+        if start == "start":
             # Known offsets are fetched together; looking them up one by one in the consumer
             # makes the first answers wait for a fetch that has nothing to give.
-            begins = self._client.start_offsets(partitions, _REQUEST_SECONDS).offsets
+            starts = self._client.start_offsets(partitions, _REQUEST_SECONDS).offsets
         elif start == "end":
-            begins = self._sound(self._ends(partitions))
+            starts = self._sound(self._ends(partitions))
         else:
-            begins = self._sound(
+            starts = self._sound(
                 self._client.offsets_at(partitions, start, self._isolation, _REQUEST_SECONDS)
             )
         for partition in partitions:
-            self._positions[partition.partition] = begins.get(partition)
+            self._positions[partition.partition] = starts.get(partition)
             self._goals[partition.partition] = None
 
     def _assign(self) -> None:
@@ -337,7 +337,7 @@ class TopicTail:
             raise KafkaProblem(
                 kind,
                 cluster=self._client.handles.alias,
-                operation=f"finding where to begin in {partition}",
+                operation=f"finding where to start in {partition}",
                 detail="its leader gave no offset",
             )
         return reading.offsets

@@ -256,12 +256,12 @@ def _send(
     partition = _ANY_PARTITION if load.partition is None else load.partition
     timestamp = _NOW if load.timestamp is None else int(load.timestamp * 1000)
     headers: list[tuple[str, str | bytes | None]] = [*load.headers]
-    begin = time.monotonic()
+    start = time.monotonic()
     for sent in range(load.count):
         number = load.first + sent
         if load.rate is not None:
             # Sending happens in the background; what waits here are the delivery reports.
-            while (ahead := sent / load.rate - (time.monotonic() - begin)) > 0:
+            while (ahead := sent / load.rate - (time.monotonic() - start)) > 0:
                 producer.poll(ahead)
         while True:
             try:

@@ -1,6 +1,6 @@
 """Where panels lead: the next board with what is chosen, and the runbook.
 
-Addresses within Grafana begin at its root, which Grafana itself moves below its sub-path. Chosen
+Addresses within Grafana start at its root, which Grafana itself moves below its sub-path. Chosen
 values are carried in the format `:queryparam`, values of a table's row in `:percentencode`: both
 encode whatever a name holds. Grafana formats `__data.fields` as it does variables (its own tests:
 grafana/scenes, variables/macros/dataMacros.test.ts), and takes a column's new name for its own.

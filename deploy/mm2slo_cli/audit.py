@@ -49,7 +49,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="Look back so far, as in 1h.")
     ] = None,
-    begin: Annotated[
+    start: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="Begin of the window, ISO 8601.")
     ] = None,
     end: Annotated[
@@ -108,13 +108,13 @@ def run(  # noqa: PLR0913 - one parameter per option
     options = AuditOptions(
         flows=tuple(flow or ()),
         topics=tuple(topic or ()),
-        span=Span.parse(since, begin, end),
+        span=Span.parse(since, start, end),
         sample=_sample(sample, loaded, salt),
         max_pending=None if max_pending is None else _seconds("--max-pending", max_pending),
     )
     loaded.select(options.flows)  # an unknown flow, before anything starts
     pause = None if every is None else _seconds("--follow", every)
-    if pause is not None and (begin is not None or end is not None):
+    if pause is not None and (start is not None or end is not None):
         raise UserError("--follow goes on where each run ended: leave out --from and --to")
     target = None if report is None else check_target(report)
     spark = SparkOptions.from_config(loaded.audit.spark)

@@ -41,7 +41,7 @@ class Places:
 
 
 class Output:
-    """Where reports go, and after how many seconds the next run begins."""
+    """Where reports go, and after how many seconds the next run starts."""
 
     def __init__(self, target: Path | None, pause: float | None) -> None:
         self.target = target

@@ -154,8 +154,8 @@ def _span(board: Dashboard, length: str | None, since: str | None, until: str, n
     if length is not None:
         return times.Span(end - times.length("--range", length), end, lately)
     if since is not None:
-        begin = _time("--from", since, now)
-        return times.Span(begin, end, lately and times.relative(since, now) is not None)
+        start = _time("--from", since, now)
+        return times.Span(start, end, lately and times.relative(since, now) is not None)
     return times.Span(_time("the board's time", board.since, end), end, lately)
 
 

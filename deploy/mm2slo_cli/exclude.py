@@ -75,10 +75,10 @@ By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who; you b
 @exclude_app.command(
     help="Exclude a time of some flows from their error budgets.\n\n"
     "Events that settle in it are counted as excluded. Reports leave out exactly this time. Burn "
-    "rates see begin and end within 30 s, and leave out every 5 minutes that it touches, and the 2 "
+    "rates see start and end within 30 s, and leave out every 5 minutes that it touches, and the 2 "
     "minutes after it, in which its last events settle. Alerts about a flow that stands still "
     "rest in it; --silence quiets every alert of the flows.\n\n"
-    "Added after its begin it changes reports alone for what had passed, and they mark it."
+    "Added after its start it changes reports alone for what had passed, and they mark it."
 )
 def add(  # noqa: PLR0913 - one parameter per option
     *,
@@ -87,7 +87,7 @@ def add(  # noqa: PLR0913 - one parameter per option
         list[str],
         typer.Option(metavar="FLOW", help="As 'us->eu', 'us->*' or '*'; repeatable."),
     ],
-    begin: Annotated[
+    start: Annotated[
         str,
         typer.Option("--from", metavar="TIME", help="With a zone: 2026-12-01T02:00Z; or now."),
     ],
@@ -113,7 +113,7 @@ def add(  # noqa: PLR0913 - one parameter per option
     loaded = read_config(config)
     new = exclusion_of(
         patterns_of(loaded, flow),
-        times_of(begin, end, lasting, now),
+        times_of(start, end, lasting, now),
         reason=reason,
         who=_who(by),
         now=now,

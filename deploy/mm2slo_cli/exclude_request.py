@@ -43,32 +43,32 @@ def patterns_of(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def times_of(begin: str, end: str | None, lasting: str | None, now: int) -> tuple[int, int]:
+def times_of(start: str, end: str | None, lasting: str | None, now: int) -> tuple[int, int]:
     """Begin and end in epoch ms, of `--from` and one of `--to` and `--for`.
 
     Raises UserError for times that cannot be read or be an exclusion.
     """
     if (end is None) == (lasting is None):
         raise UserError("say when it ends: give either --to, or --for as in --for 2h")
-    begins = moment("--from", begin, now)
-    ends = begins + _milliseconds(lasting) if lasting else moment("--to", end or "", now)
-    if ends <= begins:
+    starts = moment("--from", start, now)
+    ends = starts + _milliseconds(lasting) if lasting else moment("--to", end or "", now)
+    if ends <= starts:
         raise UserError(
-            f"the maintenance ends at {shown(ends)}, and it begins at {shown(begins)}: "
+            f"the maintenance ends at {shown(ends)}, and it starts at {shown(starts)}: "
             "give a --to that is later than --from"
         )
-    if ends - begins < SHORTEST_MS:
+    if ends - starts < SHORTEST_MS:
         raise UserError(
-            f"the maintenance lasts {(ends - begins) / 1000:g} s: rules look every 30 s, so "
+            f"the maintenance lasts {(ends - starts) / 1000:g} s: rules look every 30 s, so "
             f"exclude {SHORTEST_MS // 1000} s or more"
         )
-    if ends - begins > LONGEST_MS:
+    if ends - starts > LONGEST_MS:
         raise UserError(
-            f"the maintenance lasts {lasts(ends - begins)}, more than {lasts(LONGEST_MS)}: with a "
+            f"the maintenance lasts {lasts(ends - starts)}, more than {lasts(LONGEST_MS)}: with a "
             "quarter of 28 days left out, an objective says little; exclude the time of the work "
             "alone, or several shorter times"
         )
-    return begins, ends
+    return starts, ends
 
 
 def exclusion_of(
@@ -78,7 +78,7 @@ def exclusion_of(
     return Exclusion(
         id=exclusion_id(times[0], secrets.token_hex(3)),
         flows=patterns,
-        begin=times[0],
+        start=times[0],
         end=times[1],
         reason=text_of("--reason", reason, LONGEST_REASON),
         who=text_of("--by", who, LONGEST_NAME),
@@ -94,7 +94,7 @@ def refuse_clash(new: Exclusion, existing: Iterable[Exclusion], flows: Iterable[
     former, flow = found
     span = former.in_reports or former
     raise UserError(
-        f"{flow.label} is excluded from {shown(span.begin)} to {shown(span.end)} already, by "
+        f"{flow.label} is excluded from {shown(span.start)} to {shown(span.end)} already, by "
         f"{former.id} ({former.reason}): give other times, or first run: "
         f"mm2slo exclude remove {former.id}"
     )

@@ -30,9 +30,9 @@ def block(exclusion: Exclusion, now: int) -> str:
     """One exclusion in a few lines; the first is id, state and times."""
     span = exclusion.in_reports or exclusion
     head = (
-        f"{exclusion.id:<15}  {exclusion.state(now):<7}  {shown(span.begin)} to {shown(span.end)}"
+        f"{exclusion.id:<15}  {exclusion.state(now):<7}  {shown(span.start)} to {shown(span.end)}"
     )
-    length = lasts(span.end - span.begin)
+    length = lasts(span.end - span.start)
     fits = len(head) + len(length) + 2 <= COLUMNS
     lines = [f"{head}  {length}" if fits else head]
     lines += _wrapped(f"{', '.join(exclusion.flows)}: {exclusion.reason} ({exclusion.who})")

@@ -23,7 +23,7 @@ _GONE = 404
 def silence(server: Server, exclusion: Exclusion, flows: Sequence[Flow]) -> str:
     """Silence the alerts of *flows* for as long as *exclusion* lasts; gives the silence's id.
 
-    A begin in the past is now, to Alertmanager. Raises UserError when it refuses or is away; the
+    A start in the past is now, to Alertmanager. Raises UserError when it refuses or is away; the
     sentence holds the line of amtool that does the same.
     """
     try:
@@ -69,7 +69,7 @@ def amtool_line(server: Server, exclusion: Exclusion, flows: Sequence[Flow]) -> 
             "add",
             f"--alertmanager.url={server.base}",
             f"--author={exclusion.who}",
-            f"--start={_moment(exclusion.begin)}",
+            f"--start={_moment(exclusion.start)}",
             f"--end={_moment(exclusion.end)}",
             f"--comment={_comment(exclusion)}",
             f"flow=~{value}" if len(flows) > 1 else f"flow={value}",
@@ -86,7 +86,7 @@ def _body(exclusion: Exclusion, flows: Sequence[Flow]) -> dict[str, object]:
     }
     return {
         "matchers": [matcher],
-        "startsAt": _moment(exclusion.begin),
+        "startsAt": _moment(exclusion.start),
         "endsAt": _moment(exclusion.end),
         "createdBy": exclusion.who,
         "comment": _comment(exclusion),

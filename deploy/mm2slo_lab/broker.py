@@ -186,7 +186,7 @@ class Broker:
 def _kafka_uuid() -> str:
     """A random id in Kafka's spelling (org.apache.kafka.common.Uuid: URL-safe base64, no padding).
 
-    Kafka's own never begin with a dash, which its tools would take for an option.
+    Kafka's own never start with a dash, which its tools would take for an option.
     """
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

@@ -186,16 +186,16 @@ class ManagedProcess:
         Raises ProcessError, with the last lines of its log, when the process ends before or the
         *timeout* passes.
         """
-        begin = time.monotonic()
+        start = time.monotonic()
         while not ready():
             if not self.running:
                 raise ProcessError(f"{self.spec.name} ended before {what}.\n{self.tail()}")
-            if time.monotonic() - begin > timeout:
+            if time.monotonic() - start > timeout:
                 raise ProcessError(
                     f"{self.spec.name}: {what} did not come within {timeout:.0f} s.\n{self.tail()}"
                 )
             time.sleep(_POLL)
-        return time.monotonic() - begin
+        return time.monotonic() - start
 
     def tail(self, lines: int = _TAIL) -> str:
         """The last lines of its log."""

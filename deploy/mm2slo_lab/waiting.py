@@ -15,9 +15,9 @@ def wait_for(
     condition: Callable[[], bool], what: str, timeout: float = 60.0, poll: float = 0.1
 ) -> float:
     """Wait until *condition* holds; the seconds it took. Raises LabError after *timeout*."""
-    begin = time.monotonic()
+    start = time.monotonic()
     while not condition():
-        if time.monotonic() - begin > timeout:
+        if time.monotonic() - start > timeout:
             raise LabError(f"{what} did not come within {timeout:.0f} s")
         time.sleep(poll)
-    return time.monotonic() - begin
+    return time.monotonic() - start

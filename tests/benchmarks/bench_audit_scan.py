@@ -48,7 +48,7 @@ ROUNDS = 4
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def fill(broker: Broker, count: int, begin: int) -> None:
+def fill(broker: Broker, count: int, start: int) -> None:
     """Records of some 315 bytes, the same on each cluster: their times follow from their number."""
     broker.admin.create_topic(TOPIC, PARTITIONS)
     settings = {
@@ -65,7 +65,7 @@ def fill(broker: Broker, count: int, begin: int) -> None:
                     value=VALUE[: 280 + number % 8],
                     key=b"k%d" % (number % 400_000),
                     partition=number % PARTITIONS,
-                    timestamp=begin + number // 1000,
+                    timestamp=start + number // 1000,
                     headers=HEADERS,
                 )
             except BufferError:
@@ -124,12 +124,12 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=RECORDS, help="on each side")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args()
-    begin = round(time.time() * 1000) - 6 * 3_600_000
-    window = Window(begin, begin + given.records // 1000 + 1)
+    start = round(time.time() * 1000) - 6 * 3_600_000
+    window = Window(start, start + given.records // 1000 + 1)
     topology = LabTopology(engine=Engine.NONE)
     with Lab.start(topology) as lab:
         for alias in ("us", "eu"):
-            fill(lab.cluster(alias), given.records, begin)
+            fill(lab.cluster(alias), given.records, start)
         print(f"{given.records:,} records of about 315 bytes on each side, {PARTITIONS} partitions")
         flow = {"engine": "dual-produce", "policy": {"kind": "identity"}}
         config = load_config(lab.config_yaml(flow=flow))

@@ -81,9 +81,9 @@ def measure(workers: int, folder: Path, rounds: int, memory: str, job: Job) -> M
         polls = spark.read.schema(POLL_SCHEMA).parquet(str(folder / "polls"))
         times, counts = [], dict[str, int]()
         for _ in range(rounds + 1):
-            begin = time.perf_counter()
+            start = time.perf_counter()
             counts = job(spark, records, polls)
-            times.append(time.perf_counter() - begin)
+            times.append(time.perf_counter() - start)
     return Measured(times[0], min(times[1:]), counts)
 
 

@@ -63,8 +63,8 @@ def compare(flow: LargeFlow, seconds: float, mover: Mover | None) -> None:
             for _ in range(2):
                 mover.move()
                 exporter.next("cycle")
-        begin = time.time()
-        end = begin + seconds
+        start = time.time()
+        end = start + seconds
         ours: dict[int, float] = {}
         cycles = 0
         moving = threading.Event()
@@ -75,7 +75,7 @@ def compare(flow: LargeFlow, seconds: float, mover: Mover | None) -> None:
             for found in exporter.taken("arrived", "cycle"):
                 if found["kind"] == "cycle":
                     cycles += 1
-                elif found["at"] >= begin:
+                elif found["at"] >= start:
                     ours.setdefault(found["sequence"], found["at"])
         theirs = consumer.arrivals()
         print(f"  {cycles} cycles in {seconds:.0f} s")

@@ -269,7 +269,7 @@ def check_lag(flow: LargeFlow, exporter: ExporterProcess, mover: Mover) -> None:
     print("lag of the flow at rest, records")
     mover.settle()
     for expected, step in ((0, mover.move), (partitions, mover.settle)):
-        next_cycle(exporter)  # may have begun before the records were there
+        next_cycle(exporter)  # may have started before the records were there
         found = next_cycle(exporter)["lag"]
         say(f"expected {expected:,}", f"{found:,}", "exact" if found == expected else "WRONG")
         step()

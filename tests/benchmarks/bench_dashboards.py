@@ -101,7 +101,7 @@ def main() -> None:
     boards = [
         json.loads(path.read_text("utf-8")) for path in sorted(BOARDS.glob(f"{options.board}.json"))
     ]
-    now, began = int(time.time()) // STEP * STEP, time.monotonic()
+    now, started = int(time.time()) // STEP * STEP, time.monotonic()
     flow = dict(shape.flow_labels[0])["flow"]
     queries = {each["uid"]: list(board_queries(each, flow, now)) for each in boards}
     back = reach(asked for each in queries.values() for asked in each)
@@ -112,7 +112,7 @@ def main() -> None:
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         print(
             f"{options.flows} flows, {len(series):,} series, {samples:,} "
-            f"samples, {size / 2**20:.0f} MB, written in {time.monotonic() - began:.0f} s"
+            f"samples, {size / 2**20:.0f} MB, written in {time.monotonic() - started:.0f} s"
         )
         with prometheus(folder, {}) as server:
             print(f"{'':44}{'warm':>10} {'cold':>10} {'samples':>12} {'peak':>10} {'series':>6}")

@@ -75,9 +75,9 @@ def objectives(flows: int) -> list[Objective]:
     ]
 
 
-def lines(promised: Sequence[Objective], begin: int, end: int, scrape: int) -> Iterator[str]:
-    """The pages in [begin, end): an event a second since the last restart, a few of them bad."""
-    draw = random.Random(begin).random  # noqa: S311 - synthetic traffic
+def lines(promised: Sequence[Objective], start: int, end: int, scrape: int) -> Iterator[str]:
+    """The pages in [start, end): an event a second since the last restart, a few of them bad."""
+    draw = random.Random(start).random  # noqa: S311 - synthetic traffic
     own = 'job="mm2slo",instance="exporter:9469"'
     for each in promised:
         labels = (
@@ -87,11 +87,11 @@ def lines(promised: Sequence[Objective], begin: int, end: int, scrape: int) -> I
         jitter = int(draw() * 50)
         for column, name in enumerate(NAMES):
             series = f"{name}{{{labels}}}"
-            for at in range(begin, end, scrape):
+            for at in range(start, end, scrape):
                 events = at % RESTART + jitter
                 value = (events - events // 5000, events, events // 50_000)[column]
                 yield f"{series} {value} {at}"
-    for at in range(begin, end, scrape):
+    for at in range(start, end, scrape):
         yield f"{PROCESS_START_TIME_SECONDS.name}{{{own}}} {at // RESTART * RESTART} {at}"
 
 
@@ -102,25 +102,25 @@ def measure(server: Prometheus, promised: Sequence[Objective], days: int, now: i
     source = PrometheusSource(client, clock=lambda: clock[0])
     indicators = [Indicator(each.flow, each.key) for each in promised]
 
-    def told(name: str, began: float, before: float, more: str = "") -> None:
+    def told(name: str, started: float, before: float, more: str = "") -> None:
         spent = own(server, CPU)[""] - before
-        print(f"{name:34}{time.monotonic() - began:8.3f} s, {spent:7.2f} s of Prometheus{more}")
+        print(f"{name:34}{time.monotonic() - started:8.3f} s, {spent:7.2f} s of Prometheus{more}")
 
     def ask(name: str, asked: SliSource) -> None:
         question = Question(objectives=tuple(promised), as_of=clock[0], zone=ZoneInfo("UTC"))
-        began, before = time.monotonic(), own(server, CPU)[""]
+        started, before = time.monotonic(), own(server, CPU)[""]
         found = asked.counts(indicators, question.spans())
         asked.known_since(indicators)
         wrong = sum(isinstance(each, Exception) for each in found.values())
-        told(name, began, before, f", {len(found) - wrong} indicators, {wrong} problems")
+        told(name, started, before, f", {len(found) - wrong} indicators, {wrong} problems")
 
-    began, before = time.monotonic(), own(server, CPU)[""]
+    started, before = time.monotonic(), own(server, CPU)[""]
     with ReadAhead(source, 63.0 * DAY) as ahead:
         ask("asked at once", ahead)
         said: dict[str, None] = {}
         while not ahead.wait(0.2):
             said.update(dict.fromkeys(ahead.warnings(28.0 * DAY)))
-        told("all history read", began, before)
+        told("all history read", started, before)
         for each in said:
             print(f"    meanwhile: {each}")
         ask("first answer", ahead)
@@ -128,9 +128,9 @@ def measure(server: Prometheus, promised: Sequence[Objective], days: int, now: i
         for _ in range(3):
             clock[0] += MINUTE_MS
             ask("a minute later", ahead)
-    began, before = time.monotonic(), own(server, CPU)[""]
+    started, before = time.monotonic(), own(server, CPU)[""]
     minutes = source.minutes(indicators[0], Span(clock[0] - days * DAY * 1000, clock[0]))
-    told("minutes of one indicator", began, before, f", {len(minutes)} of them")
+    told("minutes of one indicator", started, before, f", {len(minutes)} of them")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     memory = own(server, "process_resident_memory_bytes")[""] / 2**20
     print(f"memory of this process at most: {peak:.0f} MB; of Prometheus: {memory:.0f} MB")
@@ -147,16 +147,16 @@ def main() -> None:
         return
     promised = objectives(options.flows)
     with tempfile.TemporaryDirectory() as name:
-        folder, began = Path(name), time.monotonic()
+        folder, started = Path(name), time.monotonic()
         now = int(time.time()) // HOUR * HOUR
 
-        def counters(begin: int, end: int) -> Iterator[str]:
-            return lines(promised, begin, end, options.scrape)
+        def counters(start: int, end: int) -> Iterator[str]:
+            return lines(promised, start, end, options.scrape)
 
         write_days(counters, now - options.days * DAY, now, folder)
         print(
             f"{len(promised)} indicators, {options.days} days, a scrape every {options.scrape} s: "
-            f"written in {time.monotonic() - began:.0f} s"
+            f"written in {time.monotonic() - started:.0f} s"
         )
         with prometheus(folder, {}) as server:
             measure(server, promised, options.days, now * 1000)

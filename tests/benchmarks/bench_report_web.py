@@ -43,7 +43,7 @@ def serve(path: Path, flows: int, now: int) -> None:
     from mm2slo_report.web.settings import Settings  # noqa: PLC0415
     from mm2slo_store import Store  # noqa: PLC0415
 
-    begun = time.time()
+    started = time.time()
     with Store.open(path) as store, socket.create_server(("127.0.0.1", 0)) as listening:
         reporter = Reporter(
             objectives=question(flows, now).objectives,
@@ -51,7 +51,7 @@ def serve(path: Path, flows: int, now: int) -> None:
             ledger=StoreLedger(store),
             zone=ZoneInfo("UTC"),
             # Time passes, so that what is kept grows old as it does in earnest.
-            clock=lambda: now + round((time.time() - begun) * 1000),
+            clock=lambda: now + round((time.time() - started) * 1000),
         )
         settings = Settings(version="0", reports_per_minute=100_000)
         app = create_app(Service(reporter, store, settings))
@@ -63,13 +63,13 @@ def serve(path: Path, flows: int, now: int) -> None:
 
 def fetch(connection: http.client.HTTPConnection, path: str) -> tuple[float, bytes]:
     """Milliseconds and body."""
-    begin = time.perf_counter()
+    start = time.perf_counter()
     connection.request("GET", path, headers={"Host": "localhost"})
     answer = connection.getresponse()
     body = answer.read()
     if answer.status != 200:
         raise SystemExit(f"{path}: {answer.status} {body[:300]!r}")
-    return (time.perf_counter() - begin) * 1e3, body
+    return (time.perf_counter() - start) * 1e3, body
 
 
 def cpu_seconds(pid: int) -> float:
@@ -91,7 +91,7 @@ def command_start(path: Path, flows: int, folder: Path) -> float:
     }
     config.write_text(json.dumps(document), encoding="utf-8")
     command = [sys.executable, "-m", "mm2slo_cli", "report", "serve", "--config", str(config)]
-    begin = time.perf_counter()
+    start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -99,7 +99,7 @@ def command_start(path: Path, flows: int, folder: Path) -> float:
             address = next(each for each in said if each.startswith("serving "))
             port = int(address.rstrip("/").rpartition(":")[2])
             fetch(http.client.HTTPConnection("127.0.0.1", port, timeout=60), "/healthz")
-            return time.perf_counter() - begin
+            return time.perf_counter() - start
         finally:
             process.kill()
 
@@ -139,13 +139,13 @@ def main() -> None:
     if chosen.serve:
         serve(chosen.store, chosen.flows, chosen.serve)
         return
-    from bench_sli_history import BEGIN, HOUR, fill  # noqa: PLC0415 - not for the server
+    from bench_sli_history import HOUR, START, fill  # noqa: PLC0415 - not for the server
 
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         path = chosen.store or Path(scratch) / "slo.db"
         if not path.exists():
             fill(path, chosen.flows, chosen.days)
-        now = BEGIN + chosen.days * 24 * HOUR - 30 * MINUTE_MS
+        now = START + chosen.days * 24 * HOUR - 30 * MINUTE_MS
         starts = [command_start(path, chosen.flows, Path(scratch)) for _ in range(3)]
         print(
             f"  start of the command {statistics.median(starts):.2f} s "
@@ -153,14 +153,14 @@ def main() -> None:
         )
         command = [sys.executable, __file__, "--serve", str(now), "--store", str(path)]
         command += ["--flows", str(chosen.flows)]
-        begin = time.perf_counter()
+        start = time.perf_counter()
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stdout is not None
                 port = int(process.stdout.readline())
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 fetch(connection, "/healthz")
-                print(f"  start of this server {time.perf_counter() - begin:.2f} s")
+                print(f"  start of this server {time.perf_counter() - start:.2f} s")
                 measure(connection, process.pid, port, chosen.seconds)
             finally:
                 process.kill()
@@ -185,9 +185,9 @@ def measure(connection: http.client.HTTPConnection, pid: int, port: int, seconds
         f"{page:.0f} ms; one objective in depth {one:.0f} ms"
     )
     for clients in (1, 8):
-        before, begin = cpu_seconds(pid), time.perf_counter()
+        before, start = cpu_seconds(pid), time.perf_counter()
         done = hammer(port, clients, seconds)
-        spent = time.perf_counter() - begin
+        spent = time.perf_counter() - start
         used = cpu_seconds(pid) - before
         print(
             f"  {clients} client{'s' if clients > 1 else ''}: {done / spent:.0f} lists/s (reach "

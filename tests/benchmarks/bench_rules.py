@@ -70,22 +70,22 @@ def indicators(count: int) -> list[str]:
     ]
 
 
-def step_lines(count: int, begin: int, end: int) -> Iterator[str]:
-    """The recorded steps of [begin, end), a random share of them with bad events."""
-    draw = random.Random(begin).random  # noqa: S311 - synthetic traffic
+def step_lines(count: int, start: int, end: int) -> Iterator[str]:
+    """The recorded steps of [start, end), a random share of them with bad events."""
+    draw = random.Random(start).random  # noqa: S311 - synthetic traffic
     for labels in indicators(count):
-        for at in range(begin, end, STEP):
+        for at in range(start, end, STEP):
             yield f"{EVENTS_STEP.name}{{{labels}}} {295 + draw() * 10:.6g} {at}"
             yield f"{BAD_STEP.name}{{{labels}}} {int(draw() < BAD)} {at}"
             yield f"{UNKNOWN_STEP.name}{{{labels}}} {int(draw() < UNKNOWN)} {at}"
             yield f"{DUE_STEP.name}{{{labels}}} 1 {at}"
 
 
-def counter_lines(count: int, begin: int, end: int) -> Iterator[str]:
-    """The counters of two replicas in [begin, end)."""
+def counter_lines(count: int, start: int, end: int) -> Iterator[str]:
+    """The counters of two replicas in [start, end)."""
     for labels, replica in product(indicators(count), ("a", "b")):
         given = f'{labels},job="mm2slo",instance="{replica}"'
-        for at in range(begin, end, SCRAPE):
+        for at in range(start, end, SCRAPE):
             for name, value in counters(at):
                 yield f"{name}{{{given}}} {value} {at}"
 
@@ -104,9 +104,9 @@ def write_history(count: int, days: int, folder: Path, now: int) -> None:
     """Blocks of steps until now, and of counters in the last hour."""
     today = now // DAY * DAY
 
-    def lines(begin: int, end: int) -> Iterator[str]:
-        yield from step_lines(count, begin, end)
-        if begin >= today:
+    def lines(start: int, end: int) -> Iterator[str]:
+        yield from step_lines(count, start, end)
+        if start >= today:
             yield from counter_lines(count, now - HOUR - 2 * SCRAPE, now)
 
     write_days(lines, now - days * DAY, now, folder)
@@ -170,10 +170,10 @@ def report(server: Prometheus) -> None:
 
 def measure(server: Prometheus, seconds: float) -> None:
     """Let the rules run, then tell what they cost and whether they recorded what they should."""
-    began, cpu = time.monotonic(), own(server, "process_cpu_seconds_total")[""]
+    started, cpu = time.monotonic(), own(server, "process_cpu_seconds_total")[""]
     time.sleep(seconds)
     spent = own(server, "process_cpu_seconds_total")[""] - cpu
-    took = time.monotonic() - began
+    took = time.monotonic() - started
     report(server)
     failed = sum(own(server, "prometheus_rule_evaluation_failures_total").values())
     missed = sum(own(server, "prometheus_rule_group_iterations_missed_total").values())
@@ -198,11 +198,11 @@ def main() -> None:
         return
     rules = {Path(name).name: text for name, text in generated().items() if name in RULES}
     with tempfile.TemporaryDirectory() as name, exporters(options.flows) as address:
-        folder, began = Path(name), time.monotonic()
+        folder, started = Path(name), time.monotonic()
         write_history(options.flows, options.days, folder, int(time.time()) // STEP * STEP)
         print(
             f"{options.flows} flows x {len(INDICATORS)} indicators, {options.days} days of steps: "
-            f"written in {time.monotonic() - began:.0f} s"
+            f"written in {time.monotonic() - started:.0f} s"
         )
         # Two names of one address are two instances.
         replicas = [address, address.replace("127.0.0.1", "localhost")]

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from reported import objective
 from sqlalchemy import insert
-from store_specs.history import BEGIN, HOUR
+from store_specs.history import HOUR, START
 
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
 from mm2slo_core.reporting.question import Question
@@ -64,10 +64,10 @@ def fill(path: Path, flows: int, days: int) -> int:
         pass
     address = address_of(path)
     engine = engine_for(address)
-    first = BEGIN // HOUR
+    first = START // HOUR
     with begin_writing(engine) as connection:
         numbers = tuple(numbered(connection, all_indicators(flows)).values())
-        connection.execute(indicators.update().values(first_at=BEGIN, detailed_from=first))
+        connection.execute(indicators.update().values(first_at=START, detailed_from=first))
     totals = dict.fromkeys(numbers, Tally())
     for day in range(days):
         rows = []
@@ -96,7 +96,7 @@ def fill(path: Path, flows: int, days: int) -> int:
         with begin_writing(engine) as connection:
             connection.execute(insert(hours), rows)
     engine.dispose()
-    return BEGIN + days * 24 * HOUR
+    return START + days * 24 * HOUR
 
 
 def measure(path: Path, flows: int, now: int, rounds: int) -> dict[str, list[float]]:
@@ -106,9 +106,9 @@ def measure(path: Path, flows: int, now: int, rounds: int) -> dict[str, list[flo
     times, cpu = [], []
     with Store.open(path) as store:
         for _ in range(rounds):
-            begin, spent = time.perf_counter(), time.process_time()
+            start, spent = time.perf_counter(), time.process_time()
             store.span_counts(those, spans)
-            times.append((time.perf_counter() - begin) * 1e3)
+            times.append((time.perf_counter() - start) * 1e3)
             cpu.append((time.process_time() - spent) * 1e3)
     return {"wall": times, "cpu": cpu}
 
@@ -129,9 +129,9 @@ def record(path: Path, now: int, minutes: int) -> list[float]:
                 for replica in "ab"
                 for each, tally in tallies.items()
             ]
-            begin = time.perf_counter()
+            start = time.perf_counter()
             store.record_minute(at, tallies, tallies.keys(), states)
-            times.append((time.perf_counter() - begin) * 1e3)
+            times.append((time.perf_counter() - start) * 1e3)
     return times
 
 
@@ -148,12 +148,12 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         path = chosen.store or Path(scratch) / "slo.db"
-        end = BEGIN + chosen.days * 24 * HOUR
+        end = START + chosen.days * 24 * HOUR
         now = end - 23 * MINUTE_MS
         if not path.exists():
-            begin = time.perf_counter()
+            start = time.perf_counter()
             fill(path, chosen.flows, chosen.days)
-            print(f"  filled in {time.perf_counter() - begin:.0f} s")
+            print(f"  filled in {time.perf_counter() - start:.0f} s")
         megabytes = path.stat().st_size / 1e6
         rows = chosen.days * 24 * chosen.flows * len(SLIS)
         print(

@@ -135,8 +135,8 @@ def test_the_incident_begins_and_ends_within_the_demo(outage: Outage) -> None:
     assert outage.details
     for detail in outage.details:
         (incident,) = detail["incidents"]
-        begin, end = (datetime.fromisoformat(incident[name]) for name in ("start", "end"))
-        assert as_of - timedelta(minutes=8) < begin < end < as_of
+        start, end = (datetime.fromisoformat(incident[name]) for name in ("start", "end"))
+        assert as_of - timedelta(minutes=8) < start < end < as_of
         assert incident["bad"] == detail["entry"]["events"]["bad"] > 0
         # By minutes, from all of it down: more than a dot at the right edge.
         assert len(detail["days"]) >= 2

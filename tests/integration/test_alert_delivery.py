@@ -33,7 +33,7 @@ SCALE: Final = Scale(0.0025)
 PAGE_WAIT: Final = SCALE(10.0)
 PAGE_INTERVAL: Final = SCALE(120.0)
 GOLDEN: Final = Path(__file__).with_name("golden") / "slack"
-BEGIN: Final = datetime(2026, 1, 5, 14, 2, 7, tzinfo=UTC)
+START: Final = datetime(2026, 1, 5, 14, 2, 7, tzinfo=UTC)
 END: Final = datetime(2026, 1, 5, 14, 14, 50, tzinfo=UTC)
 LINKS: Final = LinksConfig(
     runbook="https://docs.example/runbooks",
@@ -154,16 +154,16 @@ def same_as_golden(name: str, payload: object) -> None:
 
 
 def at_noon(payload: object) -> Any:
-    """The same with noon for every time of day: alerts that begin now are grouped, old ones not."""
+    """The same with noon for every time of day: alerts that start now are grouped, old ones not."""
     text = re.sub(r"\d{1,2} [A-Z][a-z]{2} \d\d:\d\d", "1 Jan 12:00", json.dumps(payload))
     return json.loads(re.sub(r"to \d\d:\d\d UTC", "to 12:00 UTC", text))
 
 
 def test_a_page_and_its_end_are_told_word_by_word(stage: Stage) -> None:
     labels = burn("us->eu")
-    stage.manager.fire(labels, texts(labels), since=BEGIN)
+    stage.manager.fire(labels, texts(labels), since=START)
     [fired] = stage.told("us-&gt;eu · latency")
-    stage.manager.resolve(labels, texts(labels), since=BEGIN, until=END)
+    stage.manager.resolve(labels, texts(labels), since=START, until=END)
     [_, resolved] = stage.told("us-&gt;eu · latency", 2)
     same_as_golden("page-firing", fired)
     same_as_golden("page-resolved", resolved)
@@ -346,14 +346,14 @@ def test_a_stop_that_is_over_does_not_page_for_its_burnt_budget(stage: Stage) ->
     stopped = cause("MM2FlowStopped", "m->n")
     words = texts(stopped, summary="Flow m->n has stopped.")
     memory = cause("MM2RecentlyPaged", "m->n", "none", of="MM2FlowStopped")
-    stage.manager.fire(stopped, words, since=BEGIN)
+    stage.manager.fire(stopped, words, since=START)
     stage.told("Flow m-&gt;n has stopped")
     stage.manager.fire({**memory, "within": "45m"})
     stage.manager.fire({**memory, "within": "5m"})
     stage.manager.fire(burn("m->n"), texts(stopped, summary="m->n burns"))
     stalled = cause("MM2PartitionStalled", "m->n", topic="orders")
     stage.manager.fire(stalled, texts(stalled, summary="m->n stands still"))
-    stage.manager.resolve(stopped, words, since=BEGIN, until=END)
+    stage.manager.resolve(stopped, words, since=START, until=END)
     stage.told("Flow m-&gt;n has stopped", 2)
     stage.never("m-&gt;n · latency")
     stage.never("m-&gt;n stands still")
@@ -405,10 +405,10 @@ def test_the_steady_pair_does_not_page_for_what_the_fast_one_told(stage: Stage) 
     memory = {**fast, "alertname": "MM2RecentlyPaged", "severity": "none"}
     memory |= {"of": "MM2ErrorBudgetBurnFast", "within": "45m"}
     stage.manager.fire(memory)
-    stage.manager.fire(fast, texts(fast), since=BEGIN)
+    stage.manager.fire(fast, texts(fast), since=START)
     stage.told("FIRING page · o-&gt;p")
     stage.manager.fire(steady, texts(steady))
-    stage.manager.resolve(fast, texts(fast), since=BEGIN, until=END)
+    stage.manager.resolve(fast, texts(fast), since=START, until=END)
     stage.told("RESOLVED page · o-&gt;p")
     time.sleep(2 * PAGE_INTERVAL)
     assert len(stage.told("FIRING page · o-&gt;p")) == 1
@@ -423,10 +423,10 @@ def test_each_channel_gets_its_own(stage: Stage) -> None:
 
 def test_a_webhook_gets_the_same_groups_with_its_token(stage: Stage) -> None:
     labels = burn("s->t", channel="on-call")
-    stage.manager.fire(labels, texts(labels), since=BEGIN)
+    stage.manager.fire(labels, texts(labels), since=START)
     flow = _of_flow(stage.on_call, "s->t")
     wait_for(lambda: len(flow()) == 1, "a message at the webhook", 20.0, 0.02)
-    stage.manager.resolve(labels, texts(labels), since=BEGIN, until=END)
+    stage.manager.resolve(labels, texts(labels), since=START, until=END)
     wait_for(lambda: len(flow()) == 2, "its end", 20.0, 0.02)
     fired, resolved = flow()
     assert (fired["status"], resolved["status"]) == ("firing", "resolved")
@@ -466,12 +466,12 @@ def test_a_refused_message_is_sent_again(stage: Stage) -> None:
     stage.slack.refusals.clear()
 
     pair = [burn(flow, channel="payments") for flow in ("w->x", "y->z")]
-    begin = len(stage.other.refusals)
+    start = len(stage.other.refusals)
     for labels in pair:
         stage.manager.fire(labels, texts(labels))
     stage.told("w-&gt;x", receiver=stage.other)
     stage.told("y-&gt;z", receiver=stage.other)
-    refused = stage.other.refusals[begin:]
+    refused = stage.other.refusals[start:]
     assert {refusal.status for refusal in refused} == {429}
     assert all(int(refusal.reason) >= 1 for refusal in refused), "Retry-After in seconds"
 

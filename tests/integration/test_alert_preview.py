@@ -71,9 +71,9 @@ def test_every_alert_is_delivered_as_it_is_previewed(delivery: Delivery, rule: A
     # A flow of its own, so that no other alert is in its group.
     flow = Flow("us", f"eu{RULES.index(rule)}")
     known = fired(rule, flow)
-    begin = len(delivery.slack.messages)
+    start = len(delivery.slack.messages)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
-    wait_for(lambda: len(delivery.slack.messages) > begin, rule.alert, 20.0, 0.02)
+    wait_for(lambda: len(delivery.slack.messages) > start, rule.alert, 20.0, 0.02)
     previewed = rendered(known, delivery.config, State.FIRING, NOW)
     assert delivery.slack.messages[-1].payload == previewed
     assert "<error expanding template" not in str(previewed)
@@ -84,10 +84,10 @@ def test_its_end_is_delivered_as_it_is_previewed(delivery: Delivery) -> None:
     [rule] = [each for each in RULES if each.alert == "MM2FlowStopped"]
     flow = Flow("ap", "us")
     known = fired(rule, flow)
-    begin = len(delivery.slack.messages)
+    start = len(delivery.slack.messages)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
-    wait_for(lambda: len(delivery.slack.messages) > begin, "the alert", 20.0, 0.02)
+    wait_for(lambda: len(delivery.slack.messages) > start, "the alert", 20.0, 0.02)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE, until=NOW))
-    wait_for(lambda: len(delivery.slack.messages) > begin + 1, "its end", 20.0, 0.02)
+    wait_for(lambda: len(delivery.slack.messages) > start + 1, "its end", 20.0, 0.02)
     previewed = rendered(known, delivery.config, State.RESOLVED, NOW)
     assert delivery.slack.messages[-1].payload == previewed

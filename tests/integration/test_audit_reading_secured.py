@@ -29,17 +29,17 @@ def test_a_secured_lab_lands_the_same_records_of_both_sides(
     lab = lab_factory(LabTopology(security=Security.SASL_SSL))
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic, 3)
-    begin = round(time.time() * 1000)
+    start = round(time.time() * 1000)
     produce(us.librdkafka(), fresh_topic, Load(COUNT))
     wait_for(lambda: copied(lab, fresh_topic) == COUNT, f"{COUNT} copies", 60.0)
-    window = Window(begin, round(time.time() * 1000) + 1)
+    window = Window(start, round(time.time() * 1000) + 1)
 
     census = land_in_child(lab.config_yaml(), tmp_path, window, "us->eu", fresh_topic)
     assert census["failed"] == {}
     assert census["offsets"] == census["rows"] == 2 * COUNT
     assert census["sides"] == [[0, 0, COUNT, COUNT], [0, 1, COUNT, COUNT]]
     assert census["unbalanced"] == 0
-    folder = f"flow=us-to-eu/window={window.begin}-{window.end}/run=r1"
+    folder = f"flow=us-to-eu/window={window.start}-{window.end}/run=r1"
     assert census["folders"] == [folder]
     assert census["manifests"] == [["r1", 2 * COUNT, 2 * COUNT]]
     assert census["progress"] == [2 * COUNT, 2 * COUNT]

@@ -90,7 +90,7 @@ def test_what_retention_took_before_it_was_copied_is_counted(
     assert (partition.log_start, partition.end, partition.next_offset) == (90, 150, 50)
     assert partition.expired == 40
     # A window that ended before the first survivor was produced has none of them.
-    past = Window(scope.window.begin - 1000, scope.window.begin)
+    past = Window(scope.window.start - 1000, scope.window.start)
     (gone,) = scope_of(lab, topic, over=past).not_audited
     assert gone.reason is NotAuditedReason.EXPIRED
 
@@ -163,7 +163,7 @@ def test_topics_that_cannot_be_audited_are_named_with_a_reason(lab: Lab, fresh_t
 
 def test_a_window_or_topic_that_cannot_be_is_refused(lab: Lab) -> None:
     ahead = round((time.time() + 3600) * 1000)
-    with pytest.raises(UserError, match=r"the window begins at .*Z, which is in the future"):
+    with pytest.raises(UserError, match=r"the window starts at .*Z, which is in the future"):
         scope_of(lab, over=Window(ahead, ahead + 1))
     with pytest.raises(UserError, match="no topic 'nowhere' is copied by these flows"):
         scope_of(lab, "nowhere")

@@ -177,7 +177,7 @@ def test_every_record_that_mm2_wrote_decodes(
 
 
 def test_what_the_decoders_leave_to_others_is_a_closed_list(groups: Lab) -> None:
-    """Records that say nothing of a flow's state, by the beginning of their keys."""
+    """Records that say nothing of a flow's state, by the start of their keys."""
     closed = ("status-topic-", "commit-", "session-key", "target-state-", "tasks-fencing-")
     eu = groups.cluster("eu").librdkafka()
     skipped = [

@@ -157,11 +157,11 @@ def test_canaries_arrive_where_nobody_writes_heartbeats(connect: OnConnect, seen
 
 def test_a_paused_connector_is_a_stopped_flow(connect: OnConnect, seen: Watch) -> None:
     lab, path = connect.lab, f"/connectors/{SOURCE.replace('>', '%3E')}"
-    begin = exact.by_partition(seen.scrapes[-1], "mm2_replicated_source_offset", US_EU, TOPIC)
+    start = exact.by_partition(seen.scrapes[-1], "mm2_replicated_source_offset", US_EU, TOPIC)
     connect.worker.rest("PUT", f"{path}/pause")
     seen.until(lambda s: state_of(s, SOURCE) == {"paused"}, "the pause")
     exact.send(lab, US_EU, TOPIC, 500, first=1_000)
-    paused = exact.until_lag(lab, seen, US_EU, TOPIC, copied=begin)
+    paused = exact.until_lag(lab, seen, US_EU, TOPIC, copied=start)
     assert paused.value("mm2_flow_lag_records", flow=FLOW) == 500
     assert state_of(paused, SOURCE, 0) == {"paused"}
     seen.until(lambda s: s.state(FLOW) == "stopped", "the stop")

@@ -115,8 +115,8 @@ def outcomes(slow_flush: Lab) -> dict[str, Outcome]:
         )
         before = {}
         for carrier, seen in watching.items():
-            begin = received(seen.scrape(), carrier)
-            before[carrier] = wait_received(seen, carrier, begin + _BLOCK)
+            start = received(seen.scrape(), carrier)
+            before[carrier] = wait_received(seen, carrier, start + _BLOCK)
         lab.mm2.kill()
         lab.mm2.start()
         found = {}
@@ -142,10 +142,10 @@ def wait_caught_up(seen: Watch, carrier: str) -> Scrape:
 
     A partition gets its block again before anything new, so no further duplicate can come then.
     """
-    begin = received(seen.scrapes[-1], carrier)
+    start = received(seen.scrapes[-1], carrier)
     return seen.until(
         lambda s: (
-            received(s, carrier) > begin
+            received(s, carrier) > start
             and (s.value("mm2_canary_pending", carrier=carrier) or 0) <= _ON_THEIR_WAY
         ),
         f"the canaries by {carrier} to catch up",

@@ -119,20 +119,20 @@ def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch)
             abort=True,
         )
         exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-        begin = len(seen.scrapes)
+        start = len(seen.scrapes)
         seen.after_rounds(6)
         lags = [
             exact.by_partition(scrape, "mm2_replication_lag_records", US_EU, TOPIC)
-            for scrape in seen.scrapes[begin:]
+            for scrape in seen.scrapes[start:]
         ]
         assert lags == [{"0": 0, "1": 0}] * len(lags), number
 
 
 def test_a_kill_between_commits_gives_readers_no_duplicate(lab: Lab, seen: Watch) -> None:
     before, more = len(committed(lab)), 60_000
-    begin = copied(lab)
+    start = copied(lab)
     exact.send(lab, US_EU, TOPIC, more, first=before)
-    wait_for(lambda: copied(lab) > begin + 5_000, "a part of the copies", 60)
+    wait_for(lambda: copied(lab) > start + 5_000, "a part of the copies", 60)
     wait_for(lambda: paused_inside_a_transaction(lab), "a pause inside a transaction", 60)
     lab.mm2.kill()
     assert len(committed(lab)) < before + more

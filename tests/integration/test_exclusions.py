@@ -119,15 +119,15 @@ def test_a_silence_is_made_and_ended_with_its_exclusion(
 ) -> None:
     to = ["--alertmanager-url", alertmanager.base]
     at = datetime.now(UTC).replace(microsecond=0)
-    begin, end = at + timedelta(hours=1), at + timedelta(hours=3)
-    times = ["--from", begin.isoformat(), "--to", end.isoformat()]
+    start, end = at + timedelta(hours=1), at + timedelta(hours=3)
+    times = ["--from", start.isoformat(), "--to", end.isoformat()]
     assert command(*ADD, "--flow", "us->eu", *times, "--silence", *to) == 0
     (kept,) = command.listed()
     silence = alertmanager.call("GET", f"/api/v2/silence/{kept['silence']}")
     assert silence["matchers"] == [
         {"name": "flow", "value": "us->eu", "isRegex": False, "isEqual": True}
     ]
-    assert datetime.fromisoformat(silence["startsAt"]) == begin
+    assert datetime.fromisoformat(silence["startsAt"]) == start
     assert datetime.fromisoformat(silence["endsAt"]) == end
     assert silence["createdBy"] == "ana"
     assert silence["comment"] == f'mm2slo exclusion {kept["id"]}: upgrade of "eu" <b>&'

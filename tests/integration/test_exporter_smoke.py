@@ -19,7 +19,7 @@ pytestmark = pytest.mark.lab
 def test_lag_is_exact_at_rest(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 3, {})
-    # Tasks are begun anew when a topic is found; a copy that is interrupted may repeat records.
+    # Tasks are started anew when a topic is found; a copy that is interrupted may repeat records.
     wait_for(lambda: eu.admin.partition_count(f"us.{fresh_topic}") == 3, "the copy")
     produce(us.librdkafka(), fresh_topic, Load(1000))
     with watch(lab, ["us->eu"]) as seen:

@@ -75,13 +75,13 @@ def test_positions_come_from_commits_and_are_exact_at_rest(lab: Lab, seen: Watch
 
 def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch) -> None:
     """What us sends fills the shared topic; eu's position stays where its own records end."""
-    begin = len(seen.scrapes)
+    start = len(seen.scrapes)
     produce(lab.cluster("us").librdkafka(), TOPIC, Load(5_000, first=400, value_size=20))
     sent_at = time.monotonic()
     until_at_rest(lab, seen, US_HUB, 60)
     # Copied within a moment, known with the next commit; a loaded machine needs some seconds more.
     assert time.monotonic() - sent_at <= FLUSH + 10
-    eu = seen.scrapes[begin:]
+    eu = seen.scrapes[start:]
     assert [lags(scrape, EU_HUB) for scrape in eu] == [{"0": 0, "1": 0}] * len(eu)
     positions = [exact.by_partition(s, "mm2_replicated_source_offset", EU_HUB, TOPIC) for s in eu]
     assert positions == [exact.ends(lab.cluster("eu").librdkafka(), TOPIC)] * len(eu)
@@ -89,12 +89,12 @@ def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch)
 
 def test_a_backlog_does_not_shrink_by_what_others_write(lab: Lab, seen: Watch) -> None:
     """Interpolated, records that another flow copies meanwhile would pass for this flow's."""
-    begin = {flow: exact.ends(lab.cluster(flow.source).librdkafka(), TOPIC) for flow in FLOWS}
+    start = {flow: exact.ends(lab.cluster(flow.source).librdkafka(), TOPIC) for flow in FLOWS}
     backlog = {US_HUB: 50, EU_HUB: 80}
     lab.mm2.stop()
     for flow, count in backlog.items():
         exact.send(lab, flow, TOPIC, count, first=10_000)
-    behind = {flow: exact.until_lag(lab, seen, flow, TOPIC, copied=begin[flow]) for flow in FLOWS}
+    behind = {flow: exact.until_lag(lab, seen, flow, TOPIC, copied=start[flow]) for flow in FLOWS}
     produce(lab.cluster("hub").librdkafka(), TOPIC, Load(30, value_size=20))
     after = seen.after_rounds(3)
     for flow, count in backlog.items():

@@ -96,15 +96,15 @@ def test_after_a_restart_the_age_comes_from_the_timeline(stopped: Lab, waiting: 
         seen.until(lambda s: s.value(LAG, topic=waiting) == 0, "the topic")
         # The topic has stood still for many polls when its records come.
         seen.after_rounds(10)
-        began = time.time()
+        started = time.time()
         produce(us.librdkafka(), waiting, Load(10))
         ended = time.time()
         only_here(seen, waiting, "history")
         seen.after_rounds()
     earliest, latest = bracket(stopped, waiting, 0)
-    # Arrived within [began, ended], by the same clock; times are written in whole milliseconds.
+    # Arrived within [started, ended], by the same clock; times are written in whole milliseconds.
     assert earliest <= ended
-    assert began <= latest + 0.001
+    assert started <= latest + 0.001
     # A poll is half a second after the one before.
     assert latest - earliest < 2.0
 

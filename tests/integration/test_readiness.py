@@ -64,11 +64,11 @@ def checkpoints(lab: Lab, group: str) -> dict[int, Checkpoint]:
 def resume(lab: Lab, group: str, commits: dict[int, int]) -> Resumed:
     """Read the target from the group's checkpoints to the end, and tell what it had read before."""
     marks = checkpoints(lab, group)
-    begin = {partition: mark.downstream_offset for partition, mark in marks.items()}
+    start = {partition: mark.downstream_offset for partition, mark in marks.items()}
     reread = 0
     ends = lab.cluster("us").admin.end_offsets(TOPIC)
     unread = {p: set(range(commits[p], ends[p])) for p in marks}
-    for record in read_whole(lab.cluster("eu").librdkafka(), COPY, begin):
+    for record in read_whole(lab.cluster("eu").librdkafka(), COPY, start):
         partition = record.partition()
         assert partition is not None
         number = int((record.value() or b"")[1:].split(b"-")[0])
@@ -144,7 +144,7 @@ def test_redelivery_is_what_a_consumer_that_resumes_reads_again(
     lower, upper = bounds(judged(seen, group), group)
     assert lower <= resumed.reread <= upper
     assert resumed.skipped == 0
-    # One run of consecutive offsets since the topic began: nothing to bound.
+    # One run of consecutive offsets since the topic started: nothing to bound.
     assert lower == upper == resumed.reread
 
 

@@ -35,7 +35,7 @@ HOUR: Final = 3_600_000
 DAYS: Final = 26 * HOUR
 SCRAPE: Final = 30_000
 NOW: Final = int(time.time() * 1000) // HOUR * HOUR - 4 * HOUR + 17 * MINUTE_MS
-BEGIN: Final = NOW - DAYS
+START: Final = NOW - DAYS
 OLD = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
 TIER = Indicator(Flow("us", "eu"), SliKey(Sli.LATENCY, "10s"))
 YOUNG = Indicator(Flow("eu", "us"), SliKey(Sli.AVAILABILITY))
@@ -47,38 +47,38 @@ NAN = Indicator(Flow("asia", "eu"), SliKey(Sli.AVAILABILITY))
 PARTIAL = Indicator(Flow("asia", "us"), SliKey(Sli.AVAILABILITY))
 
 
-def scrapes(begin: int, end: int, offset: int) -> range:
-    return range(begin + offset, end, SCRAPE)
+def scrapes(start: int, end: int, offset: int) -> range:
+    return range(start + offset, end, SCRAPE)
 
 
 @cache
 def history() -> tuple[Replica, ...]:
     """Two replicas: restarts, one within a minute and one after an hour, gaps, a young flow."""
     one, two, sole = Replica("a:9469"), Replica("b:9469"), Replica("c:9469")
-    # The first sample of each begins where it was counting already, on a whole minute.
-    stop, again = BEGIN + 5 * HOUR + 10_000, BEGIN + 5 * HOUR + 40_000
-    one.run((OLD, TIER), scrapes(BEGIN, stop, 0), base=1000.0)
-    one.run((OLD, TIER), scrapes(again // SCRAPE * SCRAPE, BEGIN + 9 * HOUR, 0), seed=2)
+    # The first sample of each starts where it was counting already, on a whole minute.
+    stop, again = START + 5 * HOUR + 10_000, START + 5 * HOUR + 40_000
+    one.run((OLD, TIER), scrapes(START, stop, 0), base=1000.0)
+    one.run((OLD, TIER), scrapes(again // SCRAPE * SCRAPE, START + 9 * HOUR, 0), seed=2)
     # It counts on unseen for 2 h, and is restarted unseen for 90 minutes.
-    one.run((OLD, TIER), scrapes(BEGIN + 9 * HOUR, BEGIN + 15 * HOUR, 0), seed=3, base=9e6)
-    one.drop(BEGIN + 10 * HOUR, BEGIN + 12 * HOUR)
-    one.run((OLD, TIER, YOUNG), scrapes(BEGIN + 16 * HOUR + 30 * MINUTE_MS, NOW, 0), seed=4)
-    two.run((OLD, TIER), scrapes(BEGIN, NOW, 7_123), base=5.0)
-    two.run((YOUNG,), scrapes(BEGIN + 17 * HOUR + 1_020_000, NOW, 7_123), seed=5)
-    two.drop(BEGIN + 11 * HOUR, BEGIN + 13 * HOUR)
-    two.drop(BEGIN + 20 * HOUR + 90_000, BEGIN + 20 * HOUR + 400_000, (TIER,))
+    one.run((OLD, TIER), scrapes(START + 9 * HOUR, START + 15 * HOUR, 0), seed=3, base=9e6)
+    one.drop(START + 10 * HOUR, START + 12 * HOUR)
+    one.run((OLD, TIER, YOUNG), scrapes(START + 16 * HOUR + 30 * MINUTE_MS, NOW, 0), seed=4)
+    two.run((OLD, TIER), scrapes(START, NOW, 7_123), base=5.0)
+    two.run((YOUNG,), scrapes(START + 17 * HOUR + 1_020_000, NOW, 7_123), seed=5)
+    two.drop(START + 11 * HOUR, START + 13 * HOUR)
+    two.drop(START + 20 * HOUR + 90_000, START + 20 * HOUR + 400_000, (TIER,))
     two.drop(NOW - 3 * MINUTE_MS, NOW)
     # It is scraped at the last moment of a minute, away at times, and restarted every 103 minutes:
     # once on the hour.
-    for again in range(BEGIN, NOW, 103 * MINUTE_MS):
+    for again in range(START, NOW, 103 * MINUTE_MS):
         sole.run((SOLE,), scrapes(again, min(again + 103 * MINUTE_MS, NOW), 29_999), seed=again)
-    sole.drop(BEGIN + 3 * HOUR, BEGIN + 7 * HOUR)
-    sole.drop(BEGIN + 8 * HOUR, BEGIN + 8 * HOUR + 9 * MINUTE_MS)
-    # It does not tell when its process began, and is away too shortly for the gap to tell.
+    sole.drop(START + 3 * HOUR, START + 7 * HOUR)
+    sole.drop(START + 8 * HOUR, START + 8 * HOUR + 9 * MINUTE_MS)
+    # It does not tell when its process started, and is away too shortly for the gap to tell.
     mute = Replica("e:9469")
-    for again in range(BEGIN, NOW, 7 * HOUR + MINUTE_MS):
+    for again in range(START, NOW, 7 * HOUR + MINUTE_MS):
         mute.run((MUTE,), scrapes(again, min(again + 7 * HOUR, NOW), 11_000), seed=again)
-    mute.began.clear()
+    mute.started.clear()
     return one, two, sole, mute
 
 
@@ -124,12 +124,12 @@ def kept(address: str) -> PrometheusSource:
 def spans() -> list[Span]:
     burns = [Span(NOW - minutes * MINUTE_MS, NOW) for minutes in (1, 5, 30, 60, 360, 1440)]
     odd = [
-        Span(BEGIN - 26 * HOUR, BEGIN),
-        Span(BEGIN - 28 * HOUR, NOW),
-        Span(BEGIN + 5 * HOUR, BEGIN + 5 * HOUR + MINUTE_MS),
-        Span(BEGIN + 10 * HOUR + 7 * MINUTE_MS, BEGIN + 12 * HOUR + MINUTE_MS),
-        Span(BEGIN + 11 * HOUR + 7 * MINUTE_MS, BEGIN + 11 * HOUR + 9 * MINUTE_MS),
-        Span(BEGIN + 16 * HOUR, BEGIN + 21 * HOUR + 3 * MINUTE_MS),
+        Span(START - 26 * HOUR, START),
+        Span(START - 28 * HOUR, NOW),
+        Span(START + 5 * HOUR, START + 5 * HOUR + MINUTE_MS),
+        Span(START + 10 * HOUR + 7 * MINUTE_MS, START + 12 * HOUR + MINUTE_MS),
+        Span(START + 11 * HOUR + 7 * MINUTE_MS, START + 11 * HOUR + 9 * MINUTE_MS),
+        Span(START + 16 * HOUR, START + 21 * HOUR + 3 * MINUTE_MS),
     ]
     return burns + odd
 
@@ -155,15 +155,15 @@ class Listening(PrometheusClient):
         super().__init__(server)
         self.asked: list[str] = []
 
-    def query_range(self, expression: str, begin: int, end: int, step: int) -> Sequence[Found]:
+    def query_range(self, expression: str, start: int, end: int, step: int) -> Sequence[Found]:
         if step == HOUR:
             self.asked.append(expression)
-        return super().query_range(expression, begin, end, step)
+        return super().query_range(expression, start, end, step)
 
 
 def test_samples_are_searched_for_resets_of_those_alone_that_tell_no_start(address: str) -> None:
     client = Listening(Server(url=address))
-    PrometheusSource(client, clock=lambda: NOW).counts([OLD], [Span(BEGIN, NOW)])
+    PrometheusSource(client, clock=lambda: NOW).counts([OLD], [Span(START, NOW)])
     searched = [each for each in client.asked if each.startswith("resets(")]
     assert searched
     assert all('instance="e:9469"' in each for each in searched)
@@ -171,7 +171,7 @@ def test_samples_are_searched_for_resets_of_those_alone_that_tell_no_start(addre
 
 
 def test_minutes_equal_those_of_every_sample(kept: PrometheusSource) -> None:
-    span = Span(BEGIN + 4 * HOUR, NOW)
+    span = Span(START + 4 * HOUR, NOW)
     for indicator in ALL:
         minutes = kept.minutes(indicator, span)
         expected = truth_of(indicator).within(span)
@@ -184,11 +184,11 @@ def test_minutes_equal_those_of_every_sample(kept: PrometheusSource) -> None:
 
 
 def test_each_later_moment_gives_what_a_first_look_gives(address: str) -> None:
-    clock = [BEGIN + 3 * HOUR]
+    clock = [START + 3 * HOUR]
     asks = PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: clock[0])
     for hours in (3, 11.2, 16.6, 20.05):
-        clock[0] = BEGIN + round(hours * 60) * MINUTE_MS
-        asked = [Span(BEGIN - HOUR, clock[0]), Span(clock[0] - 3 * HOUR, clock[0])]
+        clock[0] = START + round(hours * 60) * MINUTE_MS
+        asked = [Span(START - HOUR, clock[0]), Span(clock[0] - 3 * HOUR, clock[0])]
         anew = source(address, clock[0]).counts(ALL, asked)
         assert asks.counts(ALL, asked) == anew
 
@@ -196,12 +196,12 @@ def test_each_later_moment_gives_what_a_first_look_gives(address: str) -> None:
 def test_the_recorder_counts_the_same_of_the_same_scrapes(kept: PrometheusSource) -> None:
     sole = history()[2]
     pool = Pool()
-    ends = [BEGIN + hours * HOUR for hours in (1, 2, 5, 7, 8, 9, 20)]
+    ends = [START + hours * HOUR for hours in (1, 2, 5, 7, 8, 9, 20)]
     recorded: dict[int, Tally] = {}
     for at, page in sorted(sole.pages.items()):
         recorded |= {end: pool.totals[SOLE] for end in ends if end <= at and end not in recorded}
-        pool.add(at, {sole.instance: Page(page, sole.began[at])})
-    asked = [Span(BEGIN, end) for end in ends]
+        pool.add(at, {sole.instance: Page(page, sole.started[at])})
+    asked = [Span(START, end) for end in ends]
     counts = kept.counts([SOLE], asked)[SOLE]
     assert not isinstance(counts, Exception)
     assert [counts[span].total for span in asked] == [recorded[end].total for end in ends]
@@ -229,7 +229,7 @@ def test_what_is_no_number_is_said_and_spoils_nothing_else(address: str) -> None
 
 
 def test_what_was_never_seen_counts_nothing(kept: PrometheusSource) -> None:
-    spans_ = [Span(NOW - HOUR, NOW), Span(BEGIN - HOUR, BEGIN)]
+    spans_ = [Span(NOW - HOUR, NOW), Span(START - HOUR, START)]
     assert kept.counts([NEVER], spans_) == {NEVER: dict.fromkeys(spans_, SpanCounts())}
     assert kept.minutes(NEVER, spans_[0]) == []
 
@@ -242,11 +242,11 @@ def test_rules_that_a_real_server_has_not_loaded(address: str) -> None:
 def test_what_was_seen_and_since_when(kept: PrometheusSource) -> None:
     assert set(kept.indicators()) == {*ALL, NAN, PARTIAL}
     assert kept.known_since([*ALL, NEVER]) == {
-        OLD: BEGIN,
-        TIER: BEGIN,
-        YOUNG: BEGIN + 16 * HOUR + 30 * MINUTE_MS,
-        SOLE: BEGIN,
-        MUTE: BEGIN,
+        OLD: START,
+        TIER: START,
+        YOUNG: START + 16 * HOUR + 30 * MINUTE_MS,
+        SOLE: START,
+        MUTE: START,
         NEVER: None,
     }
 
@@ -266,20 +266,20 @@ def test_any_history_is_counted_as_sample_by_sample(tmp_path: Path, seed: int) -
     flows = [Indicator(Flow("us", f"eu{n}"), SliKey(Sli.AVAILABILITY)) for n in range(4)]
     replicas = []
     for number in range(2):
-        each, at = Replica(f"{number}:9469"), BEGIN + draw.randrange(3 * HOUR)
+        each, at = Replica(f"{number}:9469"), START + draw.randrange(3 * HOUR)
         while at < NOW:
             ends = min(at + draw.randrange(MINUTE_MS, 8 * HOUR), NOW)
             served = draw.sample(flows, draw.randrange(1, 5))
-            begin = at // SCRAPE * SCRAPE
-            each.run(served, scrapes(begin, ends, 1_000 * number), seed=at)
+            start = at // SCRAPE * SCRAPE
+            each.run(served, scrapes(start, ends, 1_000 * number), seed=at)
             if draw.random() < 0.5:
                 gap = draw.randrange(at, ends)
                 lacking = draw.choice((None, served[:1]))
                 each.drop(gap, gap + draw.randrange(40 * MINUTE_MS), lacking)
-            # What begins within the scrape interval of the one before would be one process.
+            # What starts within the scrape interval of the one before would be one process.
             at = ends + draw.choice((SCRAPE, 5 * MINUTE_MS, 3 * HOUR))
         replicas.append(each)
-    edges = sorted({BEGIN + draw.randrange(26 * 60) * MINUTE_MS for _ in range(40)})
+    edges = sorted({START + draw.randrange(26 * 60) * MINUTE_MS for _ in range(40)})
     asked = [Span(one, other) for one, other in pairwise(edges)] + [Span(edges[0], NOW)]
     with prometheus(tmp_path, {}, history=open_metrics(replicas)) as server:
         found = source(server.url).counts(flows, asked)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_promtool
 
-BEGIN = 1_700_000_100
+START = 1_700_000_100
 """Epoch seconds, a multiple of 300: evaluations of 5 minutes fall on it."""
 LENGTH = 3 * 3600
 SCRAPE, JITTER = 15.0, 2.0
@@ -56,20 +56,20 @@ class Truth:
 def truth(seed: int) -> Truth:
     draw = random.Random(seed)  # noqa: S311 - a test's story
     outages = [(draw.randrange(LENGTH), draw.randrange(3, 400)) for _ in range(12)]
-    bad = {BEGIN + begin + n for begin, length in outages for n in range(length)}
-    bad |= {BEGIN + draw.randrange(LENGTH) for _ in range(100)}
+    bad = {START + start + n for start, length in outages for n in range(length)}
+    bad |= {START + draw.randrange(LENGTH) for _ in range(100)}
     return Truth(sorted(bad))
 
 
 def scraped(told: Truth, seed: int, *, restarts: int = 0) -> Counters:
-    """The counters at the moments of the scrapes; a restart begins them anew."""
+    """The counters at the moments of the scrapes; a restart starts them anew."""
     draw = random.Random(seed)  # noqa: S311 - a test's story
     total: list[Sample] = []
     good: list[Sample] = []
     resets = sorted(draw.randrange(LENGTH) for _ in range(restarts))
     for n in range(int(LENGTH / SCRAPE)):
-        at = BEGIN + n * SCRAPE + draw.uniform(-JITTER, JITTER)
-        since = BEGIN + max((reset for reset in resets if BEGIN + reset <= at), default=-900)
+        at = START + n * SCRAPE + draw.uniform(-JITTER, JITTER)
+        since = START + max((reset for reset in resets if START + reset <= at), default=-900)
         bad, events = told.counts(int(at), int(at) - since)
         total.append(Sample(round(at * 1000), float(events)))
         good.append(Sample(round(at * 1000), float(events - bad)))
@@ -137,9 +137,9 @@ def test_agrees_with_the_core_on_restarting_replicas(
     tmp_path: Path, replicas: tuple[Counters, Counters]
 ) -> None:
     rules = expressions()
-    steps = [step(replicas, at * 1000) for at in range(BEGIN + 300, BEGIN + LENGTH, 300)]
+    steps = [step(replicas, at * 1000) for at in range(START + 300, START + LENGTH, 300)]
     with prometheus(served(tmp_path, replicas), {}) as server:
-        for at in range(BEGIN + 4000, BEGIN + LENGTH, 791):
+        for at in range(START + 4000, START + LENGTH, 791):
             for window, length in DIRECT.items():
                 counts = short_window(replicas, at * 1000, length)
                 assert counts is not None
@@ -148,7 +148,7 @@ def test_agrees_with_the_core_on_restarting_replicas(
                     ask(server, rules[f"flow:mm2_sli_bad:increase{window}"], at),
                     ask(server, rules[f"flow:mm2_sli_events:increase{window}"], at),
                 )
-        at = BEGIN + 9000
+        at = START + 9000
         sums = step_sum(steps, at * 1000, 7200.0)
         assert sums is not None
         assert ask(server, chained(rules["flow:mm2_sli_bad:step5m"]), at) == pytest.approx(
@@ -167,7 +167,7 @@ def test_is_as_near_to_the_truth_as_is_promised(
     rules = expressions()
     worst = 0.0
     with prometheus(served(tmp_path, [clean]), {}) as server:
-        for at in range(BEGIN + 7200, BEGIN + LENGTH, 300):
+        for at in range(START + 7200, START + LENGTH, 300):
             for window, length in (*DIRECT.items(), ("2h", 7200.0)):
                 if window == "2h":
                     kind, bound = "step5m", extrapolation_bound(LONGEST_GAP, 300.0)

@@ -72,8 +72,8 @@ def test_each_minute_equals_the_count(story: Story, flow: Flow, name: str) -> No
     ends = range(story.known_since + MINUTE, story.end + 1, MINUTE)
     assert [each["end"] for each in points] == [utc(end) for end in ends]
     for point, end in zip(points, ends, strict=True):
-        begin = max(story.first_scrape, end - MINUTE - SCRAPE)
-        agrees(point, story.truth(flow, name, begin, end))
+        start = max(story.first_scrape, end - MINUTE - SCRAPE)
+        agrees(point, story.truth(flow, name, start, end))
         assert point["samples"] == 1
     last = events_of(entry_of(story.lists[story.end], flow, name))
     for what in ("good", "bad", "total", "unknown"):
@@ -88,8 +88,8 @@ def test_figures_of_every_instant_equal_the_count(story: Story, flow: Flow, name
         agrees(events_of(entry), story.so_far(flow, name, instant))
         alone = story.last_minutes[instant, slo(flow, name)]["entry"]
         assert alone["window"]["start"] == utc(instant - MINUTE)
-        begin = max(story.first_scrape, instant - MINUTE - SCRAPE)
-        agrees(events_of(alone), story.truth(flow, name, begin, instant))
+        start = max(story.first_scrape, instant - MINUTE - SCRAPE)
+        agrees(events_of(alone), story.truth(flow, name, start, instant))
 
 
 @pytest.mark.parametrize("flow", [OWN, SHARED], ids=str)

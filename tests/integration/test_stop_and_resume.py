@@ -101,9 +101,9 @@ class Story:
             lambda s: at(s) - canaries(s, "last_arrival_timestamp_seconds") > 2,
             "the last of what was copied",
         )
-        begin = time.time()
+        start = time.time()
         self.produce(300, 200)
-        self.waiting_since = (begin, time.time())
+        self.waiting_since = (start, time.time())
         self.first_lag = self.until_lag(300, 200, 0)
         self.stopped = self.seen.until(lambda s: s.state(FLOW) == "stopped", "the stop to be told")
         self.seen.until(
@@ -216,7 +216,7 @@ def test_completeness_stays_pending_while_nothing_proves_a_loss(story: Story) ->
 
 def test_the_stop_is_told_when_patience_ends(story: Story) -> None:
     silent_since = canaries(story.stopped, "last_arrival_timestamp_seconds")
-    # Silence begins with the last arrival; patience is the deadline, below 30 s.
+    # Silence starts with the last arrival; patience is the deadline, below 30 s.
     told_after = at(story.stopped) - silent_since
     assert DEADLINE <= told_after <= DEADLINE + 1 + CYCLE
     assert all(

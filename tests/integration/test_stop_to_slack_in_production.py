@@ -56,8 +56,8 @@ def healthy_hour(instance: str, until: float) -> str:
     return "\n".join([*lines, "# EOF", ""])
 
 
-def since_stop(running: Monitoring, name: str, state: str, begin: float) -> float:
-    """Seconds from *begin* until the alert was *state*, once it is."""
+def since_stop(running: Monitoring, name: str, state: str, start: float) -> float:
+    """Seconds from *start* until the alert was *state*, once it is."""
 
     def there() -> list[float]:
         return [
@@ -67,7 +67,7 @@ def since_stop(running: Monitoring, name: str, state: str, begin: float) -> floa
         ]
 
     wait_for(lambda: bool(there()), f"{name} {state}", REACH + 120, 0.5)
-    return (min(there()) if state == "pending" else time.time()) - begin
+    return (min(there()) if state == "pending" else time.time()) - start
 
 
 def test_a_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
@@ -88,18 +88,18 @@ def test_a_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic:
             wait_for(lambda: running.prometheus.holds(full), "an hour of canaries", 120, 1)
             wait_for(lambda: running.prometheus.holds("mm2_flow_state == 1"), "a scrape", 60)
             lab.mm2.stop()
-            begin = time.time()
+            start = time.time()
             try:
                 parts = {
                     "the exporter and a scrape say stopped": since_stop(
-                        running, "MM2FlowStopped", "pending", begin
+                        running, "MM2FlowStopped", "pending", start
                     ),
-                    "Prometheus fires": since_stop(running, "MM2FlowStopped", "firing", begin),
+                    "Prometheus fires": since_stop(running, "MM2FlowStopped", "firing", start),
                 }
                 wait_for(lambda: len(running.slack.messages) > 0, "the page", REACH, 0.2)
-                parts["Slack has the page"] = time.time() - begin
+                parts["Slack has the page"] = time.time() - start
                 parts["the availability budget burns"] = since_stop(
-                    running, "MM2ErrorBudgetBurnFast", "firing", begin
+                    running, "MM2ErrorBudgetBurnFast", "firing", start
                 )
             finally:
                 lab.mm2.start()

@@ -37,12 +37,12 @@ class Failure:
 
     task: int
     lost_partitions: frozenset[int]
-    begin: Scrape
+    start: Scrape
     end: Scrape
 
     def counted(self, sli: str, tier: str = "all") -> tuple[float, float, float]:
         """Good, total and unknown events of the stretch."""
-        before, after = self.begin.sli(FLOW, sli, tier), self.end.sli(FLOW, sli, tier)
+        before, after = self.start.sli(FLOW, sli, tier), self.end.sli(FLOW, sli, tier)
         good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
         return good, total, unknown
 
@@ -70,12 +70,12 @@ def fail(lab: Lab, seen: Watch, task: int) -> Failure:
     held = partitions_of(seen, task)
     failed = faults.fail_task(lab, US_EU, TOPIC, partition=min(held))
     assert failed == (f"{SOURCE}-{task}",)
-    begin = seen.until(lambda s: stalled(s) == held and old(s, held), "the stalls to be told")
-    slices = begin.sli(FLOW, "data_freshness", "orders")[1] + SLICES * len(PARTITIONS)
+    start = seen.until(lambda s: stalled(s) == held and old(s, held), "the stalls to be told")
+    slices = start.sli(FLOW, "data_freshness", "orders")[1] + SLICES * len(PARTITIONS)
     end = seen.until(
         lambda s: s.sli(FLOW, "data_freshness", "orders")[1] >= slices, f"{SLICES} slices"
     )
-    return Failure(task, held, begin, end)
+    return Failure(task, held, start, end)
 
 
 def old(scrape: Scrape, partitions: frozenset[int]) -> bool:
@@ -165,5 +165,5 @@ def assert_told(failure: Failure, seen: Watch) -> None:
     assert stalled(end) == failure.lost_partitions
     count = end.value("mm2_stalled_partitions", flow=FLOW, topic=TOPIC)
     assert count == len(failure.lost_partitions)
-    since = seen.scrapes[seen.scrapes.index(failure.begin) : seen.scrapes.index(end) + 1]
+    since = seen.scrapes[seen.scrapes.index(failure.start) : seen.scrapes.index(end) + 1]
     assert {scrape.state(FLOW) for scrape in since} == {"running"}

@@ -264,7 +264,7 @@ def settled_by(runner: FlowRunner) -> int:
 
 
 def blocks(sequences: list[int]) -> list[list[int]]:
-    """Consecutive sequences: those of one process each, as each begins at its start's time."""
+    """Consecutive sequences: those of one process each, as each starts at its start's time."""
     found: list[list[int]] = []
     for sequence in sequences:
         if not found or sequence != found[-1][-1] + 1:

@@ -95,7 +95,7 @@ def denied(lab: Lab, *permissions: tuple[str, str, str, str]) -> Iterator[None]:
 def refused(stretch: Stretch) -> set[tuple[str, str, str]]:
     """Cluster, stage and reason of everything that failed during the stretch."""
     name = "mm2_exporter_collect_errors_total"
-    before, after = stretch.begin.values(name), stretch.end.values(name)
+    before, after = stretch.start.values(name), stretch.end.values(name)
     return {
         (found["cluster"], found["stage"], found["reason"])
         for labels, count in after.items()
@@ -111,7 +111,7 @@ def fresh(stretch: Stretch, stages: Sequence[tuple[str, str]]) -> bool:
     def at(scrape: Scrape, cluster: str, stage: str) -> float:
         return scrape.value(name, cluster=cluster, stage=stage) or 0.0
 
-    return all(at(stretch.end, *stage) > at(stretch.begin, *stage) for stage in stages)
+    return all(at(stretch.end, *stage) > at(stretch.start, *stage) for stage in stages)
 
 
 def test_the_documented_permissions_suffice(secured: Lab) -> None:

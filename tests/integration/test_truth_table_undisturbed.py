@@ -47,7 +47,7 @@ def undisturbed(lab: Lab) -> Undisturbed:
         ThreadPoolExecutor(2) as side_by_side,
     ):
         wait_working(stirred, STIRRED, both_busy)
-        # Before the stretches begin: MirrorMaker 2 may start its tasks anew for it.
+        # Before the stretches start: MirrorMaker 2 may start its tasks anew for it.
         us.admin.recreate_topic(STIRRED)
         stirred.until(
             lambda s: total(s, "mm2_flow_lag_records", flow=TO_EU) < 10, "the new topic's copies"

@@ -30,7 +30,7 @@ def long(series: RecordedSeries, scale: Scale) -> Vector:
     """A series that is recorded every 5 minutes.
 
     Prometheus looks back 5 minutes for a sample: between the instant at which the next one is due
-    and the one at which it is written there would be none, and the alert would begin anew.
+    and the one at which it is written there would be none, and the alert would start anew.
     """
     return over("last_over_time", series, 2 * scale(STEP))
 

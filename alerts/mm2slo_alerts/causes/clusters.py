@@ -81,7 +81,7 @@ def _unreachable(limits: Thresholds) -> Cause:
             f"{duration(limits.unreachable_after + limits.unreachable_hold)} or more."
         ),
         impact=(
-            "Flows that begin or end at {{ $labels.cluster }} are most likely at a standstill, and "
+            "Flows that start or end at {{ $labels.cluster }} are most likely at a standstill, and "
             "cannot be measured."
         ),
         first_step=(

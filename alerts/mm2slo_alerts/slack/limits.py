@@ -24,7 +24,7 @@ class Limits:
     owner: int = 40
     first_step: int = 260
     first_look: int = 170
-    """The first step of an objective's alert, whose text begins with the summary."""
+    """The first step of an objective's alert, whose text starts with the summary."""
     listed: int = 100
     """One line of the list of alerts."""
     alerts: int = 5

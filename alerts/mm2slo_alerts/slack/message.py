@@ -55,7 +55,7 @@ def _cut(name: str, length: int) -> str:
     )
 
 
-# Slack's three characters; and backticks, which would begin code.
+# Slack's three characters; and backticks, which would start code.
 _ESCAPE: Final = (
     '{{ define "mm2slo.escape" }}'
     '{{ reReplaceAll "&" "&amp;" . | reReplaceAll "<" "&lt;" | reReplaceAll ">" "&gt;"'
@@ -75,7 +75,7 @@ _SUBJECT: Final = """\
 {{ else }}{{ template "mm2slo.summary" (or .Annotations.summary $labels.alertname) }}{{ end -}}
 {{ end }}"""
 
-# Takes an alert that has ended. Hours and minutes are read off a clock that began at midnight.
+# Takes an alert that has ended. Hours and minutes are read off a clock that started at midnight.
 _DURATION: Final = """\
 {{ define "mm2slo.duration" -}}
 {{ $length := .EndsAt.Sub .StartsAt -}}
@@ -104,7 +104,7 @@ _SPAN: Final = """\
 {{ $start }} to {{ $end }} UTC
 {{- end }}"""
 
-# The alert that the message begins with. Its title has said the flow of an objective already.
+# The alert that the message starts with. Its title has said the flow of an objective already.
 _PICK: Final = """\
 {{ $alerts := .Alerts.Firing -}}
 {{ if eq .Status "resolved" }}{{ $alerts = .Alerts.Resolved }}{{ end -}}

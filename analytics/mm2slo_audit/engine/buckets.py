@@ -29,7 +29,7 @@ out of the exchange, and so would exchange again for each of them."""
 _END: Final = 1 << 62
 """No offset is beyond it."""
 _EDGES: Final = (
-    "of_topic int, of_side int, of_partition int, begin bigint, until bigint, bucket int"
+    "of_topic int, of_side int, of_partition int, start bigint, until bigint, bucket int"
 )
 
 
@@ -65,15 +65,15 @@ def _in_buckets(rows: DataFrame, units: Units) -> DataFrame:
         on=(F.col("topic") == F.col("of_topic"))
         & (F.col("side") == F.col("of_side"))
         & (F.col("partition") == F.col("of_partition"))
-        & (F.col("offset") >= F.col("begin"))
+        & (F.col("offset") >= F.col("start"))
         & (F.col("offset") < F.col("until")),
         how="left",
     )
-    return found.fillna(0, ["bucket"]).drop("of_topic", "of_side", "of_partition", "begin", "until")
+    return found.fillna(0, ["bucket"]).drop("of_topic", "of_side", "of_partition", "start", "until")
 
 
 def _edges(unit: UnitScope) -> Iterator[tuple[int, ...]]:
-    """Of each bucket but the first: where it begins and ends on either side."""
+    """Of each bucket but the first: where it starts and ends on either side."""
     (flow,) = unit.flows
     for source in flow.partitions:
         for side, edges in (
@@ -81,5 +81,5 @@ def _edges(unit: UnitScope) -> Iterator[tuple[int, ...]]:
             (TARGET, [cut.downstream for cut in source.cuts]),
         ):
             ends = [*edges[1:], _END]
-            for bucket, (begin, until) in enumerate(zip(edges, ends, strict=False), start=1):
-                yield unit.index, side, source.partition, begin, until, bucket
+            for bucket, (start, until) in enumerate(zip(edges, ends, strict=False), 1):
+                yield unit.index, side, source.partition, start, until, bucket

@@ -41,21 +41,21 @@ def latency_columns(units: Units, counted: Column) -> dict[str, Column]:
     `x_cell`: end to end and transfer; `e_upper`, `e_lower`, ...: ms, of what is in a cell.
     """
     ts = F.col("ts")
-    arrived, begun = F.col("t_latest"), F.col("s_earliest")
+    arrived, started = F.col("t_latest"), F.col("s_earliest")
     known = counted & arrived.isNotNull()
     lower = F.col("t_earliest")
     created = known & ~units.stamped_source
-    sent = known & begun.isNotNull()
+    sent = known & started.isNotNull()
     return {
         "e_cell": F.when(counted & arrived.isNull(), UNBRACKETED)
         .when(created, _cell(lower - ts, arrived - ts))
         .otherwise(NONE),
         "e_upper": F.when(created & (arrived >= ts), arrived - ts),
         "e_lower": F.when(created & (arrived >= ts), F.greatest(lower - ts, F.lit(0))),
-        "x_cell": F.when(sent, _cell(lower - F.col("s_latest"), arrived - begun)).otherwise(NONE),
-        "x_upper": F.when(sent & (arrived >= begun), arrived - begun),
+        "x_cell": F.when(sent, _cell(lower - F.col("s_latest"), arrived - started)).otherwise(NONE),
+        "x_upper": F.when(sent & (arrived >= started), arrived - started),
         "x_lower": F.when(
-            sent & (arrived >= begun), F.greatest(lower - F.col("s_latest"), F.lit(0))
+            sent & (arrived >= started), F.greatest(lower - F.col("s_latest"), F.lit(0))
         ),
     }
 

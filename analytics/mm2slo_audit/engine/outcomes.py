@@ -148,7 +148,7 @@ class UnitLedger:
                 broken_keys=tuple(sorted(self.broken_keys)),
                 cells=pooled(self.key_cells),
             ),
-            replays=tuple(sorted(self.replays, key=lambda each: (each.partition, each.begin))),
+            replays=tuple(sorted(self.replays, key=lambda each: (each.partition, each.start))),
             evidence=tuple(
                 sorted(
                     self.evidence,

@@ -59,10 +59,10 @@ def part(units: Units, found: Parts) -> Column:
     """The part of a record, by its `ts`."""
     if not found:
         return F.lit(0).cast("bigint")
-    begin = units.figure(lambda each: each.window.begin)
+    start = units.figure(lambda each: each.window.start)
     end = units.figure(lambda each: each.window.end)
-    inside = F.greatest(begin, F.least(F.col("ts"), end - 1)) - begin
-    return F.coalesce(F.call_function("div", inside * _number(found), end - begin), F.lit(0))
+    inside = F.greatest(start, F.least(F.col("ts"), end - 1)) - start
+    return F.coalesce(F.call_function("div", inside * _number(found), end - start), F.lit(0))
 
 
 def all_parts(found: Parts) -> Column:

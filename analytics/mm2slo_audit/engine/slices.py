@@ -38,12 +38,12 @@ class Slices:
         """Of a fine slice, ms."""
         places = sum(len(each.partitions) for each in self.units.scopes) or 1
         coarse = max(_LEAST_OF_ONE, min(_MOST // places, _MOST_OF_ONE))
-        span = unit.window.end - unit.window.begin
+        span = unit.window.end - unit.window.start
         return max(1, -(-span // (coarse * FINE)))
 
     def at(self, unit: UnitScope, timestamp: int) -> tuple[int, int]:
         """Coarse slice and mask of a *timestamp* within the window."""
-        coarse, fine = divmod((timestamp - unit.window.begin) // self.width(unit), FINE)
+        coarse, fine = divmod((timestamp - unit.window.start) // self.width(unit), FINE)
         return coarse, signed(1 << fine)
 
     @property
@@ -63,10 +63,10 @@ class Slices:
 
     @property
     def _number(self) -> Column:
-        begin = self.units.figure(lambda each: each.window.begin)
+        start = self.units.figure(lambda each: each.window.start)
         width = self.units.figure(self.width)
         # Integral division, of which the expression language has no method.
-        number = F.call_function("div", F.col("ts") - begin, width)
+        number = F.call_function("div", F.col("ts") - start, width)
         return F.greatest(F.lit(-_FAR), F.least(F.lit(_FAR), number))
 
 

@@ -52,10 +52,10 @@ class Units:
     def judged(self) -> Column:
         """Whether the row's `ts` is in the window of its unit."""
         ts = F.col("ts")
-        begin, end = (
-            self.figure(each) for each in (lambda u: u.window.begin, lambda u: u.window.end)
+        start, end = (
+            self.figure(each) for each in (lambda u: u.window.start, lambda u: u.window.end)
         )
-        return (ts >= begin) & (ts < end)
+        return (ts >= start) & (ts < end)
 
     @property
     def group_partition(self) -> Column:

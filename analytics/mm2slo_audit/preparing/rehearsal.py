@@ -24,7 +24,7 @@ _EACH: Final = 500
 """Records of each of the two source partitions."""
 _LOST: Final = 200
 """Offset in partition 0 of the record that is not copied."""
-_BEGIN: Final = 1_700_000_000_000
+_START: Final = 1_700_000_000_000
 _IDENTITY: Final = Identity()
 _CENSUS: Final = Sample(1.0)
 _COLUMNS: Final = RECORD_SCHEMA.replace(",", "").split()[6::2]
@@ -61,7 +61,7 @@ def _rows(spark: SparkSession) -> DataFrame:
         "'rehearsal' as topic",
         "cast(id % 2 as int) as partition",
         "id div 2 as offset",
-        f"timestamp_millis({_BEGIN} + id div 2) as timestamp",
+        f"timestamp_millis({_START} + id div 2) as timestamp",
         "binary(string(id % 50)) as key",
         "binary(string(id)) as value",
         "array(named_struct('key', 'trace', 'value', binary(string(id)))) as headers",
@@ -98,8 +98,8 @@ def _polls(spark: SparkSession) -> DataFrame:
         "cast(id % 2 as tinyint) as side",
         "cast(id div 2 as int) as partition",
         f"cast({_EACH + 1} as bigint) as end",
-        f"cast({_BEGIN} as bigint) as earliest",
-        f"cast({_BEGIN + 2 * _EACH} as bigint) as latest",
+        f"cast({_START} as bigint) as earliest",
+        f"cast({_START + 2 * _EACH} as bigint) as latest",
     )
 
 
@@ -116,7 +116,7 @@ def _scope() -> UnitScope:
             ),
         ),
         partitions=tuple(TargetPartition(number, 0, 0, end) for number, end in enumerate(ends)),
-        window=Window(_BEGIN, _BEGIN + _EACH),
+        window=Window(_START, _START + _EACH),
         identity=_IDENTITY,
-        taken_at=_BEGIN + _EACH,
+        taken_at=_START + _EACH,
     )

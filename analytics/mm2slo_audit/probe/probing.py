@@ -103,12 +103,12 @@ def _partition(
         return Differences()
     times = [each.timestamp_ms for each in copies if each.timestamp_ms is not None]
     if times:
-        begin = source.offsets_at([here], min(times) / 1000).offsets.get(here)
-        if begin is not None:
+        start = source.offsets_at([here], min(times) / 1000).offsets.get(here)
+        if start is not None:
             last = max(times)
             originals = [
                 each
-                for each in read_slice(source, here, begin, _ROOM * most)
+                for each in read_slice(source, here, start, _ROOM * most)
                 if each.timestamp_ms is None or each.timestamp_ms <= last
             ]
             found = differences(_probed(originals), _probed(copies))
@@ -123,8 +123,8 @@ def _newest(client: ClusterClient, partition: TopicPartition, most: int) -> list
     start = client.start_offsets([partition]).offsets.get(partition)
     if end is None or start is None or start >= end:
         return []
-    begin = max(start, end - most)
-    return read_slice(client, partition, begin, end - begin)
+    first = max(start, end - most)
+    return read_slice(client, partition, first, end - first)
 
 
 def _probed(records: Sequence[TailRecord]) -> list[ProbedRecord]:

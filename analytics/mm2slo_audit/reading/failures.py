@@ -17,7 +17,7 @@ _CAUSES: Final[Mapping[str, tuple[NotAuditedReason, str]]] = {
     ),
     "GroupAuthorizationException": (
         NotAuditedReason.AUTHORIZATION,
-        "Spark's user may not use the group: grant it Read on groups that begin with spark-kafka-",
+        "Spark's user may not use the group: grant it Read on groups that start with spark-kafka-",
     ),
     "SaslAuthenticationException": (
         NotAuditedReason.AUTHORIZATION,

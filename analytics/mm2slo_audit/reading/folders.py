@@ -1,6 +1,6 @@
 """Folders of landed records on any path that Spark can write, and what each of them holds.
 
-`<directory>/flow=<slugs>/window=<begin>-<end>/run=<id>/` has records/ and polls/ (Parquet) and,
+`<directory>/flow=<slugs>/window=<start>-<end>/run=<id>/` has records/ and polls/ (Parquet) and,
 written last, `manifest.json`: a folder without it is of a run that did not end.
 """
 
@@ -23,7 +23,7 @@ _MANIFEST: Final = "manifest.json"
 
 def run_folder(directory: str, portion: str, window: Window, run: str) -> str:
     """Where a run lands the records of one portion."""
-    return f"{directory.rstrip('/')}/flow={portion}/window={window.begin}-{window.end}/run={run}"
+    return f"{directory.rstrip('/')}/flow={portion}/window={window.start}-{window.end}/run={run}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def describe(scope: UnitScope) -> dict[str, Any]:
     return {
         "index": scope.index,
         "target_topic": scope.target_topic,
-        "window": [scope.window.begin, scope.window.end],
+        "window": [scope.window.start, scope.window.end],
         "comparison": scope.comparison.value,
         "taken_at": scope.taken_at,
         "max_pending": scope.max_pending,

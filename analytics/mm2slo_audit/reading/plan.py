@@ -26,11 +26,11 @@ class Place(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Offsets [begin, end) of a partition."""
+    """Offsets [start, end) of a partition."""
 
     topic: str
     partition: int
-    begin: int
+    start: int
     end: int
 
 
@@ -48,12 +48,12 @@ class Scan:
     @property
     def offsets(self) -> int:
         """How many offsets it reads."""
-        return sum(each.end - each.begin for each in self.ranges)
+        return sum(each.end - each.start for each in self.ranges)
 
     @property
     def starting(self) -> str:
         """The connector's `startingOffsets`."""
-        return _json({(each.topic, each.partition): each.begin for each in self.ranges})
+        return _json({(each.topic, each.partition): each.start for each in self.ranges})
 
     @property
     def ending(self) -> str:

@@ -87,7 +87,7 @@ def read_rows(
     spark: SparkSession, scan: Scan, kafka: Mapping[str, str], *, headers: bool
 ) -> DataFrame:
     """The connector's own rows of *scan*."""
-    tasks = sum(-(-(each.end - each.begin) // RECORDS_PER_TASK) for each in scan.ranges)
+    tasks = sum(-(-(each.end - each.start) // RECORDS_PER_TASK) for each in scan.ranges)
     return (
         spark.read.format("kafka")
         .options(**CONSUMER)

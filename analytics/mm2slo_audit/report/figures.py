@@ -83,7 +83,7 @@ def topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
     """All that a report says about one target topic."""
     outcome = unit.outcome
     scope = outcome.scope
-    seconds = (scope.window.end - scope.window.begin) / 1000
+    seconds = (scope.window.end - scope.window.start) / 1000
     whole = _figures(scope.target_topic, outcome.partitions, sample, seconds)
     return TopicFigures(
         unit=unit,
@@ -102,7 +102,7 @@ def topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
 
 def flow_figures(report: RunReport) -> tuple[Figures, ...]:
     """Each flow with all its topics. What no flow explains is in the topics' figures alone."""
-    seconds = (report.window.end - report.window.begin) / 1000
+    seconds = (report.window.end - report.window.start) / 1000
     found: list[Figures] = []
     for flow in report.flows:
         parts = [

@@ -202,7 +202,7 @@ def _topic(topic: TopicFigures) -> str:
             _table(
                 ("Target partition", "From offset", "To offset", "Records"),
                 (
-                    (str(each.partition), str(each.begin), str(each.end), f"{each.size:,}")
+                    (str(each.partition), str(each.start), str(each.end), f"{each.size:,}")
                     for each in outcome.replays
                 ),
             )

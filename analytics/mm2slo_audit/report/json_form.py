@@ -41,9 +41,9 @@ def document(report: RunReport) -> dict[str, Any]:
             "finished_at": utc(report.finished_at),
             "flows": [flow.label for flow in report.flows],
             "window": {
-                "begin": utc(report.window.begin),
+                "start": utc(report.window.start),
                 "end": utc(report.window.end),
-                "begin_ms": report.window.begin,
+                "begin_ms": report.window.start,
                 "end_ms": report.window.end,
             },
             "sample": {

@@ -65,7 +65,7 @@ def others(counts: Mapping[Verdict, int], shown: Collection[Verdict]) -> str:
 
 def window(report: RunReport) -> str:
     """The window in UTC."""
-    return f"{utc(report.window.begin)} to {utc(report.window.end)}"
+    return f"{utc(report.window.start)} to {utc(report.window.end)}"
 
 
 def coverage(sample: Sample) -> str:

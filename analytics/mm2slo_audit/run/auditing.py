@@ -114,7 +114,7 @@ def _refuse_gone(scoped: Scoped, window: Window) -> None:
     gone = [each for each in scoped.not_audited if each.reason is NotAuditedReason.EXPIRED]
     if gone and not scoped.scopes and len(gone) == len(scoped.not_audited):
         raise UserError(
-            f"nothing of the window from {utc(window.begin)} to {utc(window.end)} is left:"
+            f"nothing of the window from {utc(window.start)} to {utc(window.end)} is left:"
             f" {gone[0].detail}; choose a later window"
         )
 

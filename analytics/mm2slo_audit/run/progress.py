@@ -47,7 +47,7 @@ class Progress(Protocol):
     """Hears of each step."""
 
     def stage(self, stage: Stage, detail: str = "") -> None:
-        """A stage begins."""
+        """A stage starts."""
 
     def expect(self, records: int) -> None:
         """About so many records are going to be read."""

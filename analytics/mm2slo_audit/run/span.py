@@ -19,27 +19,27 @@ class Span:
     """A wish for a window; all None: from where the last run was complete (incremental)."""
 
     since_ms: int | None = None
-    begin: int | None = None
+    start: int | None = None
     end: int | None = None
 
     @property
     def incremental(self) -> bool:
-        """Whether the window begins where the flows are complete up to."""
-        return self.since_ms is None and self.begin is None
+        """Whether the window starts where the flows are complete up to."""
+        return self.since_ms is None and self.start is None
 
     @classmethod
-    def parse(cls, since: str | None, begin: str | None, end: str | None) -> Span:
+    def parse(cls, since: str | None, start: str | None, end: str | None) -> Span:
         """Read `--since`, `--from` and `--to`.
 
         Raises UserError when one of them cannot be read, or they contradict each other.
         """
-        if since is not None and (begin is not None or end is not None):
+        if since is not None and (start is not None or end is not None):
             raise UserError("--since goes without --from and --to: give one or the other")
-        if end is not None and begin is None:
-            raise UserError("--to needs --from: without it the window has no beginning")
+        if end is not None and start is None:
+            raise UserError("--to needs --from: without it the window has no start")
         return cls(
             None if since is None else _milliseconds(since),
-            None if begin is None else _moment("--from", begin),
+            None if start is None else _moment("--from", start),
             None if end is None else _moment("--to", end),
         )
 
@@ -47,26 +47,26 @@ class Span:
         """The window as of *now* (epoch ms); it never ends in the future.
 
         *complete_up_to* is where an incremental run goes on. Raises UserError for a window of
-        which nothing has happened yet, or that ends before it begins.
+        which nothing has happened yet, or that ends before it starts.
         """
-        if self.begin is not None:
-            begin = self.begin
+        if self.start is not None:
+            start = self.start
         elif self.since_ms is not None:
-            begin = now - self.since_ms
+            start = now - self.since_ms
         else:
-            begin = now - FIRST_MS if complete_up_to is None else complete_up_to
-        if begin >= now:
+            start = now - FIRST_MS if complete_up_to is None else complete_up_to
+        if start >= now:
             raise UserError(
-                f"the window begins in the future, at {utc(begin)}, and it is {utc(now)}:"
+                f"the window starts in the future, at {utc(start)}, and it is {utc(now)}:"
                 " nothing can have been copied yet; give an earlier --from"
             )
         end = now if self.end is None else min(self.end, now)
-        if begin >= end:
+        if start >= end:
             raise UserError(
-                f"the window ends at {utc(end)}, before it begins at {utc(begin)}:"
+                f"the window ends at {utc(end)}, before it starts at {utc(start)}:"
                 " give a --to that is later than --from"
             )
-        return Window(begin, end)
+        return Window(start, end)
 
 
 def utc(epoch_ms: int) -> str:

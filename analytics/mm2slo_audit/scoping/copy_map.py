@@ -16,7 +16,7 @@ class CopyMap:
     runs: SyncRuns | None
     """By the syncs of the source's present log; None: there are none."""
     begins_at: int
-    """Target offset where that log's copies begin; what is before may be of an earlier log."""
+    """Target offset where that log's copies start; what is before may be of an earlier log."""
     known_from: int
     """Source offset from which on the flow should have copied everything."""
     dense: bool

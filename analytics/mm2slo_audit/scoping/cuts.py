@@ -38,17 +38,17 @@ def cuts(
     target_end: int,
     narrowest: int = _NARROWEST,
 ) -> tuple[Cut, ...]:
-    """Cuts of what is read, [begin, end) of the source; the first lies at or below its begin.
+    """Cuts of what is read, [start, end) of the source; the first lies at or below its start.
 
     If there is one there: then nothing before it on the target is of what is read. *epoch* are the
     syncs of the source's present log, oldest first. *dense*: each target offset is a record of
     this flow; a flow that is not, is one with exactly-once, and writes nothing twice.
     """
-    begin, end = read
-    width = max(narrowest, -((begin - end) // _MOST))
+    start, end = read
+    width = max(narrowest, -((start - end) // _MOST))
     kept: list[Cut] = []
-    for cut in _clean(_since_created(epoch), (end, target_end), (begin, width), dense=dense):
-        if cut.upstream <= begin:
+    for cut in _clean(_since_created(epoch), (end, target_end), (start, width), dense=dense):
+        if cut.upstream <= start:
             kept = [cut]
         elif cut.upstream < end and (not kept or _distance(kept[-1], cut) >= width):
             kept.append(cut)
@@ -72,20 +72,20 @@ def _is_new_log(one: SyncPoint, two: SyncPoint) -> bool:
 def _clean(
     points: Sequence[SyncPoint], ends: tuple[int, int], grid: tuple[int, int], *, dense: bool
 ) -> Iterator[Cut]:
-    """Syncs that are cuts, and of what is copied one by one those of *grid* (begin, width)."""
+    """Syncs that are cuts, and of what is copied one by one those of *grid* (start, width)."""
     if not points:
         return
     spans = [_sources(one, two, dense=dense) for one, two in pairwise(points)]
     last = _sources(points[-1], SyncPoint(*ends, at=0.0), dense=dense)
-    # Of all before each sync the end of their sources, of all after it their begin.
+    # Of all before each sync the end of their sources, of all after it their start.
     reached = list(accumulate((high for _low, high in spans), max, initial=points[0].upstream))
     left = list(accumulate((low for low, _high in reversed((*spans, last))), min))[::-1]
-    begin, width = grid
+    start, width = grid
     for at, point in enumerate(points):
         if reached[at] <= point.upstream <= left[at]:
             yield Cut(point.upstream, point.downstream)
         if at + 1 < len(points) and dense and _one_by_one(point, points[at + 1]):
-            first = max(reached[at], begin)
+            first = max(reached[at], start)
             if first <= point.upstream:
                 first = point.upstream + width
             until = min(points[at + 1].upstream, left[at + 1] + 1)

@@ -51,7 +51,7 @@ def with_expired(
                 dense=read.dense,
                 position_period=_position_period(feed),
             ):
-                counted, rest = 0, expired.end - expired.begin
+                counted, rest = 0, expired.end - expired.start
                 if timeline is not None:
                     counted, rest = arrived_in(expired, timeline, made.scope.window, present)
                 counts[key] = counts.get(key, 0) + counted

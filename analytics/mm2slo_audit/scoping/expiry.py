@@ -22,9 +22,9 @@ _STARTS_TOLD_SECONDS: Final = 120.0
 
 
 class Expired(NamedTuple):
-    """Source offsets [begin, end) that were never copied and can no longer be."""
+    """Source offsets [start, end) that were never copied and can no longer be."""
 
-    begin: int
+    start: int
     end: int
     next_copy: int | None
     """Target offset of the copy of record *end*, the first that survived; None: not copied yet."""
@@ -77,12 +77,12 @@ def _between_syncs(
         run, rise = after.upstream - before.upstream, after.downstream - before.downstream
         if not 0 < rise < run or present.log_start < after.upstream:
             continue
-        begin = before.upstream + rise
+        start = before.upstream + rise
         told_by = after.at + _STARTS_TOLD_SECONDS
         later = None if timeline is None else _value_at(timeline.starts, told_by)
-        if later is not None and later <= begin and told_by <= present.at:
+        if later is not None and later <= start and told_by <= present.at:
             continue  # the records were still there: transaction markers or compaction
-        yield Expired(begin, after.upstream, after.downstream)
+        yield Expired(start, after.upstream, after.downstream)
 
 
 def _below_log_start(
@@ -109,12 +109,12 @@ def _value_at(figures: Sequence[Figure], at: float) -> int | None:
 
 def _joined(ranges: Iterable[Expired]) -> Iterator[Expired]:
     held: Expired | None = None
-    for each in sorted(ranges, key=lambda one: (one.begin, one.end)):
+    for each in sorted(ranges, key=lambda one: (one.start, one.end)):
         if held is None:
             held = each
-        elif each.begin <= held.end:
+        elif each.start <= held.end:
             last = max(held, each, key=lambda one: (one.end, one.next_copy is not None))
-            held = Expired(held.begin, last.end, last.next_copy)
+            held = Expired(held.start, last.end, last.next_copy)
         else:
             yield held
             held = each
@@ -131,20 +131,20 @@ def arrived_in(
     so that two windows that adjoin may both count what one poll saw.
     """
     counted = unknown = 0
-    begin = expired.begin
+    start = expired.start
     for poll in timeline.polls:
         end = min(poll.end, expired.end)
-        if end <= begin:
+        if end <= start:
             continue
         if poll.earliest is None:
-            unknown += end - begin
-        elif poll.earliest < window.end and poll.latest >= window.begin:
-            counted += end - begin
-        begin = end
-    rest = expired.end - begin
+            unknown += end - start
+        elif poll.earliest < window.end and poll.latest >= window.start:
+            counted += end - start
+        start = end
+    rest = expired.end - start
     if rest > 0 and timeline.polls:
         since = timeline.polls[-1].latest
-        if since < window.end and present.at * 1000 >= window.begin:
+        if since < window.end and present.at * 1000 >= window.start:
             counted += rest
     elif rest > 0:
         unknown += rest

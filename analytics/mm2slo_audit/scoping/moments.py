@@ -52,10 +52,10 @@ def with_moments(
     at_source_start = offsets_at(
         there, _renamed(first_timestamps(here, removed), unit.topic), at_least=True
     )
-    begun = _renamed(first_timestamps(there, cut), feed.feed.topic)
+    started = _renamed(first_timestamps(there, cut), feed.feed.topic)
     if anywhere:
-        begun = _of_all(feed, begun) if len(begun) == len(cut) else {}
-    at_target_start = offsets_at(here, begun, at_least=True)
+        started = _of_all(feed, started) if len(started) == len(cut) else {}
+    at_target_start = offsets_at(here, started, at_least=True)
     return replace(
         feed,
         at_source_start=_by_number(at_source_start),
@@ -97,11 +97,11 @@ def _renamed(moments: Mapping[TopicPartition, int], topic: str) -> dict[TopicPar
     return {TopicPartition(topic, key.partition): at for key, at in moments.items()}
 
 
-def _of_all(feed: FeedReading, begun: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """For each source partition the latest of the moments at which target partitions begin."""
-    if not begun:
+def _of_all(feed: FeedReading, started: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """For each source partition the latest of the moments at which target partitions start."""
+    if not started:
         return {}
-    latest = max(begun.values())
+    latest = max(started.values())
     return {feed.key(number): latest for number in range(feed.partitions)}
 
 

@@ -45,7 +45,7 @@ def known_position(
 ) -> KnownPosition:
     """The position by the newest commit and all *points* (syncs, oldest first).
 
-    *remembered* is the oldest position that the timeline tells of this log. Where the flow began
+    *remembered* is the oldest position that the timeline tells of this log. Where the flow started
     is not known below the oldest surviving sync: the topic of the syncs is compacted. But it
     followed a topic that was created anew (*born*, see `present_epoch`) from its first record on.
     """
@@ -56,8 +56,8 @@ def known_position(
     if commit is not None and commit.offset < source_end and (since is None or commit.at >= since):
         copied.append(commit.offset)
     next_offset = max(copied) + 1 if copied else None
-    began = [point.upstream for point in epoch] or ([] if next_offset is None else [next_offset])
+    started = [point.upstream for point in epoch] or ([] if next_offset is None else [next_offset])
     if remembered is not None:
-        began.append(remembered)
-    known_from = 0 if born is not None else min(began, default=0)
+        started.append(remembered)
+    known_from = 0 if born is not None else min(started, default=0)
     return KnownPosition(next_offset, known_from, epoch, replaced)

@@ -55,8 +55,8 @@ def _gone(flow: FlowScope, scope: UnitScope, clients: Mapping[str, ClusterClient
         if each.read_from < each.end
     }
     # A log whose first record of the window's time is not its first of all still holds it.
-    begun = [each for each in flow.partitions if each.read_from < each.end]
-    if any(each.read_from > each.log_start or each.log_start == 0 for each in begun):
+    started = [each for each in flow.partitions if each.read_from < each.end]
+    if any(each.read_from > each.log_start or each.log_start == 0 for each in started):
         return False
     found = first_timestamps(clients[flow.flow.source], left)
     return all(key in found and found[key] >= scope.window.end for key in left)

@@ -152,7 +152,7 @@ class Survey:
         if not keys:
             return
         readings.take_starts(client.start_offsets(keys))
-        readings.take_at(client.offsets_at(keys, self._window.begin / 1000))
+        readings.take_at(client.offsets_at(keys, self._window.start / 1000))
         self._read_kinds(flow.flow.source, {key.topic for key in keys})
 
     def _read_target_begins(self, alias: str) -> None:
@@ -174,10 +174,10 @@ class Survey:
         """
         kind = self._kinds.get((unit.cluster, unit.topic), TopicKind())
         kept = all(feed.flow.audit.identity.timestamp for feed in unit.feeds)
-        begin = self._window.begin / 1000
+        start = self._window.start / 1000
         if kept and kind.timestamps is TimestampType.CREATE:
-            return begin
-        return max(0.0, begin - _SKEW_SECONDS)
+            return start
+        return max(0.0, start - _SKEW_SECONDS)
 
     def _read_kinds(self, alias: str, topics: Iterable[str]) -> None:
         found = topic_kinds(self._clients[alias], set(topics))
@@ -190,7 +190,7 @@ class Survey:
                 for feed in each.unit.feeds:
                     wanted.add((feed.flow.flow, Side.SOURCE, feed.topic))
                     wanted.add((feed.flow.flow, Side.TARGET, each.unit.topic))
-        since = self._window.begin / 1000 - _TIMELINE_MARGIN_SECONDS
+        since = self._window.start / 1000 - _TIMELINE_MARGIN_SECONDS
         topic = self._config.exporter.timeline.topic
         self._tell(f"reading the timeline on {alias}")
         try:

@@ -42,7 +42,7 @@ class SyncHistory:
             return
         points.append(point)
         if len(points) > _MOST_POINTS:
-            # Distances add up over what is left out, and the oldest says where the flow began.
+            # Distances add up over what is left out, and the oldest says where the flow started.
             half = _MOST_POINTS // 2
             self._points = [*points[:half:2], *points[half:]]
 
@@ -62,17 +62,17 @@ def present_epoch(
     topic got its present id, by the timeline: after the first and not after the second moment.
     Syncs that lie beyond the end with no step back after them are all of an earlier log.
     """
-    begin, highest, found = 0, -1, born is None
+    start, highest, found = 0, -1, born is None
     for index, point in enumerate(points):
         stepped_back = index > 0 and point.upstream < points[index - 1].upstream
         if stepped_back and highest >= source_end:
-            begin, highest = index, -1
+            start, highest = index, -1
         if born is not None and not found and point.at > born[0]:
             found = stepped_back or point.at >= born[1]
             if found:
-                begin, highest = index, -1
+                start, highest = index, -1
         highest = max(highest, point.upstream)
-    return points[begin:] if found and highest < source_end else ()
+    return points[start:] if found and highest < source_end else ()
 
 
 def sync_runs(points: Sequence[SyncPoint], *, dense: bool) -> SyncRuns:

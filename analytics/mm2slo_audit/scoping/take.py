@@ -51,10 +51,10 @@ def take_scopes(
     if max_pending is not None:
         config = patient(config, max_pending / 1000)
     chosen = config.select(flows)
-    if window.begin >= clock() * 1000:
+    if window.start >= clock() * 1000:
         raise UserError(
-            f"the window begins at {_moment(window.begin)}, which is in the future:"
-            " expected a window that has begun"
+            f"the window starts at {_moment(window.start)}, which is in the future:"
+            " expected a window that has started"
         )
     on_progress("listing topics")
     reach = Reach.find(config, chosen, topics, clients)

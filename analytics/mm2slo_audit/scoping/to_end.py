@@ -22,7 +22,7 @@ def read_to_end(
     client: ClusterClient,
     topic: str,
     *,
-    start: Start = "beginning",
+    start: Start = "start",
     isolation: Isolation = "read_uncommitted",
 ) -> Iterator[TailRecord]:
     """The records of *topic* in their order; none when it does not exist.

@@ -28,14 +28,14 @@ class _Cost(NamedTuple):
 
     @property
     def span(self) -> Span:
-        return Span(self.incident.begin, self.incident.end)
+        return Span(self.incident.start, self.incident.end)
 
 
 def cost_lines(details: Iterable[Detail], zone: tzinfo) -> list[str]:
     """The costliest incidents, each once: one outage hurts several objectives of its flow."""
     every = sorted(
         (_Cost(detail.entry, each) for detail in details for each in detail.incidents),
-        key=lambda each: (-each.incident.consumed, each.incident.begin, each.entry.id),
+        key=lambda each: (-each.incident.consumed, each.incident.start, each.entry.id),
     )
     chosen: list[_Cost] = []
     for each in every:
@@ -62,7 +62,7 @@ def audit_lines(parts: Sequence[FlowPart]) -> list[str]:
 def _cost_line(entry: Entry, incident: Incident, zone: tzinfo) -> str:
     share = escaped(spent(incident.consumed))
     return (
-        f"• {code(entry.objective.flow.label)} {stretch(incident.begin, incident.end, zone)}: "
+        f"• {code(entry.objective.flow.label)} {stretch(incident.start, incident.end, zone)}: "
         f"{count(incident.bad)} bad, {share} of the budget of {objective_name(entry)}"
     )
 

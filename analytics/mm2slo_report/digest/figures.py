@@ -51,10 +51,10 @@ def spent(consumed: float) -> str:
     return "<0.1 %" if 0 < consumed < _LEAST else signed_share(consumed)
 
 
-def stretch(begin: int, end: int, zone: tzinfo) -> str:
+def stretch(start: int, end: int, zone: tzinfo) -> str:
     """`2026-07-14 10:02 to 10:31 CEST (29 min)`."""
-    first, last = (datetime.fromtimestamp(at / 1000, zone) for at in (begin, end))
+    first, last = (datetime.fromtimestamp(at / 1000, zone) for at in (start, end))
     same = first.date() == last.date() and first.utcoffset() == last.utcoffset()
     closing = f"{last:%H:%M %Z}" if same else moment(end, zone)
-    opening = f"{first:%Y-%m-%d %H:%M}" if same else moment(begin, zone)
-    return f"{opening} to {closing} ({length((end - begin) / 1000)})"
+    opening = f"{first:%Y-%m-%d %H:%M}" if same else moment(start, zone)
+    return f"{opening} to {closing} ({length((end - start) / 1000)})"

@@ -88,5 +88,5 @@ def _period(report: Report) -> str:
         return f"to {as_of}"
     if window.kind is WindowKind.ROLLING:
         return f"{window.name} to {as_of}"
-    running = window.end - window.begin < round(window.seconds * 1000)
+    running = window.end - window.start < round(window.seconds * 1000)
     return f"{window.name} so far, to {as_of}" if running else window.name

@@ -24,11 +24,11 @@ def instance(report: Report) -> str:
     day = datetime.fromtimestamp(at / 1000, ZoneInfo(report.zone)).date()
     if window is None:
         return f"own windows to {day}"
-    length = window.end - window.begin
+    length = window.end - window.start
     if window.kind is WindowKind.CALENDAR:
         over = length >= round(window.seconds * 1000)
         return window.name if over else f"{window.name} to {day}"
     if length >= _DAY_MS:
         return f"{window.name} to {day}"
-    begun = datetime.fromtimestamp((at - at % length) / 1000, UTC)
-    return f"{window.name} from {begun:%Y-%m-%dT%H:%MZ}"
+    started = datetime.fromtimestamp((at - at % length) / 1000, UTC)
+    return f"{window.name} from {started:%Y-%m-%dT%H:%MZ}"

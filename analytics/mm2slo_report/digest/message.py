@@ -90,7 +90,7 @@ def _more(rest: Sequence[FlowPart], url: str | None, *, some: bool) -> str:
 def _remarks(report: Report) -> list[str]:
     """What a reader must know of the figures: of the source, of what failed, of youth."""
     young = sum(
-        each.coverage.known_since is not None and each.coverage.known_since > each.window.begin
+        each.coverage.known_since is not None and each.coverage.known_since > each.window.start
         for each in report.entries
     )
     found = list(report.warnings)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def counted(before: Tally, now: Tally, *, anew: bool = False) -> Tally:
     """What counters that say *now* counted since they said *before*.
 
-    All of it when they began *anew* or one of them fell. The three live in one process: where one
+    All of it when they started *anew* or one of them fell. The three live in one process: where one
     was reset, the others were as well, even if they have passed their old values by now.
     """
     if anew or now.good < before.good or now.total < before.total or now.unknown < before.unknown:

@@ -59,8 +59,8 @@ class Page:
     """What a page says of the indicators."""
 
     tallies: Mapping[Indicator, Tally]
-    began: int | None = None
-    """When its process began, and with it every counter (epoch ms); None: it does not say."""
+    started: int | None = None
+    """When its process started, and with it every counter (epoch ms); None: it does not say."""
     left_out: int = 0
     """Indicators that are not known here, lack a counter, or whose counter is no count."""
 
@@ -76,11 +76,11 @@ def read_page(chunks: Iterable[bytes], *, openmetrics: bool = False) -> Page:
 def _lines(chunks: Iterable[bytes], *, openmetrics: bool) -> list[str]:
     """The lines that matter here, in no particular order."""
     found: list[str] = []
-    rest, last, begun = b"\n", b"", False
+    rest, last, started = b"\n", b"", False
     for chunk in chunks:
         block = rest + chunk
         end = block.rfind(b"\n")
-        begun = begun or _begins(block[:end])
+        started = started or _begins(block[:end])
         for wanted in _WANTED:
             at = block.find(wanted, 0, end)
             while at >= 0:
@@ -92,7 +92,7 @@ def _lines(chunks: Iterable[bytes], *, openmetrics: bool) -> list[str]:
         rest = block[end:]
         if len(rest) > _LONGEST:
             raise NotExposition(f"a line is longer than {_LONGEST} bytes")
-    if not begun and rest == b"\n":
+    if not started and rest == b"\n":
         raise NotExposition("the page is empty")
     # OpenMetrics says where it ends; the classic text at least ends its last line.
     if rest == b"\n" + _END:
@@ -103,7 +103,7 @@ def _lines(chunks: Iterable[bytes], *, openmetrics: bool) -> list[str]:
 
 
 def _begins(block: bytes) -> bool:
-    """Whether the page has begun; NotExposition when it begins as no exposition does."""
+    """Whether the page has started; NotExposition when it starts as no exposition does."""
     first = block.lstrip()
     if not first:
         return False
@@ -115,12 +115,12 @@ def _begins(block: bytes) -> bool:
 
 def _page(lines: Iterable[str]) -> Page:
     found: defaultdict[Indicator, dict[str, float]] = defaultdict(dict)
-    began, left_out = None, set()
+    started, left_out = None, set()
     for line in lines:
         sample = _sample(line)
         name, labels = sample["name"], sample["labels"] or ""
         if name == _BEGUN:
-            began = _milliseconds(_count(sample["value"]))
+            started = _milliseconds(_count(sample["value"]))
         if name not in _FAMILIES:
             continue
         indicator, value = _indicator(labels), _count(sample["value"])
@@ -136,7 +136,7 @@ def _page(lines: Iterable[str]) -> Page:
     tallies = {
         each: tally for each, values in found.items() if (tally := _tally(values)) is not None
     }
-    return Page(tallies, began, len(left_out) + len(found) - len(tallies))
+    return Page(tallies, started, len(left_out) + len(found) - len(tallies))
 
 
 def _sample(line: str) -> re.Match[str]:

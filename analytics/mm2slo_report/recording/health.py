@@ -10,7 +10,7 @@ _JITTER_MS: Final = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetHealth:
-    """Scrapes of one exporter since this service began."""
+    """Scrapes of one exporter since this service started."""
 
     name: str
     scrapes: int = 0
@@ -59,7 +59,7 @@ class RecorderHealth:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of a report has to know: `problems`, or that all has just begun."""
+        """What a reader of a report has to know: `problems`, or that all has just started."""
         if self.problems or self.recorded_by or self.recorded_until is not None:
             return self.problems
         return ("nothing is recorded yet: the first figures come with the first whole minute",)

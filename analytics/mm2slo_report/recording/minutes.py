@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """What to store of the minute that begins at `at` (epoch ms): how all stood at its end."""
+    """What to store of the minute that starts at `at` (epoch ms): how all stood at its end."""
 
     at: int
     tallies: Mapping[Indicator, Tally]

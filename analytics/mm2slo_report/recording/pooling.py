@@ -69,10 +69,10 @@ class Pool:
         found: defaultdict[Indicator, list[_Growth]] = defaultdict(list)
         for replica, page in pages.items():
             for indicator, tally in page.tallies.items():
-                growth = self._growth(replica, indicator, tally, page.began)
+                growth = self._growth(replica, indicator, tally, page.started)
                 found[indicator].extend(() if growth is None else (growth,))
                 self._states[replica][indicator] = CounterState(
-                    replica, indicator, at, tally, page.began
+                    replica, indicator, at, tally, page.started
                 )
             self._read[replica] = at
             self._read_here.add(replica)
@@ -85,19 +85,19 @@ class Pool:
         return frozenset(found)
 
     def _growth(
-        self, replica: str, indicator: Indicator, now: Tally, began: int | None
+        self, replica: str, indicator: Indicator, now: Tally, started: int | None
     ) -> _Growth | None:
-        """None for a counter whose beginning is not known."""
+        """None for a counter whose start is not known."""
         before = self._states[replica].get(indicator)
         if before is not None:
-            anew = None not in (began, before.began) and began != before.began
+            anew = None not in (started, before.started) and started != before.started
             return _Growth(before.at, counted(before.raw, now, anew=anew))
         read = self._read.get(replica)
         if read is None:
             return None
-        # The replica was read before it had this indicator, which therefore began at zero: unless
+        # The replica was read before it had this indicator, which therefore started at zero: unless
         # it was read by a recorder of an earlier version, which may not have known the indicator.
-        anew = began is not None and began > read
+        anew = started is not None and started > read
         return _Growth(read, now) if anew or replica in self._read_here else None
 
 
@@ -112,5 +112,5 @@ def _pooled(growths: Sequence[_Growth], done: int | None, at: int) -> Tally:
         return Tally()
     if done is not None and all(each.since < done for each in growths):
         return mean([times(each.tally, (at - done) / (at - each.since)) for each in growths])
-    begun = min(each.since for each in growths if done is None or each.since >= done)
-    return mean([each.tally for each in growths if each.since == begun])
+    started = min(each.since for each in growths if done is None or each.since >= done)
+    return mean([each.tally for each in growths if each.since == started])

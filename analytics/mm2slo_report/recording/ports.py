@@ -21,7 +21,7 @@ class HistoryStore(Protocol):
         seen: Collection[Indicator],
         states: Iterable[CounterState] = (),
     ) -> None:
-        """Keep how all stood at the end of the minute that begins at *at*; all or nothing.
+        """Keep how all stood at the end of the minute that starts at *at*; all or nothing.
 
         The newest minute may come again, and replaces what was kept of it.
         """

@@ -65,7 +65,7 @@ class Rounds:
         return found
 
     def end(self) -> None:
-        """Make a running round return, and begin no other."""
+        """Make a running round return, and start no other."""
         self._ended.set()
         self._back.put(None)
 

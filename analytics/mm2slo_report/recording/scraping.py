@@ -79,7 +79,7 @@ class Scraper:
     """Scrapes *target* over a connection that is kept. Not for use from several threads."""
 
     def __init__(self, target: Target, *, timeout: float = TIMEOUT, largest: int = LARGEST) -> None:
-        """*timeout*: seconds for the answer to begin, and for all of it."""
+        """*timeout*: seconds for the answer to start, and for all of it."""
         self.target = target
         self._timeout = timeout
         self._largest = largest

@@ -35,7 +35,7 @@ def audit_view(
     return AuditView(
         id=run.header.id,
         flows=run.header.flows,
-        begin=run.header.window.begin,
+        start=run.header.window.start,
         end=run.header.window.end,
         state=run.state.value,
         verdict=run.verdict_line or "",
@@ -71,10 +71,10 @@ def latency_view(run: Run, flow: Flow, units: Sequence[StoredUnit]) -> LatencyVi
     ]
     if not found:
         return None
-    begin, end = (moment(at, UTC) for at in (run.header.window.begin, run.header.window.end))
+    start, end = (moment(at, UTC) for at in (run.header.window.start, run.header.window.end))
     return LatencyView(
         flow=flow,
-        origin=f"audit of {begin} to {end}",
+        origin=f"audit of {start} to {end}",
         records=observed(cells),
         percentiles=tuple(found),
     )

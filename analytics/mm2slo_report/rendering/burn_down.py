@@ -67,14 +67,14 @@ def burn_down(days: Sequence[Day], zone: tzinfo, *, whole_end: int) -> BurnDown 
     levels = [1.0]
     for each in days:
         levels.append(levels[-1] - (each.consumed or 0.0))
-    frame = _Frame(days[0].begin, max(whole_end, days[-1].end), min(0.0, *levels))
-    times = [days[0].begin, *(each.end for each in days)]
+    frame = _Frame(days[0].start, max(whole_end, days[-1].end), min(0.0, *levels))
+    times = [days[0].start, *(each.end for each in days)]
     points = _with_crossing(list(zip(times, levels, strict=True)))
     summary = f"{signed_share(levels[-1])} is left."
     costly = max(days, key=lambda each: each.consumed or 0.0)
     if costly.consumed:
-        name = part_name(costly.begin, days, zone)
-        part = "day is" if by_days(days) else "step begins at"
+        name = part_name(costly.start, days, zone)
+        part = "day is" if by_days(days) else "step starts at"
         summary += f" The costliest {part} {name}, with {used(costly.consumed)} of the budget."
     return BurnDown(
         line=frame.path(points),
@@ -82,7 +82,7 @@ def burn_down(days: Sequence[Day], zone: tzinfo, *, whole_end: int) -> BurnDown 
         overspent=(
             frame.area([(at, min(level, 0.0)) for at, level in points]) if min(levels) < 0 else ""
         ),
-        even=frame.path([(frame.begin, 1.0), (frame.end, 0.0)]),
+        even=frame.path([(frame.start, 1.0), (frame.end, 0.0)]),
         zero=frame.y(0.0),
         end=(frame.x(times[-1]), frame.y(levels[-1])),
         rows=tuple(Tick(frame.y(each), f"{each * 100:.0f} %") for each in _rows(frame.low)),
@@ -99,12 +99,12 @@ def used(consumed: float | None) -> str:
 
 
 class _Frame(NamedTuple):
-    begin: int
+    start: int
     end: int
     low: float
 
     def x(self, at: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (at - self.begin) / (self.end - self.begin)
+        return LEFT + (WIDTH - LEFT - RIGHT) * (at - self.start) / (self.end - self.start)
 
     def y(self, level: float) -> float:
         return TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - level) / (1.0 - self.low)
@@ -149,7 +149,7 @@ def _rows(low: float) -> list[float]:
 def _columns(days: Sequence[Day], frame: _Frame, zone: tzinfo) -> tuple[Tick, ...]:
     every = max(1, -(-len(days) // _MOST_LABELS))
     return tuple(
-        Tick(frame.x(each.begin), part_name(each.begin, days, zone)) for each in days[::every]
+        Tick(frame.x(each.start), part_name(each.start, days, zone)) for each in days[::every]
     )
 
 
@@ -161,6 +161,6 @@ def _worst(
     if consumed < _WORTH_A_LABEL:
         return None
     x, y = frame.x(days[number].end), frame.y((levels[number] + levels[number + 1]) / 2)
-    text = f"{part_name(days[number].begin, days, zone)}: {used(consumed)} used"
+    text = f"{part_name(days[number].start, days, zone)}: {used(consumed)} used"
     late = x > LEFT + (WIDTH - LEFT - RIGHT) * 0.6
-    return (frame.x(days[number].begin) - 8 if late else x + 8, y, text, "end" if late else "start")
+    return (frame.x(days[number].start) - 8 if late else x + 8, y, text, "end" if late else "start")

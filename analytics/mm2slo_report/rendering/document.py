@@ -141,7 +141,7 @@ def _window(window: ReportWindow) -> dict[str, Any]:
         "name": window.name,
         "kind": window.kind.value,
         "duration": window.seconds,
-        "start": utc(window.begin),
+        "start": utc(window.start),
         "end": utc(window.end),
     }
 
@@ -163,7 +163,7 @@ def _pair(pair: PairReading) -> dict[str, Any]:
 def _trend(entry: Entry, before: Comparison) -> dict[str, Any]:
     change = None if entry.ratio is None else finite(entry.ratio - before.ratio)
     return {
-        "start": utc(before.begin),
+        "start": utc(before.start),
         "end": utc(before.end),
         "sli_value": finite(before.ratio),
         "remaining": finite(before.remaining),
@@ -208,7 +208,7 @@ def _spec_hash(objective: Objective) -> str:
 
 def _day(day: Day) -> dict[str, Any]:
     return {
-        "start": utc(day.begin),
+        "start": utc(day.start),
         "end": utc(day.end),
         "bad": whole(day.bad),
         "consumed": finite(day.consumed),
@@ -217,9 +217,9 @@ def _day(day: Day) -> dict[str, Any]:
 
 def _incident(incident: Incident) -> dict[str, Any]:
     return {
-        "start": utc(incident.begin),
+        "start": utc(incident.start),
         "end": utc(incident.end),
-        "duration_seconds": (incident.end - incident.begin) / 1000,
+        "duration_seconds": (incident.end - incident.start) / 1000,
         "bad": whole(incident.bad),
         "consumed": finite(incident.consumed),
     }

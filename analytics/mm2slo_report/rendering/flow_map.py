@@ -158,7 +158,7 @@ def _hub(flows: Sequence[MapFlow], names: Sequence[str]) -> str | None:
 
 
 def _places(ring: Sequence[str], hub: str | None) -> dict[str, Point]:
-    """On an ellipse, beginning at its left; two of a kind side by side."""
+    """On an ellipse, start at its left; two of a kind side by side."""
     if len(ring) <= _PAIR and hub is None:
         return {name: Point(_APART * number, 0.0) for number, name in enumerate(ring)}
     across, down = max(290.0, 40.0 * len(ring)), max(150.0, 26.0 * len(ring))
@@ -189,10 +189,10 @@ def _edge(
     )
     curve = _Curve(source.at, control, target.at)
     ticks = [step / _STEPS for step in range(_STEPS + 1)]
-    begin = max(t for t in ticks if _within(curve.at(t), source, 0.0))
+    start = max(t for t in ticks if _within(curve.at(t), source, 0.0))
     end = min(t for t in ticks if _within(curve.at(t), target, _GAP)) - 1 / _STEPS
     tip, back = curve.at(end), curve.at(max(end - 0.03, 0.0))
-    points = [curve.at(begin + (end - begin) * step / _PARTS) for step in range(_PARTS + 1)]
+    points = [curve.at(start + (end - start) * step / _PARTS) for step in range(_PARTS + 1)]
     half_width = len(drawn.words) * _SMALL_LETTER / 2 + 20
     return Edge(
         flow=drawn.flow,
@@ -200,25 +200,25 @@ def _edge(
         words=drawn.words,
         path="M" + " L".join(f"{each.x:.1f} {each.y:.1f}" for each in points),
         arrow=_arrow(tip, math.atan2(tip.y - back.y, tip.x - back.x)),
-        label=_free(curve, begin, end, half_width, taken),
+        label=_free(curve, start, end, half_width, taken),
         label_half_width=half_width,
     )
 
 
 def _free(
-    curve: _Curve, begin: float, end: float, half_width: float, taken: Sequence[Box]
+    curve: _Curve, start: float, end: float, half_width: float, taken: Sequence[Box]
 ) -> Point:
     """The place for a label on the *curve*: its middle, or the nearest that is free."""
     for share in _TRIED:
-        place = curve.at(begin + (end - begin) * share)
+        place = curve.at(start + (end - start) * share)
         box = Box(place, half_width, LABEL_HALF_HEIGHT)
         if not any(box.overlaps(each) for each in taken):
             return place
-    return curve.at(begin + (end - begin) / 2)
+    return curve.at(start + (end - start) / 2)
 
 
 class _Curve(NamedTuple):
-    begin: Point
+    start: Point
     control: Point
     end: Point
 
@@ -226,8 +226,8 @@ class _Curve(NamedTuple):
         """Quadratic Bézier."""
         a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t * t
         return Point(
-            a * self.begin.x + b * self.control.x + c * self.end.x,
-            a * self.begin.y + b * self.control.y + c * self.end.y,
+            a * self.start.x + b * self.control.x + c * self.end.x,
+            a * self.start.y + b * self.control.y + c * self.end.y,
         )
 
 

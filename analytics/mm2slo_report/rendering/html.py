@@ -151,7 +151,7 @@ def _readiness_order(group: GroupView) -> tuple[int, str, str]:
 
 def _chart(detail: Detail, zone: tzinfo) -> Any:  # noqa: ANN401 - for a template
     window = detail.entry.window
-    whole_end = max(window.end, window.begin + round(window.seconds * 1000))
+    whole_end = max(window.end, window.start + round(window.seconds * 1000))
     return burn_down(detail.days, zone, whole_end=whole_end)
 
 
@@ -163,7 +163,7 @@ def _latency_chart(view: LatencyView, entries: Iterable[Entry]) -> Any:  # noqa:
 
 def _costliest(details: Iterable[Detail]) -> list[tuple[Any, Entry]]:
     found = [(each, detail.entry) for detail in details for each in detail.incidents]
-    return sorted(found, key=lambda pair: (-pair[0].consumed, pair[0].begin))[:_MOST_INCIDENTS]
+    return sorted(found, key=lambda pair: (-pair[0].consumed, pair[0].start))[:_MOST_INCIDENTS]
 
 
 _MOST_INCIDENTS: Final = 10

@@ -26,11 +26,11 @@ _LEAST: Final = 0.001
 
 
 class Bar(NamedTuple):
-    """One percentile: between `begin` and `end` it lies for certain."""
+    """One percentile: between `start` and `end` it lies for certain."""
 
     name: str
     y: float
-    begin: float
+    start: float
     end: float
     open: bool
     """Nothing is known of its lower bound."""

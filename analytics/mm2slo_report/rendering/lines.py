@@ -73,7 +73,7 @@ def period(report: Report, zone: tzinfo) -> str:
     if report.window is None:
         return "Each objective over its own window"
     window = report.window
-    return f"Period {window.name}, {moment(window.begin, zone)} to {moment(window.end, zone)}"
+    return f"Period {window.name}, {moment(window.start, zone)} to {moment(window.end, zone)}"
 
 
 def budget_left(entry: Entry) -> str:

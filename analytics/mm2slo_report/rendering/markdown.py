@@ -89,14 +89,14 @@ def _row(entry: Entry) -> tuple[str, ...]:
 def _incidents(details: Iterable[Detail], zone: tzinfo) -> str:
     found = sorted(
         ((each, detail.entry) for detail in details for each in detail.incidents[:_MOST_INCIDENTS]),
-        key=lambda pair: (-pair[0].consumed, pair[0].begin),
+        key=lambda pair: (-pair[0].consumed, pair[0].start),
     )
     rows = (
         (
             escaped(entry.objective.flow.label),
             escaped(indicators.name(entry.objective.key)),
-            moment(each.begin, zone),
-            length((each.end - each.begin) / 1000),
+            moment(each.start, zone),
+            length((each.end - each.start) / 1000),
             count(each.bad),
             used(each.consumed),
         )

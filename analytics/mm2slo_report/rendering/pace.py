@@ -27,22 +27,22 @@ def pace(parts: Sequence[Day]) -> str:
     return "day by day" if by_days(parts) else f"by steps of {length(_longest(parts) / 1000)}"
 
 
-def part_name(begin: int, parts: Sequence[Day], zone: tzinfo) -> str:
-    """The one of *parts* that begins at *begin*: `14 Jul`, `10:30`, or `14 Jul 10:30`."""
+def part_name(start: int, parts: Sequence[Day], zone: tzinfo) -> str:
+    """The one of *parts* that starts at *start*: `14 Jul`, `10:30`, or `14 Jul 10:30`."""
     if by_days(parts):
-        return day(begin, zone)
+        return day(start, zone)
     first, last = (
-        datetime.fromtimestamp(at / 1000, zone).date() for at in (parts[0].begin, parts[-1].begin)
+        datetime.fromtimestamp(at / 1000, zone).date() for at in (parts[0].start, parts[-1].start)
     )
-    clock = f"{datetime.fromtimestamp(begin / 1000, zone):%H:%M}"
-    return clock if first == last else f"{day(begin, zone)} {clock}"
+    clock = f"{datetime.fromtimestamp(start / 1000, zone):%H:%M}"
+    return clock if first == last else f"{day(start, zone)} {clock}"
 
 
-def ending(begin: int, end: int, zone: tzinfo) -> str:
-    """The end of what began at *begin*: `10:42`, with the date where that is another."""
-    first, last = (datetime.fromtimestamp(at / 1000, zone) for at in (begin, end))
+def ending(start: int, end: int, zone: tzinfo) -> str:
+    """The end of what started at *start*: `10:42`, with the date where that is another."""
+    first, last = (datetime.fromtimestamp(at / 1000, zone) for at in (start, end))
     return f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
 
 
 def _longest(parts: Sequence[Day]) -> int:
-    return max(each.end - each.begin for each in parts)
+    return max(each.end - each.start for each in parts)

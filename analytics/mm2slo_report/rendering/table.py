@@ -71,7 +71,7 @@ _STARTS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 def as_csv(report: Report) -> str:
     """A header, then one row per entry; what is not known is an empty field.
 
-    Text that a spreadsheet would take for a formula begins with an apostrophe; numbers stay
+    Text that a spreadsheet would take for a formula starts with an apostrophe; numbers stay
     numbers. Several warnings are joined by `; `.
     """
     out = io.StringIO()

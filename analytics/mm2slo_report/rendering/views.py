@@ -60,7 +60,7 @@ class AuditView:
 
     id: str
     flows: tuple[Flow, ...]
-    begin: int
+    start: int
     end: int
     state: str
     verdict: str = ""

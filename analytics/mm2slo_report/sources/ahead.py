@@ -121,7 +121,7 @@ class ReadAhead:
         return SourceProblem(f"the history is being read from {self.name}{far}", slow=True)
 
     def _run(self) -> None:
-        began = time.monotonic()
+        started = time.monotonic()
         while not self._stopping.is_set():
             try:
                 self._source.read_ahead(self._seconds)
@@ -134,7 +134,7 @@ class ReadAhead:
                 self._failed = "it failed in an unforeseen way; the log says how"
             else:
                 self._done.set()
-                logger.info("the history was read in %.1f s", time.monotonic() - began)
+                logger.info("the history was read in %.1f s", time.monotonic() - started)
                 return
             self._stopping.wait(self._again)
 

@@ -20,7 +20,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "id": header.id,
         "state": run.state.value,
         "flows": [flow.label for flow in header.flows],
-        "window": {"start": utc(header.window.begin), "end": utc(header.window.end)},
+        "window": {"start": utc(header.window.start), "end": utc(header.window.end)},
         "started_at": utc(header.started_at),
         "finished_at": _utc(run.finished_at),
         "exit_code": run.exit_code,

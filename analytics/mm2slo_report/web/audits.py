@@ -97,7 +97,7 @@ def evidence(
             raise refused("cursor", "this is no cursor of evidence")
         first = int(after)
     wanted = service.records.evidence(
-        run_id=found.header.id, verdicts=verdicts, begin=first, limit=limit + 1
+        run_id=found.header.id, verdicts=verdicts, start=first, limit=limit + 1
     )
     page = wanted[:limit]
     further = len(wanted) > limit

@@ -112,8 +112,8 @@ def examples() -> Mapping[str, Any]:
 
 
 def _count(span: Span) -> SpanCounts:
-    minutes = (span.end - span.begin) // MINUTE_MS
-    out = max(0, min(span.end, _OUTAGE.end) - max(span.begin, _OUTAGE.begin)) // MINUTE_MS
+    minutes = (span.end - span.start) // MINUTE_MS
+    out = max(0, min(span.end, _OUTAGE.end) - max(span.start, _OUTAGE.start)) // MINUTE_MS
     total = float(minutes * _PER_MINUTE)
     return SpanCounts(good=total - out * _PER_MINUTE, total=total, minutes=minutes)
 
@@ -138,7 +138,7 @@ def _report() -> Report:
 
 def _minutes(span: Span) -> tuple[MinuteCounts, ...]:
     found = []
-    for at in range(span.begin, span.end, MINUTE_MS):
+    for at in range(span.start, span.end, MINUTE_MS):
         each = _count(Span(at, at + MINUTE_MS))
         found.append(MinuteCounts(at, each.good, each.total, each.unknown))
     return tuple(found)
@@ -147,7 +147,7 @@ def _minutes(span: Span) -> tuple[MinuteCounts, ...]:
 def _detail(found: Report) -> Detail:
     entry = found.entries[0]
     parts = [each for each in days(entry.window, UTC) if each.overlaps(_OUTAGE)]
-    minutes = _minutes(Span(parts[0].begin, parts[-1].end))
+    minutes = _minutes(Span(parts[0].start, parts[-1].end))
     allowed = entry.budget.total_events
     return Detail(
         entry=entry,
@@ -158,9 +158,9 @@ def _detail(found: Report) -> Detail:
 
 def _history() -> History:
     span = Span(_AS_OF - 2 * _HOUR, _AS_OF)
-    parts = (Span(span.begin, span.begin + _HOUR), Span(span.begin + _HOUR, span.end))
+    parts = (Span(span.start, span.start + _HOUR), Span(span.start + _HOUR, span.end))
     return History(
-        objective=_OBJECTIVE, as_of=_AS_OF, begin=span.begin, end=span.end, length=_HOUR,
+        objective=_OBJECTIVE, as_of=_AS_OF, start=span.start, end=span.end, length=_HOUR,
         steps=series(_minutes(span), parts, _OBJECTIVE.target),
     )  # fmt: skip
 
@@ -179,10 +179,10 @@ def _group() -> GroupView:
 
 
 def _run() -> Run:
-    begin = datetime.fromtimestamp(_AS_OF / 1000, UTC)
+    start = datetime.fromtimestamp(_AS_OF / 1000, UTC)
     return Run(
         header=RunHeader(
-            id=f"{begin:%Y%m%dT%H%M%SZ}-5b1c2d", flows=(_FLOW,),
+            id=f"{start:%Y%m%dT%H%M%SZ}-5b1c2d", flows=(_FLOW,),
             window=Window(_AS_OF - _DAY, _AS_OF - _HOUR), started_at=_AS_OF, sample_rate=0.01,
             salt=7, config_hash="9f2c", versions={"mm2slo": "0.1.0", "spark": "4.0.5"},
         ),
@@ -216,6 +216,6 @@ def _evidence() -> StoredEvidence:
 
 def _exclusion() -> Exclusion:
     return Exclusion(
-        id="20260714-3fa9c1", flows=("us->eu",), begin=_AS_OF + _HOUR, end=_AS_OF + 3 * _HOUR,
+        id="20260714-3fa9c1", flows=("us->eu",), start=_AS_OF + _HOUR, end=_AS_OF + 3 * _HOUR,
         reason="upgrade of the target cluster", who="ops", added_at=_AS_OF - _DAY,
     )  # fmt: skip

@@ -95,7 +95,7 @@ def exclusions(
         Query(description="Where they stand; all by default."),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """In order of their begin. `mark` says where reports and burn rules see different times."""
+    """In order of their start. `mark` says where reports and burn rules see different times."""
     service = service_of(request)
     wanted = None if flow is None else parameters.flows("flow", [flow], service.flows)
     states = parameters.words("state", state, ExclusionState)
@@ -193,18 +193,18 @@ def changed_document(exclusion: Exclusion, now: int, effects: Effects) -> dict[s
 
 
 def _read(service: Service, given: dict[str, Any], who: str, now: int) -> Exclusion:
-    begin, end = (parameters.instant(name, _text(given, name)) for name in ("from", "to"))
-    if begin >= LATEST_MS:
-        raise refused("from", "planned maintenance begins before the year 9999")
-    if not SHORTEST_MS <= end - begin <= LONGEST_MS:
+    start, end = (parameters.instant(name, _text(given, name)) for name in ("from", "to"))
+    if start >= LATEST_MS:
+        raise refused("from", "planned maintenance starts before the year 9999")
+    if not SHORTEST_MS <= end - start <= LONGEST_MS:
         raise refused("to", "planned maintenance lasts a minute to 7 days")
     reason = " ".join(_text(given, "reason").split())
     if not 0 < len(reason) <= LONGEST_REASON or not reason.isprintable():
         raise refused("reason", f"expected up to {LONGEST_REASON} characters on one line")
     return Exclusion(
-        id=exclusion_id(begin, secrets.token_hex(3)),
+        id=exclusion_id(start, secrets.token_hex(3)),
         flows=_patterns(service, given),
-        begin=begin,
+        start=start,
         end=end,
         reason=reason,
         who=who,

@@ -76,15 +76,15 @@ def slos(  # noqa: PLR0917 - FastAPI passes them by name
         "flow": [each.label for each in flows], "sli": slis, "status": statuses, "sort": sort,
         "at": at,
     }  # fmt: skip
-    begin = None if cursor is None else paging.read(cursor, question)
-    as_of = service.instant(at) if begin is None else begin.as_of
+    start = None if cursor is None else paging.read(cursor, question)
+    as_of = service.instant(at) if start is None else start.as_of
     if as_of > service.now:
         raise refused("cursor", "this cursor is of an instant that has not come")
 
     def make() -> Body:
         report = service.report(as_of)
         found = sorted(_chosen(report, flows, slis, statuses), key=_KEYS[sort])
-        first = 0 if begin is None else _place(found, begin.after)
+        first = 0 if start is None else _place(found, start.after)
         page = tuple(found[first : first + limit])
         further = len(found) > first + limit
         following = paging.Cursor(page[-1].id, as_of) if further else None
@@ -125,7 +125,7 @@ def _place(entries: list[Entry], after: str) -> int:
     for place, each in enumerate(entries, 1):
         if each.id == after:
             return place
-    raise refused("cursor", "the list has changed since the page before: begin without a cursor")
+    raise refused("cursor", "the list has changed since the page before: start without a cursor")
 
 
 def _least(value: float | None) -> tuple[bool, float]:

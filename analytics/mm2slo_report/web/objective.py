@@ -76,11 +76,11 @@ def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Resp
 def history(
     request: Request,
     slo: Id,
-    begin: Annotated[
+    start: Annotated[
         str | None,
         Query(
             alias="from",
-            description="Its begin (RFC 3339).",
+            description="Its start (RFC 3339).",
             json_schema_extra=parameters.INSTANT,
         ),
     ] = None,
@@ -106,8 +106,8 @@ def history(
     if end is not None:
         until = min(as_of, whole_minute(parameters.instant("to", end, now)))
     since = until - round(objective.window * 1000)
-    if begin is not None:
-        since = whole_minute(parameters.instant("from", begin, now))
+    if start is not None:
+        since = whole_minute(parameters.instant("from", start, now))
     if not 0 <= since < until:
         raise refused("from", f"the time from {utc(max(since, 0))} to {utc(until)} holds no minute")
     if until - since > _LONGEST_HISTORY_MS:
@@ -175,13 +175,13 @@ def history_document(slo: str, found: History) -> dict[str, Any]:
     return {
         "id": slo,
         "as_of": utc(found.as_of),
-        "start": utc(found.begin),
+        "start": utc(found.start),
         "end": utc(found.end),
         "step": shorthand(found.length / 1000),
         "objective": found.objective.target,
         "points": [
             {
-                "start": utc(each.begin),
+                "start": utc(each.start),
                 "end": utc(each.end),
                 "good": whole(each.counts.good),
                 "bad": whole(each.counts.bad),

@@ -1,4 +1,4 @@
-"""Cursors: where the next page begins, in a form that only this service reads."""
+"""Cursors: where the next page starts, in a form that only this service reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGEST: Final = 12
 
 
 class Cursor(NamedTuple):
-    """After which item the page begins; with an instant of the list, or of the item (epoch ms)."""
+    """After which item the page starts; with an instant of the list, or of the item (epoch ms)."""
 
     after: str
     as_of: int = 0

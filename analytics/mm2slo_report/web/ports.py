@@ -48,15 +48,15 @@ class Records(Protocol):
         run_id: str | None = None,
         verdicts: Collection[Verdict] = (),
         limit: int | None = None,
-        begin: int = 0,
+        start: int = 0,
     ) -> Sequence[StoredEvidence]:
-        """Anomalies of a run, in a fixed order, without the first *begin*."""
+        """Anomalies of a run, in a fixed order, without the first *start*."""
 
     def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
         """Of how many anomalies of each verdict each unit of a run has evidence."""
 
     def exclusions(self, *, flow: Flow | None = None) -> Sequence[Exclusion]:
-        """Planned maintenance in order of its begin, removed ones as well."""
+        """Planned maintenance in order of its start, removed ones as well."""
 
     def add_exclusion(self, exclusion: Exclusion) -> None:
         """Keep planned maintenance."""

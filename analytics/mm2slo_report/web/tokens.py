@@ -1,7 +1,7 @@
 """Bearer tokens (RFC 6750) by their digests, from a file.
 
 A line is `<SHA-256 of the token, 64 hex digits> <scope> <name>`, where the scope is `read` or
-`write` (which may read, too); `#` begins a comment. Browsers, which have no bearer tokens, may
+`write` (which may read, too); `#` starts a comment. Browsers, which have no bearer tokens, may
 send one as the password of HTTP Basic, to read.
 """
 

@@ -1,7 +1,7 @@
-"""What was counted, as differences of totals: only hours in which a span begins or ends are read.
+"""What was counted, as differences of totals: only hours in which a span starts or ends are read.
 
 The total at a moment is that at the end of the minute before it. Where the hour has no row, the
-newest earlier one stands; before the history began, what it began with.
+newest earlier one stands; before the history started, what it started with.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def span_counts(
     connection: Connection, wanted: Sequence[Indicator], spans: Sequence[Span]
 ) -> dict[Indicator, tuple[SpanCounts, ...]]:
     """What each indicator counted in each span; zeros for one that was never recorded."""
-    edges = sorted({edge for span in spans for edge in (span.begin, span.end)})
+    edges = sorted({edge for span in spans for edge in (span.start, span.end)})
     found = _totals(connection, known(connection, wanted), edges)
     nothing = tuple(SpanCounts() for _ in spans)
     return {
-        each: tuple(_between(found[each][span.begin], found[each][span.end]) for span in spans)
+        each: tuple(_between(found[each][span.start], found[each][span.end]) for span in spans)
         if each in found
         else nothing
         for each in wanted
@@ -56,13 +56,13 @@ def minute_counts(
     row = known(connection, [indicator]).get(indicator)
     if row is None:
         return ()
-    first, last = place(span.begin)[0], place(span.end - 1)[0]
+    first, last = place(span.start)[0], place(span.end - 1)[0]
     rows = finding.of_indicator(connection, row.id, first, last)
     return tuple(chain.from_iterable(minutes_within(each, span) for each in rows))
 
 
-def _between(begin: TallyAt, end: TallyAt) -> SpanCounts:
-    before, minutes_before, coarse_begin = begin
+def _between(start: TallyAt, end: TallyAt) -> SpanCounts:
+    before, minutes_before, coarse_begin = start
     now, minutes, coarse_end = end
     good, total, unknown = growth(before, now)
     return SpanCounts(
@@ -78,19 +78,19 @@ def _totals(
     connection: Connection, recorded: Mapping[Indicator, Known], moments: Iterable[int]
 ) -> dict[Indicator, dict[int, TallyAt]]:
     """The totals of those that have a history, by moment."""
-    began = {
+    started = {
         each: _Began(row.id, place(row.first_at)[0])
         for each, row in recorded.items()
         if row.first_at is not None
     }
     places = {at: place(at) for at in moments}
-    rows = _rows(connection, began.values(), {hour for hour, _ in places.values()})
+    rows = _rows(connection, started.values(), {hour for hour, _ in places.values()})
     return {
         each: {
-            at: _total(rows[hour, begun.number], hour, minute)
+            at: _total(rows[hour, first.number], hour, minute)
             for at, (hour, minute) in places.items()
         }
-        for each, begun in began.items()
+        for each, first in started.items()
     }
 
 
@@ -101,19 +101,19 @@ def _total(row: Hour, hour: int, minute: int) -> TallyAt:
 
 
 def _rows(
-    connection: Connection, began: Iterable[_Began], wanted: Iterable[int]
+    connection: Connection, started: Iterable[_Began], wanted: Iterable[int]
 ) -> dict[Key, Hour]:
     """By hour and indicator the row that says most of it: its own, one before, or the first."""
-    began = tuple(began)
-    begins = {begun.number: begun.hour for begun in began}
+    started = tuple(started)
+    starts = {each.number: each.hour for each in started}
     hours = sorted(wanted)
-    later = [hour for hour in hours if hour >= min(begins.values(), default=0)]
-    found = finding.of_hours(connection, later, begins) if began and later else {}
-    early = {(hour, number) for hour in hours for number, first in begins.items() if hour < first}
-    firsts = finding.of_keys(connection, {(begins[number], number) for _, number in early})
-    found.update({(hour, number): firsts[begins[number], number] for hour, number in early})
+    later = [hour for hour in hours if hour >= min(starts.values(), default=0)]
+    found = finding.of_hours(connection, later, starts) if started and later else {}
+    early = {(hour, number) for hour in hours for number, first in starts.items() if hour < first}
+    firsts = finding.of_keys(connection, {(starts[number], number) for _, number in early})
+    found.update({(hour, number): firsts[starts[number], number] for hour, number in early})
     for hour in hours:
-        gaps = [number for number in begins if (hour, number) not in found]
+        gaps = [number for number in starts if (hour, number) not in found]
         for number, row in finding.newest(connection, gaps, hour).items():
             found[hour, number] = row
     return found

@@ -91,5 +91,5 @@ def latest_minute(connection: Connection) -> int | None:
 
 def _parts(given: Iterable[_T]) -> Iterator[Sequence[_T]]:
     every = tuple(given)
-    for begin in range(0, len(every), _AT_ONCE):
-        yield every[begin : begin + _AT_ONCE]
+    for start in range(0, len(every), _AT_ONCE):
+        yield every[start : start + _AT_ONCE]

@@ -23,7 +23,7 @@ HOUR_MS: Final = 3_600_000
 
 
 class Hour(NamedTuple):
-    """Totals as the hour began, and what each of its minutes with a sample added.
+    """Totals as the hour started, and what each of its minutes with a sample added.
 
     `hour` counts from the epoch; `minutes` has bit m set where minute m holds a sample, and
     `minutes_before` says how many there were in all hours before. A folded hour has one growth,
@@ -42,11 +42,11 @@ class Hour(NamedTuple):
 
     @property
     def base(self) -> Tally:
-        """The totals as the hour began."""
+        """The totals as the hour started."""
         return Tally(self.good, self.total, self.unknown)
 
     @property
-    def begin(self) -> int:
+    def start(self) -> int:
         """Epoch ms."""
         return self.hour * HOUR_MS
 
@@ -58,7 +58,7 @@ class Hour(NamedTuple):
     @property
     def first_at(self) -> int:
         """The first minute with a sample, epoch ms."""
-        return self.begin + (self.minutes & -self.minutes).bit_length() * MINUTE_MS - MINUTE_MS
+        return self.start + (self.minutes & -self.minutes).bit_length() * MINUTE_MS - MINUTE_MS
 
 
 def place(at: int) -> tuple[int, int]:
@@ -68,7 +68,7 @@ def place(at: int) -> tuple[int, int]:
 
 
 def after(newest: Hour | None, hour: int, indicator: int) -> Hour:
-    """The *hour* as it begins, *newest* being the one before it; None: the first."""
+    """The *hour* as it starts, *newest* being the one before it; None: the first."""
     tally, minutes, _ = at_end(newest) if newest is not None else TallyAt(Tally(), 0)
     return Hour(hour, indicator, *tally, minutes, 0, folded=False, growths=b"")
 
@@ -98,7 +98,7 @@ def at_end(known: Hour) -> TallyAt:
 
 
 def at_minute(known: Hour, minute: int) -> TallyAt:
-    """The totals as *minute* begins."""
+    """The totals as *minute* starts."""
     if known.folded or minute == 0:
         return TallyAt(known.base, known.minutes_before, known.folded and minute > 0)
     count = (known.minutes & (1 << minute) - 1).bit_count()
@@ -116,16 +116,16 @@ def minutes_within(known: Hour, span: Span) -> Iterable[MinuteCounts]:
     """The minutes with a sample in *span*; a folded hour is one, unless it ends after *span*."""
     if known.folded:
         return _folded_within(known, span)
-    begins = (known.begin + bit * MINUTE_MS for bit in range(60) if known.minutes >> bit & 1)
-    found = map(MinuteCounts, begins, *growths_of(known.growths, known.base, known.samples))
-    if span.begin <= known.begin and known.begin + HOUR_MS <= span.end:
+    starts = (known.start + bit * MINUTE_MS for bit in range(60) if known.minutes >> bit & 1)
+    found = map(MinuteCounts, starts, *growths_of(known.growths, known.base, known.samples))
+    if span.start <= known.start and known.start + HOUR_MS <= span.end:
         return found
-    return (each for each in found if span.begin <= each.at < span.end)
+    return (each for each in found if span.start <= each.at < span.end)
 
 
 def _folded_within(known: Hour, span: Span) -> Iterator[MinuteCounts]:
-    if known.begin + HOUR_MS <= span.end:
+    if known.start + HOUR_MS <= span.end:
         added = growth(known.base, at_end(known).tally)
-        begin = max(known.begin, span.begin)
-        length = known.begin + HOUR_MS - begin
-        yield MinuteCounts(begin, *added, length, known.minutes.bit_count())
+        start = max(known.start, span.start)
+        length = known.start + HOUR_MS - start
+        yield MinuteCounts(start, *added, length, known.minutes.bit_count())

@@ -28,10 +28,10 @@ class SliHistory(OpenStore):
         seen: Collection[Indicator],
         states: Iterable[CounterState] = (),
     ) -> None:
-        """Keep the totals of those *seen* at the end of the minute that begins at *at*.
+        """Keep the totals of those *seen* at the end of the minute that starts at *at*.
 
         All or nothing, along with the *states* of counters from which they were joined. A new
-        indicator's history begins at zero. The newest minute may be recorded again, and is then
+        indicator's history starts at zero. The newest minute may be recorded again, and is then
         replaced; earlier ones are never changed: what a clock that went back brings is left out,
         and its events show in the first minute after. Totals that fall stay where they were.
 
@@ -56,7 +56,7 @@ class SliHistory(OpenStore):
             return {each: at_end(newest[row.id]).tally for each, row in known.items()}
 
     def latest_minute(self) -> int | None:
-        """The beginning of the newest minute that was recorded of any indicator."""
+        """The start of the newest minute that was recorded of any indicator."""
         with self._reading() as connection:
             return finding.latest_minute(connection)
 
@@ -66,7 +66,7 @@ class SliHistory(OpenStore):
         """What each indicator counted in each span, in the order of *spans*.
 
         One that was never recorded counted nothing. An edge within a folded hour moves to the
-        hour's beginning; the counts are then coarse.
+        hour's start; the counts are then coarse.
         """
         with self._reading() as connection:
             return counting.span_counts(connection, indicators, spans)

@@ -36,7 +36,7 @@ _DIGITS: Final = 6
 
 
 def packed(base: Tally, totals: Sequence[Tally]) -> bytes:
-    """The *totals* after each sample of an hour that began with *base*."""
+    """The *totals* after each sample of an hour that started with *base*."""
     for scale in _SCALES:
         sums = _whole(base, totals, scale)
         if sums is not None:

@@ -31,7 +31,7 @@ def seen_tallies(
     totals that are not finite numbers.
     """
     if at % MINUTE_MS:
-        raise ValueError(f"{at} ms is within a minute: expected the beginning of one")
+        raise ValueError(f"{at} ms is within a minute: expected the start of one")
     found = {}
     for each in seen:
         if each not in tallies:
@@ -54,14 +54,14 @@ def record(connection: Connection, at: int, tallies: Mapping[Indicator, Tally]) 
         known = newest.get(number)
         if known is not None and known.hour > hour:
             continue
-        begun = known is not None and known.hour == hour
+        started = known is not None and known.hour == hour
         row = with_minute(
-            known if known is not None and begun else after(known, hour, number),
+            known if known is not None and started else after(known, hour, number),
             minute,
             tallies[indicator],
         )
         if row is not None:
-            (changed if begun else new).append(row)
+            (changed if started else new).append(row)
         if known is None:
             first.append({"number": number, "first_at": at, "detailed_from": hour})
     _write(connection, new, changed)

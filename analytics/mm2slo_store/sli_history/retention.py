@@ -42,7 +42,7 @@ def fold_some(connection: Connection, before: int) -> int | None:
 def forget(connection: Connection, before: int) -> int:
     """Delete hours that end by *before* (epoch ms); how many rows.
 
-    The newest row of each indicator stays: what comes after it begins where it ended.
+    The newest row of each indicator stays: what comes after it starts where it ended.
     """
     end = before // HOUR_MS
     newer = hours.alias("newer")
@@ -58,7 +58,7 @@ def forget(connection: Connection, before: int) -> int:
 
 
 def _begin_later(connection: Connection, before: int) -> None:
-    """Histories that began *before* begin with what is left of them."""
+    """Histories that started *before* start with what is left of them."""
     first_hour = (
         select(func.min(hours.c.hour))
         .where(hours.c.indicator == indicators.c.id)

@@ -12,7 +12,7 @@ class TallyAt(NamedTuple):
     """The totals at a moment, and how many minutes with a sample there were up to it.
 
     `coarse` says that the moment lies in an hour whose minutes are folded: both are as of the
-    hour's beginning.
+    hour's start.
     """
 
     tally: Tally
@@ -23,11 +23,11 @@ class TallyAt(NamedTuple):
 class CounterState(NamedTuple):
     """What a replica's counters of an indicator said last, so that the next look can be compared.
 
-    Times are epoch ms: `at` of the look, `began` of the counters, as by the process's start.
+    Times are epoch ms: `at` of the look, `started` of the counters, as by the process's start.
     """
 
     replica: str
     indicator: Indicator
     at: int
     raw: Tally
-    began: int | None = None
+    started: int | None = None

@@ -32,7 +32,7 @@ def keep_states(connection: Connection, states: Collection[CounterState]) -> Non
             "indicator": numbers[each.indicator],
             "scraped_at": each.at,
             **each.raw._asdict(),
-            "began_at": each.began,
+            "began_at": each.started,
         }
         for each in states
     ]
@@ -54,6 +54,6 @@ def kept_states(connection: Connection) -> tuple[CounterState, ...]:
     named = of_numbers(connection)
     query = select(*counters.c).order_by(counters.c.replica, counters.c.indicator)
     return tuple(
-        CounterState(replica, named[number], at, Tally(good, total, unknown), began)
-        for replica, number, at, good, total, unknown, began in connection.execute(query)
+        CounterState(replica, named[number], at, Tally(good, total, unknown), started)
+        for replica, number, at, good, total, unknown, started in connection.execute(query)
     )

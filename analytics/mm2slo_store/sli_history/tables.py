@@ -1,7 +1,7 @@
 """The tables of the history. `migrations/versions/v0004_sli_history.py` creates them.
 
 Rows lie in order of their hour: a minute's write changes neighbours, and a report reads the rows
-of the few hours in which its spans begin or end.
+of the few hours in which its spans start or end.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Evidence:
     """Moved and altered: where the counterpart is on the target."""
     other_offset: int | None = None
     block: int | None = None
-    """Replay: the target offset at which its block begins."""
+    """Replay: the target offset at which its block starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,10 @@ class AffinityOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ReplayEvent:
-    """A block that was copied again: `size` records from `begin` on."""
+    """A block that was copied again: `size` records from `start` on."""
 
     partition: int
-    begin: int
+    start: int
     end: int
     size: int
 

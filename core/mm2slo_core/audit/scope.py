@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Records whose timestamp is in [begin, end) are judged; epoch ms."""
+    """Records whose timestamp is in [start, end) are judged; epoch ms."""
 
-    begin: int
+    start: int
     end: int
 
     def __post_init__(self) -> None:
-        if self.begin >= self.end:
-            raise ValueError(f"a window of [{self.begin}, {self.end}) ms holds nothing")
+        if self.start >= self.end:
+            raise ValueError(f"a window of [{self.start}, {self.end}) ms holds nothing")
 
     def holds(self, timestamp: int) -> bool:
         """Whether a record of that *timestamp* is judged."""
-        return self.begin <= timestamp < self.end
+        return self.start <= timestamp < self.end
 
 
 class Cut(NamedTuple):
@@ -58,7 +58,7 @@ class SourcePartition:
     that is missing is called lost then."""
     known_from: int = 0
     """Upstream offset of the oldest surviving sync of this epoch; missing records below it are
-    unauditable: whether the flow ever began there is not known."""
+    unauditable: whether the flow ever started there is not known."""
     expired: int = 0
     """Records of this window that left the source before they were copied."""
     cuts: tuple[Cut, ...] = ()

@@ -28,7 +28,7 @@ def _name(value: str) -> str:
         )
     if not _NAME.fullmatch(value):
         wrong = sorted({character for character in value if not _in_names(character)})
-        what = f"holds {', '.join(map(repr, wrong))}" if wrong else "begins or ends with a sign"
+        what = f"holds {', '.join(map(repr, wrong))}" if wrong else "starts or ends with a sign"
         raise Refusal(
             f"{what}, and stands in labels and chat messages",
             expected=f"{_NAME_CHARACTERS}; a letter or digit first and last",

@@ -208,7 +208,7 @@ def check_audit(audit: AuditConfig) -> Iterator[Finding]:
         elif not name.startswith("spark."):
             yield Finding(
                 ("spark", "conf", name), "is no Spark property",
-                "names that begin with spark.",
+                "names that start with spark.",
             )  # fmt: skip
 
 

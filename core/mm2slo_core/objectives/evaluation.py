@@ -130,8 +130,8 @@ def step_coverage(steps: Sequence[Step], due: int, at: int, length: float) -> fl
 
 def touched(active: Sequence[int], at: int, length: float) -> bool:
     """Whether maintenance was recorded in the last *length* seconds, or while it settled."""
-    begin = at - round((length + SETTLES) * 1000)
-    return bisect_left(active, begin) < bisect_right(active, at)
+    start = at - round((length + SETTLES) * 1000)
+    return bisect_left(active, start) < bisect_right(active, at)
 
 
 def _pooled(series: Iterable[Sequence[Sample]], at: int, length: float) -> float | None:
@@ -147,7 +147,7 @@ def _grid(at: int, length: float, interval: float) -> range:
 
 def _lately(steps: Sequence[Step], at: int, length: float) -> Sequence[Step]:
     # Half a step short, as the rules are: the edges of a range never decide.
-    begin = at - round((length - STEP / 2) * 1000)
+    start = at - round((length - STEP / 2) * 1000)
     key: Callable[[Step], int] = lambda each: each.at  # noqa: E731 - typed for bisect
-    first = bisect_left(steps, begin, key=key)
+    first = bisect_left(steps, start, key=key)
     return steps[first : bisect_right(steps, at, lo=first, key=key)]

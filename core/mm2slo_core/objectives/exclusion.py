@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """The time [begin, end), epoch ms. Raises ValueError when it holds nothing."""
+    """The time [start, end), epoch ms. Raises ValueError when it holds nothing."""
 
-    begin: int
+    start: int
     end: int
 
     def __post_init__(self) -> None:
-        if self.begin >= self.end:
-            raise ValueError(f"a span of [{self.begin}, {self.end}) ms holds nothing")
+        if self.start >= self.end:
+            raise ValueError(f"a span of [{self.start}, {self.end}) ms holds nothing")
 
     def overlaps(self, other: Span) -> bool:
         """Whether they have a moment in common; spans that touch have none."""
-        return self.begin < other.end and other.begin < self.end
+        return self.start < other.end and other.start < self.end
 
 
 class ExclusionState(StrEnum):
@@ -42,14 +42,14 @@ class ExclusionState(StrEnum):
     RUNNING = "running"
     PAST = "past"
     REMOVED = "removed"
-    """It excludes nothing: removed before it began, or taken back after it ended."""
+    """It excludes nothing: removed before it started, or taken back after it ended."""
 
 
 class Mark(StrEnum):
     """Why reports and burn rules see different times."""
 
     ADDED_LATE = "added late"
-    """Added after its begin: burn rules counted what had passed by then."""
+    """Added after its start: burn rules counted what had passed by then."""
     TAKEN_BACK = "taken back"
     """Removed after its end: burn rules had left it out already."""
 
@@ -60,12 +60,12 @@ class Exclusion:
 
     Patterns are as those of objectives: `us->eu`, `us->*` or `*`. Times are epoch ms. `silence` is
     the id of the silence in Alertmanager that was made along with it. Raises ValueError when it
-    ends before it begins.
+    ends before it starts.
     """
 
     id: str
     flows: tuple[str, ...]
-    begin: int
+    start: int
     end: int
     reason: str
     who: str
@@ -75,7 +75,7 @@ class Exclusion:
     silence: str | None = None
 
     def __post_init__(self) -> None:
-        Span(self.begin, self.end)
+        Span(self.start, self.end)
 
     def covers(self, flow: Flow) -> bool:
         """Whether one of the patterns matches the flow's label."""
@@ -85,16 +85,16 @@ class Exclusion:
     def in_reports(self) -> Span | None:
         """What reports leave out: cut where it was removed, None when it was taken back."""
         if self.removed_at is None:
-            return Span(self.begin, self.end)
+            return Span(self.start, self.end)
         if self.removed_at >= self.end:
             return None
-        return _span(self.begin, self.removed_at)
+        return _span(self.start, self.removed_at)
 
     @property
     def in_rules(self) -> Span | None:
         """What burn rules left out, or will leave out."""
         end = self.end if self.removed_at is None else min(self.end, self.removed_at)
-        return _span(max(self.begin, self.added_at), end)
+        return _span(max(self.start, self.added_at), end)
 
     @property
     def mark(self) -> Mark | None:
@@ -108,7 +108,7 @@ class Exclusion:
         span = self.in_reports
         if span is None:
             return ExclusionState.REMOVED
-        if now < span.begin:
+        if now < span.start:
             return ExclusionState.PLANNED
         return ExclusionState.RUNNING if now < span.end else ExclusionState.PAST
 
@@ -117,8 +117,8 @@ def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
     """The same time in the fewest spans, in order; those that touch become one."""
     found: list[Span] = []
     for span in sorted(spans):
-        if found and span.begin <= found[-1].end:
-            found[-1] = Span(found[-1].begin, max(found[-1].end, span.end))
+        if found and span.start <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
         else:
             found.append(span)
     return tuple(found)
@@ -156,8 +156,8 @@ def clash(
     return None
 
 
-def _span(begin: int, end: int) -> Span | None:
-    return Span(begin, end) if begin < end else None
+def _span(start: int, end: int) -> Span | None:
+    return Span(start, end) if start < end else None
 
 
 SHORTEST_MS: Final = 60_000

@@ -1,7 +1,7 @@
 """What a counter counted within a range of time, as Prometheus tells it from its samples.
 
 Source of the formula: Prometheus 2.42, promql/functions.go, `extrapolatedRate`, as `increase()`
-calls it. Later versions differ only for a counter that began within the range.
+calls it. Later versions differ only for a counter that started within the range.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Sample(NamedTuple):
     value: float
 
 
-def within(samples: Sequence[Sample], begin: int, end: int) -> Sequence[Sample]:
-    """The samples (ascending) of [begin, end]: Prometheus 2 takes both edges, 3 not `begin`."""
-    first = bisect_left(samples, begin, key=_time)
+def within(samples: Sequence[Sample], start: int, end: int) -> Sequence[Sample]:
+    """The samples (ascending) of [start, end]: Prometheus 2 takes both edges, 3 not `start`."""
+    first = bisect_left(samples, start, key=_time)
     return samples[first : bisect_right(samples, end, lo=first, key=_time)]
 
 
@@ -34,17 +34,17 @@ def increase(samples: Sequence[Sample], at: int, length: float) -> float | None:
 
     A counter that falls was reset. The growth between the first and the last sample is stretched
     to the whole range where samples come close to its edges, by half an interval where not, and
-    at its beginning never below the point where the counter would have been zero.
+    at its start never below the point where the counter would have been zero.
     """
-    begin = at - round(length * 1000)
-    found = within(samples, begin, at)
+    start = at - round(length * 1000)
+    found = within(samples, start, at)
     if len(found) < 2:  # noqa: PLR2004 - a difference needs two
         return None
     first, last = found[0], found[-1]
     grown = last.value - first.value + sum(_resets(found))
     sampled = (last.at - first.at) / 1000
     mean = sampled / (len(found) - 1)
-    to_start, to_end = (first.at - begin) / 1000, (at - last.at) / 1000
+    to_start, to_end = (first.at - start) / 1000, (at - last.at) / 1000
     if grown > 0 and first.value >= 0:
         to_start = min(to_start, sampled * (first.value / grown))
     reach = sampled

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DAY = 86_400.0
 """Seconds."""
 DEFAULT_WINDOW = 28 * DAY
-"""Four weeks hold the same weekdays wherever they begin, so that rolling figures compare."""
+"""Four weeks hold the same weekdays wherever they start, so that rolling figures compare."""
 
 
 class Severity(StrEnum):

@@ -18,15 +18,15 @@ LATEST_MS: Final = 253_370_764_800_000
 """The year 9999 (epoch ms): no moment lies in it, so that each is a date in any zone."""
 
 
-def exclusion_id(begin: int, suffix: str) -> str:
-    """An id that sorts by the day of *begin* (epoch ms) and may stand in a path."""
-    return f"{datetime.fromtimestamp(begin / 1000, UTC):%Y%m%d}-{suffix}"
+def exclusion_id(start: int, suffix: str) -> str:
+    """An id that sorts by the day of *start* (epoch ms) and may stand in a path."""
+    return f"{datetime.fromtimestamp(start / 1000, UTC):%Y%m%d}-{suffix}"
 
 
 def covered(patterns: tuple[str, ...], flows: Iterable[Flow]) -> tuple[Flow, ...]:
     """Those of *flows* that one of *patterns* matches."""
     probe = Exclusion(
-        id="", flows=patterns, begin=0, end=1, reason="", who="", added_at=0
+        id="", flows=patterns, start=0, end=1, reason="", who="", added_at=0
     )  # so that patterns mean here what they mean there
     return tuple(flow for flow in flows if probe.covers(flow))
 
@@ -40,7 +40,7 @@ def exclusion_document(
         "id": exclusion.id,
         "state": exclusion.state(now).value,
         "flows": list(exclusion.flows),
-        "from": moment(exclusion.begin),
+        "from": moment(exclusion.start),
         "to": moment(exclusion.end),
         "reason": exclusion.reason,
         "added_by": exclusion.who,

@@ -23,12 +23,12 @@ def burning_since(
     """The first instant from which both windows exceeded in every minute up to the end of *span*.
 
     *minutes* are those of *span* that hold a sample. Epoch ms; None where it burned in every
-    minute that has the whole long window in *span*, so that it began earlier.
+    minute that has the whole long window in *span*, so that it started earlier.
     """
-    whole = (span.end - span.begin) // MINUTE_MS
+    whole = (span.end - span.start) // MINUTE_MS
     bad, total = [0.0] * (whole + 1), [0.0] * (whole + 1)
     for each in minutes:
-        place = (each.at - span.begin) // MINUTE_MS + 1
+        place = (each.at - span.start) // MINUTE_MS + 1
         bad[place], total[place] = each.total - each.good, each.total
     bad, total = list(accumulate(bad)), list(accumulate(total))
     long, short = (
@@ -36,12 +36,12 @@ def burning_since(
     )
 
     def exceeds(length: int, end: int) -> bool:
-        begin = end - length
-        counts = Counts(bad[end] - bad[begin], total[end] - total[begin])
+        start = end - length
+        counts = Counts(bad[end] - bad[start], total[end] - total[start])
         return (burn_rate(counts, target) or 0.0) > pair.factor
 
     for end in range(whole, long - 1, -1):
         if not (exceeds(short, end) and exceeds(long, end)):
             # At the end itself it is known to burn, by counts that may be finer.
-            return span.begin + min(end + 1, whole) * MINUTE_MS
+            return span.start + min(end + 1, whole) * MINUTE_MS
     return None

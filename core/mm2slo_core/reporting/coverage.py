@@ -19,10 +19,10 @@ def expected_minutes(whole: Span, excluded: Sequence[Span], known_since: int | N
     Not those of planned maintenance, nor those before the first datum: an objective that is
     younger than its window misses nothing. Before there was any datum, all of them.
     """
-    begin = whole.begin if known_since is None else max(whole.begin, known_since)
-    if begin >= whole.end:
-        begin = whole.begin
-    lived = Span(begin, whole.end)
+    start = whole.start if known_since is None else max(whole.start, known_since)
+    if start >= whole.end:
+        start = whole.start
+    lived = Span(start, whole.end)
     return minutes_of([lived]) - minutes_of(inside(excluded, lived))
 
 

@@ -29,7 +29,7 @@ class WindowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportWindow:
-    """The time [begin, end) that an entry is about; `end` is never after the instant of report.
+    """The time [start, end) that an entry is about; `end` is never after the instant of report.
 
     `seconds` is the nominal length: that of a running calendar month is the whole month's. `name`
     is what the period was asked for by: `28d`, `2026-07`, `2026-Q3`.
@@ -37,7 +37,7 @@ class ReportWindow:
 
     kind: WindowKind
     name: str
-    begin: int
+    start: int
     end: int
     seconds: float
 
@@ -115,7 +115,7 @@ class Confirmation:
 class Incident:
     """A run of minutes with bad events, with gaps of up to 5 minutes, worst first in lists."""
 
-    begin: int
+    start: int
     end: int
     bad: float
     consumed: float
@@ -126,7 +126,7 @@ class Incident:
 class Comparison:
     """The period before: as long as a rolling one, the whole month before a month."""
 
-    begin: int
+    start: int
     end: int
     ratio: float
     remaining: float

@@ -114,9 +114,9 @@ class _Evaluation:
         Its events are of that time, and so is the budget that they have.
         """
         known = self.answer.known_since
-        if known is None or not window.begin < known < window.end:
+        if known is None or not window.start < known < window.end:
             return window.seconds
-        return window.seconds - (known - window.begin) / 1000
+        return window.seconds - (known - window.start) / 1000
 
     def _counted(self, whole: Span) -> tuple[SpanCounts, SpanCounts]:
         """The counts of *whole* without maintenance, and those of the maintenance in it."""
@@ -197,7 +197,7 @@ class _Evaluation:
         if burn is None:
             return None
         return Comparison(
-            begin=span.begin,
+            start=span.start,
             end=span.end,
             ratio=counts.good / counts.total,
             remaining=1.0 - burn,
@@ -211,8 +211,8 @@ class _Evaluation:
         if counted.status is Status.NO_DATA and self._overruled(counted) != counted:
             found.append(counted.reason.value)
         known = cover.known_since
-        if known is not None and window.begin < known < window.end:
-            lived, whole = (window.end - known) / 1000, (window.end - window.begin) / 1000
+        if known is not None and window.start < known < window.end:
+            lived, whole = (window.end - known) / 1000, (window.end - window.start) / 1000
             found.append(f"young: known for {_length(lived)} of {_length(whole)}")
         if coarse:
             found.append(_COARSE)
@@ -221,7 +221,7 @@ class _Evaluation:
             for each in self.question.exclusions
             if each.mark is not None
             and each.covers(self.objective.flow)
-            and Span(each.begin, each.end).overlaps(Span(window.begin, window.end))
+            and Span(each.start, each.end).overlaps(Span(window.start, window.end))
         ]
         if self.answer.confirmation is not None and self.answer.confirmation.faults:
             found.append(self.answer.confirmation.sentence)
@@ -260,7 +260,7 @@ def _projected(budget: Budget, window: ReportWindow, burn: float | None) -> floa
 
 def _ahead(window: ReportWindow) -> float:
     """Seconds of a calendar period that are to come."""
-    return max(window.seconds - (window.end - window.begin) / 1000, 0.0)
+    return max(window.seconds - (window.end - window.start) / 1000, 0.0)
 
 
 def _length(seconds: float) -> str:

@@ -30,7 +30,7 @@ class Indicator(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Events of one indicator since its history began: totals that no reset takes back."""
+    """Events of one indicator since its history started: totals that no reset takes back."""
 
     good: float = 0.0
     total: float = 0.0
@@ -77,7 +77,7 @@ class SpanCounts:
 
 
 class MinuteCounts(NamedTuple):
-    """Events of the minute that begins at `at` (epoch ms); a minute without a sample has none.
+    """Events of the minute that starts at `at` (epoch ms); a minute without a sample has none.
 
     Where history is kept by the hour, one stands for all the minutes of `length` ms, of which
     `minutes` hold a sample.
@@ -100,8 +100,8 @@ def whole_minute(at: int) -> int:
 
 
 def counted(minutes: Sequence[MinuteCounts], span: Span) -> SpanCounts:
-    """The sum of those *minutes* (ascending) that begin in *span*."""
-    first, end = (bisect_left(minutes, at, key=_AT) for at in (span.begin, span.end))
+    """The sum of those *minutes* (ascending) that start in *span*."""
+    first, end = (bisect_left(minutes, at, key=_AT) for at in (span.start, span.end))
     within = minutes[first:end]
     return SpanCounts(
         good=sum(map(attrgetter("good"), within)),

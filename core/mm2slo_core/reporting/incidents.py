@@ -18,9 +18,9 @@ _GAP_MS: Final = 5 * MINUTE_MS
 
 
 class Day(NamedTuple):
-    """What the part [begin, end) of a window, as a rule a day, spent of its budget."""
+    """What the part [start, end) of a window, as a rule a day, spent of its budget."""
 
-    begin: int
+    start: int
     end: int
     bad: float
     consumed: float | None
@@ -41,10 +41,10 @@ def incidents(minutes: Iterable[MinuteCounts], allowed: float) -> tuple[Incident
         end = each.at + each.length
         last = found[-1] if found else None
         if last is not None and each.at - last.end <= _GAP_MS:
-            found[-1] = _incident(last.begin, end, last.bad + bad, allowed)
+            found[-1] = _incident(last.start, end, last.bad + bad, allowed)
         else:
             found.append(_incident(each.at, end, bad, allowed))
-    return tuple(sorted(found, key=lambda each: (-each.bad, each.begin)))
+    return tuple(sorted(found, key=lambda each: (-each.bad, each.start)))
 
 
 def by_day(
@@ -52,11 +52,11 @@ def by_day(
 ) -> tuple[Day, ...]:
     """What each of *days* spent, in their order."""
     return tuple(
-        Day(day.begin, day.end, counts[day].bad, counts[day].bad / allowed if allowed > 0 else None)
+        Day(day.start, day.end, counts[day].bad, counts[day].bad / allowed if allowed > 0 else None)
         for day in days
     )
 
 
-def _incident(begin: int, end: int, bad: float, allowed: float) -> Incident:
+def _incident(start: int, end: int, bad: float, allowed: float) -> Incident:
     # Without a budget that allows anything, any bad event is all of it.
-    return Incident(begin=begin, end=end, bad=bad, consumed=bad / allowed if allowed > 0 else 1.0)
+    return Incident(start=start, end=end, bad=bad, consumed=bad / allowed if allowed > 0 else 1.0)

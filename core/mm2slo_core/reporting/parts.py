@@ -30,17 +30,17 @@ def budget_parts(
 ) -> tuple[Span, ...]:
     """The parts of *window*, in order and without gaps: days in *zone*, or even steps.
 
-    They begin with what is known: at *known_since* (epoch ms), or at the first of *minutes*
+    They start with what is known: at *known_since* (epoch ms), or at the first of *minutes*
     (ascending) where a source dates that later; a history older than the window, with the window.
     Of less than two days to come and gone there are steps, of up to 48 and a minute at least.
     """
     first = [each.at for each in minutes[:1]]
-    begin = window.begin
-    if known_since is not None and window.begin < known_since < window.end:
-        begin = whole_minute(min([known_since, *first]))
-    known = replace(window, begin=max(begin, window.begin))
-    end = max(window.end, window.begin + round(window.seconds * 1000))
-    if end - known.begin >= _DAYS_FROM:
+    start = window.start
+    if known_since is not None and window.start < known_since < window.end:
+        start = whole_minute(min([known_since, *first]))
+    known = replace(window, start=max(start, window.start))
+    end = max(window.end, window.start + round(window.seconds * 1000))
+    if end - known.start >= _DAYS_FROM:
         return days(known, zone)
-    lived = Span(known.begin, window.end)
+    lived = Span(known.start, window.end)
     return steps(lived, nice_step(lived, _MOST_STEPS))

@@ -29,9 +29,9 @@ _DAY: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class _Dates:
-    """The days [begin, end), and the period before them."""
+    """The days [start, end), and the period before them."""
 
-    begin: date
+    start: date
     end: date
     before: date
     """The first day of the period before."""
@@ -43,7 +43,7 @@ def rolling(seconds: float, as_of: int) -> ReportWindow:
     return ReportWindow(
         kind=WindowKind.ROLLING,
         name=shorthand(seconds),
-        begin=end - round(seconds * 1000),
+        start=end - round(seconds * 1000),
         end=end,
         seconds=seconds,
     )
@@ -52,8 +52,8 @@ def rolling(seconds: float, as_of: int) -> ReportWindow:
 def period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
     """The period *text* as far as it has passed at *as_of* (epoch ms).
 
-    Calendar periods begin at midnight in *zone*; weeks are those of ISO 8601. Raises ValueError
-    for another form, a date that is none, and a period that has not begun.
+    Calendar periods start at midnight in *zone*; weeks are those of ISO 8601. Raises ValueError
+    for another form, a date that is none, and a period that has not started.
     """
     seconds = parse_shorthand(text)
     if seconds is not None:
@@ -61,39 +61,39 @@ def period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
             raise ValueError(f"period {text!r} is longer than 366d: expected {ACCEPTED}")
         return rolling(seconds, as_of)
     dates = _dates(text)
-    if dates.begin.year < _FIRST_YEAR:
+    if dates.start.year < _FIRST_YEAR:
         raise ValueError(f"period {text!r} is before {_FIRST_YEAR}: expected {ACCEPTED}")
-    begin, whole_end = _midnight(dates.begin, zone), _midnight(dates.end, zone)
+    start, whole_end = _midnight(dates.start, zone), _midnight(dates.end, zone)
     end = min(whole_end, whole_minute(as_of))
-    if end <= begin:
-        raise ValueError(f"period {text!r} has not begun: expected one that has, as in 28d")
+    if end <= start:
+        raise ValueError(f"period {text!r} has not started: expected one that has, as in 28d")
     return ReportWindow(
         kind=WindowKind.CALENDAR,
         name=text,
-        begin=begin,
+        start=start,
         end=end,
-        seconds=(whole_end - begin) / 1000,
+        seconds=(whole_end - start) / 1000,
     )
 
 
 def before(window: ReportWindow, zone: tzinfo) -> Span:
     """The period before *window*: as long as a rolling one, the whole month before a month."""
     if window.kind is WindowKind.ROLLING:
-        return Span(2 * window.begin - window.end, window.begin)
-    return Span(_midnight(_dates(window.name).before, zone), window.begin)
+        return Span(2 * window.start - window.end, window.start)
+    return Span(_midnight(_dates(window.name).before, zone), window.start)
 
 
 def days(window: ReportWindow, zone: tzinfo) -> tuple[Span, ...]:
     """The days of *window* in *zone*, the first and the last as far as they lie in it."""
-    day = datetime.fromtimestamp(window.begin / 1000, zone).date()
+    day = datetime.fromtimestamp(window.start / 1000, zone).date()
     found = []
-    begin = window.begin
-    while begin < window.end:
+    start = window.start
+    while start < window.end:
         day += timedelta(days=1)
         end = min(_midnight(day, zone), window.end)
-        if end > begin:
-            found.append(Span(begin, end))
-            begin = end
+        if end > start:
+            found.append(Span(start, end))
+            start = end
     return tuple(found)
 
 
@@ -122,20 +122,20 @@ def _month(year: int, month: int) -> _Dates:
 
 def _months(year: int, first: int, count: int) -> _Dates:
     number = 12 * year + first - 1
-    begin, end, earlier = (
+    start, end, earlier = (
         date(each // 12, each % 12 + 1, 1) for each in (number, number + count, number - count)
     )
-    return _Dates(begin, end, earlier)
+    return _Dates(start, end, earlier)
 
 
 def _week(year: int, week: int) -> _Dates:
-    begin = date.fromisocalendar(year, week, 1)
-    return _Dates(begin, begin + timedelta(days=7), begin - timedelta(days=7))
+    start = date.fromisocalendar(year, week, 1)
+    return _Dates(start, start + timedelta(days=7), start - timedelta(days=7))
 
 
 def _day(year: int, month: int, day: int) -> _Dates:
-    begin = date(year, month, day)
-    return _Dates(begin, begin + timedelta(days=1), begin - timedelta(days=1))
+    start = date(year, month, day)
+    return _Dates(start, start + timedelta(days=1), start - timedelta(days=1))
 
 
 _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., _Dates]], ...]] = (
@@ -148,5 +148,5 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., _Dates]], ...]] = (
 
 
 def _midnight(day: date, zone: tzinfo) -> int:
-    """The begin of *day*, epoch ms; where a clock change skips midnight, the first instant."""
+    """The start of *day*, epoch ms; where a clock change skips midnight, the first instant."""
     return round(datetime.combine(day, time(), zone).timestamp() * 1000)

@@ -86,7 +86,7 @@ class Question:
         }
         windows = {length: self.window or own for length, own in self._own.items()}
         return {
-            length: {WINDOW: Span(each.begin, each.end), BEFORE: before(each, self.zone), **burns}
+            length: {WINDOW: Span(each.start, each.end), BEFORE: before(each, self.zone), **burns}
             for length, each in windows.items()
         }
 
@@ -104,15 +104,15 @@ def inside(parts: Iterable[Span], whole: Span) -> tuple[Span, ...]:
     """The *parts* (in order, without overlaps) that lie in *whole*, widened to whole minutes."""
     widened: list[Span] = []
     for each in parts:
-        begin, end = whole_minute(each.begin), whole_minute(each.end + MINUTE_MS - 1)
-        begin, end = max(begin, whole.begin), min(end, whole.end)
+        start, end = whole_minute(each.start), whole_minute(each.end + MINUTE_MS - 1)
+        start, end = max(start, whole.start), min(end, whole.end)
         if widened:
-            begin = max(begin, widened[-1].end)
-        if begin < end:
-            widened.append(Span(begin, end))
+            start = max(start, widened[-1].end)
+        if start < end:
+            widened.append(Span(start, end))
     return tuple(widened)
 
 
 def minutes_of(spans: Sequence[Span]) -> int:
     """How many whole minutes *spans* hold together."""
-    return sum((each.end - each.begin) // MINUTE_MS for each in spans)
+    return sum((each.end - each.start) // MINUTE_MS for each in spans)

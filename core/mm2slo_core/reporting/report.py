@@ -39,11 +39,11 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """How an indicator went over [begin, end), by steps of `length` ms, known at `as_of`."""
+    """How an indicator went over [start, end), by steps of `length` ms, known at `as_of`."""
 
     objective: Objective
     as_of: int
-    begin: int
+    start: int
     end: int
     length: int
     steps: tuple[Step, ...]

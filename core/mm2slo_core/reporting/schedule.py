@@ -77,7 +77,7 @@ def last_due(schedule: Schedule, now: int, zone: tzinfo) -> int:
 
 
 def _moments(schedule: Schedule, now: int, zone: tzinfo, step: timedelta) -> Iterator[int]:
-    # A skipped time may fall on the next day, so it begins a day earlier.
+    # A skipped time may fall on the next day, so it starts a day earlier.
     day = datetime.fromtimestamp(now / 1000, zone).date() - step
     for _ in range(_FAR):
         if schedule.on(day):

@@ -21,9 +21,9 @@ _WANTED: Final = 240
 
 
 class Step(NamedTuple):
-    """The part [begin, end) of a series; figures are None without events."""
+    """The part [start, end) of a series; figures are None without events."""
 
-    begin: int
+    start: int
     end: int
     counts: SpanCounts
     ratio: float | None
@@ -35,9 +35,9 @@ class Step(NamedTuple):
 def nice_step(span: Span, most: int = _WANTED) -> int:
     """A length in ms that divides *span* into no more than *most* steps: as a chart shows well."""
     for minutes in _NICE_MINUTES:
-        if (span.end - span.begin) / (minutes * MINUTE_MS) <= most:
+        if (span.end - span.start) / (minutes * MINUTE_MS) <= most:
             return minutes * MINUTE_MS
-    days = -(-(span.end - span.begin) // (most * 1_440 * MINUTE_MS))
+    days = -(-(span.end - span.start) // (most * 1_440 * MINUTE_MS))
     return days * 1_440 * MINUTE_MS
 
 
@@ -48,11 +48,11 @@ def steps(span: Span, length: int) -> tuple[Span, ...]:
     """
     if length < MINUTE_MS or whole_minute(length) != length:
         raise ValueError("a step is a whole number of minutes")
-    count = -(-(span.end - span.begin) // length)
+    count = -(-(span.end - span.start) // length)
     if count > MOST_STEPS:
         raise ValueError(f"{count:,} steps are more than {MOST_STEPS:,}")
     return tuple(
-        Span(begin, min(begin + length, span.end)) for begin in range(span.begin, span.end, length)
+        Span(start, min(start + length, span.end)) for start in range(span.start, span.end, length)
     )
 
 
@@ -68,7 +68,7 @@ def series(
         spent += within.bad
         found.append(
             Step(
-                begin=span.begin,
+                start=span.start,
                 end=span.end,
                 counts=within,
                 ratio=within.good / within.total if within.total > 0 else None,

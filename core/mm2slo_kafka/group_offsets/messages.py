@@ -40,7 +40,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Each group asked for, and the requests per Kafka API sent since the process began."""
+    """Each group asked for, and the requests per Kafka API sent since the process started."""
 
     groups: Mapping[str, GroupOffsets | Failed]
     requests: Mapping[str, int]

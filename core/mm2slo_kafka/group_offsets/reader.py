@@ -138,7 +138,7 @@ class _Process:
         self._process.kill()
 
     def newly_sent(self, requests: Mapping[str, int]) -> Counter[str]:
-        """Requests since the last call, of totals since the process began."""
+        """Requests since the last call, of totals since the process started."""
         totals = Counter(requests)
         new = totals - self._seen
         self._seen = totals

@@ -43,7 +43,7 @@ def course(server: Prometheus, query: str, span: Span, step: float) -> tuple[Ans
     """The answer of a range query."""
     parameters = (
         ("query", query),
-        ("start", _time(span.begin)),
+        ("start", _time(span.start)),
         ("end", _time(span.end)),
         ("step", _time(step)),
     )
@@ -54,7 +54,7 @@ def label_values(server: Prometheus, label: str, match: str, span: Span) -> tupl
     """The values of *label* on the series *match* within *span*, sorted."""
     found = server.get(
         f"label/{label}/values",
-        (("match[]", match), ("start", _time(span.begin)), ("end", _time(span.end))),
+        (("match[]", match), ("start", _time(span.start)), ("end", _time(span.end))),
     )
     if not isinstance(found, list):
         raise _foreign()

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Mark(NamedTuple):
-    """From `begin` to `end`, in epoch seconds; both are the same for what has no length."""
+    """From `start` to `end`, in epoch seconds; both are the same for what has no length."""
 
-    begin: float
+    start: float
     end: float
     text: str
     colour: str
@@ -42,9 +42,9 @@ def marks(
             spans = _moments(series) if each.at_value else _regions(series, step)
             text = legend(each.text, series.labels)
             found += [
-                Mark(begin, end, text, each.colour)
-                for begin, end in spans
-                if begin <= context.span.end and end >= context.span.begin
+                Mark(start, end, text, each.colour)
+                for start, end in spans
+                if start <= context.span.end and end >= context.span.start
             ]
     return tuple(found), tuple(refused)
 
@@ -56,14 +56,14 @@ def _moments(series: Answered) -> Iterator[tuple[float, float]]:
 
 def _regions(series: Answered, step: float) -> Iterator[tuple[float, float]]:
     """Where the series is 1 or more, points that are up to a step apart together."""
-    begin = end = None
+    start = end = None
     for at, value in series.points:
         if value < 1:
             continue
-        if begin is not None and end is not None and at > end + step * 1.001:
-            yield begin, end
-            begin = None
-        begin = at if begin is None else begin
+        if start is not None and end is not None and at > end + step * 1.001:
+            yield start, end
+            start = None
+        start = at if start is None else start
         end = at
-    if begin is not None and end is not None:
-        yield begin, end
+    if start is not None and end is not None:
+        yield start, end

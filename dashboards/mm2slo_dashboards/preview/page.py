@@ -57,7 +57,7 @@ def plot_width(panel: Panel) -> float:
 
 
 def down_to(line: int) -> float:
-    """Where the *line* of Grafana's grid begins, in pixels from the top of the page."""
+    """Where the *line* of Grafana's grid starts, in pixels from the top of the page."""
     return _HEADER + line * (_LINE + _GAP)
 
 
@@ -94,7 +94,7 @@ def page(shown: Shown) -> tuple[str, int]:
 
 def _header(shown: Shown) -> Markup:
     board, span = shown.board, shown.context.span
-    begin, end = (datetime.fromtimestamp(at, UTC) for at in (span.begin, span.end))
+    start, end = (datetime.fromtimestamp(at, UTC) for at in (span.start, span.end))
     chips = (
         element("li", element("b", each.title), element("span", _chosen(each.name, shown)))
         for each in board.variables
@@ -107,7 +107,7 @@ def _header(shown: Shown) -> Markup:
     own = [_leading(shown, one.title, one.url) for one in board.links]
     return element(
         "header",
-        element("time", f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S} UTC"),
+        element("time", f"{start:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S} UTC"),
         element("h1", board.title),
         element("p", board.description),
         element("ul", *chips, element("nav", *links, *own)),

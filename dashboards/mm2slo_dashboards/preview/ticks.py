@@ -35,15 +35,15 @@ def numbers(low: float, high: float, most: int, unit: str) -> tuple[Tick, ...]:
     return tuple(Tick(each, units.on_axis(unit, each, step)) for each in places)
 
 
-def moments(begin: float, end: float, most: int) -> tuple[Tick, ...]:
-    """Round times (epoch seconds) from *begin* to *end*, at most about *most*, in UTC."""
-    step = _first(_CLOCK, (end - begin) / max(most, 1))
+def moments(start: float, end: float, most: int) -> tuple[Tick, ...]:
+    """Round times (epoch seconds) from *start* to *end*, at most about *most*, in UTC."""
+    step = _first(_CLOCK, (end - start) / max(most, 1))
     pattern = "%H:%M:%S" if step < _MINUTE else "%H:%M"
     if step >= _DAY:
         pattern = "%m/%d"
-    elif end - begin > _DAY:
+    elif end - start > _DAY:
         pattern = "%m/%d %H:%M"
-    found, at = [], math.ceil(begin / step) * step
+    found, at = [], math.ceil(start / step) * step
     while at <= end:
         found.append(Tick(at, datetime.fromtimestamp(at, UTC).strftime(pattern)))
         at += step

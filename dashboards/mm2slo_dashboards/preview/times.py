@@ -30,18 +30,18 @@ _STEPS: Final = (
 class Span:
     """What is shown, in epoch seconds; `relative` when it was said relative to now."""
 
-    begin: float
+    start: float
     end: float
     relative: bool = False
 
     def __post_init__(self) -> None:
-        if self.begin >= self.end:
-            raise UserError("the time to show ends before it begins: give --from before --to")
+        if self.start >= self.end:
+            raise UserError("the time to show ends before it starts: give --from before --to")
 
     @property
     def length(self) -> float:
         """In seconds."""
-        return self.end - self.begin
+        return self.end - self.start
 
     def step(self, points: float, scrape: float) -> float:
         """Seconds between points, of which there are to be about *points*.
@@ -53,8 +53,8 @@ class Span:
 
     def aligned(self, step: float) -> Span:
         """The same at multiples of *step*, as Grafana asks, so that charts do not flicker."""
-        begin = self.begin // step * step
-        return Span(begin, max(self.end // step * step, begin + step), self.relative)
+        start = self.start // step * step
+        return Span(start, max(self.end // step * step, start + step), self.relative)
 
     def builtin(self, step: float, scrape: float) -> Mapping[str, str]:
         """Grafana's own variables for a panel of this *step*."""
@@ -66,7 +66,7 @@ class Span:
             "__range_s": f"{whole}",
             "__range_ms": f"{self.length * 1000:.0f}",
             "__rate_interval": duration(max(step + scrape, _SCRAPES * scrape)),
-            "__url_time_range": f"from={self.begin * 1000:.0f}&to={self.end * 1000:.0f}",
+            "__url_time_range": f"from={self.start * 1000:.0f}&to={self.end * 1000:.0f}",
         }
 
 

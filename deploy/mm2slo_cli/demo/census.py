@@ -45,7 +45,7 @@ def _audit(stage: Stage) -> RunReport:
     folder = stage.lab.runtime.root / "audit"
     folder.mkdir(exist_ok=True)
     places = Places(str(folder / "mm2slo.db"), str(folder / "records"))
-    options = AuditOptions(span=Span(begin=stage.began_at))
+    options = AuditOptions(span=Span(start=stage.began_at))
     with opened(stage.config, options, places, SparkOptions()) as ports:
         return audit(stage.config, options, ports)
 

@@ -101,7 +101,7 @@ def _play(
     # Progress goes to stderr: it never mixes with what was asked for.
     progress = Console(stderr=True)
     audited = audited and not as_json
-    begun = time.monotonic()
+    started = time.monotonic()
     with ExitStack() as everything:
         with steps(progress, "starting the demo") as tell:
             lab = everything.enter_context(Lab.start(progress=tell))
@@ -117,7 +117,7 @@ def _play(
                 stage, seconds, ending, watched, as_json=as_json, audited=audited
             )
         _print(settled, as_json=as_json, keep=keep)
-        left = (seconds or DEADLINE) - (time.monotonic() - begun)
+        left = (seconds or DEADLINE) - (time.monotonic() - started)
         if audited and not settled.missing and left >= _CENSUS_SECONDS:
             census(stage)
         if keep:

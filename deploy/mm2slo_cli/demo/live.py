@@ -35,10 +35,10 @@ def watch(
 
     The newest message that *watched* sent to Slack stands in the title.
     """
-    begin = time.monotonic()
+    start = time.monotonic()
     with Keys() as keys, Live(console=console, auto_refresh=False) as live:
         while True:
-            running = time.monotonic() - begin
+            running = time.monotonic() - start
             live.update(_frame(stage, running, watched), refresh=True)
             if seconds is not None and running >= seconds:
                 return
@@ -101,10 +101,10 @@ def json_line(figures: DemoFigures) -> None:
 def _repeat(
     stage: Stage, write: Callable[[DemoFigures], None], every: float, seconds: float | None
 ) -> None:
-    begin = time.monotonic()
+    start = time.monotonic()
     while True:
         write(stage.figures())
-        running = time.monotonic() - begin
+        running = time.monotonic() - start
         if seconds is not None and running >= seconds:
             return
         time.sleep(_pause(every, running, seconds))

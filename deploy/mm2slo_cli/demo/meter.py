@@ -54,7 +54,7 @@ class Meter:
         now = _sample(report)
         if not self._samples or now.at > self._samples[-1].at:
             self._samples.append(now)
-        # The newest sample before the window stays: it is where the window begins.
+        # The newest sample before the window stays: it is where the window starts.
         while len(self._samples) > 1 and self._samples[1].at <= now.at - _LATENCY_WINDOW:
             self._samples.popleft()
         minute = self._samples[0]
@@ -66,15 +66,15 @@ class Meter:
         )
 
     def _throughput(self, now: _Sample) -> Throughput | None:
-        begin = None
+        start = None
         for sample in self._samples:
-            if begin is None or sample.at <= now.at - _RATE_WINDOW:
-                begin = sample
-        if begin is None or begin.at >= now.at:
+            if start is None or sample.at <= now.at - _RATE_WINDOW:
+                start = sample
+        if start is None or start.at >= now.at:
             return None
-        seconds = now.at - begin.at
+        seconds = now.at - start.at
         return Throughput(
-            (now.source - begin.source) / seconds, (now.target - begin.target) / seconds
+            (now.source - start.source) / seconds, (now.target - start.target) / seconds
         )
 
 
@@ -94,5 +94,5 @@ def _counts(histogram: LatencyHistogram | None) -> tuple[int, ...]:
 
 
 def _less(now: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
-    """The difference per bucket; a histogram that was not there before began at zero."""
+    """The difference per bucket; a histogram that was not there before started at zero."""
     return tuple(a - b for a, b in zip(now, before, strict=True)) if before else now

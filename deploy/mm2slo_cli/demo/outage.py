@@ -32,9 +32,9 @@ def told(entries: list[Mapping[str, Any]], detail: Mapping[str, Any]) -> Iterato
     status = worst["status"].replace("_", " ")
     yield f"{count} of {len(entries)} objectives: {status}"
     for each in detail["incidents"][:1]:
-        begin, end = (datetime.fromisoformat(each[name]) for name in ("start", "end"))
+        start, end = (datetime.fromisoformat(each[name]) for name in ("start", "end"))
         name = " ".join(filter(None, (worst["sli"]["type"], worst["sli"]["tier"])))
         yield (
             f"{worst['flow']['name']} {name.replace('_', ' ')}: {each['bad']:g} bad events,"
-            f" {begin:%H:%M} to {end:%H:%M} UTC"
+            f" {start:%H:%M} to {end:%H:%M} UTC"
         )

@@ -42,10 +42,10 @@ def stop_mirror(stage: Stage, watched: Monitored, console: Console) -> None:
     factor = 1 / SCALE.factor
     console.print(f"Waits of the rules are {factor:.0f} times as short as in production.\n")
     stage.lab.mm2.stop()
-    begin = time.monotonic()
+    start = time.monotonic()
 
     def say(what: str) -> None:
-        console.print(f"{time.monotonic() - begin:6.1f} s  {what}", highlight=False, markup=False)
+        console.print(f"{time.monotonic() - start:6.1f} s  {what}", highlight=False, markup=False)
 
     say("MirrorMaker 2 has stopped")
     _wait(lambda: ask(_SEEN), "the exporter to say stopped")

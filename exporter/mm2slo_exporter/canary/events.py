@@ -39,7 +39,7 @@ class ProduceFailed(NamedTuple):
 class Arrived(NamedTuple):
     """A canary of this instance was read on the target, for the first time or again.
 
-    Before `Restored` it is one that was there when reading began: `at` is then the time of the
+    Before `Restored` it is one that was there when reading started: `at` is then the time of the
     read, not of the arrival.
     """
 
@@ -52,7 +52,7 @@ class Arrived(NamedTuple):
 class HeartbeatSeen(NamedTuple):
     """One of MirrorMaker 2's heartbeats arrived on the target.
 
-    `replayed` marks what was already there when reading began: it has no arrival time.
+    `replayed` marks what was already there when reading started: it has no arrival time.
     """
 
     flow: str

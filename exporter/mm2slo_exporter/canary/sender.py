@@ -71,7 +71,7 @@ class CanaryProducer(Protocol):
 class Sender:
     """One flow's canaries.
 
-    Sequences begin at the milliseconds of the start: they ascend over restarts without a
+    Sequences start at the milliseconds of the start: they ascend over restarts without a
     memory, as long as fewer than a thousand canaries are sent per second.
     """
 
@@ -95,7 +95,7 @@ class Sender:
         self._reported_at = 0.0
 
     def run(self, restored: threading.Event, stopping: threading.Event) -> None:
-        """Send until *stopping* is set; begins when what an earlier process left is known."""
+        """Send until *stopping* is set; starts when what an earlier process left is known."""
         if self._spec.carrier == "off":
             return
         restored.wait(_RESTORE_PATIENCE_SECONDS)

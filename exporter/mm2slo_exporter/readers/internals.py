@@ -1,4 +1,4 @@
-"""Follows the internal topics of one flow from their beginning, in one thread."""
+"""Follows the internal topics of one flow from their start, in one thread."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class InternalsStore:
                     self._malformed(topic, error.reason)
 
     def clear(self, topic: InternalTopic) -> None:
-        """Forget a topic that was created anew and is read again from its beginning."""
+        """Forget a topic that was created anew and is read again from its start."""
         held = {
             InternalTopic.OFFSET_SYNCS: (self._syncs, self._runs),
             InternalTopic.COMMITTED_OFFSETS: (self._committed,),

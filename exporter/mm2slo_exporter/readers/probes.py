@@ -119,7 +119,7 @@ class ProbeReader:
                 start, end = ranges[partition]
                 before = kept.get(partition)
                 if before is not None and is_empty_up_to(before, start):
-                    # The position that was estimated still lies where the earlier look began.
+                    # The position that was estimated still lies where the earlier look started.
                     start = before.next_offset
                 stamp = None if first is None or first.timestamp_ms is None else first.timestamp_ms
                 kept[partition] = TailProbe(

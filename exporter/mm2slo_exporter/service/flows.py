@@ -141,7 +141,7 @@ class Flows:
         except KafkaProblem as problem:
             raise UserError(str(problem)) from None
         if new:
-            # What the old process still tells would be taken for news by a flow begun anew.
+            # What the old process still tells would be taken for news by a flow started anew.
             self._stop_canary()
         for flow in new:
             self._runners[flow.label] = self._runner(config, flow)

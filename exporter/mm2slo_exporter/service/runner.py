@@ -151,7 +151,7 @@ class FlowRunner:
                 self._events.append(event)
 
     def canary_process_started(self) -> None:
-        """Note that the canary process begins anew."""
+        """Note that the canary process starts anew."""
         if self.tracker.canaries is not None:
             self.tracker.canaries.process_started(time.time())
 

@@ -53,7 +53,7 @@ class CanaryTracker:
         self.ledger.unreachable(Blindness.OURSELVES, started_at)
 
     def process_started(self, at: float) -> None:
-        """Note that the canary process begins anew: nothing is seen until it has restored."""
+        """Note that the canary process starts anew: nothing is seen until it has restored."""
         self._restored = False
         self._resent.clear()
         self._found.clear()

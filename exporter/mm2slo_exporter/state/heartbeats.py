@@ -25,7 +25,7 @@ class HeartbeatTracker:
         self._latencies = LatencyCounter()
 
     def observe(self, beat: HeartbeatSeen) -> None:
-        """Take one heartbeat; one that was there before reading began has no latency."""
+        """Take one heartbeat; one that was there before reading started has no latency."""
         before = self._newest.get(beat.emitter)
         self._newest[beat.emitter] = max(beat.emitted_at, before or beat.emitted_at)
         if beat.replayed:

@@ -277,7 +277,7 @@ class PartitionTracker:
 
 
 def _copied_for_good(reading: PartitionReading, next_offset: int) -> int:
-    """Where MirrorMaker 2 begins again once it is killed: the position then steps back to here."""
+    """Where MirrorMaker 2 starts again once it is killed: the position then steps back to here."""
     if reading.committed is not None:
         return reading.committed + 1
     return next_offset if reading.sync is None else reading.sync.upstream + 1

@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
             seconds = self._limits.idle_seconds
 
     def _wait(self, seconds: float) -> bool:
-        """Whether a request begins within *seconds*."""
+        """Whether a request starts within *seconds*."""
         self._reader.allow(seconds, self._limits.header_bytes)
         try:
             return bool(self._input.peek(1))

@@ -41,10 +41,10 @@ def audited(lab_progress: Progress) -> tuple[Audited, dict[Verdict, set[Found]]]
     with Lab.start(topology, progress=lab_progress) as lab:
         for alias, partitions in PARTITIONS.items():
             lab.cluster(alias).admin.create_topic(TOPIC, partitions)
-        begin = now()
+        start = now()
         # All of it an hour ago, so that what is missing is due, but for the last: progress.
         sent = [
-            (number % KEYS, replace(content, timestamp=begin - 3_600_000 + number))
+            (number % KEYS, replace(content, timestamp=start - 3_600_000 + number))
             for number, (_, content) in enumerate(keyed(1, RECORDS, keys=KEYS))
         ]
         sent += [(7, next(keyed(1, 1, first=RECORDS + 7, keys=KEYS))[1])]
@@ -60,9 +60,9 @@ def audited(lab_progress: Progress) -> tuple[Audited, dict[Verdict, set[Found]]]
             if number not in LOST
         ]
         strangers = keyed(1, STRANGERS, first=90_000, keys=100_000, text="foreign")
-        there += [(0, replace(content, timestamp=begin - 3_600_000)) for _, content in strangers]
+        there += [(0, replace(content, timestamp=start - 3_600_000)) for _, content in strangers]
         eu = write(lab.cluster("eu").librdkafka(), TOPIC, there)
-        window = Window(begin - 3_700_000, begin - 60_000)
+        window = Window(start - 3_700_000, start - 60_000)
         found = audit(Request(lab.config_yaml(flow=FLOW), window, topics=(TOPIC,)))
     truth = {
         Verdict.LOST: {Found(Side.SOURCE, *us[number].place) for number in LOST},

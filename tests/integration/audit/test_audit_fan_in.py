@@ -36,7 +36,7 @@ Injected = dict[Flow, Injector]
 @pytest.fixture(scope="module")
 def audited(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
     topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS, mm2_properties=PROPERTIES)
-    begin = now()
+    start = now()
     with Lab.start(topology, progress=lab_progress) as lab:
         hub = lab.cluster("hub").librdkafka()
         injectors = {
@@ -64,7 +64,7 @@ def audited(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
             ends = source_ends(lab, flow, TOPIC)
             wait_flushed(lab, flow, TOPIC, {number: end - 1 for number, end in ends.items()})
             injector.strike()
-        request = Request(lab.config_yaml(), Window(begin, now()), topics=(TOPIC,))
+        request = Request(lab.config_yaml(), Window(start, now()), topics=(TOPIC,))
         return injectors, audit(request).outcomes[TOPIC]
 
 

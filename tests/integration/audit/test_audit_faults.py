@@ -75,7 +75,7 @@ def test_duplicates_after_a_kill_are_those_of_an_independent_full_read(told: Tol
 
 
 def test_a_replay_is_one_event_of_each_partition(told: Told) -> None:
-    found = [((each.partition, each.begin), each.size) for each in told.outcome(REPLAY).replays]
+    found = [((each.partition, each.start), each.size) for each in told.outcome(REPLAY).replays]
     assert found == replays(told.reads[REPLAY].duplicates)
     assert len(found) == 2
 

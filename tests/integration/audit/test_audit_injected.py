@@ -60,7 +60,7 @@ def test_the_kill_left_a_block_of_duplicates_in_each_partition(told: Told) -> No
     read = told.reads[REPLAY]
     blocks = replays(read.duplicates)
     assert sum(size for _, size in blocks) == len(read.duplicates) >= 1_000
-    assert [begin.partition for begin, _ in blocks] == [0, 1]
+    assert [start.partition for start, _ in blocks] == [0, 1]
     assert read.missing == read.foreign == frozenset()
 
 

@@ -25,7 +25,7 @@ def test_a_topic_that_grew_is_clean(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     copy = f"us.{fresh_topic}"
     us.admin.create_topic(fresh_topic, 2)
-    begin = now()
+    start = now()
     injector = Injector(us.librdkafka(), eu.librdkafka(), fresh_topic, copy)
     injector.plain(keyed(2, 500))
     wait_copied(lab, US_EU, copy, injector.copied)
@@ -36,7 +36,7 @@ def test_a_topic_that_grew_is_clean(lab: Lab, fresh_topic: str) -> None:
     ends = source_ends(lab, US_EU, fresh_topic)
     wait_flushed(lab, US_EU, fresh_topic, {number: end - 1 for number, end in ends.items()})
 
-    request = Request(lab.config_yaml(), Window(begin, now()), topics=(fresh_topic,))
+    request = Request(lab.config_yaml(), Window(start, now()), topics=(fresh_topic,))
     found = audit(request)
 
     outcome = found.outcomes[copy]

@@ -28,9 +28,9 @@ TOPIC = f"probed-{os.getpid()}"
 @pytest.fixture(scope="module")
 def config(lab: Lab) -> Config:
     """Another engine's flow, which masks values and adds a header; 100 records wait."""
-    begin = now() - 60_000
+    start = now() - 60_000
     contents = [
-        replace(content, timestamp=begin + number // 3)
+        replace(content, timestamp=start + number // 3)
         for number, (_, content) in enumerate(keyed(1, 900, keys=50))
     ]
     sent = [(number % 2, content) for number, content in enumerate(contents)]

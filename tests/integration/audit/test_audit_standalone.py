@@ -35,7 +35,7 @@ def test_two_workers_find_what_one_process_finds(lab: Lab, fresh_topic: str) -> 
     us, eu = lab.cluster("us"), lab.cluster("eu")
     copy = f"us.{fresh_topic}"
     us.admin.create_topic(fresh_topic, PARTITIONS)
-    begin = now()
+    start = now()
     injector = Injector(us.librdkafka(), eu.librdkafka(), fresh_topic, copy)
     body = injector.plain(keyed(PARTITIONS, 20_000, keys=300))
     injector.plain(keyless(PARTITIONS, 5_000))
@@ -48,7 +48,7 @@ def test_two_workers_find_what_one_process_finds(lab: Lab, fresh_topic: str) -> 
     injector.strike()
     ends = source_ends(lab, US_EU, fresh_topic)
     wait_flushed(lab, US_EU, fresh_topic, {number: end - 1 for number, end in ends.items()})
-    request = Request(lab.config_yaml(), Window(begin, now()), topics=(fresh_topic,))
+    request = Request(lab.config_yaml(), Window(start, now()), topics=(fresh_topic,))
 
     with auditor() as here:
         alone = here.audit(request)

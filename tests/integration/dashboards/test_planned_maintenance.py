@@ -38,7 +38,7 @@ def test_events_of_planned_maintenance_are_told_apart(
         planned = Exclusion(
             id="x1",
             flows=(FLOW,),
-            begin=now,
+            start=now,
             end=now + 3_600_000,
             reason="a test",
             who="ana",

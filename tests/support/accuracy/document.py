@@ -76,7 +76,7 @@ _LATENCY = """\
 The lab's targets stamp what they append (LogAppendTime), a little before anyone can read it; a
 reader of both clusters notes when it had each record. An arrival lies between the two. The same
 records are judged a second time as if the stamps said nothing: the bounds then come from the
-timeline of polls. Where the source stamps as well, so does the begin of a transfer. Of generated
+timeline of polls. Where the source stamps as well, so does the start of a transfer. Of generated
 records the latencies are known exactly. How late records were is the doing of the machine, on
 which everything of the lab shares two cores; what the audit is asked for is that its bounds hold.
 A percentile's bounds must agree with the true percentile; they are as wide as the gap between

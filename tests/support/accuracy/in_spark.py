@@ -32,8 +32,8 @@ def coverage_in_spark(
     records = record_frame(spark, generated.records).persist()
     polls = poll_frame(spark, ())
     tally = Tally(truths(generated))
-    for begin in range(0, len(salts), _AT_ONCE):
-        some = salts[begin : begin + _AT_ONCE]
+    for start in range(0, len(salts), _AT_ONCE):
+        some = salts[start : start + _AT_ONCE]
         drawn = [
             _drawn(records, Sample(RATE, salt)).withColumn("topic", fn.lit(index))
             for index, salt in enumerate(some)

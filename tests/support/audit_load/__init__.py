@@ -27,9 +27,9 @@ MINUTES: Final = 60
 _POLL_MS: Final = 5_000
 _HOT: Final = 2_000.0
 """How many times as large as another a hot partition is."""
-_BEGIN: Final = 1_800_000_000_000
-_END: Final = _BEGIN + MINUTES * 60_000
-WINDOW: Final = (_BEGIN + 60_000, _END - 60_000)
+_START: Final = 1_800_000_000_000
+_END: Final = _START + MINUTES * 60_000
+WINDOW: Final = (_START + 60_000, _END - 60_000)
 """A minute of context on either side."""
 
 # One source partition after the other. Of 100,000 records 100 are lost, 200 copied twice, 10 moved
@@ -45,7 +45,7 @@ with places as (
     from places
 )
 select partition, i, size, i as "offset", (seed >> 1)::bigint - (1::bigint << 62) as fp,
-    ({begin} + i / size * {span} + 20 * v)::bigint as ts,
+    ({start} + i / size * {span} + 20 * v)::bigint as ts,
     (1000 * pow(1 - v, -0.83))::bigint % 400000 as kh, (40 + 1900 * v)::int as bytes, v,
     case when u < 0.001 then 'lost' when u < 0.003 then 'again' when u < 0.0031 then 'moved'
         when u < 0.00313 then 'late' end as fate,
@@ -77,10 +77,10 @@ copy (
 _POLLS = """
 copy (
     with asked as (
-        select unnest(range({begin} - {every}, {end} + 12 * {every}, {every})) as asked_at
+        select unnest(range({start} - {every}, {end} + 12 * {every}, {every})) as asked_at
     ), first_seen as (
-        select partition, greatest(0, (arrived - {begin} + {every} - 1) // {every}) * {every}
-            + {begin} as asked_at, max("offset") + 1 as "end"
+        select partition, greatest(0, (arrived - {start} + {every} - 1) // {every}) * {every}
+            + {start} as asked_at, max("offset") + 1 as "end"
         from {log} group by all
     )
     select {topic}::int as topic, 0::int as flow, {side}::tinyint as side,
@@ -149,13 +149,13 @@ def generate(folder: Path, sources: int, *, hot: bool = False) -> dict[str, int]
             sizes = ", ".join(
                 f"({number}, {size})" for number, size in _sizes(topic, sources, hot=hot)
             )
-            lanes = _LANES.format(sizes=sizes, topic=topic, begin=_BEGIN, span=_END - _BEGIN)
+            lanes = _LANES.format(sizes=sizes, topic=topic, start=_START, span=_END - _START)
             connection.execute(lanes)
             connection.execute(_COPIES.format(partitions=PARTITIONS))
             for side, log in enumerate(("lane", "copy")):
                 of_side = {"topic": topic, "side": side, "log": log, "folder": folder}
                 connection.execute(_RECORDS.format(**of_side))
-                connection.execute(_POLLS.format(**of_side, begin=_BEGIN, end=_END, every=_POLL_MS))
+                connection.execute(_POLLS.format(**of_side, start=_START, end=_END, every=_POLL_MS))
             row = connection.execute(_TRUTH.format(*WINDOW)).fetchone() or ()
             truth.update(dict(zip(("missing", "duplicated", "unexplained"), row, strict=True)))
     noted.write_text(json.dumps(truth), encoding="ascii")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def prepare(folder: Path, _heap: str) -> Prepared:
     """See the package."""
-    begin, end = WINDOW
+    start, end = WINDOW
     place = ["topic", "partition"]
     offset, side = pl.col("offset"), pl.col("side")
 
@@ -41,7 +41,7 @@ def prepare(folder: Path, _heap: str) -> Prepared:
             )
             .collect(engine="streaming")
         )
-        judged = groups.filter((pl.col("ts") >= begin) & (pl.col("ts") < end))
+        judged = groups.filter((pl.col("ts") >= start) & (pl.col("ts") < end))
         both = (groups["ns"] > 0) & (groups["nd"] > 0)
         matched = groups.filter(both).sort(*place, "s")
         duplicated = groups.filter((pl.col("nd") > pl.col("ns")) & (pl.col("ns") > 0)).height
@@ -66,7 +66,7 @@ def prepare(folder: Path, _heap: str) -> Prepared:
             )
         ts, arrived = pl.col("ts"), pl.col("t_latest")
         cells = (
-            matched.filter((ts >= begin) & (ts < end))
+            matched.filter((ts >= start) & (ts < end))
             .with_columns(
                 e=bracket(pl.col("t_earliest") - ts, arrived - ts),
                 x=bracket(

@@ -24,14 +24,14 @@ CLEAN = Faults(
     lost=0, altered=0, moved=0, duplicate=0, extra=0, out_of_order=0, identical=0, replays=(),
     expired=0, unauditable=0, tail=0,
 )  # fmt: skip
-BEGIN = 1_700_000_000_000
+START = 1_700_000_000_000
 
 
 def _past(unit: Generated) -> Generated:
-    """*unit* in a window that a command line may name: it has begun."""
-    window, by = unit.scope.window, unit.scope.window.begin - BEGIN
+    """*unit* in a window that a command line may name: it has started."""
+    window, by = unit.scope.window, unit.scope.window.start - START
     scope = replace(
-        unit.scope, window=Window(BEGIN, window.end - by), taken_at=unit.scope.taken_at - by
+        unit.scope, window=Window(START, window.end - by), taken_at=unit.scope.taken_at - by
     )
     records = tuple(replace(each, timestamp=each.timestamp - by) for each in unit.records)
     return replace(unit, scope=scope, records=records, polls=())

@@ -161,7 +161,7 @@ class ReferenceEngine:
         ]
 
     def discard(self, run_id: str, window: Window) -> None:
-        assert window.begin < window.end
+        assert window.start < window.end
         shutil.rmtree(self.folder / run_id, ignore_errors=True)
 
     def delete(self, paths: Collection[str]) -> None:

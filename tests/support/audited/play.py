@@ -71,7 +71,7 @@ class Story:
 
     lab: Lab
     prefix: str
-    begin: int
+    start: int
     """Before the first record; epoch ms."""
     injectors: dict[str, Injector] = field(default_factory=dict)
 
@@ -143,8 +143,8 @@ def kill(story: Story) -> None:
         wait_committed(story)
         before = commits(lab, US_EU, topic)
         wait_for(lambda: _moved(before, commits(lab, US_EU, topic)), "a flush", 40)
-        begin = copied(lab, US_EU, copy)
-        wait_for(lambda: copied(lab, US_EU, copy) >= begin + REPLAYED, "a block to replay", 30)
+        start = copied(lab, US_EU, copy)
+        wait_for(lambda: copied(lab, US_EU, copy) >= start + REPLAYED, "a block to replay", 30)
         lab.mm2.kill()
         story.injector(EXPIRED).expire(lab.cluster("us").admin, keyed(2, 200, first=500))
         story.injector(EXPIRED).plain(keyed(2, 50, first=700))
@@ -161,9 +161,9 @@ def strike(story: Story) -> None:
 def stop(story: Story) -> int:
     """MirrorMaker 2 stops, and records come that it will not copy; when they came, epoch ms."""
     story.lab.mm2.stop()
-    begin = now()
+    start = now()
     story.injector(STOPPED).plain(keyed(1, AFTER_THE_STOP, first=20))
-    return begin
+    return start
 
 
 def wait_committed(story: Story, *more: str) -> None:

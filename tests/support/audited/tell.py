@@ -1,4 +1,4 @@
-"""The story told from begin to end, with what independent readers found in it."""
+"""The story told from start to end, with what independent readers found in it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def tell(lab: Lab, prefix: str) -> Told:
 def _request(story: Story) -> Request:
     return Request(
         story.lab.config_yaml(flow=FLOW),
-        Window(story.begin, now()),
+        Window(story.start, now()),
         flows=(US_EU.label,),
         topics=tuple(map(story.topic, _ALL)),
     )

@@ -49,7 +49,7 @@ class Event(NamedTuple):
 
 
 class Listener:
-    """Stamps each record of *topic* when it comes, from its beginning on, while it is entered."""
+    """Stamps each record of *topic* when it comes, from its start on, while it is entered."""
 
     def __init__(self, properties: Mapping[str, str], topic: str, partitions: int) -> None:
         self._seen: list[tuple[Message, float]] = []
@@ -193,14 +193,14 @@ class Counts(NamedTuple):
     total: Range
 
 
-def count(found: Sequence[Event], begin: float, end: float, *, shown: float, late: float) -> Counts:
-    """The events that a scrape due at *end* was the first to show, after one due at *begin*.
+def count(found: Sequence[Event], start: float, end: float, *, shown: float, late: float) -> Counts:
+    """The events that a scrape due at *end* was the first to show, after one due at *start*.
 
     An event is on the exporter's page within *shown* seconds, and a scrape is made within *late*
     seconds of when it is due: events so near to an edge may be on either side of it.
     """
-    sure = [each for each in found if begin + late <= each.at <= end - shown]
-    possible = [each for each in found if begin - shown < each.at < end + late]
+    sure = [each for each in found if start + late <= each.at <= end - shown]
+    possible = [each for each in found if start - shown < each.at < end + late]
     return Counts(
         good=Range(
             sum(each.good is True for each in sure),

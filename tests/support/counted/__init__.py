@@ -83,8 +83,8 @@ def story(seed: int, hours: float, *, maintenance: tuple[float, float] | None = 
             for name, value in (("good", good), ("total", total), ("unknown", unknown)):
                 values[name].append(value if seen else None)
         replicas.append(values)
-    begin, end = (round(part * 3600 / SCRAPE) for part in maintenance or (0, 0))
-    return Story(tuple(replicas), tuple(begin <= scrape < end for scrape in range(scrapes)))
+    start, end = (round(part * 3600 / SCRAPE) for part in maintenance or (0, 0))
+    return Story(tuple(replicas), tuple(start <= scrape < end for scrape in range(scrapes)))
 
 
 def expected(expr: str, value: float | None) -> tuple[str, float]:

@@ -88,7 +88,7 @@ def entry(  # noqa: PLR0913 - one parameter per figure that a test says
     if before is not None:
         ratio = 1 - (1 - before) * (1 - target)
         comparison = Comparison(
-            begin=over.begin - 1, end=over.begin, ratio=ratio, remaining=before, coverage=1.0
+            start=over.start - 1, end=over.start, ratio=ratio, remaining=before, coverage=1.0
         )
     return Entry(
         id=slo_id(flow, promised.key),

@@ -157,9 +157,9 @@ def canaries(scrape: Scrape, flow: Flow, what: str) -> float:
 
 def until_canaries(seen: Watch, flow: Flow, count: int, timeout: float = 90) -> Scrape:
     """Wait for *count* more arrivals; none of the canaries so far had any other fate."""
-    begin = seen.scrape().value("mm2_canary_received_total", flow=flow.label) or 0
+    start = seen.scrape().value("mm2_canary_received_total", flow=flow.label) or 0
     scrape = seen.until(
-        lambda s: (s.value("mm2_canary_received_total", flow=flow.label) or 0) >= begin + count,
+        lambda s: (s.value("mm2_canary_received_total", flow=flow.label) or 0) >= start + count,
         f"{count} canaries of {flow}",
         timeout,
     )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-BEGIN: Final = 1_800_000_000_000
+START: Final = 1_800_000_000_000
 """Timestamp of the first record; epoch ms."""
 STEP_MS: Final = 2
 """Between the timestamps of two records; strangers take the milliseconds between."""
@@ -163,7 +163,7 @@ def _copy(lane: Lane, offset: int, draw: random.Random) -> None:
 def _sent(number: int, place: int, keys: int, draw: random.Random) -> Sent:
     # Keys belong to one partition; every tenth record has none.
     key = None if place % 10 == 0 else number * 1_000_003 + draw.randrange(keys)
-    return Sent(BEGIN + STEP_MS * (place // 2 * 2), _hash(draw), key, draw.randrange(20, 400))
+    return Sent(START + STEP_MS * (place // 2 * 2), _hash(draw), key, draw.randrange(20, 400))
 
 
 def _hash(draw: random.Random) -> int:
@@ -171,7 +171,7 @@ def _hash(draw: random.Random) -> int:
 
 
 def _stranger(draw: random.Random, verdict: Verdict) -> Written:
-    at = BEGIN + STEP_MS * draw.randrange(1_000) + 1
+    at = START + STEP_MS * draw.randrange(1_000) + 1
     return Written(Sent(at, _hash(draw), draw.getrandbits(40), 50), None, verdict)
 
 

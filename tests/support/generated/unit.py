@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from generated.partition import BEGIN, Faults, Lane, Written, arrivals, simulate
+from generated.partition import START, Faults, Lane, Written, arrivals, simulate
 from injecting import Found, Place, Truth
 
 from mm2slo_core.audit.identity import Identity
@@ -62,7 +62,7 @@ def generate(
             TargetPartition(lane.number, 0, 0, len(lane.written), chosen.unauditable)
             for lane in lanes
         ),
-        window=Window(BEGIN, taken_at),
+        window=Window(START, taken_at),
         identity=Identity(),
         taken_at=taken_at,
         max_pending=MAX_PENDING_MS,
@@ -130,7 +130,7 @@ def _target(lane: Lane, lanes: list[Lane], draw: random.Random) -> list[int]:
     sources: list[int] = []
     for each in lane.written:
         if each.origin is None:
-            sources.append(sources[-1] if sources else BEGIN)
+            sources.append(sources[-1] if sources else START)
         else:
             origin = lanes[each.lane]
             sources.append(origin.arrived[each.origin - origin.log_start])
@@ -147,7 +147,7 @@ def _records(lane: Lane) -> Iterator[AuditRecord]:
 def _polls(side: Side, partition: int, arrived: Sequence[int], first: int) -> Iterator[ArrivalPoll]:
     """Polls that see at some time between request and answer what has arrived by then."""
     earliest: int | None = None
-    for request in range(BEGIN - POLL_MS, arrived[-1] + 2 * POLL_MS, POLL_MS):
+    for request in range(START - POLL_MS, arrived[-1] + 2 * POLL_MS, POLL_MS):
         end = first + bisect_right(arrived, request + REQUEST_MS // 2)
         yield ArrivalPoll(0, 0, side, partition, end, earliest, request + REQUEST_MS)
         earliest = request
@@ -182,5 +182,5 @@ def _latencies(lane: Lane, arrived: Sequence[int]) -> Iterator[tuple[int, int]]:
     """End to end and transfer of each plain copy."""
     for offset, each in enumerate(lane.written):
         if each.verdict is None and each.origin is not None:
-            begun = lane.arrived[each.origin - lane.log_start]
-            yield arrived[offset] - each.record.timestamp, arrived[offset] - begun
+            started = lane.arrived[each.origin - lane.log_start]
+            yield arrived[offset] - each.record.timestamp, arrived[offset] - started

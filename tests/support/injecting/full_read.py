@@ -61,9 +61,9 @@ def replays(places: Iterable[Place]) -> list[tuple[Place, int]]:
     blocks: list[tuple[Place, int]] = []
     for place in sorted(places):
         if blocks:
-            begin, size = blocks[-1]
-            if (begin.partition, begin.offset + size) == place:
-                blocks[-1] = begin, size + 1
+            start, size = blocks[-1]
+            if (start.partition, start.offset + size) == place:
+                blocks[-1] = start, size + 1
                 continue
         blocks.append((place, 1))
     return blocks

@@ -25,11 +25,11 @@ def place(record: AuditRecord) -> Place:
 
 
 def poll_times(arrivals: Mapping[Place, int]) -> range:
-    """All of them; they begin after the first arrival."""
+    """All of them; they start after the first arrival."""
     first = min(arrivals.values(), default=0)
     last = max(arrivals.values(), default=0) - BLIND_MS
-    begin = first + 2 * POLL_EVERY
-    return range(begin, max(begin, last) + 1, POLL_EVERY)
+    start = first + 2 * POLL_EVERY
+    return range(start, max(start, last) + 1, POLL_EVERY)
 
 
 def bracket(arrival: int, times: range) -> tuple[int | None, int] | None:

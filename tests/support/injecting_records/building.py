@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from injecting_records.arriving import place, polls_of
-from injecting_records.plan import BEGIN, END, MAX_PENDING, Fault, Plan, Step
+from injecting_records.plan import END, MAX_PENDING, START, Fault, Plan, Step
 from mm2slo_core.audit.fingerprint import chained
 from mm2slo_core.audit.identity import Identity
 from mm2slo_core.audit.outcome import KeyCell
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from injecting_records.arriving import Place
     from mm2slo_core.audit.record import ArrivalPoll
 
-WINDOW = Window(BEGIN, END)
+WINDOW = Window(START, END)
 _LONE = {Fault.DROP, Fault.ALTER}
 """Their timestamps are unique, as are those of copies that outlive their source record."""
 _SINGLE = {Fault.MOVE, Fault.ALTER, Fault.REORDER}

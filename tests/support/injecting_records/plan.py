@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mm2slo_core.audit.scope import Comparison
 
-BEGIN, END = 1_000_000, 2_000_000
+START, END = 1_000_000, 2_000_000
 """The window, epoch ms; plans may reach beyond it on both sides."""
 MAX_PENDING = 300_000
 KEYS = 5
@@ -73,7 +73,7 @@ class Plan:
     source_partitions: int = 3
     target_partitions: int = 3
     """Fewer than on the source: `KEYS`."""
-    start: int = BEGIN
+    start: int = START
     """Timestamp of the first step."""
     cooling: int = 1_000
     """Milliseconds from the last step to the snapshot."""
@@ -117,7 +117,7 @@ def random_plan(seed: int, steps: int = 60) -> Plan:
         flows=flows,
         source_partitions=draw.choice((3, 4)),
         target_partitions=draw.choice((3, 4)),
-        start=BEGIN - draw.choice((0, 0, 100_000, 500_000)),
+        start=START - draw.choice((0, 0, 100_000, 500_000)),
         cooling=draw.choice((0, 1_000, 400_000)),
     )
 
@@ -148,6 +148,6 @@ def plans(draw: st.DrawFn, max_steps: int = 40) -> Plan:
         flows=flows,
         source_partitions=draw(st.sampled_from((3, 4))),
         target_partitions=draw(st.sampled_from((3, 4))),
-        start=BEGIN - draw(st.sampled_from((0, 100_000, 500_000))),
+        start=START - draw(st.sampled_from((0, 100_000, 500_000))),
         cooling=draw(st.sampled_from((1_000, 0, 400_000))),
     )

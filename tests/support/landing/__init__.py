@@ -1,6 +1,6 @@
 """Lands topics of a lab in a process of its own: Spark keeps one JVM per process.
 
-`python -m landing CONFIG DIRECTORY SAMPLE BEGIN END FLOW TOPIC...` prints what it landed as JSON.
+`python -m landing CONFIG DIRECTORY SAMPLE START END FLOW TOPIC...` prints what it landed as JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def land_in_child(
     file.write_text(config, encoding="utf-8")
     command = [
         sys.executable, "-m", "landing", str(file), str(directory / "landed"), str(sample),
-        str(window.begin), str(window.end), flow, *topics,
+        str(window.start), str(window.end), flow, *topics,
     ]  # fmt: skip
     answer = subprocess.run(
         command,

@@ -19,12 +19,12 @@ from mm2slo_core.config import load_config
 
 def main() -> None:
     """Land, count, and tell."""
-    file, directory, sample, begin, end, flow, *topics = sys.argv[1:]
+    file, directory, sample, start, end, flow, *topics = sys.argv[1:]
     config = load_config(Path(file).read_text(encoding="utf-8"))
     told: list[int] = []
     options = SparkOptions(master="local[2]", driver_memory="1g")
     with spark_session(options) as spark, open_clients(config) as clients:
-        scoping = take_scopes(config, [flow], topics, Window(int(begin), int(end)), clients)
+        scoping = take_scopes(config, [flow], topics, Window(int(start), int(end)), clients)
         landed = land(
             spark, scoping, config, Sample(float(sample)), directory,
             run="r1", clients=clients, on_read=told.append,

@@ -105,8 +105,8 @@ class LargeFlow:
             admin = AdminClient({"log_level": 2, **properties})
             new = [NewTopic(name, 1, 1, config=_COMPACTED) for name in sorted(internal)]
             new += [NewTopic(name, self.shape.partitions, 1) for name in data]
-            for begin in range(0, len(new), _CHUNK):
-                chunk = new[begin : begin + _CHUNK]
+            for start in range(0, len(new), _CHUNK):
+                chunk = new[start : start + _CHUNK]
                 for future in admin.create_topics(chunk, operation_timeout=60).values():
                     future.result(120)
             _await_leaders(properties, data, self.shape.partitions)

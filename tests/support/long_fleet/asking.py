@@ -60,10 +60,10 @@ def board_queries(dashboard: Json, flow: str, now: float, since: str = "") -> It
 
     All is chosen wherever it can be, and *flow* where one flow has to be.
     """
-    begin = times.relative(since or dashboard["time"]["from"], now)
-    if begin is None:
+    start = times.relative(since or dashboard["time"]["from"], now)
+    if start is None:
         raise ValueError(f"{since or dashboard['time']['from']!r} is no time before now")
-    usual = times.Span(begin, now)
+    usual = times.Span(start, now)
 
     def asked(text: str, span: times.Span, step: float) -> str:
         return filled(dashboard, text, flow, span.builtin(step, _SCRAPE))
@@ -98,20 +98,20 @@ def ask(url: str, asked: Asked) -> Answer:
     parameters: dict[str, str] = {"query": asked.text, "stats": "all"}
     if asked.step:
         span = asked.span.aligned(asked.step)
-        parameters |= {"start": f"{span.begin}", "end": f"{span.end}", "step": f"{asked.step}"}
+        parameters |= {"start": f"{span.start}", "end": f"{span.end}", "step": f"{asked.step}"}
     else:
         parameters["time"] = f"{asked.span.end}"
     path = "query_range" if asked.step else "query"
     body = urllib.parse.urlencode(parameters).encode()
-    began = time.perf_counter()
+    started = time.perf_counter()
     try:
         with urllib.request.urlopen(f"{url}/api/v1/{path}", body, timeout=120) as reply:  # noqa: S310 - ours
             text = reply.read()
     except urllib.error.HTTPError as error:
         with error:
             said = json.load(error)["error"]
-        return Answer(asked, time.perf_counter() - began, refused=said)
-    took = time.perf_counter() - began
+        return Answer(asked, time.perf_counter() - started, refused=said)
+    took = time.perf_counter() - started
     data = json.loads(text)["data"]
     samples = data["stats"]["samples"]
     moments = Counter(

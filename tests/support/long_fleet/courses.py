@@ -31,7 +31,7 @@ def wavering(kind: int, step: int) -> Course:
 
 @cache
 def rising(kind: int, step: int) -> Course:
-    """A counter that begins anew after a while."""
+    """A counter that starts anew after a while."""
     return Course(step, tuple(float(n * (kind + 1)) for n in range(_LENGTH)))
 
 

@@ -32,11 +32,11 @@ def alert(
 ) -> dict[str, Any]:
     """An alert as Prometheus posts it: it fires for the next five minutes, or ended at *until*."""
     now = datetime.now(UTC)
-    begin = since or (now if until is None else until - timedelta(milliseconds=1))
+    start = since or (now if until is None else until - timedelta(milliseconds=1))
     return {
         "labels": dict(labels),
         "annotations": dict(annotations or {}),
-        "startsAt": begin.isoformat(),
+        "startsAt": start.isoformat(),
         "endsAt": (until or now + timedelta(minutes=5)).isoformat(),
         "generatorURL": "http://prometheus.example/graph",
     }

@@ -15,9 +15,9 @@ _AT_ONCE: Final = 2
 
 
 def write_days(
-    lines: Callable[[int, int], Iterable[str]], begin: int, end: int, folder: Path
+    lines: Callable[[int, int], Iterable[str]], start: int, end: int, folder: Path
 ) -> None:
-    """Blocks of [begin, end) for a Prometheus that is to run in *folder*, by promtool.
+    """Blocks of [start, end) for a Prometheus that is to run in *folder*, by promtool.
 
     *lines* gives the lines of OpenMetrics of a part of a day. Times are epoch seconds.
     """
@@ -27,11 +27,11 @@ def write_days(
     def write(day: int) -> None:
         source = folder / f"{day}.om"
         with source.open("w", encoding="utf-8") as text:
-            text.writelines(f"{line}\n" for line in lines(max(day, begin), min(day + DAY, end)))
+            text.writelines(f"{line}\n" for line in lines(max(day, start), min(day + DAY, end)))
             text.write("# EOF\n")
         command = "promtool tsdb create-blocks-from openmetrics --quiet --max-block-duration=24h"
         subprocess.run([*command.split(), str(source), str(blocks)], check=True)
         source.unlink()
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(write, range(begin // DAY * DAY, end, DAY)))
+        list(pool.map(write, range(start // DAY * DAY, end, DAY)))

@@ -22,10 +22,10 @@ _TIMEOUT = 30.0
 def read_whole(
     properties: Mapping[str, str],
     topic: str,
-    begin: Mapping[int, int] | None = None,
+    start: Mapping[int, int] | None = None,
     isolation: str = "read_uncommitted",
 ) -> list[Message]:
-    """Every record of *topic*, or from *begin* on (offset by partition), as of now."""
+    """Every record of *topic*, or from *start* on (offset by partition), as of now."""
     consumer = Consumer(
         {
             **properties,
@@ -44,9 +44,9 @@ def read_whole(
         for partition in known:
             place = TopicPartition(topic, partition)
             low, high = consumer.get_watermark_offsets(place, _TIMEOUT)
-            start = low if begin is None else begin.get(partition)
-            if start is not None and start < high:
-                places.append(TopicPartition(topic, partition, start))
+            first = low if start is None else start.get(partition)
+            if first is not None and first < high:
+                places.append(TopicPartition(topic, partition, first))
                 ends[partition] = high
         consumer.assign(places)
         found: list[Message] = []

@@ -28,15 +28,15 @@ CLASSIC = "text/plain; version=0.0.4; charset=utf-8"
 def exposition(
     counts: Mapping[Indicator, tuple[float, float, float]],
     *,
-    began: float | None = None,
+    started: float | None = None,
     others: int = 0,
     end: str = "# EOF\n",
 ) -> str:
     """A page with good, total and unknown of each indicator, among *others* series."""
     lines = ["# HELP mm2_sli_events Settled events.", "# TYPE mm2_sli_events counter"]
     lines += [f'mm2_lag_records{{partition="{number}"}} {number}' for number in range(others)]
-    if began is not None:
-        lines.append(f"process_start_time_seconds {began!r}")
+    if started is not None:
+        lines.append(f"process_start_time_seconds {started!r}")
     for (flow, key), (good, total, unknown) in counts.items():
         labels = (
             f'flow="{flow}",source="{flow.source}",target="{flow.target}",'

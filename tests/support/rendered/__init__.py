@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 NOW: Final = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 DAY_MS: Final = 86_400_000
 HOUR_MS: Final = 3_600_000
-BEGIN: Final = NOW - 28 * DAY_MS
+START: Final = NOW - 28 * DAY_MS
 WEST, EAST, NORTH = Flow("us", "eu"), Flow("eu", "us"), Flow("us", "ap")
 LATENCY: Final = SliKey(Sli.LATENCY, "10s")
 PER_MINUTE: Final = 60
@@ -47,7 +47,7 @@ class Steady:
     """So many good canaries each minute since *since*, and none during *outages*."""
 
     outages: tuple[Span, ...] = ()
-    since: int = BEGIN - 28 * DAY_MS
+    since: int = START - 28 * DAY_MS
     until: int = NOW
     per_minute: int = PER_MINUTE
 
@@ -66,18 +66,18 @@ class Steady:
         return [
             MinuteCounts(at, 0, self.per_minute, 0)
             for each in self.outages
-            for at in range(each.begin, each.end, MINUTE_MS)
+            for at in range(each.start, each.end, MINUTE_MS)
         ]
 
 
 def _shared(span: Span, other: Span) -> int:
-    return max(min(span.end, other.end) - max(span.begin, other.begin), 0) // MINUTE_MS
+    return max(min(span.end, other.end) - max(span.start, other.start), 0) // MINUTE_MS
 
 
 def outage(days_ago: float, minutes: int) -> Span:
-    """An outage that began so long ago."""
-    begin = NOW - round(days_ago * 24 * 60) * MINUTE_MS
-    return Span(begin, begin + minutes * MINUTE_MS)
+    """An outage that started so long ago."""
+    start = NOW - round(days_ago * 24 * 60) * MINUTE_MS
+    return Span(start, start + minutes * MINUTE_MS)
 
 
 LONG_OUTAGE: Final = outage(9.3, 260)
@@ -198,7 +198,7 @@ AUDITS: Final = (
     AuditView(
         id="20260713T000000Z-0a1b2c",
         flows=(WEST,),
-        begin=NOW - 34 * HOUR_MS,
+        start=NOW - 34 * HOUR_MS,
         end=NOW - 10 * HOUR_MS,
         state="finished",
         verdict="faults: 2 lost; 1,204,883 of 1,204,883 records judged",

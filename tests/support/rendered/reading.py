@@ -40,7 +40,7 @@ class Document(HTMLParser):
         self.faults += [f"<{tag}> is never closed" for tag in self._open]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element begins."""
+        """An element starts."""
         found = {name: value or "" for name, value in attrs}
         if len(found) < len(attrs):
             self.faults.append(f"<{tag}> has an attribute twice")

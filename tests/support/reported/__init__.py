@@ -39,9 +39,9 @@ class Minutes:
         """One minute."""
         self.counted[at] = (good, good + bad, unknown)
 
-    def steady(self, begin: int, end: int, good: float = 60.0, bad: float = 0.0) -> None:
-        """The same in every minute of [begin, end)."""
-        for at in range(begin, end, MINUTE_MS):
+    def steady(self, start: int, end: int, good: float = 60.0, bad: float = 0.0) -> None:
+        """The same in every minute of [start, end)."""
+        for at in range(start, end, MINUTE_MS):
             self.put(at, good, bad)
 
     def within(self, span: Span) -> list[MinuteCounts]:
@@ -49,7 +49,7 @@ class Minutes:
         return [
             MinuteCounts(at, *figures)
             for at, figures in sorted(self.counted.items())
-            if span.begin <= at < span.end
+            if span.start <= at < span.end
         ]
 
     def count(self, span: Span) -> SpanCounts:

@@ -32,8 +32,8 @@ class Replica:
 
     instance: str
     pages: dict[int, dict[Indicator, Tally]] = field(default_factory=dict)
-    began: dict[int, int] = field(default_factory=dict)
-    """By scrape: when the process began (epoch ms)."""
+    started: dict[int, int] = field(default_factory=dict)
+    """By scrape: when the process started (epoch ms)."""
 
     def run(
         self,
@@ -49,7 +49,7 @@ class Replica:
         started = None
         for at in scrapes:
             started = at if started is None else started
-            self.began.setdefault(at, started)
+            self.started.setdefault(at, started)
             for each, (good, total, unknown) in values.items():
                 events = draw.randrange(20)
                 bad = int(events > 0 and draw.random() < 0.05)
@@ -58,10 +58,10 @@ class Replica:
                 )
             self.pages.setdefault(at, {}).update(values)
 
-    def drop(self, begin: int, end: int, indicators: Iterable[Indicator] | None = None) -> None:
-        """Scrapes of [begin, end) that failed, or whose page lacked *indicators*."""
+    def drop(self, start: int, end: int, indicators: Iterable[Indicator] | None = None) -> None:
+        """Scrapes of [start, end) that failed, or whose page lacked *indicators*."""
         lacking = None if indicators is None else set(indicators)
-        for at in [each for each in self.pages if begin <= each < end]:
+        for at in [each for each in self.pages if start <= each < end]:
             if lacking is None:
                 del self.pages[at]
             else:
@@ -93,8 +93,8 @@ def open_metrics(replicas: Iterable[Replica]) -> str:
                     key = f"{name}{{{labels}}}"
                     series.setdefault(key, []).append(f"{key} {value} {at / 1000:.3f}")
         series[START] = [
-            f'{START}{{job="mm2slo",instance="{replica.instance}"}} {began / 1000} {at / 1000:.3f}'
-            for at, began in sorted(replica.began.items())
+            f'{START}{{job="mm2slo",instance="{replica.instance}"}} {since / 1000} {at / 1000:.3f}'
+            for at, since in sorted(replica.started.items())
             if at in replica.pages
         ]
         lines += [line for several in series.values() for line in several]
@@ -131,7 +131,7 @@ def brute_force(replicas: Sequence[Replica], indicator: Indicator) -> Minutes:
 def _growths(replica: Replica, indicator: Indicator) -> Iterator[tuple[int, Tally]]:
     """By minute with a sample: what the replica counted since its sample before."""
     before: Tally | None = None
-    began: int | None = None
+    process_start: int | None = None
     started = min(replica.pages, default=0) - MINUTE_MS
     sums: dict[int, list[float]] = {}
     first_page = whole_minute(started + MINUTE_MS)
@@ -140,10 +140,10 @@ def _growths(replica: Replica, indicator: Indicator) -> Iterator[tuple[int, Tall
             continue
         now, minute = page[indicator], whole_minute(at)
         if before is None:
-            # A page that lacked it before: it began at zero.
+            # A page that lacked it before: it started at zero.
             before = now if minute == first_page else Tally()
-        anew = began is not None and replica.began.get(at) not in {None, began}
-        began = replica.began.get(at)
+        anew = process_start is not None and replica.started.get(at) not in {None, process_start}
+        process_start = replica.started.get(at)
         if anew or any(new < old for new, old in zip(now, before, strict=True)):
             before = Tally()
         grown = sums.setdefault(minute, [0.0, 0.0, 0.0])

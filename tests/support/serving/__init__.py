@@ -43,7 +43,7 @@ AS_OF = NOW - NOW % MINUTE_MS
 LATENCY = SliKey(Sli.LATENCY, "10s")
 BACK = Flow("eu", "us")
 OUTAGE = AS_OF - 2 * DAY_MS
-"""Six minutes without a good event in us->eu's availability begin here."""
+"""Six minutes without a good event in us->eu's availability start here."""
 HOST = "http://localhost"
 
 
@@ -69,7 +69,7 @@ class Sums:
         return self._all[first:last]
 
     def _places(self, span: Span) -> tuple[int, int]:
-        return bisect_left(self.at, span.begin), bisect_left(self.at, span.end)
+        return bisect_left(self.at, span.start), bisect_left(self.at, span.end)
 
 
 def _plus(one: Any, other: Any) -> Any:

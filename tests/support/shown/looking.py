@@ -29,7 +29,7 @@ def looked_at(
     flow: Mapping[str, object] | None = None,
     jobs: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[tuple[Watch, Shown]]:
-    """Only *topics* of the flow, and their groups: those whose name begins with a topic's.
+    """Only *topics* of the flow, and their groups: those whose name starts with a topic's.
 
     *flow* overrides its settings; *jobs* are scraped as well, `host:port` by job.
     """

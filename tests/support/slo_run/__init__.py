@@ -127,9 +127,9 @@ class Story:
             query = {"from": since, "to": utc(self.end), "step": "1m"}
             self.histories[slo] = self.ask(f"/slo/{slo}/history", **query).json()
 
-    def truth(self, flow: Flow, name: str, begin: float, end: int) -> Counts:
-        """By the log, of what the scrapes after *begin* up to the last one before *end* show."""
-        return count(self.log[flow][name], begin, end - SCRAPE, shown=SHOWN, late=LATE)
+    def truth(self, flow: Flow, name: str, start: float, end: int) -> Counts:
+        """By the log, of what the scrapes after *start* up to the last one before *end* show."""
+        return count(self.log[flow][name], start, end - SCRAPE, shown=SHOWN, late=LATE)
 
     def so_far(self, flow: Flow, name: str, instant: int) -> Counts:
         """Since the first scrape."""

@@ -103,7 +103,7 @@ def _begin(told: Story, exporter: int) -> None:
         "the exporter's indicators",
     )
     first = time.time() // SCRAPE * SCRAPE + SCRAPE
-    # Where a scrape has found the page without them, they are known to begin at zero.
+    # Where a scrape has found the page without them, they are known to start at zero.
     told.first_scrape = first if served > first - SCRAPE else served
     told.known_since = int(first) // MINUTE * MINUTE
 

@@ -63,7 +63,7 @@ class AskingContract:
         with back_end.open() as store:
             for number in range(5):
                 window = Window(100 * number, 100 * number + 100)
-                # Two begin at the same moment: their ids order them.
+                # Two start at the same moment: their ids order them.
                 started = 1_000 + number // 2
                 run = run_of(f"r{number}", judged(orders_outcome(window)), started_at=started)
                 store.publish(run)
@@ -103,8 +103,8 @@ class AskingContract:
             assert (overdue.flow, overdue.target_topic) == (AP_EU, ORDERS)
             assert len(store.evidence()) == 5
             assert len(store.evidence(limit=2)) == 2
-            assert store.evidence(begin=2, limit=2) == store.evidence()[2:4]
-            assert store.evidence(begin=4) == store.evidence()[4:]
+            assert store.evidence(start=2, limit=2) == store.evidence()[2:4]
+            assert store.evidence(start=4) == store.evidence()[4:]
             assert store.evidence(target_topic="other") == ()
             assert store.count_evidence("r1") == {
                 0: {Verdict.LOST: 2, Verdict.OVERDUE: 1, Verdict.ALTERED: 1, Verdict.REPLAY: 1}
@@ -120,7 +120,7 @@ class AskingContract:
                 store.publish(run_of(run_id, judged(outcome)))
                 found = store.completion(US_EU, ORDERS)
                 assert found is not None
-                return found.begin, found.up_to, found.run_id
+                return found.start, found.up_to, found.run_id
 
             assert after("r1", FIRST, 90) == (0, 90, "r1")
             assert after("r2", Window(90, 200), None) == (0, 200, "r2")
@@ -138,7 +138,7 @@ class AskingContract:
             store.publish(run_of("r2", judged(later, restarts=True)))
             found = store.completion(US_EU, ORDERS)
         assert found is not None
-        assert (found.begin, found.up_to, found.updated_at) == (500, 600, 10_000)
+        assert (found.start, found.up_to, found.updated_at) == (500, 600, 10_000)
 
     @pytest.mark.parametrize(
         ("reason", "expected"),
@@ -159,7 +159,7 @@ class AskingContract:
             store.publish(run_of("r2", idle, other))
             found = store.completion(US_EU, ORDERS)
             assert found is not None
-            assert (found.begin, found.up_to) == expected
+            assert (found.start, found.up_to) == expected
             assert store.completion(US_EU, "other") is None
 
     def test_what_was_open_before_is_told_to_a_later_run(self, back_end: BackEnd) -> None:

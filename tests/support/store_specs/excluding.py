@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UPGRADE = Exclusion(
     id="20261201-3f9a2c",
     flows=("us->eu", "eu->us"),
-    begin=1_764_554_400_000,
+    start=1_764_554_400_000,
     end=1_764_561_600_000,
     reason="upgrade of eu; 'quotes' & <signs>, \N{SNOWMAN}",
     who="ana",
@@ -69,14 +69,14 @@ class ExcludingContract:
             assert store.remove_exclusion(UPGRADE.id, who="ben").silence == "5e7c"
 
     def test_exclusions_are_found_by_flow_and_time_in_order(self, back_end: BackEnd) -> None:
-        later = replace(UPGRADE, id="b", flows=("*",), begin=UPGRADE.end, end=UPGRADE.end + 10)
+        later = replace(UPGRADE, id="b", flows=("*",), start=UPGRADE.end, end=UPGRADE.end + 10)
         same_begin = replace(later, id="a", flows=("ap->*",))
         with back_end.open() as store:
             for each in (later, same_begin, UPGRADE):
                 store.add_exclusion(each)
 
-            def ids(flow: object = None, begin: int = 0, end: int = 0) -> list[str]:
-                span = Span(begin, end) if end else None
+            def ids(flow: object = None, start: int = 0, end: int = 0) -> list[str]:
+                span = Span(start, end) if end else None
                 return [
                     each.id
                     for each in store.exclusions(flow=flow, overlapping=span)  # type: ignore[arg-type]
@@ -85,10 +85,10 @@ class ExcludingContract:
             assert ids() == [UPGRADE.id, "a", "b"]
             assert ids(US_EU) == [UPGRADE.id, "b"]
             assert ids(AP_EU) == ["a", "b"]
-            assert ids(begin=0, end=UPGRADE.begin) == []
-            assert ids(begin=0, end=UPGRADE.begin + 1) == [UPGRADE.id]
+            assert ids(start=0, end=UPGRADE.start) == []
+            assert ids(start=0, end=UPGRADE.start + 1) == [UPGRADE.id]
             assert ids(US_EU, UPGRADE.end, UPGRADE.end + 1) == ["b"]
-            assert ids(begin=UPGRADE.end + 10, end=UPGRADE.end + 20) == []
+            assert ids(start=UPGRADE.end + 10, end=UPGRADE.end + 20) == []
 
     def test_of_many_that_remove_at_once_one_does(self, back_end: BackEnd) -> None:
         with back_end.open() as store:

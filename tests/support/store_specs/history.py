@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_store import Store
 
 HOUR = 3_600_000
-BEGIN = 1_790_000_000_000 // HOUR * HOUR
+START = 1_790_000_000_000 // HOUR * HOUR
 """The first hour of these histories."""
 UP = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
 SLOW = Indicator(Flow("us", "eu"), SliKey(Sli.LATENCY, "10s"))
@@ -28,13 +28,13 @@ BACK = Indicator(Flow("eu", "us"), SliKey(Sli.AVAILABILITY))
 
 
 def at(minute: int) -> int:
-    """The beginning of a minute of these histories."""
-    return BEGIN + minute * MINUTE_MS
+    """The start of a minute of these histories."""
+    return START + minute * MINUTE_MS
 
 
-def span(begin: int, end: int) -> Span:
+def span(start: int, end: int) -> Span:
     """From one minute to another."""
-    return Span(at(begin), at(end))
+    return Span(at(start), at(end))
 
 
 @dataclass
@@ -56,10 +56,10 @@ class Recorded:
         self.store.record_minute(at(number), self.tallies, set(growths))
 
     def steady(
-        self, begin: int, end: int, growth: tuple[float, float, float], *those: Indicator
+        self, start: int, end: int, growth: tuple[float, float, float], *those: Indicator
     ) -> None:
         """The same in every minute."""
-        for number in range(begin, end):
+        for number in range(start, end):
             self.minute(number, dict.fromkeys(those, growth))
 
     def truth(self, indicator: Indicator, *spans: Span) -> tuple[SpanCounts, ...]:

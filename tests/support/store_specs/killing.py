@@ -93,13 +93,13 @@ def _record_until_killed(back_end: BackEnd, drawn: random.Random) -> int:
 
 def _assert_whole(store: Store, newest: int, drawn: random.Random) -> None:
     """All that was counted up to the minute *newest* is there, and the states are of then."""
-    begin = drawn.randint(0, max(0, newest))
-    for each, told in store.span_counts(INDICATORS, [span(begin, newest + 2)]).items():
+    start = drawn.randint(0, max(0, newest))
+    for each, told in store.span_counts(INDICATORS, [span(start, newest + 2)]).items():
         expected = Tally()
-        for minute in range(begin, newest + 1):
+        for minute in range(start, newest + 1):
             expected = joined(expected, growth(each, minute))
         assert (Tally(told[0].good, told[0].total, told[0].unknown)) == expected
-        assert told[0].minutes == newest + 1 - begin
+        assert told[0].minutes == newest + 1 - start
     latest = store.latest_tallies()
     states = store.recorder_states()
     assert {state.indicator: state.raw for state in states} == latest

@@ -144,7 +144,7 @@ class PublishingContract:
                 )
             )
             store.publish(run_of("r2", judged(orders_outcome(FIRST)), started_at=2_000))
-            assert [(u.run_id, u.key.target_topic, u.window.begin) for u in store.units()] == [
+            assert [(u.run_id, u.key.target_topic, u.window.start) for u in store.units()] == [
                 ("r1", "kept", 0),
                 ("r2", ORDERS, 0),
                 ("r1", ORDERS, 100),

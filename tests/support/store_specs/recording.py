@@ -10,7 +10,7 @@ import pytest
 
 from mm2slo_core.reporting.history import MinuteCounts, SpanCounts, Tally
 from mm2slo_store import CounterState
-from store_specs.history import BACK, BEGIN, HOUR, SLOW, UP, Recorded, at, span
+from store_specs.history import BACK, HOUR, SLOW, START, UP, Recorded, at, span
 
 if TYPE_CHECKING:
     from store_specs.back_end import BackEnd
@@ -133,7 +133,7 @@ class RecordingContract:
         with back_end.open() as store:
             before = back_end.content()
             with pytest.raises(ValueError, match="expected"):
-                store.record_minute(int(BEGIN + minute * 60_000), {UP: tally}, [UP])
+                store.record_minute(int(START + minute * 60_000), {UP: tally}, [UP])
             with pytest.raises(ValueError, match="has no totals"):
                 store.record_minute(at(0), {UP: Tally()}, [UP, SLOW])
             assert back_end.content() == before
@@ -172,7 +172,7 @@ class RetainingContract:
             assert store.thin(at(180), HOUR) == 2
             whole = [span(*each) for each in ((0, 120), (60, 120), (60, 130), (125, 190))]
             assert history.told(UP, *whole) == history.truth(UP, *whole)
-            # An edge in a folded hour moves to its beginning.
+            # An edge in a folded hour moves to its start.
             (early, late, within) = history.told(UP, span(90, 150), span(20, 90), span(70, 80))
             assert early == SpanCounts(good=90 * 59, total=90 * 60, minutes=90, coarse=True)
             assert late == SpanCounts(good=30 * 59, total=30 * 60, minutes=30, coarse=True)
@@ -247,12 +247,12 @@ class StatesContract:
     """Counters of replicas are kept in the transaction of their minute."""
 
     def test_states_are_replaced_one_by_one(self, back_end: BackEnd) -> None:
-        first = CounterState("http://a/metrics", UP, at(0), Tally(5, 6, 7), began=at(-9))
+        first = CounterState("http://a/metrics", UP, at(0), Tally(5, 6, 7), started=at(-9))
         second = CounterState("http://b/metrics", UP, at(0), Tally(0.5, 1, 2))
         third = second._replace(indicator=SLOW)
         with back_end.open() as store:
             store.record_minute(at(0), {UP: Tally()}, [UP], [first, second])
-            changed = second._replace(at=at(1), raw=Tally(8, 9, 10), began=at(1))
+            changed = second._replace(at=at(1), raw=Tally(8, 9, 10), started=at(1))
             store.record_minute(at(1), {}, [], [changed, third])
         with back_end.open() as store:
             assert store.recorder_states() == (first, changed, third)

@@ -141,7 +141,7 @@ def run_of(run_id: str, *units: JudgedUnit | UnjudgedUnit, started_at: int = 1_0
         each.window if isinstance(each, UnjudgedUnit) else each.outcome.scope.window
         for each in units
     ]
-    span = Window(min(each.begin for each in windows), max(each.end for each in windows))
+    span = Window(min(each.start for each in windows), max(each.end for each in windows))
     return AuditRun(
         header(run_id, span, started_at),
         finished_at=started_at + 500,

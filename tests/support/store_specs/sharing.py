@@ -52,7 +52,7 @@ class SharingContract:
             store.acquire("eu", ORDERS, holder="ours")
 
     def test_writers_take_turns_and_readers_see_whole_runs(self, back_end: BackEnd) -> None:
-        """They all begin by making the store, of which there is nothing yet."""
+        """They all start by making the store, of which there is nothing yet."""
         others = [
             start(back_end.address, "publish", f"p{number}", str(RUNS)) for number in range(WRITERS)
         ]

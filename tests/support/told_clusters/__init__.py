@@ -35,7 +35,7 @@ class ListedCluster:
 
 @dataclass
 class LoggedCluster:
-    """Logs of one topic: the offset at which each partition begins, and its timestamps."""
+    """Logs of one topic: the offset at which each partition starts, and its timestamps."""
 
     topic: str
     logs: Sequence[tuple[int, Sequence[int]]]

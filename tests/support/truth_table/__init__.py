@@ -25,7 +25,7 @@ FLOW_SETTINGS: Mapping[str, Any] = {
 }
 """Patience and deadlines of seconds, where the document's setting has tens of them."""
 _SETTLED = DEADLINE + 2.5
-"""After so long all that was under way when a fault began has been settled."""
+"""After so long all that was under way when a fault started has been settled."""
 _STRETCH = 6.0
 """Longer than a slice, so that one ends in it."""
 _ON_THEIR_WAY = 4
@@ -69,7 +69,7 @@ class Stretch:
     """A stretch of a fault in which nothing changes any more, and what was counted in it."""
 
     flow: str
-    begin: Scrape
+    start: Scrape
     end: Scrape
     seconds: float
     states: frozenset[str]
@@ -79,39 +79,39 @@ class Stretch:
         """As `documented`, from what was seen."""
         return {
             "State": " ".join(sorted(self.states)),
-            **words(self.begin, self.end, self.flow),
+            **words(self.start, self.end, self.flow),
         }
 
     def counted(self, sli: str, tier: str = "all") -> tuple[float, float, float]:
         """Good, total and unknown events of the stretch."""
-        before, after = (s.sli(self.flow, sli, tier) for s in (self.begin, self.end))
+        before, after = (s.sli(self.flow, sli, tier) for s in (self.start, self.end))
         good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
         return good, total, unknown
 
     def grown(self, name: str, **labels: str) -> float:
         """By how much the sum of a metric's series grew."""
-        return total(self.end, name, **labels) - total(self.begin, name, **labels)
+        return total(self.end, name, **labels) - total(self.start, name, **labels)
 
 
 def stretches(seen: Watch, faults: Mapping[str, str]) -> dict[str, Stretch]:
-    """Wait until the fault of each flow, which has begun, shows as documented; then watch on."""
+    """Wait until the fault of each flow, which has started, shows as documented; then watch on."""
     expected = {flow: documented(fault)["State"] for flow, fault in faults.items()}
-    began = time.time()
-    begin = seen.until(
-        lambda _: time.time() > began + _SETTLED and states(seen) == expected,
+    fault_at = time.time()
+    start = seen.until(
+        lambda _: time.time() > fault_at + _SETTLED and states(seen) == expected,
         f"the states {expected}",
     )
-    begun = time.time()
+    started = time.time()
     met: dict[str, set[str]] = {flow: set() for flow in faults}
 
     def over(_scrape: Scrape) -> bool:
         for flow, state in states(seen).items():
             met[flow].add(state)
-        return time.time() > begun + _STRETCH
+        return time.time() > started + _STRETCH
 
     end = seen.until(over, "a stretch")
-    seconds = time.time() - begun
-    return {flow: Stretch(flow, begin, end, seconds, frozenset(met[flow])) for flow in faults}
+    seconds = time.time() - started
+    return {flow: Stretch(flow, start, end, seconds, frozenset(met[flow])) for flow in faults}
 
 
 def stretch_of(seen: Watch, fault: str) -> Stretch:

@@ -1,4 +1,4 @@
-"""An exporter beside flows of the shared lab that work, before a fault begins."""
+"""An exporter beside flows of the shared lab that work, before a fault starts."""
 
 from __future__ import annotations
 

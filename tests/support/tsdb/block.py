@@ -32,21 +32,21 @@ class Series(NamedTuple):
     since: int = 0
 
 
-def write_blocks(folder: Path, series: Iterable[Series], begin: int, end: int) -> int:
-    """Write blocks of [begin, end), epoch seconds, into *folder*; returns the number of samples."""
+def write_blocks(folder: Path, series: Iterable[Series], start: int, end: int) -> int:
+    """Write blocks of [start, end), epoch seconds, into *folder*; returns the number of samples."""
     folder.mkdir(parents=True, exist_ok=True)
     ordered = sorted(series, key=lambda each: each.labels)
     return sum(
-        _write(folder, ordered, max(start, begin), min(start + SPAN, end))
-        for start in range(begin // SPAN * SPAN, end, SPAN)
+        _write(folder, ordered, max(edge, start), min(edge + SPAN, end))
+        for edge in range(start // SPAN * SPAN, end, SPAN)
     )
 
 
-def _write(folder: Path, series: Sequence[Series], begin: int, end: int) -> int:
+def _write(folder: Path, series: Sequence[Series], start: int, end: int) -> int:
     chunks, indexed, samples = bytearray(_HEAD), [], 0
     encoded: dict[tuple[Course, int], _Encoded] = {}
     for labels, course, since in series:
-        first = max(begin, since)
+        first = max(start, since)
         if first >= end:
             continue
         found = encoded.get((course, first))
@@ -57,13 +57,13 @@ def _write(folder: Path, series: Sequence[Series], begin: int, end: int) -> int:
             indexed.append((labels, listed))
             chunks += found.data
             samples += found.samples
-    block = folder / _ulid(begin)
+    block = folder / _ulid(start)
     (block / "chunks").mkdir(parents=True)
     (block / "chunks" / "000001").write_bytes(chunks)
     (block / "index").write_bytes(index(indexed))
     meta = {
         "ulid": block.name,
-        "minTime": begin * 1000,
+        "minTime": start * 1000,
         "maxTime": end * 1000,
         "stats": {"numSamples": samples, "numSeries": len(indexed)},
         "compaction": {"level": 1, "sources": [block.name]},
@@ -81,11 +81,11 @@ class _Encoded(NamedTuple):
     data: bytes
 
 
-def _encode(course: Course, begin: int, end: int) -> _Encoded:
-    """The samples of the moments in [begin, end)."""
+def _encode(course: Course, start: int, end: int) -> _Encoded:
+    """The samples of the moments in [start, end)."""
     step, data, total = course.step, bytearray(), 0
     stretches = []
-    for first in range(-(-begin // step) * step, end, step * LONGEST):
+    for first in range(-(-start // step) * step, end, step * LONGEST):
         samples = min(LONGEST, -(-(end - first) // step))
         chunk = course.chunk(first, samples)
         last = first + (samples - 1) * step

@@ -28,10 +28,10 @@ class Course:
     values: tuple[float, ...]
 
     def chunk(self, first: int, samples: int) -> bytes:
-        """The chunk of *samples* that begins at *first* (epoch seconds), a multiple of the step."""
-        begin = first // self.step
+        """The chunk of *samples* that starts at *first* (epoch seconds), a multiple of the step."""
+        start = first // self.step
         values = tuple(
-            self.values[place % len(self.values)] for place in range(begin, begin + samples)
+            self.values[place % len(self.values)] for place in range(start, start + samples)
         )
         return struct.pack(">H", samples) + varint(first * 1000) + _body(values, self.step)
 

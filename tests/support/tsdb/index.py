@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Labels = tuple[tuple[str, str], ...]
 _HEAD: Final = struct.pack(">IB", 0xBAAAD700, 2)
 _ALIGNED: Final = 16
-"""Series begin at multiples of it; postings name them by the multiple."""
+"""Series start at multiples of it; postings name them by the multiple."""
 
 
 class Stretch(NamedTuple):
@@ -56,7 +56,7 @@ def index(series: Sequence[tuple[Labels, Chunks]]) -> bytes:
     found = bytearray(_HEAD)
     symbols = len(found)
     found += _framed(len(words), b"".join(map(text, words)))
-    begin = len(found)
+    start = len(found)
     postings: dict[tuple[str, str], list[int]] = defaultdict(list)
     for labels, chunks in series:
         found += bytes(-len(found) % _ALIGNED)
@@ -75,7 +75,7 @@ def index(series: Sequence[tuple[Labels, Chunks]]) -> bytes:
     table = len(found)
     found += _framed(len(postings), bytes(offsets))
     # Two sections that nothing reads any more are left out.
-    contents = struct.pack(">6Q", symbols, begin, 0, 0, places, table)
+    contents = struct.pack(">6Q", symbols, start, 0, 0, places, table)
     return bytes(found) + contents + crc32c(contents)
 
 

@@ -125,10 +125,10 @@ class Watch:
 
     def after_rounds(self, count: int = 3, timeout: float = 120.0) -> Scrape:
         """Wait until *count* more rounds of both clusters were read and evaluated."""
-        begin = _rounds(self.scrape())
+        start = _rounds(self.scrape())
         # A round under way at the first scrape and the one being evaluated prove nothing.
         return self.until(
-            lambda s: min(_rounds(s)[each] - begin[each] for each in begin) >= count + 2,
+            lambda s: min(_rounds(s)[each] - start[each] for each in start) >= count + 2,
             f"{count} rounds",
             timeout,
         )

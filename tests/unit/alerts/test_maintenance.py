@@ -24,7 +24,7 @@ DAY = 1_440 * MINUTE
 EXCLUSION = Exclusion(
     id="x1",
     flows=("us->eu",),
-    begin=10 * MINUTE,
+    start=10 * MINUTE,
     end=20 * MINUTE,
     reason="upgrade of eu",
     who="ana",
@@ -43,7 +43,7 @@ def active_at(
 ) -> subprocess.CompletedProcess[str]:
     """Ask promtool whether at each moment exactly these flows are in maintenance.
 
-    Its clock begins at the epoch, so times are those of 1970-01-01.
+    Its clock starts at the epoch, so times are those of 1970-01-01.
     """
     (folder / "rules.yml").write_text(text(groups(exclusions, [US_EU, EU_US, AP_EU])))
     samples = [
@@ -75,8 +75,8 @@ def test_the_series_is_there_from_begin_to_end_and_nowhere_else(tmp_path: Path) 
     both = [
         EXCLUSION,
         # Touches the first one, and goes on for all flows into eu.
-        replace(EXCLUSION, id="x2", flows=("*->eu",), begin=20 * MINUTE, end=25 * MINUTE),
-        replace(EXCLUSION, id="x3", begin=40 * MINUTE, end=41 * MINUTE),
+        replace(EXCLUSION, id="x2", flows=("*->eu",), start=20 * MINUTE, end=25 * MINUTE),
+        replace(EXCLUSION, id="x3", start=40 * MINUTE, end=41 * MINUTE),
     ]
     found = active_at(
         tmp_path,
@@ -99,7 +99,7 @@ def test_the_series_is_there_from_begin_to_end_and_nowhere_else(tmp_path: Path) 
 
 
 def test_times_between_evaluations_are_rounded_up_to_the_next_one(tmp_path: Path) -> None:
-    odd = replace(EXCLUSION, begin=10 * MINUTE + 1, end=12 * MINUTE + 1)
+    odd = replace(EXCLUSION, start=10 * MINUTE + 1, end=12 * MINUTE + 1)
     found = active_at(
         tmp_path, [odd], {"10m": [], "10m30s": ["us->eu"], "12m": ["us->eu"], "12m30s": []}
     )
@@ -201,7 +201,7 @@ groups:
 
 
 def test_times_are_exact_to_the_millisecond() -> None:
-    odd = replace(EXCLUSION, begin=1_795_000_000_005, end=1_795_000_060_120)
+    odd = replace(EXCLUSION, start=1_795_000_000_005, end=1_795_000_060_120)
     ((rule,),) = (group.rules for group in groups([odd], [US_EU]))
     assert "vector(time()) >= 1795000000.005 < 1795000060.12\n" in rule.expr
 
@@ -215,7 +215,7 @@ def test_what_ended_before_the_longest_window_is_left_out() -> None:
 
 def test_what_prometheus_cannot_know_any_more_is_left_out() -> None:
     assert groups([replace(EXCLUSION, added_at=EXCLUSION.end)], [US_EU]) == ()
-    assert groups([replace(EXCLUSION, removed_at=EXCLUSION.begin)], [US_EU]) == ()
+    assert groups([replace(EXCLUSION, removed_at=EXCLUSION.start)], [US_EU]) == ()
     assert groups([replace(EXCLUSION, flows=("eu->*",))], [US_EU, AP_EU]) == ()
 
 

@@ -64,7 +64,7 @@ KAFKA = {
     "kafka-broker-api-versions.sh": "bootstrap-server",
     "kafka-configs.sh": "bootstrap-server describe alter entity-type entity-name add-config",
     "kafka-console-consumer.sh": (
-        "bootstrap-server topic from-beginning property timeout-ms formatter"
+        "bootstrap-server topic from-start property timeout-ms formatter"
     ),
     "kafka-consumer-groups.sh": (
         "bootstrap-server describe group topic reset-offsets to-datetime dry-run execute"

@@ -49,7 +49,7 @@ def audit(
     [
         (["--flow", "us->apac"], "'us->apac' is not a configured flow: expected one of us->eu"),
         (["--since", "soon"], "--since 'soon' is not a time to look back: write for example 1h"),
-        (["--from", "2099-01-01"], "the window begins in the future, at 2099-01-01T00:00:00Z"),
+        (["--from", "2099-01-01"], "the window starts in the future, at 2099-01-01T00:00:00Z"),
         (["--sample", "0%"], "--sample: a sample of 0% cannot be drawn"),
         (["--report", "report.pdf"], "--report 'report.pdf' has no known form"),
         (["--follow", "10m", "--from", "2026-01-01"], "leave out --from and --to"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SUPPORT = Path(__file__).parents[2] / "support"
 WINDOW = UNIT.scope.window
-OPTIONS = AuditOptions(span=Span(begin=WINDOW.begin, end=WINDOW.end))
+OPTIONS = AuditOptions(span=Span(start=WINDOW.start, end=WINDOW.end))
 YAML = """
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
 flows: [{flow: us->eu}]
@@ -59,7 +59,7 @@ def process(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """An audit of the same window, which has announced itself and reads."""
     command = [
         *(sys.executable, "-m", "audit_runs.endless", "--config", "mm2slo.yaml"),
-        *("--from", utc(WINDOW.begin), "--to", utc(WINDOW.end)),
+        *("--from", utc(WINDOW.start), "--to", utc(WINDOW.end)),
         *("--store", "audit.db", "--directory", "runs"),
     ]
     with subprocess.Popen(
@@ -85,9 +85,9 @@ def test_a_signal_ends_a_run_with_one_sentence_and_leaves_the_store_as_it_was(
 ) -> None:
     with Store.open(folder / "audit.db") as store:
         before, records = results(store), {run.header.id for run in store.runs(limit=9)}
-        (begun,) = store.runs(state=RunState.RUNNING)
-        records -= {begun.header.id}
-        assert runs(folder) == records | {begun.header.id}
+        (started,) = store.runs(state=RunState.RUNNING)
+        records -= {started.header.id}
+        assert runs(folder) == records | {started.header.id}
         process.send_signal(number)
         said, told = process.communicate(timeout=30)
         assert process.returncode == 128 + number
@@ -97,7 +97,7 @@ def test_a_signal_ends_a_run_with_one_sentence_and_leaves_the_store_as_it_was(
         assert {json.loads(line)["level"] for line in logged} == {"info"}
         assert results(store) == before
         (failed,) = store.runs(state=RunState.FAILED)
-        assert failed.header.id == begun.header.id
+        assert failed.header.id == started.header.id
         assert failed.verdict_line == f"told to end by {number.name}"
         assert runs(folder) == records
         with store.lease("eu", UNIT.scope.target_topic, holder="another") as lease:
@@ -109,11 +109,11 @@ def test_a_killed_run_leaves_the_store_as_it_was_and_the_next_one_cleans_up(
 ) -> None:
     with Store.open(folder / "audit.db") as store:
         before = results(store)
-        (begun,) = store.runs(state=RunState.RUNNING)
+        (started,) = store.runs(state=RunState.RUNNING)
         process.kill()
         assert process.wait(30) == -signal.SIGKILL
         assert results(store) == before
-        assert begun.header.id in runs(folder)
+        assert started.header.id in runs(folder)
 
     def once_its_lease_has_ended() -> int:
         return time.time_ns() // 1_000_000 + 61_000
@@ -122,6 +122,6 @@ def test_a_killed_run_leaves_the_store_as_it_was_and_the_next_one_cleans_up(
         report = audit(CONFIG, OPTIONS, ports_for(store, folder / "runs", UNIT))
         assert report.exit_code == 0
         (dead,) = store.runs(state=RunState.FAILED)
-        assert dead.header.id == begun.header.id
+        assert dead.header.id == started.header.id
         assert runs(folder) == {report.run_id}
         assert len(store.units()) == 1

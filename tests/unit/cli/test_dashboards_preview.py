@@ -114,7 +114,7 @@ def test_refused_queries_are_listed_and_make_1(
         (("--range", "soon"), "--range is 'soon': expected a length as 90s"),
         (("--range", "1h", "--from", "now-1h"), "give one of them"),
         (("--from", "yesterday"), "--from 'yesterday' is not a time"),
-        (("--from", "now", "--to", "now-1h"), "ends before it begins"),
+        (("--from", "now", "--to", "now-1h"), "ends before it starts"),
         (("--scrape-interval", "fast"), "--scrape-interval is 'fast'"),
         (("--files", "/nowhere"), "there are no dashboards in /nowhere/grafana/dashboards"),
     ],

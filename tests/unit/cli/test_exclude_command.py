@@ -58,8 +58,8 @@ class Command:
         self.out, self.err = told.out, told.err
         return code
 
-    def add(self, *more: str, flow: str = "us->eu", begin: str = "2026-12-01T02:00Z") -> int:
-        upgrade = ["--flow", flow, "--from", begin, "--reason", "upgrade of eu", "--by", "ana"]
+    def add(self, *more: str, flow: str = "us->eu", start: str = "2026-12-01T02:00Z") -> int:
+        upgrade = ["--flow", flow, "--from", start, "--reason", "upgrade of eu", "--by", "ana"]
         return self("add", *upgrade, *(more or ("--for", "2h")))
 
     @property
@@ -96,7 +96,7 @@ def command(
 def test_one_is_kept_written_and_told(command: Command) -> None:
     assert command.add() == 0
     (kept,) = command.kept
-    assert (kept.flows, kept.begin, kept.end) == (("us->eu",), TWO * 1000, (TWO + 7_200) * 1000)
+    assert (kept.flows, kept.start, kept.end) == (("us->eu",), TWO * 1000, (TWO + 7_200) * 1000)
     assert (kept.reason, kept.who, kept.added_at) == ("upgrade of eu", "ana", NOW)
     assert command.rules == {
         "us->eu": f"vector(1) and (\n  vector(time()) >= {TWO} < {TWO + 7_200}\n)"
@@ -111,7 +111,7 @@ def test_one_is_kept_written_and_told(command: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "begin", "end"),
+    ("options", "start", "end"),
     [
         (["--from", "now", "--for", "90m"], NOW, NOW + 90 * 60_000),
         (
@@ -124,11 +124,11 @@ def test_one_is_kept_written_and_told(command: Command) -> None:
     ],
 )
 def test_times_may_be_said_in_several_ways(
-    command: Command, options: list[str], begin: int, end: int
+    command: Command, options: list[str], start: int, end: int
 ) -> None:
     assert command("add", "--flow", "us->eu", "--reason", "x", *options) == 0
     (kept,) = command.kept
-    assert (kept.begin, kept.end, kept.mark) == (begin, end, None)
+    assert (kept.start, kept.end, kept.mark) == (start, end, None)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_times_may_be_said_in_several_ways(
         (["--to", "2026-12-01T03:00"], "--to '2026-12-01T03:00' says no zone"),
         (
             ["--to", "2026-12-01T01:59Z"],
-            "ends at 2026-12-01T01:59Z, and it begins at 2026-12-01T02",
+            "ends at 2026-12-01T01:59Z, and it starts at 2026-12-01T02",
         ),
         (["--to", "2026-12-01T02:00Z"], "give a --to that is later than --from"),
         (["--for", "59s"], "lasts 59 s: rules look every 30 s, so exclude 60 s or more"),
@@ -197,7 +197,7 @@ def test_what_is_excluded_already_is_refused_with_whose_it_is(command: Command) 
     assert command.add() == 0
     former = command.only_id
     before = (command.folder / RULES).read_text()
-    assert command.add("--for", "2h", flow="*->eu", begin="2026-12-01T03:59Z") == 2
+    assert command.add("--for", "2h", flow="*->eu", start="2026-12-01T03:59Z") == 2
     assert command.err == (
         "us->eu is excluded from 2026-12-01T02:00Z to 2026-12-01T04:00Z already, by "
         f"{former} (upgrade of eu): give other times, or first run: "
@@ -205,8 +205,8 @@ def test_what_is_excluded_already_is_refused_with_whose_it_is(command: Command) 
     )
     assert (command.folder / RULES).read_text() == before
     # What touches, or is of other flows, does not clash.
-    assert command.add("--for", "2h", begin="2026-12-01T04:00Z") == 0
-    assert command.add("--for", "2h", flow="eu->us", begin="2026-12-01T02:00Z") == 0
+    assert command.add("--for", "2h", start="2026-12-01T04:00Z") == 0
+    assert command.add("--for", "2h", flow="eu->us", start="2026-12-01T02:00Z") == 0
     assert len(command.kept) == 3
 
 
@@ -218,18 +218,18 @@ def test_wildcards_mean_the_configured_flows(command: Command) -> None:
 
 
 def test_one_that_is_added_late_is_marked_and_rules_know_the_rest(command: Command) -> None:
-    assert command.add("--for", "2h", begin="2026-12-01T00:00:30Z") == 0
+    assert command.add("--for", "2h", start="2026-12-01T00:00:30Z") == 0
     assert "running" in command.out
     assert (
         "                 added late at 2026-12-01T01:00:30Z: reports leave it out and\n"
         "                 say so, burn rates keep what had passed\n" in command.out
     )
-    begun = NOW // 1000
-    assert f">= {begun} < {begun + 3_600}" in command.rules["us->eu"]
+    started = NOW // 1000
+    assert f">= {started} < {started + 3_600}" in command.rules["us->eu"]
 
 
 def test_one_that_is_over_changes_reports_alone(command: Command) -> None:
-    assert command.add("--for", "30m", begin="2026-12-01T00:00Z") == 0
+    assert command.add("--for", "30m", start="2026-12-01T00:00Z") == 0
     assert "  past     " in command.out
     assert "added late at" in command.out
     assert command.rules == {}
@@ -276,9 +276,9 @@ def test_one_that_is_over_is_taken_back_from_reports_alone(command: Command) -> 
 def test_the_list_shows_what_is_to_come_and_on_request_all(command: Command) -> None:
     assert command("list") == 0
     assert command.out == "no planned maintenance; --all shows past and removed ones\n"
-    command.add("--for", "30m", begin="2026-11-30T00:00Z")
+    command.add("--for", "30m", start="2026-11-30T00:00Z")
     command.add("--for", "2h", "--flow", "eu->us")
-    command.add("--for", "1h", flow="ap->eu", begin="now")
+    command.add("--for", "1h", flow="ap->eu", start="now")
     assert command("list") == 0
     assert [line.split()[1] for line in command.out.splitlines()[::2]] == ["running", "planned"]
     assert max(map(len, command.out.splitlines())) <= 80

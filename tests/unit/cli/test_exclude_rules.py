@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FLOWS = (Flow("us", "eu"), Flow("eu", "us"))
 NOW = 1_795_000_000_000
 ONE = Exclusion(
-    id="a", flows=("us->eu",), begin=NOW, end=NOW + 60_000, reason="x", who="ana", added_at=NOW
+    id="a", flows=("us->eu",), start=NOW, end=NOW + 60_000, reason="x", who="ana", added_at=NOW
 )
 TWO = replace(ONE, id="b", flows=("eu->us",))
 WINDOW = 28 * 86_400.0

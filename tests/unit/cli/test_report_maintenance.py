@@ -34,7 +34,7 @@ flows: [{{flow: us->eu}}, {{flow: eu->us}}]
 alerting: {alerting}
 """
 HINT = "set alerting.links.prometheus"
-BEGIN, END = NOW + 60 * MINUTE_MS, NOW + 120 * MINUTE_MS
+START, END = NOW + 60 * MINUTE_MS, NOW + 120 * MINUTE_MS
 
 
 @dataclass
@@ -84,7 +84,7 @@ def service(folder: Path, **alerting: Any) -> Iterator[Served]:
 
 def add(served: Served, **more: Any) -> Any:
     given = {
-        "flows": ["us->*"], "from": utc(BEGIN), "to": utc(END), "reason": "upgrade", **more,
+        "flows": ["us->*"], "from": utc(START), "to": utc(END), "reason": "upgrade", **more,
     }  # fmt: skip
     return served.client.post("/exclusions", json=given)
 
@@ -115,7 +115,7 @@ def test_the_rule_file_is_written_when_it_is_added_and_when_it_is_removed(tmp_pa
             "problems": [],
         }
         (expression,) = expressions(rules)
-        assert f">= {BEGIN // 1000}" in expression
+        assert f">= {START // 1000}" in expression
         found.client.delete(f"/exclusions/{answer['id']}")
         assert expressions(rules) == []
 

@@ -125,7 +125,7 @@ MISTAKES = {
         f"{FLOWS}audit: {{spark: {{conf: {{kafka.ssl.protocol: TLS}}}}}}\n",
         (
             "audit.spark.conf['kafka.ssl.protocol'] (line 3): is no Spark property\n"
-            "  expected: names that begin with spark."
+            "  expected: names that start with spark."
         ),
     ),
 }

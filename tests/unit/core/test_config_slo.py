@@ -412,7 +412,7 @@ def test_what_nothing_could_watch_is_refused(slo: str, expected: str) -> None:
         ('say \\"no\\"', "'say \"no\"' holds '\"'"),
         ("*bold*", "'*bold*' holds '*'"),
         ("a|b", "'a|b' holds '|'"),
-        ("@here", "'@here' begins or ends with a sign"),
+        ("@here", "'@here' starts or ends with a sign"),
         ("x\u2028y", "'x\\u2028y' holds '\\u2028'"),
         ("y" * 4000, f"'{'y' * 79}... has 4,000 characters"),
     ],

@@ -149,8 +149,8 @@ def test_the_true_arrival_is_always_inside_the_bracket(
             position = data.draw(st.integers(position, len(arrivals)))
             history.forget_below(position)
         assert len(history) <= budget
-    begins = history.begins_at
-    if begins is None:
+    starts = history.begins_at
+    if starts is None:
         return
     for offset, arrived in enumerate(arrivals):
         found = history.arrived(offset)
@@ -158,7 +158,7 @@ def test_the_true_arrival_is_always_inside_the_bracket(
             assert found.earliest <= arrived <= found.latest
             assert found.earliest <= found.likely <= found.latest
     if previous is not None:
-        known = history.arrived(begins)
+        known = history.arrived(starts)
         assert known is not None or len(history) == 0
 
 

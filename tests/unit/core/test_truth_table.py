@@ -1,7 +1,7 @@
 """Every row of docs/truth-table.md, walked through the pure functions second by second.
 
 A small world: one flow with two data partitions of 10 records a second each, copied by the tasks A
-and B; task A carries the canaries, too. Each fault begins at 300 s; the world is looked at until
+and B; task A carries the canaries, too. Each fault starts at 300 s; the world is looked at until
 600 s, and the indicators are judged by what they counted from 420 s on.
 """
 

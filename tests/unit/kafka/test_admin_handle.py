@@ -54,7 +54,7 @@ def test_a_client_that_nothing_answers_for_long_is_replaced_again_and_again(
 ) -> None:
     world = World()
     asked = {at: world.ask(at, kind) for at in (100, 105, 114.9, 115, 120, 129.9, 130, 145)}
-    # Patience with the second begins with its own first failure.
+    # Patience with the second starts with its own first failure.
     assert asked == {100: 1, 105: 1, 114.9: 1, 115: 2, 120: 2, 129.9: 2, 130: 3, 145: 4}
 
 

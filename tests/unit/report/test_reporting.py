@@ -40,7 +40,7 @@ class MemoryLedger:
     spans: list[Mapping[Flow, Span]] = field(default_factory=list)
 
     def exclusions(self, span: Span) -> Sequence[Exclusion]:
-        return [each for each in self.planned if Span(each.begin, each.end).overlaps(span)]
+        return [each for each in self.planned if Span(each.start, each.end).overlaps(span)]
 
     def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditFact]]:
         self.spans.append(spans)
@@ -61,9 +61,9 @@ def reporter(
     )
 
 
-def maintenance(begin: int, end: int, flows: str = "us->eu") -> Exclusion:
+def maintenance(start: int, end: int, flows: str = "us->eu") -> Exclusion:
     return Exclusion(
-        id="x", flows=(flows,), begin=begin, end=end, reason="r", who="w", added_at=begin
+        id="x", flows=(flows,), start=start, end=end, reason="r", who="w", added_at=start
     )
 
 
@@ -107,7 +107,7 @@ def test_maintenance_is_in_no_figure_of_report_incidents_or_history() -> None:
     asked = reporter(ledger=ledger)
     detail = asked.detail("us-to-eu-availability")
     assert (detail.entry.counts.bad, detail.entry.excluded.bad) == (180, 180)
-    assert [(each.begin, each.bad) for each in detail.incidents] == [(OUTAGE + 3 * MINUTE_MS, 180)]
+    assert [(each.start, each.bad) for each in detail.incidents] == [(OUTAGE + 3 * MINUTE_MS, 180)]
     assert sum(each.bad for each in detail.days) == 180
     history = asked.history("us-to-eu-availability")
     assert sum(each.counts.bad for each in history.steps) == 180
@@ -168,9 +168,9 @@ def test_a_bad_period_or_step_is_a_value_error() -> None:
 
 def test_the_ledger_of_a_store_gives_each_flow_the_units_of_its_own_span(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
-        for begin in (0, 1_000, 2_000):
-            window = Window(begin, begin + 1_000)
-            run = run_of(f"run-{begin}", judged(orders_outcome(window)), started_at=begin)
+        for start in (0, 1_000, 2_000):
+            window = Window(start, start + 1_000)
+            run = run_of(f"run-{start}", judged(orders_outcome(window)), started_at=start)
             store.publish(run)
         store.announce(header("later", Window(0, 10)))
         ledger = StoreLedger(store)

@@ -96,19 +96,19 @@ def test_folding_and_forgetting_change_no_whole_hour(
     store.thin(now, kept * 60_000)
     folded = (now - kept * 60_000) // HOUR * HOUR
     for each, told in zip(spans, recorded.told(indicator, *spans), strict=True):
-        begin, end = (_moved(edge, folded, truth) for edge in (each.begin, each.end))
-        coarse = (begin, end) != (each.begin, each.end)
-        expected = truth.count(Span(begin, end)) if begin < end else SpanCounts()
+        start, end = (_moved(edge, folded, truth) for edge in (each.start, each.end))
+        coarse = (start, end) != (each.start, each.end)
+        expected = truth.count(Span(start, end)) if start < end else SpanCounts()
         assert told == _marked(expected, coarse=coarse)
     latest = store.latest_tallies()[indicator]
     store.forget(at(gone))
     assert store.latest_tallies()[indicator] == latest
-    late = [each for each in spans if each.begin >= max(folded, at(gone + 59))]
+    late = [each for each in spans if each.start >= max(folded, at(gone + 59))]
     assert recorded.told(indicator, *late) == recorded.truth(indicator, *late)
 
 
 def _moved(edge: int, folded: int, truth: Minutes) -> int:
-    """Where an edge is read: at the beginning of its hour, if that has minutes and is folded."""
+    """Where an edge is read: at the start of its hour, if that has minutes and is folded."""
     hour = edge // HOUR * HOUR
     return hour if edge < folded and truth.within(Span(hour, hour + HOUR)) else edge
 

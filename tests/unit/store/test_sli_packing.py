@@ -73,18 +73,18 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 def test_averages_come_back_as_they_were(
     base: tuple[int, int, int], events: list[tuple[int, int, int]], replicas: int
 ) -> None:
-    begun = Tally(*(each / replicas for each in base))
+    started = Tally(*(each / replicas for each in base))
     each_total = [Tally(*(one / replicas for one in each)) for each in events]
-    growths = packed(begun, each_total)
-    found = totals_after(growths, begun, len(events))
+    growths = packed(started, each_total)
+    found = totals_after(growths, started, len(events))
     # Tenths are not exact: what is told of them is to a millionth.
     assert found == [pytest.approx(each, rel=1e-15, abs=2e-7) for each in each_total]
-    added = list(zip(*growths_of(growths, begun, len(events)), strict=True))
+    added = list(zip(*growths_of(growths, started, len(events)), strict=True))
     if replicas in {1, 2, 4, 8}:
         assert found == each_total
-        assert added == [growth(one, other) for one, other in pairwise((begun, *each_total))]
+        assert added == [growth(one, other) for one, other in pairwise((started, *each_total))]
     assert list(map(sum, zip(*added, strict=True))) == pytest.approx(
-        [now - before for now, before in zip(each_total[-1], begun, strict=True)], abs=1e-3
+        [now - before for now, before in zip(each_total[-1], started, strict=True)], abs=1e-3
     )
 
 

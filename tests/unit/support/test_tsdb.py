@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DRAW = random.Random(7)  # noqa: S311 - synthetic values
-BEGIN, END = 1_700_000_000, 1_700_000_000 + 3 * 86_400
+START, END = 1_700_000_000, 1_700_000_000 + 3 * 86_400
 SERIES = [
     Series((("__name__", "b"), ("flow", "us->eu")), Course(300, (0.0, 0.0, 1.5))),
     Series((("__name__", "b"),), Course(15, tuple(DRAW.uniform(-1e9, 1e9) for _ in range(250)))),
@@ -29,7 +29,7 @@ def test_the_checksum_is_that_of_its_standard() -> None:
 
 @needs_promtool
 def test_promtool_dumps_every_sample_that_was_written(tmp_path: Path) -> None:
-    written = write_blocks(tmp_path / "data", SERIES, BEGIN, END)
+    written = write_blocks(tmp_path / "data", SERIES, START, END)
     # promtool looks for what a running Prometheus would have.
     (tmp_path / "data" / "wal").mkdir()
     command = ["promtool", "tsdb", "dump", f"--max-time={END * 1000}", str(tmp_path / "data")]
@@ -43,7 +43,7 @@ def test_promtool_dumps_every_sample_that_was_written(tmp_path: Path) -> None:
             at // series.course.step % len(series.course.values)
         ]
         for series in SERIES
-        for at in range(BEGIN, END)
+        for at in range(START, END)
         if at % series.course.step == 0 and at >= series.since
     }
     assert found == expected

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_TOKEN: Final = "xox"  # noqa: S105 - how tokens begin
+_TOKEN: Final = "xox"  # noqa: S105 - how tokens start
 
 
 def webhook_url(path: Path) -> Secret:
@@ -42,7 +42,7 @@ def bot_token(path: Path) -> Secret:
     text = _read(path, "a Slack bot's token")
     if not text.startswith(_TOKEN) or not text.isascii() or len(text.split()) != 1:
         raise UserError(
-            f"{str(path)!r} does not hold a bot's token: expected one line that begins with xoxb-"
+            f"{str(path)!r} does not hold a bot's token: expected one line that starts with xoxb-"
         )
     return Secret(text)
 

@@ -85,11 +85,11 @@ class PrometheusClient:
             "query", {"query": expression, "time": _seconds(at), "timeout": self._limit}
         )
 
-    def query_range(self, expression: str, begin: int, end: int, step: int) -> Sequence[Found]:
-        """The values at *begin*, and every *step* ms after it, up to and with *end*."""
+    def query_range(self, expression: str, start: int, end: int, step: int) -> Sequence[Found]:
+        """The values at *start*, and every *step* ms after it, up to and with *end*."""
         given = {
             "query": expression,
-            "start": _seconds(begin),
+            "start": _seconds(start),
             "end": _seconds(end),
             "step": _seconds(step),
             "timeout": self._limit,

@@ -51,7 +51,7 @@ def retention_warnings(text: str, window: float) -> Sequence[str]:
     if seconds is None and size:
         said = (
             f"Prometheus keeps {size} of samples, however short a time that is: a window of "
-            f"{format_duration(window)} may lack its begin; start it with "
+            f"{format_duration(window)} may lack its start; start it with "
             f"--storage.tsdb.retention.time={needed} as well"
         )
         return (said,)

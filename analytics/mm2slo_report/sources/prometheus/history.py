@@ -1,7 +1,7 @@
 """What was found out of Prometheus's history so far, and how it goes on.
 
 Hours that are over are looked at once; the running one anew with each question. Time that was
-looked at begins a day before the oldest question, or where Prometheus's own history begins.
+looked at starts a day before the oldest question, or where Prometheus's own history starts.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Progress:
 
 @dataclass(slots=True)
 class _Closed:
-    """Hours that are over: [begin, end)."""
+    """Hours that are over: [start, end)."""
 
-    begin: int
+    start: int
     end: int
     presence: Presence
     journal: Journal
@@ -93,24 +93,24 @@ class History:
             return self._values
 
     def oldest(self) -> Mapping[Indicator, int]:
-        """Where each indicator's samples begin, at most 25 hours late. Raises SourceProblem."""
+        """Where each indicator's samples start, at most 25 hours late. Raises SourceProblem."""
         with self._lock:
             now = self._clock()
             if self._oldest is None or not 0 <= now - self._oldest[0] < _FRESH:
                 self._oldest = now, self._seen(now)
             return self._oldest[1]
 
-    def view(self, begin: int, end: int) -> View:
-        """All that matters to spans within [begin, end). Raises SourceProblem."""
+    def view(self, start: int, end: int) -> View:
+        """All that matters to spans within [start, end). Raises SourceProblem."""
         with self._lock:
             oldest = min(self.oldest().values(), default=end) - _LATE_MS
-            horizon = max(oldest, min(begin, end) - DAY_MS) // DAY_MS * DAY_MS
+            horizon = max(oldest, min(start, end) - DAY_MS) // DAY_MS * DAY_MS
             known = self._newest
             if (
                 known is not None
                 and known[0] == end
                 and self._found is not None
-                and self._found.begin <= horizon
+                and self._found.start <= horizon
                 and (end <= self.settled or known[1] == self._clock() // MINUTE_MS)
             ):
                 return known[2]
@@ -136,7 +136,7 @@ class History:
         journals = JournalScan(self._client, self._reader, self.values(), closed=closed_ranges)
         known = Known(self.settled, horizon if horizon <= oldest else horizon + DAY_MS)
         found = self._found
-        if found is None or found.begin > horizon:
+        if found is None or found.start > horizon:
             found = _Closed(horizon, horizon, Presence(horizon), Journal())
         last = min(end, self.settled) // HOUR_MS * HOUR_MS - _CLOSED_AFTER
         if last > found.end:
@@ -144,10 +144,10 @@ class History:
                 # What was found stays found when the next step fails.
                 for part in _steps(found.end, last):
                     self._progress = _progress(found, last)
-                    presence = found.presence.merged(presences.scan(part, found.begin))
+                    presence = found.presence.merged(presences.scan(part, found.start))
                     journal = found.journal.copy()
                     journals.scan(part, presence, journal, known)
-                    found = _Closed(found.begin, part.end, presence, journal)
+                    found = _Closed(found.start, part.end, presence, journal)
                     self._found = found
             finally:
                 self._progress = None
@@ -155,13 +155,13 @@ class History:
         if end <= found.end:
             return View(found.presence, found.journal)
         rest = Span(found.end, end)
-        presence = found.presence.merged(presences.scan(rest, found.begin))
+        presence = found.presence.merged(presences.scan(rest, found.start))
         journal = found.journal.copy()
         journals.scan(rest, presence, journal, known)
         return View(presence, journal)
 
     def _closed_ranges(self) -> bool:
-        """Whether a range holds its begin: asked of the server, as it need not be Prometheus."""
+        """Whether a range holds its start: asked of the server, as it need not be Prometheus."""
         if self._range_closed is None:
             answer = self._client.query("count_over_time(vector(1)[1m:1m])", DAY_MS)
             self._range_closed = bool(answer) and answer[0].points[0].value > 1
@@ -169,9 +169,9 @@ class History:
 
     def _seen(self, now: int) -> Mapping[Indicator, int]:
         by = "by (source, target, sli, tier)"
-        begin = now - _FARTHEST_DAYS * DAY_MS
+        start = now - _FARTHEST_DAYS * DAY_MS
         answer = [
-            *self._client.query_range(f"count {by} ({TOTAL})", begin, now, DAY_MS),
+            *self._client.query_range(f"count {by} ({TOTAL})", start, now, DAY_MS),
             # What is younger than a day may fall between two looks.
             *self._client.query(f"count {by} (count_over_time({TOTAL}[{_LATE_MS}ms]))", now),
         ]
@@ -184,9 +184,9 @@ class History:
         return found
 
 
-def _steps(begin: int, end: int) -> list[Span]:
-    return [Span(at, min(at + _STEP, end)) for at in range(begin, end, _STEP)]
+def _steps(start: int, end: int) -> list[Span]:
+    return [Span(at, min(at + _STEP, end)) for at in range(start, end, _STEP)]
 
 
 def _progress(found: _Closed, last: int) -> Progress:
-    return Progress((found.end - found.begin) / 1000, (last - found.begin) / 1000)
+    return Progress((found.end - found.start) / 1000, (last - found.start) / 1000)

@@ -1,6 +1,6 @@
-"""What differences of a counter's values hide: its resets, and its beginning.
+"""What differences of a counter's values hide: its resets, and its start.
 
-An exporter's counters fall when its process begins anew, and every page tells when that was: one
+An exporter's counters fall when its process starts anew, and every page tells when that was: one
 series for all of them. Only of an exporter whose pages lack it are all samples read. So the hours
 with a reset are found, then the minutes in these hours; the samples of these minutes alone are
 fetched.
@@ -96,7 +96,7 @@ class Known:
     settled: int
     """What is before it does not change any more."""
     whole_from: int
-    """What begins after it had nothing before."""
+    """What starts after it had nothing before."""
 
 
 class JournalScan:
@@ -112,7 +112,7 @@ class JournalScan:
         self._presences = PresenceScan(client, reader, closed=closed)
 
     def scan(self, span: Span, presence: Presence, journal: Journal, known: Known) -> None:
-        """Add what is hidden in *span*, which begins on an hour. Raises SourceProblem.
+        """Add what is hidden in *span*, which starts on an hour. Raises SourceProblem.
 
         *presence* is that of all time looked at, not of *span* alone.
         """
@@ -140,8 +140,8 @@ class JournalScan:
                     if base is None:
                         continue
                     before = processes[presence.at(bit)].get(series.replica, ())
-                    begun = processes[minute].get(series.replica, ())
-                    anew = _begun_anew((*before[-1:], *begun))
+                    started = processes[minute].get(series.replica, ())
+                    anew = _begun_anew((*before[-1:], *started))
                     hidden = minus(grown(base, found, anew), minus(found[-1][1], base))
                 else:
                     # A page that had no such counter, and then has it, had it from zero on.
@@ -154,7 +154,7 @@ class JournalScan:
     def _processes(
         self, minutes: Iterable[int], presence: Presence
     ) -> Mapping[int, Mapping[Replica, Sequence[Point]]]:
-        """By minute: when each exporter's process began, as each scrape in it says."""
+        """By minute: when each exporter's process started, as each scrape in it says."""
         chosen = selector(START, jobs({each.replica for each in presence.series}))
         minute = reach(Span(0, MINUTE_MS), closed=self._closed)
         return {
@@ -166,7 +166,7 @@ class JournalScan:
         }
 
     def _doubtful(self, span: Span, presence: Presence) -> Mapping[int, set[Series]]:
-        """Minutes in which a series may begin, or begin anew."""
+        """Minutes in which a series may start, or start anew."""
         found: dict[int, set[Series]] = defaultdict(set)
         within = presence.within(span)
         returned: dict[int, tuple[int, int]] = {}
@@ -205,7 +205,7 @@ class JournalScan:
         return found
 
     def _silent(self, span: Span, presence: Presence) -> set[Replica]:
-        """The exporters that do not tell in each of their minutes when their process began."""
+        """The exporters that do not tell in each of their minutes when their process started."""
         within = presence.within(span)
         there: dict[Replica, int] = defaultdict(int)
         for series in presence.series:
@@ -225,7 +225,7 @@ class JournalScan:
     ) -> Iterator[tuple[Collection[Series], int]]:
         """Which series fell in which steps; what fell shortly before a step shows up, too.
 
-        *falls* find it by the counters themselves. Where a process began anew, all
+        *falls* find it by the counters themselves. Where a process started anew, all
         of its series may have fallen, and have risen since.
         """
         of_process: dict[Replica, list[Series]] = defaultdict(list)
@@ -235,10 +235,10 @@ class JournalScan:
 
         def ask(question: tuple[Span, _Test]) -> Sequence[Found]:
             part, (function, chosen) = question
-            length = min(step, part.end - part.begin)
+            length = min(step, part.end - part.start)
             window = reach(Span(0, length + overlap), closed=self._closed)
             expression = f"{function}({chosen}{window}) > 0"
-            return self._client.query_range(expression, part.begin + length, part.end, step)
+            return self._client.query_range(expression, part.start + length, part.end, step)
 
         for each in asked_at_once(ask, product(spans, tests)):
             one = self._reader.series(each.labels)

@@ -93,7 +93,7 @@ class Pooled:
             return NOTHING
         members = self.stretches[place].replicas
         last = below(self.presence[members[0]], bit)
-        assert last is not None, "a stretch begins with a minute of all its replicas"  # noqa: S101
+        assert last is not None, "a stretch starts with a minute of all its replicas"  # noqa: S101
         return self._after(place, last)
 
     def _after(self, place: int, last: int) -> Tally:

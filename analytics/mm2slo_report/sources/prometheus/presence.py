@@ -80,17 +80,17 @@ class Presence:
 
     def within(self, span: Span) -> int:
         """All minutes of *span*."""
-        begin = max(span.begin, self.base)
-        if begin >= span.end:
+        start = max(span.start, self.base)
+        if start >= span.end:
             return 0
-        return ((1 << (span.end - begin) // MINUTE_MS) - 1) << self.bit(begin)
+        return ((1 << (span.end - start) // MINUTE_MS) - 1) << self.bit(start)
 
     def bit(self, at: int) -> int:
-        """The place of the minute that begins at *at*."""
+        """The place of the minute that starts at *at*."""
         return (at - self.base) // MINUTE_MS
 
     def at(self, bit: int) -> int:
-        """When the minute at that place begins."""
+        """When the minute at that place starts."""
         return self.base + bit * MINUTE_MS
 
     def merged(self, later: Presence) -> Presence:
@@ -110,7 +110,7 @@ class PresenceScan:
         self._closed = closed
 
     def scan(self, span: Span, base: int) -> Presence:
-        """The minutes of *span*, which begins on an hour. Raises SourceProblem."""
+        """The minutes of *span*, which starts on an hour. Raises SourceProblem."""
         found = Presence(base)
         for of, hours in self._hours(span).items():
             for uneven, run in _runs(hours):
@@ -124,20 +124,20 @@ class PresenceScan:
         """Each exporter's hours with a sample, in order."""
 
         def ask(part: Span) -> Sequence[Found]:
-            length = min(HOUR_MS, part.end - part.begin)
+            length = min(HOUR_MS, part.end - part.start)
             counted = f"count_over_time({TOTAL}{reach(Span(0, length), closed=self._closed)})"
             expression = f'count_values without ({",".join(OWN)}) ("{_SAMPLES}", {counted})'
-            return self._client.query_range(expression, part.begin + length, part.end, HOUR_MS)
+            return self._client.query_range(expression, part.start + length, part.end, HOUR_MS)
 
         counts: dict[tuple[Replica, int], dict[str, float]] = defaultdict(dict)
         for each in asked_at_once(ask, parts(span)):
             of = replica(each.labels, _SAMPLES)
             for point in each.points:
-                begin = point.at - 1 - (point.at - 1) % HOUR_MS
-                counts[of, begin][each.labels[_SAMPLES]] = point.value
+                start = point.at - 1 - (point.at - 1) % HOUR_MS
+                counts[of, start][each.labels[_SAMPLES]] = point.value
         found = defaultdict(list)
-        for (of, begin), samples in sorted(counts.items()):
-            hour = Span(begin, min(begin + HOUR_MS, span.end))
+        for (of, start), samples in sorted(counts.items()):
+            hour = Span(start, min(start + HOUR_MS, span.end))
             found[of].append(_Hour(hour, round(sum(samples.values())), even=len(samples) == 1))
         return found
 
@@ -149,9 +149,9 @@ class PresenceScan:
         *at_once*: ms that one answer is about. Raises SourceProblem.
         """
         expression = f"count_over_time({chosen}{reach(Span(0, MINUTE_MS), closed=self._closed)})"
-        for begin in range(span.begin, span.end, at_once):
-            end = min(begin + at_once, span.end)
-            yield from self._client.query_range(expression, begin + MINUTE_MS, end, MINUTE_MS)
+        for start in range(span.start, span.end, at_once):
+            end = min(start + at_once, span.end)
+            yield from self._client.query_range(expression, start + MINUTE_MS, end, MINUTE_MS)
 
     def _one_by_one(self, of: Replica, run: Span, found: Presence) -> None:
         chosen = selector(TOTAL, matchers(of=of))
@@ -161,12 +161,12 @@ class PresenceScan:
                 found.add((series,), bits_of(each, found))
 
     def _together(self, of: Replica, run: Span, found: Presence) -> None:
-        members = self._members(of, Span(max(run.begin, run.end - HOUR_MS), run.end))
-        hours = -(-(run.end - run.begin) // HOUR_MS)
-        if hours > 1 and members != self._members(of, Span(run.begin, run.begin + HOUR_MS)):
+        members = self._members(of, Span(max(run.start, run.end - HOUR_MS), run.end))
+        hours = -(-(run.end - run.start) // HOUR_MS)
+        if hours > 1 and members != self._members(of, Span(run.start, run.start + HOUR_MS)):
             # As many as before, but others: somewhere between, one set followed the other.
-            middle = run.begin + hours // 2 * HOUR_MS
-            self._together(of, Span(run.begin, middle), found)
+            middle = run.start + hours // 2 * HOUR_MS
+            self._together(of, Span(run.start, middle), found)
             self._together(of, Span(middle, run.end), found)
             return
         if not members:
@@ -188,9 +188,9 @@ class PresenceScan:
 
 def parts(span: Span) -> Iterator[Span]:
     """*span* in whole hours, a day of them at most at a time; then the rest of an hour."""
-    whole = span.end - (span.end - span.begin) % HOUR_MS
-    for begin in range(span.begin, whole, _CHUNK_HOURS * HOUR_MS):
-        yield Span(begin, min(begin + _CHUNK_HOURS * HOUR_MS, whole))
+    whole = span.end - (span.end - span.start) % HOUR_MS
+    for start in range(span.start, whole, _CHUNK_HOURS * HOUR_MS):
+        yield Span(start, min(start + _CHUNK_HOURS * HOUR_MS, whole))
     if whole < span.end:
         yield Span(whole, span.end)
 
@@ -205,18 +205,18 @@ def _runs(hours: Sequence[_Hour]) -> Iterator[tuple[bool, Span]]:
     """Neighbouring hours that can be looked at together; those that must not (True), too."""
     uneven = [not each.even for each in hours]
     for place, (one, next_) in enumerate(pairwise(hours)):
-        if one.span.end == next_.span.begin and one.series != next_.series:
+        if one.span.end == next_.span.start and one.series != next_.series:
             uneven[place] = uneven[place + 1] = True
     run = 0
     marked = []
     for place, each in enumerate(hours):
-        adjacent = place > 0 and hours[place - 1].span.end == each.span.begin
+        adjacent = place > 0 and hours[place - 1].span.end == each.span.start
         if not adjacent or uneven[place] != uneven[place - 1]:
             run += 1
         marked.append((run, uneven[place], each))
     for _, group in groupby(marked, key=lambda each: each[0]):
         members = list(group)
-        yield members[0][1], Span(members[0][2].span.begin, members[-1][2].span.end)
+        yield members[0][1], Span(members[0][2].span.start, members[-1][2].span.end)
 
 
 def bits_of(each: Found, found: Presence) -> int:

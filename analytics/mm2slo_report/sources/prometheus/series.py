@@ -30,7 +30,7 @@ TOTAL: Final = SLI_EVENTS_TOTAL.name
 ANY: Final = f'__name__=~"{"|".join(COUNTERS)}"'
 """The matcher of all three."""
 START: Final = PROCESS_START_TIME_SECONDS.name
-"""When an exporter's process began: published by programs of all kinds, so asked for by job."""
+"""When an exporter's process started: published by programs of all kinds, so asked for by job."""
 NAME: Final = "__name__"
 OWN: Final = ("flow", "source", "target", "sli", "tier")
 """Labels of the indicator; all others tell replicas of the exporter apart."""
@@ -112,10 +112,10 @@ def selector(name: str, *conditions: str) -> str:
 def reach(span: Span, *, closed: bool) -> str:
     """The range and offset that hold the samples of *span*, asked at its end.
 
-    An event of a whole minute belongs to the minute that begins then. Ranges of Prometheus 2 are
+    An event of a whole minute belongs to the minute that starts then. Ranges of Prometheus 2 are
     *closed* on both sides, those of Prometheus 3 only at their end.
     """
-    length = span.end - span.begin - (1 if closed else 0)
+    length = span.end - span.start - (1 if closed else 0)
     return f"[{length}ms] offset 1ms"
 
 

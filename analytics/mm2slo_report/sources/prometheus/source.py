@@ -68,14 +68,14 @@ class PrometheusSource:
 
     def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
         """The minutes of *span* that hold a sample, ascending; see SliSource."""
-        question = _Question(self._history, (indicator,), span.begin, span.end)
+        question = _Question(self._history, (indicator,), span.start, span.end)
         presence = question.presence[indicator]
-        known = question.wanted(indicator, [span.begin])
+        known = question.wanted(indicator, [span.start])
         values = self._history.values()
-        for begin in range(span.begin, span.end, MOST_POINTS * MINUTE_MS):
-            end = min(begin + MOST_POINTS * MINUTE_MS, span.end)
+        for start in range(span.start, span.end, MOST_POINTS * MINUTE_MS):
+            end = min(start + MOST_POINTS * MINUTE_MS, span.end)
             conditions = matchers(indicator)
-            for series, samples in values.of_one(conditions, begin, end).items():
+            for series, samples in values.of_one(conditions, start, end).items():
                 for at, tally in samples:
                     known.add((series, at - MINUTE_MS))
                     question.put(series, at - MINUTE_MS, tally)
@@ -87,7 +87,7 @@ class PrometheusSource:
             union |= bits
         union &= view.within(span)
         found = []
-        before = pooled.until(view.bit(span.begin))
+        before = pooled.until(view.bit(span.start))
         while union:
             lowest = union & -union
             bit = lowest.bit_length() - 1
@@ -152,9 +152,9 @@ class PrometheusSource:
     def _counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
     ) -> dict[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
-        begin, end = min(each.begin for each in spans), max(each.end for each in spans)
-        question = _Question(self._history, indicators, begin, end)
-        edges = sorted({edge for each in spans for edge in (each.begin, each.end)})
+        start, end = min(each.start for each in spans), max(each.end for each in spans)
+        question = _Question(self._history, indicators, start, end)
+        edges = sorted({edge for each in spans for edge in (each.start, each.end)})
         question.read(pair for each in indicators for pair in question.wanted(each, edges))
         found: dict[Indicator, Mapping[Span, SpanCounts] | SourceProblem] = {}
         seen: dict[tuple[int, Span], int] = {}
@@ -170,7 +170,7 @@ class PrometheusSource:
             for span in spans:
                 if (union, span) not in seen:
                     seen[union, span] = (union & masks[span]).bit_count()
-                grown = minus(totals[span.end], totals[span.begin])
+                grown = minus(totals[span.end], totals[span.start])
                 counted[span] = SpanCounts(
                     good=grown.good,
                     total=grown.total,
@@ -189,11 +189,11 @@ class _Question:
     """Values that one question needs, of what was found of the history."""
 
     def __init__(
-        self, history: History, indicators: Sequence[Indicator], begin: int, end: int
+        self, history: History, indicators: Sequence[Indicator], start: int, end: int
     ) -> None:
         self._history = history
-        self.view: View = history.view(begin, end)
-        self.presence = self._presence(set(indicators), begin, end)
+        self.view: View = history.view(start, end)
+        self.presence = self._presence(set(indicators), start, end)
         self._stretches: dict[Indicator, Sequence[Stretch]] = {}
         self._known: _Known = {}
         self._problems: dict[Indicator, str] = {}
@@ -264,11 +264,11 @@ class _Question:
         return value
 
     def _presence(
-        self, wanted: set[Indicator], begin: int, end: int
+        self, wanted: set[Indicator], start: int, end: int
     ) -> Mapping[Indicator, Mapping[Series, int]]:
-        """From each replica's last minute before *begin* on: what is older counts for nothing."""
+        """From each replica's last minute before *start* on: what is older counts for nothing."""
         view = self.view.presence
-        first, limit = view.bit(begin), (1 << max(view.bit(end), 0)) - 1
+        first, limit = view.bit(start), (1 << max(view.bit(end), 0)) - 1
         cut: dict[int, int] = {}
         found: dict[Indicator, dict[Series, int]] = {each: {} for each in wanted}
         for series in sorted(view.series):

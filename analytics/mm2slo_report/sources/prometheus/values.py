@@ -65,7 +65,7 @@ class Values:
         self._kept.clear()
 
     def samples(self, minute: int, replicas: Iterable[Replica]) -> Mapping[Series, Samples]:
-        """All samples in the minute that begins at *minute*. Raises SourceProblem."""
+        """All samples in the minute that starts at *minute*. Raises SourceProblem."""
         several = set(replicas)
         of = next(iter(several)) if len(several) == 1 else ()
         chosen = selector("", ANY, matchers(of=of))
@@ -89,11 +89,11 @@ class Values:
             for series, moments in points.items()
         }
 
-    def of_one(self, conditions: str, begin: int, end: int) -> Mapping[Series, Samples]:
-        """The newest values in each minute of [begin, end); times are the ends of minutes."""
+    def of_one(self, conditions: str, start: int, end: int) -> Mapping[Series, Samples]:
+        """The newest values in each minute of [start, end); times are the ends of minutes."""
         chosen = selector("", ANY, conditions)
         expression = f"last_over_time({chosen}{self._minute})"
-        answer = self._client.query_range(expression, begin + MINUTE_MS, end, MINUTE_MS)
+        answer = self._client.query_range(expression, start + MINUTE_MS, end, MINUTE_MS)
         return self.joined(answer)
 
     def _snapshot(self, minute: int) -> Mapping[Series, Tally]:
@@ -115,7 +115,7 @@ class Values:
 def grown(before: Tally, samples: Sequence[tuple[int, Tally]], anew: Collection[int] = ()) -> Tally:
     """What was counted from *before* through *samples*.
 
-    The three counters live in one process: where one of them falls, all began anew at zero, and
+    The three counters live in one process: where one of them falls, all started anew at zero, and
     at the times *anew* in any case.
     """
     good = total = unknown = 0.0

@@ -107,7 +107,7 @@ class _Ledger:
         for owner, copy in pairing.duplicates:
             event = events.get((copy.partition, copy.offset))
             verdict = Verdict.DUPLICATE if event is None else Verdict.REPLAY
-            block = None if event is None else event.begin
+            block = None if event is None else event.start
             self._note(verdict, copy, cell=(owner.flow, owner.partition), block=block)
         known = {each.partition: each.auditable_from for each in self._scope.partitions}
         for copy in unexplained:
@@ -131,7 +131,7 @@ class _Ledger:
             scope=self._scope,
             partitions=tuple(self._partitions(arrivals)),
             affinity=of_keys,
-            replays=tuple(sorted(self._replays, key=lambda each: (each.partition, each.begin))),
+            replays=tuple(sorted(self._replays, key=lambda each: (each.partition, each.start))),
             evidence=_capped(self._evidence, evidence_cap),
             oldest_open=min(self._open, default=None),
             order_judged=order_judged,

@@ -70,9 +70,9 @@ def latencies(matched: Iterable[Pair], arrivals: Arrivals, scope: UnitScope) -> 
             continue
         if scope.flows[source.flow].source_time is TimestampType.CREATE:
             end_to_end.add(arrived, Arrival(source.timestamp, source.timestamp))
-        begun = arrivals.of(source)
-        if begun is not None:
-            transfer.add(arrived, begun)
+        started = arrivals.of(source)
+        if started is not None:
+            transfer.add(arrived, started)
     return Latencies(end_to_end.frozen(), transfer.frozen(), without_bracket)
 
 
@@ -81,14 +81,14 @@ class _Cells:
         self._cells: Counter[tuple[int | None, int]] = Counter()
         self._negative = self._total_upper = self._total_lower = 0
 
-    def add(self, arrived: Arrival, begun: Arrival) -> None:
-        if begun.earliest is None:
+    def add(self, arrived: Arrival, started: Arrival) -> None:
+        if started.earliest is None:
             return  # no upper bound
-        upper = arrived.latest - begun.earliest
+        upper = arrived.latest - started.earliest
         if upper < 0:
             self._negative += 1
             return
-        lower = None if arrived.earliest is None else max(0, arrived.earliest - begun.latest)
+        lower = None if arrived.earliest is None else max(0, arrived.earliest - started.latest)
         self._cells[None if lower is None else bucket(lower), bucket(upper)] += 1
         self._total_upper += upper
         self._total_lower += lower or 0

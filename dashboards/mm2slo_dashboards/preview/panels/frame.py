@@ -43,7 +43,7 @@ class Frame:
 
     def x(self, at: float) -> float:
         """Of a time in epoch seconds."""
-        return self.left + (self.right - self.left) * (at - self.span.begin) / self.span.length
+        return self.left + (self.right - self.left) * (at - self.span.start) / self.span.length
 
     def y(self, value: float) -> float:
         """Of a value."""
@@ -68,7 +68,7 @@ def times(frame: Frame) -> Markup:
     widest = width(_DAYS if frame.span.length > _DAY else _SECONDS)
     most = int((frame.right - frame.left) / (widest + _BETWEEN))
     parts = []
-    for at, text in ticks.moments(frame.span.begin, frame.span.end, max(most, 1)):
+    for at, text in ticks.moments(frame.span.start, frame.span.end, max(most, 1)):
         x = frame.x(at)
         parts.append(_line(x, frame.top, x, frame.bottom))
         half = width(text) / 2
@@ -108,27 +108,27 @@ def marked(frame: Frame, marks: Sequence[Mark]) -> Markup:
     """Marks as Grafana draws them: a dashed line with a flag below, a shade while they last."""
     parts = []
     for each in marks:
-        if each.end < frame.span.begin or each.begin > frame.span.end:
+        if each.end < frame.span.start or each.start > frame.span.end:
             continue
-        begin = frame.x(max(each.begin, frame.span.begin))
+        start = frame.x(max(each.start, frame.span.start))
         end = frame.x(min(each.end, frame.span.end))
         inner = [element("title", each.text)]
-        if end - begin > 1:
+        if end - start > 1:
             inner.append(
                 element(
                     "rect",
-                    x=begin,
+                    x=start,
                     y=frame.top,
-                    width=end - begin,
+                    width=end - start,
                     height=frame.bottom - frame.top,
                     fill=each.colour,
                     class_="shade",
                 )
             )
-            inner.append(_edge(begin, end, frame.bottom, each.colour))
+            inner.append(_edge(start, end, frame.bottom, each.colour))
         else:
-            inner.append(_flag(begin, frame.bottom, each.colour))
-        inner += [_upright(frame, x, each.colour) for x in dict.fromkeys((begin, end))]
+            inner.append(_flag(start, frame.bottom, each.colour))
+        inner += [_upright(frame, x, each.colour) for x in dict.fromkeys((start, end))]
         parts.append(element("g", *inner))
     return element("g", *parts, class_="marks")
 
@@ -177,8 +177,8 @@ def _flag(x: float, y: float, colour: str) -> Markup:
     return element("polygon", points=points, fill=colour)
 
 
-def _edge(begin: float, end: float, y: float, colour: str) -> Markup:
-    return element("rect", x=begin, y=y, width=end - begin, height=_FLAG, fill=colour)
+def _edge(start: float, end: float, y: float, colour: str) -> Markup:
+    return element("rect", x=start, y=y, width=end - start, height=_FLAG, fill=colour)
 
 
 def _upright(frame: Frame, x: float, colour: str) -> Markup:

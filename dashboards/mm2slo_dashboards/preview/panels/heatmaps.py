@@ -74,15 +74,15 @@ def counts(every: Sequence[Series], filtered: float) -> tuple[list[float], list[
 
 
 def _cell(frame: Frame, each: Heat, step: float, gap: float, colour: str) -> Markup:
-    begin = max(frame.x(each.at - step), frame.left)
+    start = max(frame.x(each.at - step), frame.left)
     end = min(frame.x(each.at), frame.right)
     top, bottom = frame.y(each.row + 1), frame.y(each.row)
-    inset = gap if end - begin > 3 * gap else 0.0
+    inset = gap if end - start > 3 * gap else 0.0
     return element(
         "rect",
-        x=begin,
+        x=start,
         y=top,
-        width=max(end - begin - inset, 0.0),
+        width=max(end - start - inset, 0.0),
         height=max(bottom - top - gap, 0.5),
         fill=colour,
         data_events=each.events,

@@ -26,9 +26,9 @@ _GAP: Final = 1.5
 
 
 class Piece(NamedTuple):
-    """A state from `begin` to `end`, in epoch seconds."""
+    """A state from `start` to `end`, in epoch seconds."""
 
-    begin: float
+    start: float
     end: float
     value: float
 
@@ -67,30 +67,30 @@ def pieces(series: Series, step: float, until: float) -> Iterator[Piece]:
         if piece is not None and (value != piece.value or at - piece.end > step * (_GAP - 1)):
             yield piece
             piece = None
-        begin = at if piece is None else piece.begin
-        piece = Piece(begin, min(at + step, until), value)
+        start = at if piece is None else piece.start
+        piece = Piece(start, min(at + step, until), value)
     if piece is not None:
         yield piece
 
 
 def _bar(frame: Frame, piece: Piece, look: Look, middle: float, thick: float) -> Markup:
     figure = shown(look, piece.value)
-    begin, end = frame.x(max(piece.begin, frame.span.begin)), frame.x(piece.end)
+    start, end = frame.x(max(piece.start, frame.span.start)), frame.x(piece.end)
     parts = [
         element(
             "rect",
             element("title", figure.text),
-            x=begin,
+            x=start,
             y=middle - thick / 2,
-            width=max(end - begin, 0.0),
+            width=max(end - start, 0.0),
             height=thick,
             fill=figure.colour,
             fill_opacity=look.fill / 100,
         )
     ]
-    if width(figure.text) + 12 < end - begin and thick > 14:  # noqa: PLR2004 - a line of text
+    if width(figure.text) + 12 < end - start and thick > 14:  # noqa: PLR2004 - a line of text
         ink = on(figure.colour) if look.fill > 80 else "var(--bright)"  # noqa: PLR2004 - per cent
-        parts.append(element("text", figure.text, x=begin + 6, y=middle + 4, style=f"fill:{ink}"))
+        parts.append(element("text", figure.text, x=start + 6, y=middle + 4, style=f"fill:{ink}"))
     return element("g", *parts)
 
 

@@ -140,11 +140,11 @@ def firing(minute: int) -> Iterator[dict[str, str]]:
         source, _, target = flow.partition("->")
         about = {"flow": flow, "source": source, "target": target}
         about |= {"sli": sli, "tier": TIERS[sli]} if sli else {}
-        begin = SEEN_TO_GAIN if name == CATCHING_UP else BEGUN
-        if begin <= minute <= last:
+        start = SEEN_TO_GAIN if name == CATCHING_UP else BEGUN
+        if start <= minute <= last:
             yield {"alertname": name, "severity": severity[name], **about}
         for memory in MEMORIES:
-            if memory.of == name and begin <= minute <= last + memory.within / 60:
+            if memory.of == name and start <= minute <= last + memory.within / 60:
                 yield {
                     "alertname": "MM2RecentlyPaged",
                     "severity": "none",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.outcome import UnitOutcome
 
 CENSUS = Sample(1.0)
-BEGIN = 1_000_000
+START = 1_000_000
 COPIED = 1_000
 """Records of each partition that a stopped flow had copied."""
 
@@ -65,9 +65,9 @@ def stopped(spark: SparkSession, sources: int, partitions: int) -> tuple[UnitSco
             ),
         ),
         partitions=tuple(TargetPartition(p, 0, 0, COPIED - 1) for p in range(partitions)),
-        window=Window(BEGIN, BEGIN + each),
+        window=Window(START, START + each),
         identity=Identity(),
-        taken_at=BEGIN + each,
+        taken_at=START + each,
         max_pending=each // 4,
     )
     source = spark.range(each * partitions).selectExpr(
@@ -76,7 +76,7 @@ def stopped(spark: SparkSession, sources: int, partitions: int) -> tuple[UnitSco
         "cast(0 as tinyint) as side",
         f"cast(id % {partitions} as int) as partition",
         f"id div {partitions} as offset",
-        f"{BEGIN} + id div {partitions} as ts",
+        f"{START} + id div {partitions} as ts",
         "xxhash64(id) as fp",
         "xxhash64(id % 1000) as kh",
         "100 as size",
@@ -102,7 +102,7 @@ def assert_stopped(outcome: UnitOutcome, sources: int, partitions: int) -> None:
         Verdict.PENDING: partitions * pending,
         Verdict.OVERDUE: partitions * (each - pending - COPIED),
     }
-    assert outcome.oldest_open == BEGIN + COPIED
+    assert outcome.oldest_open == START + COPIED
     shown = [(item.verdict, item.partition, item.offset) for item in outcome.evidence]
     assert shown == [
         *((Verdict.OVERDUE, 0, COPIED + number) for number in range(100)),

@@ -45,8 +45,8 @@ def unit(
         index=index,
         target_topic=target,
         flows=tuple(
-            FlowScope(flow, topic, (SourcePartition(0, 0, begin, end, None),))
-            for flow, topic, (begin, end) in sources
+            FlowScope(flow, topic, (SourcePartition(0, 0, start, end, None),))
+            for flow, topic, (start, end) in sources
         ),
         partitions=(TargetPartition(0, 0, *read), TargetPartition(1, 0, 7, 7)),
         window=Window(0, 1),
@@ -129,12 +129,12 @@ flows: [{flow: us->eu}]
 
 def test_certificates_go_as_text_since_executors_may_run_elsewhere(tmp_path: Path) -> None:
     ca_file = tmp_path / "ca.pem"
-    ca_file.write_text("-----BEGIN CERTIFICATE-----\n", encoding="ascii")
+    ca_file.write_text("-----START CERTIFICATE-----\n", encoding="ascii")
     config = load_config(SECURE.replace("CA_FILE", str(ca_file)))
     options = kafka_options(config.clusters["us"])
     assert options["kafka.bootstrap.servers"] == "us:9093"
     assert options["kafka.security.protocol"] == "SASL_SSL"
-    assert options["kafka.ssl.truststore.certificates"] == "-----BEGIN CERTIFICATE-----\n"
+    assert options["kafka.ssl.truststore.certificates"] == "-----START CERTIFICATE-----\n"
     assert "kafka.ssl.truststore.location" not in options
     assert "hunter2" in options["kafka.sasl.jaas.config"]
     assert kafka_options(config.clusters["eu"]) == {

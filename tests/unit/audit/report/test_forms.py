@@ -52,7 +52,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
     with Store.open(folder / "audit.db") as store:
         found = audit(
             CONFIG,
-            AuditOptions(span=Span(begin=window.begin, end=window.end)),
+            AuditOptions(span=Span(start=window.start, end=window.end)),
             ports_for(store, folder / "runs", unit),
         )
     reason, flows = NotAuditedReason.TARGET_MISSING, (Flow("us", "eu"),)
@@ -173,7 +173,7 @@ def test_throughput_is_of_all_that_the_source_sent(report: RunReport) -> None:
     sent = [
         each for each in unit.records if each.side is Side.SOURCE and window.holds(each.timestamp)
     ]
-    seconds = (window.end - window.begin) / 1000
+    seconds = (window.end - window.start) / 1000
     (topic,) = document(report)["topics"]
     assert topic["counts"]["unauditable"] > 0
     assert topic["records_per_second"] * seconds == pytest.approx(len(sent))
@@ -241,8 +241,8 @@ def test_nothing_judged_is_a_report_as_well(report: RunReport) -> None:
 def test_the_suffix_says_the_form(report: RunReport, tmp_path: Path, suffix: str) -> None:
     target = check_target(tmp_path / f"report{suffix}")
     write_report(target, report)
-    begin = {".html": "<!doctype html>", ".md": "# Replication", ".json": "{\n"}[suffix.lower()]
-    assert target.read_text(encoding="utf-8").startswith(begin)
+    start = {".html": "<!doctype html>", ".md": "# Replication", ".json": "{\n"}[suffix.lower()]
+    assert target.read_text(encoding="utf-8").startswith(start)
     assert [each.name for each in tmp_path.iterdir()] == [target.name]
 
 

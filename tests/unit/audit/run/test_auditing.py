@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def options(unit: Generated, **changes: object) -> AuditOptions:
     window = unit.scope.window
-    return replace(AuditOptions(span=Span(begin=window.begin, end=window.end)), **changes)  # type: ignore[arg-type]
+    return replace(AuditOptions(span=Span(start=window.start, end=window.end)), **changes)  # type: ignore[arg-type]
 
 
 def run(unit: Generated, ports: Ports) -> RunReport:
@@ -281,10 +281,10 @@ def test_an_incremental_run_goes_on_where_the_last_one_was_complete(
     ports = ports_for(store, tmp_path / "runs", clean, clock=clock)
     scopes, _, _ = started(ports)
     audit(CONFIG, AuditOptions(), ports)
-    assert scopes.windows[0].end - scopes.windows[0].begin == 3_600_000
+    assert scopes.windows[0].end - scopes.windows[0].start == 3_600_000
     clock.now += 60_000
     audit(CONFIG, AuditOptions(), ports)
-    assert scopes.windows[1].begin == scopes.windows[0].end
+    assert scopes.windows[1].start == scopes.windows[0].end
     assert scopes.windows[1].end == clock.now
 
 
@@ -297,8 +297,8 @@ def test_a_stopped_flow_is_audited_again_from_its_oldest_open_record(
     report = audit(CONFIG, AuditOptions(), ports)
     clock.now += 60_000
     audit(CONFIG, AuditOptions(), ports)
-    assert scopes.windows[1].begin == report.units[0].outcome.oldest_open
-    assert scopes.windows[1].begin < faulty.scope.window.end
+    assert scopes.windows[1].start == report.units[0].outcome.oldest_open
+    assert scopes.windows[1].start < faulty.scope.window.end
 
 
 def test_a_topic_at_rest_whose_records_are_gone_holds_no_incremental_run_back(
@@ -313,12 +313,12 @@ def test_a_topic_at_rest_whose_records_are_gone_holds_no_incremental_run_back(
     scopes.unscoped = (gone,)
     clock.now += 60_000
     second = audit(CONFIG, AuditOptions(), ports)
-    assert second.window.begin == first.units[0].outcome.oldest_open
+    assert second.window.start == first.units[0].outcome.oldest_open
     assert second.exit_code == 2
     assert "nothing could be judged: 1 topic expired" in second.conclusion.line
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)
-    assert third.window.begin == second.window.end
+    assert third.window.start == second.window.end
 
 
 def test_a_topic_that_is_there_no_more_holds_no_incremental_run_back(
@@ -330,16 +330,16 @@ def test_a_topic_that_is_there_no_more_holds_no_incremental_run_back(
     first = audit(CONFIG, AuditOptions(), ports)
     clock.now += 60_000
     second = audit(CONFIG, AuditOptions(), ports)
-    assert second.window.begin == first.conclusion.complete_up_to
-    assert second.window.begin < first.window.end
+    assert second.window.start == first.conclusion.complete_up_to
+    assert second.window.start < first.window.end
     scopes.units = (clean,)
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)
-    assert third.window.begin == second.window.end
+    assert third.window.start == second.window.end
     # Should it be back, all that was not audited is.
     scopes.units = (clean, faulty)
     clock.now += 60_000
-    assert audit(CONFIG, AuditOptions(), ports).window.begin == second.window.begin
+    assert audit(CONFIG, AuditOptions(), ports).window.start == second.window.start
 
 
 def test_an_incremental_run_of_one_topic_goes_on_where_that_was_complete(
@@ -353,7 +353,7 @@ def test_an_incremental_run_of_one_topic_goes_on_where_that_was_complete(
     clock.now += 60_000
     alone = audit(CONFIG, AuditOptions(topics=("us.clean",)), ports)
     assert [unit.outcome.scope.target_topic for unit in alone.units] == ["us.clean"]
-    assert alone.window.begin == first.window.end
+    assert alone.window.start == first.window.end
 
 
 def test_a_window_that_was_asked_for_and_is_gone_is_refused(

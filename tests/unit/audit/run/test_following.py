@@ -49,7 +49,7 @@ def test_each_run_goes_on_where_the_last_one_was_complete_and_a_failure_is_tried
         with pytest.raises(Ended):
             follow(
                 CONFIG,
-                AuditOptions(span=Span(begin=unit.scope.window.begin)),
+                AuditOptions(span=Span(start=unit.scope.window.start)),
                 ports,
                 every=60.0,
                 told=reports.append,
@@ -57,7 +57,7 @@ def test_each_run_goes_on_where_the_last_one_was_complete_and_a_failure_is_tried
             )
     first, failed, third = scopes.windows
     assert first == unit.scope.window
-    assert failed.begin == third.begin == first.end
+    assert failed.start == third.start == first.end
     assert third.end == first.end + 120_000
     assert len(reports) == 2
     assert waits == [60.0, 60.0, 60.0]

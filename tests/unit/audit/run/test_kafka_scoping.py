@@ -1,4 +1,4 @@
-"""Scopes for a run: which of them begin anew, and how they are numbered when others go."""
+"""Scopes for a run: which of them start anew, and how they are numbered when others go."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def unit(index: int, log_starts: tuple[int, int], read_from: tuple[int, int]) ->
     found = scope(index=index)
     (flow,) = found.flows
     partitions = tuple(
-        replace(each, log_start=start, read_from=begin)
-        for each, start, begin in zip(flow.partitions, log_starts, read_from, strict=True)
+        replace(each, log_start=log_start, read_from=first)
+        for each, log_start, first in zip(flow.partitions, log_starts, read_from, strict=True)
     )
     return replace(found, flows=(replace(flow, partitions=partitions),))
 

@@ -52,7 +52,7 @@ def test_on_a_terminal_one_line_has_stage_records_and_the_time_left() -> None:
     before, counted, after = text.rpartition("1,050/2,000")
     assert counted
     assert "reading both sides: 1 topic" in before.splitlines()[-1]
-    # Since the stage began, and until its end.
+    # Since the stage started, and until its end.
     assert len(re.findall(r"\d:\d\d:\d\d", after.splitlines()[0])) == 2
 
 

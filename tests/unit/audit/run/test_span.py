@@ -14,7 +14,7 @@ NOON = 1_772_366_400_000  # 2026-03-01T12:00:00Z
 
 
 @pytest.mark.parametrize(
-    ("since", "begin", "end", "window"),
+    ("since", "start", "end", "window"),
     [
         ("1h", None, None, Window(NOW - HOUR, NOW)),
         ("90s", None, None, Window(NOW - 90_000, NOW)),
@@ -26,9 +26,9 @@ NOON = 1_772_366_400_000  # 2026-03-01T12:00:00Z
     ],
 )
 def test_words_become_a_window(
-    since: str | None, begin: str | None, end: str | None, window: Window
+    since: str | None, start: str | None, end: str | None, window: Window
 ) -> None:
-    assert Span.parse(since, begin, end).window(NOW) == window
+    assert Span.parse(since, start, end).window(NOW) == window
 
 
 def test_an_incremental_run_begins_where_the_flows_are_complete() -> None:
@@ -37,7 +37,7 @@ def test_an_incremental_run_begins_where_the_flows_are_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "begin", "end", "message"),
+    ("since", "start", "end", "message"),
     [
         ("soon", None, None, r"--since 'soon' is not a time to look back: write for example 1h"),
         ("0s", None, None, r"--since '0s' is not a time"),
@@ -48,21 +48,21 @@ def test_an_incremental_run_begins_where_the_flows_are_complete() -> None:
     ],
 )
 def test_words_that_are_no_time_are_refused(
-    since: str | None, begin: str | None, end: str | None, message: str
+    since: str | None, start: str | None, end: str | None, message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        Span.parse(since, begin, end)
+        Span.parse(since, start, end)
 
 
 def test_a_window_in_the_future_is_refused() -> None:
     span = Span.parse(None, "2030-01-01T00:00:00Z", None)
-    with pytest.raises(UserError, match=r"begins in the future, at 2030-01-01T00:00:00Z"):
+    with pytest.raises(UserError, match=r"starts in the future, at 2030-01-01T00:00:00Z"):
         span.window(NOW)
 
 
 def test_a_window_that_ends_before_it_begins_is_refused() -> None:
     span = Span.parse(None, "2026-03-01", "2026-02-01")
-    with pytest.raises(UserError, match=r"before it begins at 2026-03-01T00:00:00Z"):
+    with pytest.raises(UserError, match=r"before it starts at 2026-03-01T00:00:00Z"):
         span.window(NOW)
 
 

@@ -41,7 +41,7 @@ def test_copies_of_an_earlier_log_are_not_to_be_explained() -> None:
 
 
 def test_copies_of_what_the_source_has_removed_are_unauditable() -> None:
-    # 40 records lie before the flow began, so target record 60 is source record 100.
+    # 40 records lie before the flow started, so target record 60 is source record 100.
     assert copy_map((40, 0), (500, 460)).auditable_from(100) == 60
     assert copy_map((40, 0), (500, 460)).auditable_from(20) == 0
 

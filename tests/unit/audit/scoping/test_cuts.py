@@ -109,12 +109,12 @@ def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
     dropped = frozenset(at for at in range(_SIZE) if draw.random() < dropped_share)
     target: list[tuple[int | None, int]] = []
     syncs = SyncHistory()
-    begin = 0
-    while begin < _SIZE:
-        until = min(_SIZE, begin + draw.randrange(1, 400))
+    start = 0
+    while start < _SIZE:
+        until = min(_SIZE, start + draw.randrange(1, 400))
         previous = synced = None
-        for start in range(begin, until, _BATCH):
-            batch = range(start, min(start + _BATCH, until))
+        for low in range(start, until, _BATCH):
+            batch = range(low, min(low + _BATCH, until))
             sent = [offset for offset in batch if offset not in dropped]
             first = len(target)
             # Of the very first sync there is nothing before it that would tell.
@@ -131,7 +131,7 @@ def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
                 strangers = range(draw.randrange(1, 4))
                 target += [(None, draw.randrange(contents)) for _ in strangers]
         back = 0 if until == _SIZE else draw.choice((0, 0, draw.randrange(_FURTHEST_BACK)))
-        begin = max(0, until - back)
+        start = max(0, until - back)
     return Copied(content, target, syncs, dropped)
 
 
@@ -160,7 +160,7 @@ def test_cuts_are_true() -> None:
 
 def records_of(made: Copied) -> list[AuditRecord]:
     def record(side: Side, offset: int, content: int) -> AuditRecord:
-        return AuditRecord(0, 0, side, 0, offset, _WINDOW.begin, content, None, 1)
+        return AuditRecord(0, 0, side, 0, offset, _WINDOW.start, content, None, 1)
 
     return [
         *(record(Side.SOURCE, offset, each) for offset, each in enumerate(made.content)),

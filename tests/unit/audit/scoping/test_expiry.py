@@ -30,7 +30,7 @@ def ranges(
     period: float = PERIOD,
 ) -> list[tuple[int, int]]:
     found = expired_ranges(syncs, timeline, now, dense=dense, position_period=period)
-    return [(each.begin, each.end) for each in found]
+    return [(each.start, each.end) for each in found]
 
 
 def test_nothing_expires_while_the_log_start_is_behind_the_position() -> None:
@@ -51,7 +51,7 @@ def test_what_the_target_already_holds_beyond_a_stale_position_did_not_expire() 
 
 
 def test_a_gap_between_syncs_that_the_log_start_has_passed() -> None:
-    # Copied 0-49, then the log began at 90: record 90 is target record 50.
+    # Copied 0-49, then the log started at 90: record 90 is target record 50.
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(90, 50, 5.0), SyncPoint(140, 100, 6.0)]
     now = present(start=90, end=150, position=141)
     assert ranges(syncs, now) == [(50, 90)]

@@ -1,4 +1,4 @@
-"""What log starts, and the begin of the window, mean for records without a counterpart."""
+"""What log starts, and the start of the window, mean for records without a counterpart."""
 
 from __future__ import annotations
 

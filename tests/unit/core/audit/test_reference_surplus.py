@@ -22,7 +22,7 @@ def test_duplicates_in_a_row_are_a_replay_and_single_ones_are_not() -> None:
         Verdict.EXTRA: 1,
         Verdict.DUPLICATE: 1,
     }
-    assert [(e.begin, e.end, e.size) for e in outcome.replays] == [(10, 13, 3)]
+    assert [(e.start, e.end, e.size) for e in outcome.replays] == [(10, 13, 3)]
     assert [e.block for e in outcome.evidence if e.verdict is Verdict.REPLAY] == [10] * 3
 
 
@@ -43,7 +43,7 @@ def test_a_replay_that_reaches_into_the_window_counts_what_is_in_it() -> None:
     ]
     outcome = found(records)
     assert outcome.counts == {Verdict.MATCHED: 1, Verdict.REPLAY: 1}
-    assert [(e.begin, e.end, e.size) for e in outcome.replays] == [(5, 6, 1)]
+    assert [(e.start, e.end, e.size) for e in outcome.replays] == [(5, 6, 1)]
 
 
 def test_what_has_no_counterpart_below_auditable_from_is_no_extra() -> None:

@@ -131,10 +131,10 @@ def compare_replays(made: Injected, found: UnitOutcome) -> None:
     replayed = made.truth.places[Verdict.REPLAY]
     assert sum(each.size for each in found.replays) == len(replayed)
     for each in found.replays:
-        block = {o for _, _, p, o in replayed if p == each.partition and each.begin <= o < each.end}
+        block = {o for _, _, p, o in replayed if p == each.partition and each.start <= o < each.end}
         assert len(block) == each.size
-        assert (min(block), max(block) + 1) == (each.begin, each.end)
-    blocks = {(each.partition, each.begin) for each in found.replays}
+        assert (min(block), max(block) + 1) == (each.start, each.end)
+    blocks = {(each.partition, each.start) for each in found.replays}
     assert blocks == {
         (each.partition, each.block) for each in found.evidence if each.block is not None
     }
@@ -149,16 +149,16 @@ def compare_latency(made: Injected, found: UnitOutcome) -> None:
     without = 0
     for place, (partition, offset) in truth.copies.items():
         arrived = bracket(truth.arrivals[Side.TARGET, 0, partition, offset], times)
-        begun = bracket(truth.arrivals[place], times)
+        started = bracket(truth.arrivals[place], times)
         if arrived is None:
             without += 1
             continue
         sent = timestamps[place]
         earliest, latest = arrived
         end_to_end.append((None if earliest is None else max(0, earliest - sent), latest - sent))
-        if begun is not None and begun[0] is not None:
-            lower = None if earliest is None else max(0, earliest - begun[1])
-            transfer.append((lower, latest - begun[0]))
+        if started is not None and started[0] is not None:
+            lower = None if earliest is None else max(0, earliest - started[1])
+            transfer.append((lower, latest - started[0]))
     assert sum(each.without_bracket for each in found.partitions) == without
     assert merge(each.end_to_end for each in found.partitions) == cells(end_to_end)
     assert merge(each.transfer for each in found.partitions) == cells(transfer)

@@ -76,7 +76,7 @@ class Drawing:
 
 @pytest.mark.long
 def test_bounds_at_1_percent_hold_the_truth_in_at_least_94_percent_of_samples() -> None:
-    began = time.monotonic()
+    started = time.monotonic()
     made = population()
     truth = made.truth
     drawing = Drawing(made.records)
@@ -110,7 +110,7 @@ def test_bounds_at_1_percent_hold_the_truth_in_at_least_94_percent_of_samples() 
                 interval = clopper_pearson(k, n, confidence)
                 inside[what, confidence] += interval.holds(true_rates[what])
             widths[what] += clopper_pearson(k, n).upper
-    print(f"\n{SALTS} samples of {RATE:.0%} of {total} records, {time.monotonic() - began:.0f} s")
+    print(f"\n{SALTS} samples of {RATE:.0%} of {total} records, {time.monotonic() - started:.0f} s")
     for what, rate in true_rates.items():
         share = inside[what, 0.95] / SALTS
         print(f"{what}: true {rate:.3%}, inside {share:.2%}, mean bound {widths[what] / SALTS:.2%}")

@@ -24,7 +24,7 @@ US_EU, EU_US, AP_EU = Flow("us", "eu"), Flow("eu", "us"), Flow("ap", "eu")
 PLANNED = Exclusion(
     id="x1",
     flows=("us->eu",),
-    begin=1_000,
+    start=1_000,
     end=2_000,
     reason="upgrade of eu",
     who="ana",
@@ -36,10 +36,10 @@ PLANNED = Exclusion(
     ("added_at", "removed_at", "reports", "rules", "mark"),
     [
         (500, None, Span(1_000, 2_000), Span(1_000, 2_000), None),
-        (1_000, None, Span(1_000, 2_000), Span(1_000, 2_000), None),  # added as it begins
+        (1_000, None, Span(1_000, 2_000), Span(1_000, 2_000), None),  # added as it starts
         (1_001, None, Span(1_000, 2_000), Span(1_001, 2_000), Mark.ADDED_LATE),
         (2_000, None, Span(1_000, 2_000), None, Mark.ADDED_LATE),  # all of it had passed
-        (500, 900, None, None, None),  # removed before it began
+        (500, 900, None, None, None),  # removed before it started
         (500, 1_000, None, None, None),
         (500, 1_400, Span(1_000, 1_400), Span(1_000, 1_400), None),  # ended early
         (1_200, 1_400, Span(1_000, 1_400), Span(1_200, 1_400), Mark.ADDED_LATE),
@@ -99,19 +99,19 @@ def test_spans_that_overlap_or_touch_become_one() -> None:
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20))))
 def test_merging_keeps_every_moment_and_adds_none(pairs: list[tuple[int, int]]) -> None:
-    spans = [Span(begin, begin + length) for begin, length in pairs]
+    spans = [Span(start, start + length) for start, length in pairs]
     found = merged(spans)
-    held = {moment for span in spans for moment in range(span.begin, span.end)}
-    assert {moment for span in found for moment in range(span.begin, span.end)} == held
-    assert sum(span.end - span.begin for span in found) == len(held)
+    held = {moment for span in spans for moment in range(span.start, span.end)}
+    assert {moment for span in found for moment in range(span.start, span.end)} == held
+    assert sum(span.end - span.start for span in found) == len(held)
 
 
 def test_each_flow_has_what_covers_it() -> None:
     exclusions = [
         PLANNED,
-        replace(PLANNED, id="x2", flows=("*",), begin=1_900, end=2_500),
-        replace(PLANNED, id="x3", begin=5_000, end=6_000, added_at=5_200),
-        replace(PLANNED, id="x4", begin=8_000, end=9_000, removed_at=9_500),
+        replace(PLANNED, id="x2", flows=("*",), start=1_900, end=2_500),
+        replace(PLANNED, id="x3", start=5_000, end=6_000, added_at=5_200),
+        replace(PLANNED, id="x4", start=8_000, end=9_000, removed_at=9_500),
     ]
     assert excluded_from_reports(exclusions, US_EU) == (Span(1_000, 2_500), Span(5_000, 6_000))
     assert excluded_from_rules(exclusions, US_EU) == (
@@ -123,7 +123,7 @@ def test_each_flow_has_what_covers_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patterns", "begin", "end", "removed_at", "found"),
+    ("patterns", "start", "end", "removed_at", "found"),
     [
         (("us->eu",), 1_999, 3_000, None, US_EU),
         (("*",), 0, 1_001, None, US_EU),
@@ -134,9 +134,9 @@ def test_each_flow_has_what_covers_it() -> None:
     ],
 )
 def test_what_is_excluded_already_clashes(
-    patterns: tuple[str, ...], begin: int, end: int, removed_at: int | None, found: Flow | None
+    patterns: tuple[str, ...], start: int, end: int, removed_at: int | None, found: Flow | None
 ) -> None:
     former = replace(PLANNED, removed_at=removed_at)
-    new = replace(PLANNED, id="x2", flows=patterns, begin=begin, end=end, added_at=0)
+    new = replace(PLANNED, id="x2", flows=patterns, start=start, end=end, added_at=0)
     expected = None if found is None else (former, found)
     assert clash(new, [former], [US_EU, EU_US, AP_EU]) == expected

@@ -102,16 +102,16 @@ def test_the_error_stays_within_the_stated_bound(gaps: list[int], phase: int, wi
     for at in range(0, moments[-1] + 30_000, 41_000):
         found = increase(samples, at, window)
         assert found is not None
-        begin = at - window * 1000
-        count = bisect_right(moments, at) - bisect_right(moments, begin)
+        start = at - window * 1000
+        count = bisect_right(moments, at) - bisect_right(moments, start)
         # The peak over an edge of up to two intervals, which is where the error is made.
-        peak = max_rate(moments, begin, at, 2 * interval * 1000)
+        peak = max_rate(moments, start, at, 2 * interval * 1000)
         assert abs(found - count) <= extrapolation_bound(interval, window) * peak * window + 1e-6
 
 
-def max_rate(moments: list[int], begin: int, end: int, length: int) -> float:
-    """Events a second in the busiest *length* ms within reach of [begin, end]."""
-    near = [at for at in moments if begin - length <= at <= end + length]
+def max_rate(moments: list[int], start: int, end: int, length: int) -> float:
+    """Events a second in the busiest *length* ms within reach of [start, end]."""
+    near = [at for at in moments if start - length <= at <= end + length]
     most = max((bisect_right(near, at + length) - n for n, at in enumerate(near)), default=0)
     return most / (length / 1000)
 
@@ -133,7 +133,7 @@ def test_chains_and_ratios_stay_within_the_bound_of_their_step(
     stretches: list[tuple[int, int]], phase: int
 ) -> None:
     """One event a second, bad in *stretches*, counted one by one and by the rules' chain."""
-    bad = {at for begin, length in stretches for at in range(begin, begin + length)}
+    bad = {at for start, length in stretches for at in range(start, start + length)}
     interval, hours = 15, 7200
     wrong = sorted(bad)
     total, good = [], []

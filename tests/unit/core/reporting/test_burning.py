@@ -45,7 +45,7 @@ def minutes(*bad: range) -> list[MinuteCounts]:
         ((range(100, 120),), 103),
         # Good minutes in between do not end it while both windows still hold enough.
         ((range(100, 104), range(107, 120)), 103),
-        # Five good minutes empty the short window: it began anew.
+        # Five good minutes empty the short window: it started anew.
         ((range(80, 90), range(100, 120)), 101),
         ((range(120),), None),
         # What burned before the long window is first whole is not looked at.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
 
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
-BEGIN = NOW - 28 * DAY_MS
+START = NOW - 28 * DAY_MS
 HOUR_MS = 3_600_000
 JULY = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 
@@ -43,7 +43,7 @@ def entry(question: Question, minutes: Minutes, confirmed: Confirmation | None =
 
 def test_a_good_month_with_one_outage() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
+    minutes.steady(START, NOW)
     outage = NOW - 10 * DAY_MS
     minutes.steady(outage, outage + 200 * MINUTE_MS, good=0, bad=60)
     found = entry(asked(objective()), minutes)
@@ -67,7 +67,7 @@ def test_a_good_month_with_one_outage() -> None:
 
 def test_an_outage_that_runs_burns_and_tells_when_all_is_spent() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN - 28 * DAY_MS, NOW)
+    minutes.steady(START - 28 * DAY_MS, NOW)
     minutes.steady(NOW - HOUR_MS, NOW, good=0, bad=60)
     found = entry(asked(objective()), minutes)
     assert found.burn_rates["5m"] == found.burn_rates["1h"] == pytest.approx(100)
@@ -83,8 +83,8 @@ def test_an_outage_that_runs_burns_and_tells_when_all_is_spent() -> None:
 
 def test_a_comparison_says_how_much_of_the_period_before_is_known() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN - 28 * DAY_MS, BEGIN - 21 * DAY_MS)
-    minutes.steady(BEGIN, NOW)
+    minutes.steady(START - 28 * DAY_MS, START - 21 * DAY_MS)
+    minutes.steady(START, NOW)
     before = entry(asked(objective()), minutes).before
     assert before is not None
     # Of its 28 days, 7 hold samples; all of them are good.
@@ -93,8 +93,8 @@ def test_a_comparison_says_how_much_of_the_period_before_is_known() -> None:
 
 def test_an_overspent_budget_is_unclamped_and_breached() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
-    minutes.steady(BEGIN + DAY_MS, BEGIN + 2 * DAY_MS, good=0, bad=60)
+    minutes.steady(START, NOW)
+    minutes.steady(START + DAY_MS, START + 2 * DAY_MS, good=0, bad=60)
     found = entry(asked(objective()), minutes)
     assert found.budget.remaining == pytest.approx(1 - 1440 / 403.2)
     assert (found.status, found.met) == (Status.BREACHED, False)
@@ -103,18 +103,18 @@ def test_an_overspent_budget_is_unclamped_and_breached() -> None:
 
 def test_maintenance_is_counted_apart_and_in_nothing_else() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
-    begin = NOW - 2 * DAY_MS
-    minutes.steady(begin, begin + HOUR_MS, good=0, bad=60)
+    minutes.steady(START, NOW)
+    start = NOW - 2 * DAY_MS
+    minutes.steady(start, start + HOUR_MS, good=0, bad=60)
     planned = Exclusion(
         id="1",
         flows=("us->*",),
         # Not on whole minutes: what it touches is left out.
-        begin=begin + 1,
-        end=begin + HOUR_MS - 1,
+        start=start + 1,
+        end=start + HOUR_MS - 1,
         reason="upgrade",
         who="me",
-        added_at=begin,
+        added_at=start,
     )
     found = entry(asked(objective(), exclusions=(planned,)), minutes)
     assert found.counts.bad == 0
@@ -139,17 +139,17 @@ def test_maintenance_is_counted_apart_and_in_nothing_else() -> None:
             ("maintenance m1 was taken back: rules had left out events that are counted here",),
         ),
         ({"added_at": NOW, "flows": ("ap->*",)}, ()),
-        ({"added_at": NOW, "begin": BEGIN - 2 * HOUR_MS, "end": BEGIN}, ()),
+        ({"added_at": NOW, "start": START - 2 * HOUR_MS, "end": START}, ()),
     ],
 )
 def test_maintenance_that_rules_see_in_another_way_is_told(
     named: dict[str, object], told: tuple[str, ...]
 ) -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
-    begin, end = NOW - 2 * HOUR_MS, NOW - HOUR_MS
+    minutes.steady(START, NOW)
+    start, end = NOW - 2 * HOUR_MS, NOW - HOUR_MS
     planned = Exclusion(
-        id="m1", flows=("us->*",), begin=begin, end=end, reason="-", who="me", added_at=begin
+        id="m1", flows=("us->*",), start=start, end=end, reason="-", who="me", added_at=start
     )
     question = asked(objective(), exclusions=(replace(planned, **named),))  # type: ignore[arg-type]  # whichever field
     assert entry(question, minutes).warnings == told
@@ -157,9 +157,9 @@ def test_maintenance_that_rules_see_in_another_way_is_told(
 
 def test_an_hour_of_maintenance_is_no_missing_hour() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
+    minutes.steady(START, NOW)
     planned = Exclusion(
-        id="1", flows=("*",), begin=NOW - 2 * HOUR_MS, end=NOW, reason="-", who="me", added_at=0
+        id="1", flows=("*",), start=NOW - 2 * HOUR_MS, end=NOW, reason="-", who="me", added_at=0
     )
     found = entry(asked(objective(), exclusions=(planned,)), minutes)
     assert (found.coverage.hour, found.status) == (None, Status.OK)
@@ -167,7 +167,7 @@ def test_an_hour_of_maintenance_is_no_missing_hour() -> None:
 
 def test_a_gap_lowers_coverage_and_is_no_zero() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
+    minutes.steady(START, NOW)
     for at in range(NOW - 30 * MINUTE_MS, NOW, MINUTE_MS):
         del minutes.counted[at]
     found = entry(asked(objective()), minutes)
@@ -180,7 +180,7 @@ def test_a_gap_lowers_coverage_and_is_no_zero() -> None:
 def test_edges_that_are_known_by_the_hour_alone_are_told() -> None:
     question = asked(objective())
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
+    minutes.steady(START, NOW)
     answer = minutes.answer(question.spans())
     whole = question.wholes_of(objective())["window"]
     coarse = {**answer.counts, whole: replace(answer.counts[whole], coarse=True)}
@@ -191,7 +191,7 @@ def test_edges_that_are_known_by_the_hour_alone_are_told() -> None:
 
 def test_unknown_events_lower_coverage_alone() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
+    minutes.steady(START, NOW)
     minutes.put(NOW - MINUTE_MS, good=0, unknown=3600)
     found = entry(asked(objective()), minutes)
     assert found.ratio == 1
@@ -218,7 +218,7 @@ def test_a_young_budget_is_worth_the_minutes_that_are_known() -> None:
     month = entry(asked(objective(0.9), window=period("2026-07", NOW, UTC)), minutes).budget
     assert month.seconds == 31 * DAY - (NOW / 1000 - 600 - JULY)
     older = Minutes()
-    older.steady(BEGIN, NOW)
+    older.steady(START, NOW)
     assert entry(asked(objective()), older).budget.seconds == 28 * DAY
 
 
@@ -246,14 +246,14 @@ def test_nothing_ever_counted_is_no_data() -> None:
 
 def test_what_is_watched_and_counts_nothing_is_idle() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW, good=0)
+    minutes.steady(START, NOW, good=0)
     found = entry(asked(objective(key=SliKey(Sli.CHECKPOINT_FRESHNESS))), minutes)
     assert (found.status, found.reason, found.ratio) == (Status.IDLE, Reason.NO_EVENTS, None)
 
 
 def test_what_counts_nothing_and_is_hardly_watched_is_no_data() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW - 40 * MINUTE_MS, good=0)
+    minutes.steady(START, NOW - 40 * MINUTE_MS, good=0)
     found = entry(asked(objective(key=SliKey(Sli.CHECKPOINT_FRESHNESS))), minutes)
     assert found.coverage.hour == pytest.approx(1 / 3)
     assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
@@ -269,8 +269,8 @@ def test_a_problem_of_the_source_gives_no_figures_and_is_told() -> None:
 
 def test_a_running_month_projects_its_end() -> None:
     minutes = Minutes()
-    begin = NOW - 20 * DAY_MS
-    minutes.steady(begin, NOW)
+    start = NOW - 20 * DAY_MS
+    minutes.steady(start, NOW)
     minutes.steady(NOW - HOUR_MS, NOW, good=30, bad=30)
     found = entry(asked(objective(), window=period("2026-07", NOW, UTC)), minutes)
     elapsed = (13 * 24 + 10.5) * 60
@@ -282,7 +282,7 @@ def test_a_running_month_projects_its_end() -> None:
 
 def test_faults_of_an_audit_outrank_canaries_that_saw_none() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW)
+    minutes.steady(START, NOW)
     fact = AuditFact(
         run_id="r1", complete_up_to=NOW, counts={Verdict.MATCHED: 998, Verdict.LOST: 2}
     )
@@ -298,7 +298,7 @@ def test_faults_of_an_audit_outrank_canaries_that_saw_none() -> None:
 def test_faults_of_an_audit_are_told_where_canaries_know_nothing(known: int, why: str) -> None:
     minutes = Minutes()
     if known:
-        minutes.steady(BEGIN, NOW - known)
+        minutes.steady(START, NOW - known)
     fact = AuditFact(run_id="r1", complete_up_to=NOW, counts={Verdict.LOST: 2})
     found = entry(asked(objective()), minutes, confirmation([fact]))
     assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FOUND)
@@ -307,7 +307,7 @@ def test_faults_of_an_audit_are_told_where_canaries_know_nothing(known: int, why
 
 def test_a_breach_stays_one_whatever_an_audit_finds() -> None:
     minutes = Minutes()
-    minutes.steady(BEGIN, NOW, good=50, bad=10)
+    minutes.steady(START, NOW, good=50, bad=10)
     fact = AuditFact(run_id="r1", complete_up_to=NOW, counts={Verdict.LOST: 2})
     found = entry(asked(objective()), minutes, confirmation([fact]))
     assert (found.status, found.reason) == (Status.BREACHED, Reason.USED_UP)
@@ -315,14 +315,14 @@ def test_a_breach_stays_one_whatever_an_audit_finds() -> None:
 
 def test_a_period_that_is_over_runs_out_of_nothing() -> None:
     minutes = Minutes()
-    begin = round(datetime(2026, 6, 1, tzinfo=UTC).timestamp() * 1000)
-    end = begin + 30 * DAY_MS
-    minutes.steady(begin, end)
+    start = round(datetime(2026, 6, 1, tzinfo=UTC).timestamp() * 1000)
+    end = start + 30 * DAY_MS
+    minutes.steady(start, end)
     minutes.put(end - MINUTE_MS, good=30, bad=30)
     found = entry(asked(objective(), window=period("2026-06", NOW, UTC)), minutes)
     assert found.burn_rates["1h"] == pytest.approx(50 / 60)
     assert found.exhaustion_seconds is None
-    minutes.steady(begin, begin + DAY_MS, good=0, bad=60)
+    minutes.steady(start, start + DAY_MS, good=0, bad=60)
     overspent = entry(asked(objective(), window=period("2026-06", NOW, UTC)), minutes)
     assert overspent.exhaustion_seconds == 0
 
@@ -356,8 +356,8 @@ def test_several_audits_say_what_holds_for_all() -> None:
 
 def test_the_worst_come_first() -> None:
     good, bad = Minutes(), Minutes()
-    good.steady(BEGIN, NOW)
-    bad.steady(BEGIN, NOW, good=50, bad=10)
+    good.steady(START, NOW)
+    bad.steady(START, NOW, good=50, bad=10)
     found = [
         entry(asked(objective()), good),
         entry(asked(objective()), Minutes()),

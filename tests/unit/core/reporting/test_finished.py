@@ -40,6 +40,6 @@ def test_each_is_a_period_that_is_over(day: int) -> None:
     today = datetime.fromtimestamp(now / 1000, UTC)
     for text in ("yesterday", "last-week", "last-month", "last-quarter", "last-year"):
         whole = period(finished(text, now, UTC), now, UTC)
-        assert whole.end - whole.begin == round(whole.seconds * 1000)
+        assert whole.end - whole.start == round(whole.seconds * 1000)
         assert whole.end <= now
         assert today.timestamp() * 1000 - whole.end < whole.seconds * 1000 + 1_500_000_000

@@ -19,7 +19,7 @@ def minutes(*bad: float) -> list[MinuteCounts]:
 
 def test_a_gap_of_five_good_minutes_is_within_and_of_six_between() -> None:
     found = incidents(minutes(1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 4), allowed=10)
-    assert [(each.begin // MINUTE_MS, each.end // MINUTE_MS, each.bad) for each in found] == [
+    assert [(each.start // MINUTE_MS, each.end // MINUTE_MS, each.bad) for each in found] == [
         (13, 14, 4),
         (0, 7, 3),
     ]
@@ -37,7 +37,7 @@ def test_what_is_kept_by_the_hour_is_bad_for_the_whole_hour() -> None:
     hours = [MinuteCounts(n * hour, 3600 - bad, 3600, 0, hour, 60) for n, bad in enumerate((5, 1))]
     good = MinuteCounts(2 * hour, 60, 60, 0)
     (found,) = incidents([*hours, good], allowed=60)
-    assert (found.begin, found.end, found.bad) == (0, 2 * hour, 6)
+    assert (found.start, found.end, found.bad) == (0, 2 * hour, 6)
 
 
 def test_without_an_allowance_any_bad_event_is_all_of_it() -> None:
@@ -49,9 +49,9 @@ def test_without_an_allowance_any_bad_event_is_all_of_it() -> None:
 def test_no_bad_event_is_lost_or_told_twice(bad: list[int]) -> None:
     found = incidents(minutes(*bad), allowed=100)
     assert sum(each.bad for each in found) == sum(bad)
-    ordered = sorted(found, key=lambda each: each.begin)
+    ordered = sorted(found, key=lambda each: each.start)
     for earlier, later in pairwise(ordered):
-        assert later.begin - earlier.end > 5 * MINUTE_MS
+        assert later.start - earlier.end > 5 * MINUTE_MS
 
 
 def test_a_day_spends_its_share_of_the_budget() -> None:

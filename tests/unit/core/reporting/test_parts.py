@@ -19,7 +19,7 @@ HOUR_MS, DAY_MS = 60 * MINUTE_MS, 1_440 * MINUTE_MS
 MONTH = period("28d", NOW, UTC)
 
 
-@pytest.mark.parametrize("since", [None, MONTH.begin - DAY_MS, MONTH.begin, NOW, NOW + 1])
+@pytest.mark.parametrize("since", [None, MONTH.start - DAY_MS, MONTH.start, NOW, NOW + 1])
 def test_a_window_that_is_known_as_a_whole_is_told_by_days(since: int | None) -> None:
     assert budget_parts(MONTH, UTC, since, ()) == days(MONTH, UTC)
 
@@ -40,22 +40,22 @@ def test_a_life_of_less_than_two_days_is_told_by_even_steps(
 ) -> None:
     found = budget_parts(MONTH, UTC, NOW - lived * MINUTE_MS, ())
     assert len(found) == count
-    assert found[0].begin == NOW - lived * MINUTE_MS
+    assert found[0].start == NOW - lived * MINUTE_MS
     assert found[-1].end == NOW
-    assert {each.end - each.begin for each in found[:-1]} <= {length * MINUTE_MS}
+    assert {each.end - each.start for each in found[:-1]} <= {length * MINUTE_MS}
 
 
 def test_from_two_days_on_a_life_is_told_by_its_days() -> None:
-    begin = NOW - 3 * DAY_MS
-    found = budget_parts(MONTH, UTC, begin + 12_345, ())
-    assert found[0].begin == begin
+    start = NOW - 3 * DAY_MS
+    found = budget_parts(MONTH, UTC, start + 12_345, ())
+    assert found[0].start == start
     assert found[1:] == days(MONTH, UTC)[-3:]
 
 
 def test_events_before_the_date_of_the_first_datum_are_told_as_well() -> None:
     # A source may find out late since when it knows.
     first = MinuteCounts(NOW - 7 * MINUTE_MS, 1, 2, 0)
-    assert budget_parts(MONTH, UTC, NOW - 3 * MINUTE_MS, [first])[0].begin == first.at
+    assert budget_parts(MONTH, UTC, NOW - 3 * MINUTE_MS, [first])[0].start == first.at
 
 
 def test_a_month_that_has_just_begun_is_told_by_days_and_a_day_by_steps() -> None:
@@ -65,7 +65,7 @@ def test_a_month_that_has_just_begun_is_told_by_days_and_a_day_by_steps() -> Non
     day = period("2026-07-13", NOW, berlin)
     found = budget_parts(day, berlin, None, ())
     assert len(found) == 48
-    assert (found[0].begin, found[-1].end) == (day.begin, day.end)
+    assert (found[0].start, found[-1].end) == (day.start, day.end)
 
 
 @given(st.integers(-3 * 1_440, 32 * 1_440), st.sampled_from(["1d", "7d", "28d", "2026-07"]))
@@ -73,8 +73,8 @@ def test_parts_touch_each_other_and_reach_to_the_end(lived: int, text: str) -> N
     window = period(text, NOW, UTC)
     since = NOW - lived * MINUTE_MS
     found = budget_parts(window, UTC, since, ())
-    assert all(one.end == other.begin for one, other in pairwise(found))
+    assert all(one.end == other.start for one, other in pairwise(found))
     assert found[-1].end == window.end
-    assert window.begin <= found[0].begin
-    if window.begin < since < window.end:
-        assert found[0].begin == since
+    assert window.start <= found[0].start
+    if window.start < since < window.end:
+        assert found[0].start == since

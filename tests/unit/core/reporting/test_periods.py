@@ -24,15 +24,15 @@ NOW = ms("2026-07-14T10:30:45+00:00")
 def test_a_rolling_period_ends_at_the_whole_minute() -> None:
     found = period("28d", NOW, BERLIN)
     assert (found.kind, found.name, found.seconds) == (WindowKind.ROLLING, "28d", 28 * 86_400.0)
-    assert (found.begin, found.end) == (
+    assert (found.start, found.end) == (
         ms("2026-06-16T10:30:00+00:00"),
         ms("2026-07-14T10:30:00+00:00"),
     )
-    assert before(found, BERLIN) == Span(ms("2026-05-19T10:30:00+00:00"), found.begin)
+    assert before(found, BERLIN) == Span(ms("2026-05-19T10:30:00+00:00"), found.start)
 
 
 @pytest.mark.parametrize(
-    ("text", "begin", "end", "earlier"),
+    ("text", "start", "end", "earlier"),
     [
         ("2026-06", "2026-06-01T00:00+02:00", "2026-07-01T00:00+02:00", "2026-05-01T00:00+02:00"),
         # The clocks change on 29 March and 25 October.
@@ -50,17 +50,17 @@ def test_a_rolling_period_ends_at_the_whole_minute() -> None:
         ),
     ],
 )
-def test_a_calendar_period_is_of_the_zone(text: str, begin: str, end: str, earlier: str) -> None:
+def test_a_calendar_period_is_of_the_zone(text: str, start: str, end: str, earlier: str) -> None:
     found = period(text, NOW, BERLIN)
     assert found.kind is WindowKind.CALENDAR
-    assert (found.begin, found.end) == (ms(begin), ms(end))
-    assert found.seconds == (ms(end) - ms(begin)) / 1000
-    assert before(found, BERLIN) == Span(ms(earlier), ms(begin))
+    assert (found.start, found.end) == (ms(start), ms(end))
+    assert found.seconds == (ms(end) - ms(start)) / 1000
+    assert before(found, BERLIN) == Span(ms(earlier), ms(start))
 
 
 def test_a_running_month_ends_now_and_is_as_long_as_the_month() -> None:
     found = period("2026-07", NOW, UTC)
-    assert (found.begin, found.end) == (
+    assert (found.start, found.end) == (
         ms("2026-07-01T00:00+00:00"),
         ms("2026-07-14T10:30:00+00:00"),
     )
@@ -70,7 +70,7 @@ def test_a_running_month_ends_now_and_is_as_long_as_the_month() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("2026-08", "has not begun"),
+        ("2026-08", "has not started"),
         ("2026-13", "is no period"),
         ("2026-02-30", "day"),
         ("2026-W54", "week"),
@@ -94,14 +94,14 @@ def test_another_text_is_refused_with_the_accepted_forms(text: str, why: str) ->
 def test_days_are_of_the_zone_and_as_long_as_they_are() -> None:
     found = days(period("2026-03", NOW, BERLIN), BERLIN)
     assert len(found) == 31
-    assert {each.end - each.begin for each in found[:28]} == {DAY}
-    assert found[28].end - found[28].begin == 23 * HOUR
-    assert [each.end for each in found[:-1]] == [each.begin for each in found[1:]]
+    assert {each.end - each.start for each in found[:28]} == {DAY}
+    assert found[28].end - found[28].start == 23 * HOUR
+    assert [each.end for each in found[:-1]] == [each.start for each in found[1:]]
 
 
 def test_a_rolling_period_begins_and_ends_within_a_day() -> None:
     found = days(period("2d", NOW, UTC), UTC)
-    assert [each.end - each.begin for each in found] == [
+    assert [each.end - each.start for each in found] == [
         13 * HOUR + 30 * 60_000,
         DAY,
         10 * HOUR + 30 * 60_000,
@@ -128,16 +128,16 @@ def test_months_and_their_days_have_neither_gaps_nor_overlaps(
     later = ms("2030-01-01T00:00+00:00")
     found = period(f"{year}-{month:02}", later, zone)
     following = f"{year + month // 12}-{month % 12 + 1:02}"
-    assert period(following, later, zone).begin == found.end
-    assert before(period(following, later, zone), zone) == Span(found.begin, found.end)
+    assert period(following, later, zone).start == found.end
+    assert before(period(following, later, zone), zone) == Span(found.start, found.end)
     parts = days(found, zone)
-    assert [parts[0].begin, *(each.end for each in parts)] == [
-        *(each.begin for each in parts),
+    assert [parts[0].start, *(each.end for each in parts)] == [
+        *(each.start for each in parts),
         found.end,
     ]
     for each in parts:
         dates = [
             datetime.fromtimestamp(at / 1000, zone).date()
-            for at in (each.begin - 1, each.begin, each.end - 1)
+            for at in (each.start - 1, each.start, each.end - 1)
         ]
-        assert dates[0] < dates[1] == dates[2], "a day begins at its first instant"
+        assert dates[0] < dates[1] == dates[2], "a day starts at its first instant"

@@ -69,7 +69,7 @@ def test_each_minute_is_in_one_step_in_whatever_order_they_come(
     span = Span(0, 30 * MINUTE_MS)
     found = series(minutes, steps(span, 7 * MINUTE_MS), 0.99)
     for each in found:
-        own = [minute for minute in minutes if each.begin <= minute.at < each.end]
+        own = [minute for minute in minutes if each.start <= minute.at < each.end]
         assert each.counts.minutes == len(own)
         assert each.counts.good == sum(minute.good for minute in own)
         assert each.counts.total == sum(minute.total for minute in own)

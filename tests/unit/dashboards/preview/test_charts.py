@@ -186,7 +186,7 @@ def test_a_panel_keeps_its_own_distance_and_time() -> None:
 def test_a_panel_of_a_board_that_follows_the_time_has_its_own_range() -> None:
     told = Told()
     own = {**series("x[$__range]"), "maxDataPoints": 300, "timeFrom": "1d"}
-    lately = Span(SPAN.begin, SPAN.end, relative=True)
+    lately = Span(SPAN.start, SPAN.end, relative=True)
     html = page(board(own), told, span=lately).html
     [course] = [given for path, given in told.asked if path == "query_range"]
     assert (course["query"], course["step"]) == ("x[1d]", "300.000")

@@ -24,7 +24,7 @@ def test_points_that_follow_each_other_are_one_region() -> None:
     told = Told({"x{flow=~`a`}": matrix(({"name": "a<b"}, points))})
     found, refused = marks([annotation()], told, CONTEXT, 600.0)
     assert refused == ()
-    assert [(END - each.begin, END - each.end) for each in found] == [
+    assert [(END - each.start, END - each.end) for each in found] == [
         (120, 105),
         (60, 45),
         (15, 15),
@@ -34,7 +34,7 @@ def test_points_that_follow_each_other_are_one_region() -> None:
 
 def test_values_may_be_the_times() -> None:
     at = (END - 30) * 1000
-    before = (SPAN.begin - 30) * 1000
+    before = (SPAN.start - 30) * 1000
     told = Told({"x{": matrix(({"name": "a"}, {30: before, 15: at, 0: at}))})
     found, _ = marks([annotation(at_value=True)], told, CONTEXT, 600.0)
     assert found == (Mark(END - 30, END - 30, "a fires", "#D55E00"),)

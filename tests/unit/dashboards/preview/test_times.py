@@ -59,5 +59,5 @@ def test_a_length_that_is_none_is_told(text: str) -> None:
 
 
 def test_nothing_can_be_shown_backwards() -> None:
-    with pytest.raises(UserError, match="ends before it begins"):
+    with pytest.raises(UserError, match="ends before it starts"):
         Span(2.0, 1.0)

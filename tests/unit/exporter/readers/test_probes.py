@@ -45,9 +45,9 @@ class Source:
         for here, (start, end) in ranges.items():
             if here not in self.silent:
                 # Below the log start: the first record that is left, as the real reader does.
-                begin = max(start, self.log_start)
-                last = max(end, begin + 1)
-                offset = next((at for at in self.records if begin <= at < last), None)
+                low = max(start, self.log_start)
+                last = max(end, low + 1)
+                offset = next((at for at in self.records if low <= at < last), None)
                 found[here] = None if offset is None else first(offset)
         self.answered.set()
         return FirstRecords(found=found)

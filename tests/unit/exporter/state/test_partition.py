@@ -31,7 +31,7 @@ def near(seconds: float, rel: float = 1e-9) -> Any:
 
 
 def reading(position: int | None, end: int | None, **changes: Any) -> PartitionReading:
-    """A partition copied one for one up to *position*; None: MM2 has not begun."""
+    """A partition copied one for one up to *position*; None: MM2 has not started."""
     whole = PartitionReading(
         source_end=end,
         source_start=0,
@@ -72,7 +72,7 @@ def test_every_figure_of_a_partition_that_is_behind() -> None:
         next_offset=1000,
         quality=PositionQuality.LIVE,
         lag_records=10,
-        # Arrived in [request before, this answer]; the first record at its beginning.
+        # Arrived in [request before, this answer]; the first record at its start.
         lag_seconds=near(105.0 - 99.8),
         lag_origin=LagOrigin.HISTORY,
         progress=Progress.MOVING,
@@ -228,7 +228,7 @@ def test_a_flow_that_begins_has_copied_what_lies_before_its_position() -> None:
         "a record after a gap",
         "its record is copied by now",
         "nothing up to 45",
-        "begun beyond the position",
+        "started beyond the position",
         "ended before the position",
     ],
 )

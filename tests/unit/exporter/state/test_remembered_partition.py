@@ -52,7 +52,7 @@ def test_the_age_of_what_waited_before_a_restart(times: PollTimes, earliest: flo
     tracker.remember_arrival(11, times)
     seconds, origin = age(tracker, 200.0, 11)
     assert origin is LagOrigin.HISTORY
-    # One record in the bracket: an even rate puts it at the beginning.
+    # One record in the bracket: an even rate puts it at the start.
     assert seconds == pytest.approx(200.0 - earliest)
 
 

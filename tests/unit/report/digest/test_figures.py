@@ -52,12 +52,12 @@ def test_a_little_is_not_nothing() -> None:
 
 
 def test_a_stretch_of_one_day_names_the_day_once() -> None:
-    begin = at(2026, 7, 14, 8, 2)
-    assert stretch(begin, begin + 29 * 60_000, BERLIN) == "2026-07-14 10:02 to 10:31 CEST (29 min)"
+    start = at(2026, 7, 14, 8, 2)
+    assert stretch(start, start + 29 * 60_000, BERLIN) == "2026-07-14 10:02 to 10:31 CEST (29 min)"
 
 
 def test_a_stretch_over_a_change_of_the_clocks_names_both_offsets() -> None:
-    begin = at(2026, 10, 25, 0, 30)
-    assert stretch(begin, begin + 7_200_000, BERLIN) == (
+    start = at(2026, 10, 25, 0, 30)
+    assert stretch(start, start + 7_200_000, BERLIN) == (
         "2026-10-25 02:30 CEST to 2026-10-25 03:30 CET (2 h)"
     )

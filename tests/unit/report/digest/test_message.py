@@ -55,10 +55,10 @@ def said(message: Message) -> str:
 @pytest.fixture(scope="module")
 def whole() -> str:
     outage = Incident(
-        begin=at(2026, 7, 14, 8, 2), end=at(2026, 7, 14, 8, 31), bad=36.0, consumed=3.6
+        start=at(2026, 7, 14, 8, 2), end=at(2026, 7, 14, 8, 31), bad=36.0, consumed=3.6
     )
-    same = Incident(begin=at(2026, 7, 14, 8, 3), end=at(2026, 7, 14, 8, 33), bad=40.0, consumed=0.4)
-    other = Incident(begin=at(2026, 7, 16, 22), end=at(2026, 7, 16, 22, 2), bad=2.0, consumed=0.02)
+    same = Incident(start=at(2026, 7, 14, 8, 3), end=at(2026, 7, 14, 8, 33), bad=40.0, consumed=0.4)
+    other = Incident(start=at(2026, 7, 16, 22), end=at(2026, 7, 16, 22, 2), bad=2.0, consumed=0.02)
     made = report([FINE, LATE, BREACHED, SILENT], warnings=("retention is 15d",))
     return said(digest(made, [detail(BREACHED, outage), detail(LATE, same, other)], LINKS))
 
@@ -94,8 +94,8 @@ def test_a_period_before_that_is_hardly_known_is_no_better_nor_worse() -> None:
 
 def test_flows_come_worst_first_with_their_budgets(whole: str) -> None:
     lines = whole.split("\n")
-    begin = lines.index(":red_circle: `us-&gt;eu` *breached*")
-    assert lines[begin : begin + 7] == [
+    start = lines.index(":red_circle: `us-&gt;eu` *breached*")
+    assert lines[start : start + 7] == [
         ":red_circle: `us-&gt;eu` *breached*",
         "`░░░░░░░░░░` availability 99.62 %, promised 99.9 %; budget -280 % (▼ was 61.2 %)",
         (
@@ -111,8 +111,8 @@ def test_flows_come_worst_first_with_their_budgets(whole: str) -> None:
 
 def test_an_outage_that_hurt_two_objectives_is_told_once(whole: str) -> None:
     lines = whole.split("\n")
-    begin = lines.index("*What cost most*")
-    assert lines[begin + 1 : begin + 4] == [
+    start = lines.index("*What cost most*")
+    assert lines[start + 1 : start + 4] == [
         (
             "• `us-&gt;eu` 2026-07-14 10:02 to 10:31 CEST (29 min): 36 bad, 360 % of the budget of "
             "availability"
@@ -127,8 +127,8 @@ def test_an_outage_that_hurt_two_objectives_is_told_once(whole: str) -> None:
 
 def test_audits_are_told_by_flow_those_with_faults_first(whole: str) -> None:
     lines = whole.split("\n")
-    begin = lines.index("*Audits of the records*")
-    assert lines[begin + 1 : begin + 4] == [
+    start = lines.index("*Audits of the records*")
+    assert lines[start + 1 : start + 4] == [
         "• `eu-&gt;us` *audited: 2 lost of 9*",
         "• `us-&gt;eu` audited up to 2026-07-20 07:00 UTC: 0 lost of 1,000, loss below 0.3 %",
         "1 flow not audited in this time",

@@ -279,7 +279,7 @@ def test_secrets_are_read_without_their_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_text("https://hooks.slack.com/services/T/B/x\n", encoding="utf-8")
     assert webhook_url(path).reveal() == "https://hooks.slack.com/services/T/B/x"
-    with pytest.raises(UserError, match="begins with xoxb-") as refused:
+    with pytest.raises(UserError, match="starts with xoxb-") as refused:
         bot_token(path)
     assert "hooks" not in str(refused.value)
     path.write_text("xoxb-1\n", encoding="utf-8")

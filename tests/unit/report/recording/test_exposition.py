@@ -1,4 +1,4 @@
-"""What is read of a page: the indicators' counters and when they began, and nothing else."""
+"""What is read of a page: the indicators' counters and when they started, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def three(labels: str = LABELS, good: str = "3", total: str = "4", unknown: str 
 
 
 def test_takes_the_three_counters_of_each_indicator_and_when_the_process_began() -> None:
-    text = exposition({AVAILABILITY: (3, 4, 1), LATENCY: (2, 4, 1)}, began=1.8e9, others=1000)
+    text = exposition({AVAILABILITY: (3, 4, 1), LATENCY: (2, 4, 1)}, started=1.8e9, others=1000)
     assert read(text) == Page(
         tallies={AVAILABILITY: Tally(3, 4, 1), LATENCY: Tally(2, 4, 1)},
-        began=1_800_000_000_000,
+        started=1_800_000_000_000,
     )
 
 
@@ -70,7 +70,7 @@ def test_reads_back_what_the_exporter_renders_in_chunks_of_any_size(
     body = b"".join(Renderer().render(families).body(form, Encoding.IDENTITY).chunks)
     chunks = [body[at : at + size] for at in range(0, len(body), size)]
     page = read_page(chunks, openmetrics=form is Format.OPENMETRICS)
-    assert page == Page(tallies=dict.fromkeys(indicators, Tally(*counts)), began=1500)
+    assert page == Page(tallies=dict.fromkeys(indicators, Tally(*counts)), started=1500)
 
 
 @pytest.mark.parametrize(

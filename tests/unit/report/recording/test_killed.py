@@ -39,7 +39,7 @@ class Counting(Serving):
             total = FIRST + 7 * self.pages
             self.pages += 1
             self.asked_for.notify_all()
-        self.body = exposition({AVAILABILITY: (total - self.pages, total, 0)}, began=1.0)
+        self.body = exposition({AVAILABILITY: (total - self.pages, total, 0)}, started=1.0)
         super().answer(handler)  # type: ignore[arg-type]
 
     def reaches(self, pages: int) -> bool:
@@ -70,7 +70,7 @@ def test_a_recorder_that_is_killed_fifty_times_counts_every_event_once(tmp_path:
         record_until_told_to_end(exporter, path, pages=2)
         for _ in range(KILLS):
             if dice.random() < 0.5:
-                # Anywhere between two pages; with none of them, as it begins.
+                # Anywhere between two pages; with none of them, as it starts.
                 child = start(exporter, path)
                 assert exporter.reaches(exporter.pages + dice.randint(0, 40))
                 child.kill()

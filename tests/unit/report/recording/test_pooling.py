@@ -16,8 +16,8 @@ from mm2slo_report.recording.pooling import Pool
 SECOND = 1000
 
 
-def page(*counts: float, of: Indicator = AVAILABILITY, began: int | None = None) -> Page:
-    return Page(tallies={of: Tally(*counts)}, began=began)
+def page(*counts: float, of: Indicator = AVAILABILITY, started: int | None = None) -> Page:
+    return Page(tallies={of: Tally(*counts)}, started=started)
 
 
 def test_a_counter_that_is_new_contributes_nothing_and_then_what_it_grows_by() -> None:
@@ -33,17 +33,17 @@ def test_a_counter_that_fell_was_reset_and_so_were_those_beside_it() -> None:
     pool.add(1, {"a": page(5, 100, 0)})
     pool.add(2, {"a": page(7, 8, 0)})
     assert pool.totals == {AVAILABILITY: Tally(7, 8, 0)}, (
-        "good passed its old value, and began at 0"
+        "good passed its old value, and started at 0"
     )
 
 
 def test_a_process_that_began_anew_reset_its_counters_even_if_none_fell() -> None:
     pool = Pool()
-    pool.add(1, {"a": page(5, 5, 0, began=1)})
-    pool.add(2, {"a": page(9, 9, 0, began=2)})
+    pool.add(1, {"a": page(5, 5, 0, started=1)})
+    pool.add(2, {"a": page(9, 9, 0, started=2)})
     assert pool.totals == {AVAILABILITY: Tally(9, 9, 0)}
     pool.add(3, {"a": page(10, 10, 0)})
-    assert pool.totals == {AVAILABILITY: Tally(10, 10, 0)}, "a page may not say when it began"
+    assert pool.totals == {AVAILABILITY: Tally(10, 10, 0)}, "a page may not say when it started"
 
 
 def test_an_indicator_that_is_new_in_a_known_replica_began_at_zero() -> None:
@@ -55,11 +55,11 @@ def test_an_indicator_that_is_new_in_a_known_replica_began_at_zero() -> None:
 
 def test_an_indicator_that_is_new_to_a_recorder_that_restarts_may_be_old() -> None:
     both = {AVAILABILITY: Tally(1, 1, 0), LATENCY: Tally(3000, 4000, 0)}
-    for began, counted in [(None, Tally()), (1, Tally()), (20, Tally(3000, 4000, 0))]:
+    for started, counted in [(None, Tally()), (1, Tally()), (20, Tally(3000, 4000, 0))]:
         pool = Pool()
-        pool.add(10, {"a": page(1, 1, 0, began=began)})
+        pool.add(10, {"a": page(1, 1, 0, started=started)})
         again = Pool(pool.totals, pool.states(["a"]))
-        again.add(30, {"a": Page(both, began)})
+        again.add(30, {"a": Page(both, started)})
         assert again.totals[LATENCY] == counted
 
 
@@ -131,7 +131,7 @@ class Replica:
     """An exporter that counts, and what of its events can be known from outside."""
 
     raw: Tally = field(default_factory=Tally)
-    began: int = 0
+    started: int = 0
     told: Tally | None = None
     """What it said last in its present life; None: nothing yet."""
     known: bool = False
@@ -148,19 +148,19 @@ class Replica:
         return self.told is None or any(new < old for new, old in zip(anew, self.told, strict=True))
 
     def restart(self) -> None:
-        self.raw, self.began, self.told = Tally(), self.began + 1, None
+        self.raw, self.started, self.told = Tally(), self.started + 1, None
 
     def scrape(self) -> Page:
         if self.known:
-            begin = self.told or Tally()
+            start = self.told or Tally()
             self.observed = Tally(
                 *(
                     have + now - old
-                    for have, now, old in zip(self.observed, self.raw, begin, strict=True)
+                    for have, now, old in zip(self.observed, self.raw, start, strict=True)
                 )
             )
         self.told, self.known = self.raw, True
-        return Page({AVAILABILITY: self.raw}, began=self.began)
+        return Page({AVAILABILITY: self.raw}, started=self.started)
 
 
 COUNTS = st.tuples(st.integers(0, 50), st.integers(0, 5), st.integers(0, 3))
@@ -174,13 +174,13 @@ def test_one_replicas_total_is_every_event_between_its_first_and_last_sample(
 ) -> None:
     replica, pool = Replica(), Pool()
     for at, (counts, exporter_restarts, scraped, recorder_restarts) in enumerate(steps, 1):
-        # Where pages do not say when they began, a reset must show by a counter that falls.
+        # Where pages do not say when they started, a reset must show by a counter that falls.
         if exporter_restarts and (begins_told or (scraped and replica.would_fall(*counts))):
             replica.restart()
         replica.count(*counts)
         if scraped:
             found = replica.scrape()
-            pool.add(at, {"a": found if begins_told else replace(found, began=None)})
+            pool.add(at, {"a": found if begins_told else replace(found, started=None)})
         if recorder_restarts:
             pool = Pool(pool.totals, pool.states(["a"]))
         assert pool.totals.get(AVAILABILITY, Tally()) == replica.observed
@@ -232,7 +232,7 @@ GAPS = st.lists(
 def test_gaps_of_replicas_neither_lose_nor_double_events_of_an_even_stream(
     *, rounds: list[tuple[list[bool], int]], one_is_always_there: bool
 ) -> None:
-    """Ten events a second in each replica, whose counters began at different times."""
+    """Ten events a second in each replica, whose counters started at different times."""
     pool, at, first, last = Pool(), 0, None, 0
     for scraped, seconds in rounds:
         at += seconds * SECOND

@@ -51,7 +51,7 @@ class Exporter:
     def count(self) -> None:
         self.good, self.bad = self.good + 10, self.bad + 1
         counts = (self.good, self.good + self.bad, 0)
-        self.serving.body = exposition({AVAILABILITY: counts, LATENCY: counts}, began=1.0)
+        self.serving.body = exposition({AVAILABILITY: counts, LATENCY: counts}, started=1.0)
 
     def restart(self) -> None:
         self.good = self.bad = 0

@@ -25,7 +25,7 @@ class Slow:
         number = self.pages
         self.go.wait(20)
         self.given.set()
-        return Page({}, began=number)
+        return Page({}, started=number)
 
     def close(self) -> None:
         self.closed = True
@@ -62,7 +62,7 @@ def test_a_page_that_comes_late_is_not_taken_for_one_of_now() -> None:
     slow.go.set()
     assert slow.given.wait(20)
     found = {**rounds.scrape(), **rounds.scrape()}
-    assert list(found.values()) == [Page({}, began=slow.pages)]
+    assert list(found.values()) == [Page({}, started=slow.pages)]
     assert slow.pages > 1
     rounds.close()
     assert slow.closed

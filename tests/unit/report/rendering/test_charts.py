@@ -73,10 +73,10 @@ def test_a_period_that_runs_leaves_room_for_its_rest() -> None:
 
 
 def test_a_life_of_minutes_is_drawn_as_wide_as_one_of_days_and_told_by_the_clock() -> None:
-    begin = NOW - 4 * MINUTE_MS
+    start = NOW - 4 * MINUTE_MS
     shares = (0.0, 3.0, 1.0, 0.0)
     minutes = [
-        Day(begin + number * MINUTE_MS, begin + (number + 1) * MINUTE_MS, 1.0, share)
+        Day(start + number * MINUTE_MS, start + (number + 1) * MINUTE_MS, 1.0, share)
         for number, share in enumerate(shares)
     ]
     chart = burn_down(minutes, UTC, whole_end=NOW)
@@ -86,16 +86,16 @@ def test_a_life_of_minutes_is_drawn_as_wide_as_one_of_days_and_told_by_the_clock
     assert [each.text for each in chart.columns] == ["10:26", "10:27", "10:28", "10:29"]
     assert chart.pace == "by steps of 1 min"
     assert chart.summary == (
-        "-300 % is left. The costliest step begins at 10:27, with 300 % of the budget."
+        "-300 % is left. The costliest step starts at 10:27, with 300 % of the budget."
     )
     assert chart.worst is not None
     assert chart.worst[2] == "10:27: 300 % used"
 
 
 def test_steps_over_midnight_are_told_with_their_day() -> None:
-    begin = NOW - 20 * 60 * MINUTE_MS
+    start = NOW - 20 * 60 * MINUTE_MS
     steps = [
-        Day(begin + number * 30 * MINUTE_MS, begin + (number + 1) * 30 * MINUTE_MS, 1.0, 0.01)
+        Day(start + number * 30 * MINUTE_MS, start + (number + 1) * 30 * MINUTE_MS, 1.0, 0.01)
         for number in range(40)
     ]
     chart = burn_down(steps, UTC, whole_end=NOW)
@@ -211,9 +211,9 @@ def test_latencies_on_a_logarithmic_axis() -> None:
     assert max(steps) == pytest.approx(min(steps))
     assert [each.text for each in chart.thresholds] == ["10 s"]
     assert [each.name for each in chart.bars] == ["p50", "p90", "p95", "p99", "p99.9"]
-    assert all(bar.begin <= bar.end for bar in chart.bars)
+    assert all(bar.start <= bar.end for bar in chart.bars)
     # An unknown lower bound reaches to the edge.
-    assert chart.bars[-1].begin == chart.ticks[0].at
+    assert chart.bars[-1].start == chart.ticks[0].at
     assert [bar.open for bar in chart.bars] == [False] * 4 + [True]
     assert chart.summary.startswith("p50 81 ms to 126 ms; p90 310 ms to 420 ms")
 
@@ -224,4 +224,4 @@ def test_every_latency_lies_inside_the_picture(uppers: list[float]) -> None:
     found = tuple(PercentileView(q=0.5, lower=each / 2, upper=each) for each in uppers)
     chart = latency_chart(type(view)(flow=view.flow, origin="", records=1, percentiles=found))
     for bar in chart.bars:
-        assert LEFT <= bar.begin <= bar.end <= WIDTH
+        assert LEFT <= bar.start <= bar.end <= WIDTH

@@ -45,7 +45,7 @@ def test_the_verdict_names_the_worst_there_is(statuses: tuple[Status, ...], text
 def test_the_period_before_is_told_with_what_is_known_of_it(
     coverage: float | None, text: str
 ) -> None:
-    before = Comparison(begin=0, end=1, ratio=0.9995, remaining=0.5, coverage=coverage)
+    before = Comparison(start=0, end=1, ratio=0.9995, remaining=0.5, coverage=coverage)
     assert lines.trend(replace(sample_entries()[0], before=before)) == text
 
 

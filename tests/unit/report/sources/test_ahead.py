@@ -56,7 +56,7 @@ class Slow:
 
     def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
         assert indicator == INDICATOR
-        return [MinuteCounts(span.begin, 59.0, 60.0, 0.0)]
+        return [MinuteCounts(span.start, 59.0, 60.0, 0.0)]
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
         return dict.fromkeys(indicators, 0)

@@ -30,7 +30,7 @@ present = st.lists(minutes, min_size=1, max_size=3)
 
 
 def replicas(there: Sequence[set[int]]) -> list[Replica]:
-    """One sample in each of those minutes, at its begin; each counts at a speed of its own."""
+    """One sample in each of those minutes, at its start; each counts at a speed of its own."""
     found = []
     for number, several in enumerate(there):
         replica = Replica(f"{number}:9469")
@@ -51,9 +51,9 @@ def pooled(known: Sequence[Replica]) -> Pooled:
     pages = {each: replica.pages for each, replica in zip(series, known, strict=True)}
 
     def joined(of: Series, bit: int) -> Tally:
-        begin = pages[of][min(pages[of])][INDICATOR]
+        start = pages[of][min(pages[of])][INDICATOR]
         now = pages[of][bit * MINUTE_MS][INDICATOR]
-        return Tally(now.good - begin.good, now.total - begin.total, now.unknown - begin.unknown)
+        return Tally(now.good - start.good, now.total - start.total, now.unknown - start.unknown)
 
     return Pooled(bits, stretches(bits), joined)
 
@@ -65,12 +65,12 @@ def test_a_difference_of_two_totals_is_the_sum_of_the_minutes_between(
 ) -> None:
     known = replicas(there)
     totals = pooled(known)
-    begin, end = min(one, other), max(one, other)
-    before, after = totals.until(begin), totals.until(end)
+    start, end = min(one, other), max(one, other)
+    before, after = totals.until(start), totals.until(end)
     truth = brute_force(known, INDICATOR)
     expected = Tally()
-    if begin < end:
-        counts = truth.count(Span(begin * MINUTE_MS, end * MINUTE_MS))
+    if start < end:
+        counts = truth.count(Span(start * MINUTE_MS, end * MINUTE_MS))
         expected = Tally(counts.good, counts.total, counts.unknown)
     found = tuple(late - early for late, early in zip(after, before, strict=True))
     assert found == pytest.approx(tuple(expected), abs=1e-6)

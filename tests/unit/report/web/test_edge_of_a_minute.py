@@ -30,8 +30,8 @@ class Recorder:
 
     def record(self, minute: int) -> None:
         """All of the sixty events of a minute are good."""
-        begun = (minute - (AS_OF - 7 * MINUTE_MS)) / MINUTE_MS * 60.0
-        self.store.record_minute(minute, {OF: Tally(begun, begun, 0.0)}, {OF}, ())
+        started = (minute - (AS_OF - 7 * MINUTE_MS)) / MINUTE_MS * 60.0
+        self.store.record_minute(minute, {OF: Tally(started, started, 0.0)}, {OF}, ())
         self.health = RecorderHealth(targets=(SEEN,), recorded_until=minute + MINUTE_MS)
 
 

@@ -33,7 +33,7 @@ def test_an_objective_tells_the_incident_and_the_day_that_cost_most(service: Ser
         }
     ]
     assert [each["bad"] for each in found["days"]] == [0, 360, 0, 0]
-    # Days begin at midnight in Berlin, which is 22:00 in UTC in summer.
+    # Days start at midnight in Berlin, which is 22:00 in UTC in summer.
     assert found["days"][1]["start"] == "2026-07-11T22:00:00Z"
 
 
@@ -87,9 +87,9 @@ def test_a_bad_period_is_refused_with_the_forms(service: Served, period: str) ->
 
 
 def test_history_has_a_step_for_each_part_and_the_budget_after_it(service: Served) -> None:
-    begin, end = utc(OUTAGE - 60 * MINUTE_MS), utc(OUTAGE + 90 * MINUTE_MS)
-    found = service.get(f"{SLO}/history?from={begin}&to={end}&step=1h")
-    assert (found["start"], found["end"], found["step"]) == (begin, end, "1h")
+    start, end = utc(OUTAGE - 60 * MINUTE_MS), utc(OUTAGE + 90 * MINUTE_MS)
+    found = service.get(f"{SLO}/history?from={start}&to={end}&step=1h")
+    assert (found["start"], found["end"], found["step"]) == (start, end, "1h")
     points = found["points"]
     assert [(each["bad"], each["total"], each["samples"]) for each in points] == [
         (0, 3_600, 60), (360, 3_600, 60), (0, 1_800, 30),
