@@ -29,11 +29,11 @@ class Limit(NamedTuple):
     why: str
 
 
-def _limit(default: Any, unit: str, why: str) -> Any:  # noqa: ANN401 - as dataclasses.field itself
+def _limit(default: Any, unit: str, why: str) -> Any:
     return field(default=default, metadata={"unit": unit, "why": why})
 
 
-def _seconds(default: float, why: str) -> Any:  # noqa: ANN401 - as dataclasses.field itself
+def _seconds(default: float, why: str) -> Any:
     return _limit(default, _SECONDS, why)
 
 

@@ -74,7 +74,7 @@ def _sqlite(address: Address) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def _prepare(dbapi: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own
+    def _prepare(dbapi: Any, _record: object) -> None:
         # The driver's implicit transactions start too late for reads and DDL; we start ours.
         dbapi.isolation_level = None
         dbapi.execute("PRAGMA foreign_keys = ON")

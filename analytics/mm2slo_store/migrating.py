@@ -22,7 +22,7 @@ def bring_up_to_date(engine: Engine, address: Address) -> None:
     with begin_reading(engine) as connection:
         if _revision(connection) == REVISION:
             return
-    from mm2slo_store.upgrading import known_revisions, upgrade  # noqa: PLC0415 - seldom needed
+    from mm2slo_store.upgrading import known_revisions, upgrade
 
     with begin_writing(engine) as connection:
         found = _revision(connection)

@@ -31,7 +31,7 @@ def upgrade(connection: Connection, to: str = "head") -> None:
     script = scripts()
 
     def missing(revision: str, _context: object) -> object:
-        return script._upgrade_revs(to, revision)  # noqa: SLF001 - as alembic.command does
+        return script._upgrade_revs(to, revision)
 
     with EnvironmentContext(Config(), script, fn=missing, destination_rev=to) as environment:
         environment.configure(

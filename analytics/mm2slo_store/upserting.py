@@ -14,9 +14,9 @@ def insert_into(connection: Connection, table: Table) -> SqliteInsert | Postgres
     """An insert that may be told what to do on a conflict, for the database of *connection*."""
     # The dialect that is not used takes as long to load as the rest of the store's own code.
     if connection.dialect.name == "sqlite":
-        from sqlalchemy.dialects import sqlite  # noqa: PLC0415
+        from sqlalchemy.dialects import sqlite
 
         return sqlite.insert(table)
-    from sqlalchemy.dialects import postgresql  # noqa: PLC0415
+    from sqlalchemy.dialects import postgresql
 
     return postgresql.insert(table)

@@ -58,7 +58,7 @@ class Secret:
     @classmethod
     def __get_pydantic_core_schema__(
         cls,
-        source: Any,  # noqa: ANN401 - pydantic's own signature
+        source: Any,
         handler: GetCoreSchemaHandler,
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(

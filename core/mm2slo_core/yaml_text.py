@@ -21,10 +21,10 @@ def written(document: object, header: str = "") -> str:
 class _Dumper(yaml.SafeDumper):
     """Indents lists below their key, and never writes anchors."""
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT001, FBT002, ARG002 - the signature is PyYAML's
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002 - the signature is PyYAML's
+    def ignore_aliases(self, data: Any) -> bool:
         return True
 
 

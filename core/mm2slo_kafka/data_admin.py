@@ -42,8 +42,8 @@ _NO_LEADER_YET = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.REPLICA_NOT_AVAILABLE,
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - librdkafka names its own errors so
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - as above
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
     }
 )
 

@@ -216,7 +216,7 @@ class CauseMemory:
             held = self._newest
             if held is None or kind is not ErrorKind.UNREACHABLE:
                 self._newest = error
-            elif kind_of(held) is kind and error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001  the client's only name for it
+            elif kind_of(held) is kind and error.code() != KafkaError._ALL_BROKERS_DOWN:
                 # "All brokers are down" tells less than why one of them is.
                 self._newest = error
 

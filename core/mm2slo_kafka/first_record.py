@@ -238,7 +238,7 @@ def _digest(
     first, end = wanted
     error = message.error()
     if error is not None:
-        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  the client's only name for it
+        if error.code() == KafkaError._PARTITION_EOF:
             if offset is not None and offset >= end:
                 answers.found[partition] = None
             else:

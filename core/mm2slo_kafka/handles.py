@@ -135,7 +135,7 @@ class _Log:
         with self._lock:
             if now - self._told.get(kind, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
                 return
-            if len(self._told) > 1000:  # noqa: PLR2004  a bound on memory, no more
+            if len(self._told) > 1000:
                 self._told.clear()
             self._told[kind] = now
         logger.log(min(level, logging.WARNING), "librdkafka on cluster %s: %s", self._alias, text)

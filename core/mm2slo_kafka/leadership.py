@@ -85,7 +85,7 @@ class Leadership:
             self._stopping.wait(_POLL_SECONDS)
             return
         if message is not None and (problem := message.error()) is not None:
-            if problem.code() == KafkaError._MAX_POLL_EXCEEDED:  # noqa: SLF001  the client's only name for it
+            if problem.code() == KafkaError._MAX_POLL_EXCEEDED:
                 self._leading.clear()
             self._on_problem(problem.str())
 

@@ -186,7 +186,7 @@ class RecordProducer:
 
 
 # The client's only names for them.
-_PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})  # noqa: SLF001
+_PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})
 
 
 def _delivered(topic: str, message: Message) -> Delivered:

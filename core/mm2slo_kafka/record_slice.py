@@ -64,7 +64,7 @@ def read_slice(
                                 cast("Headers", message.headers() or []),
                             )
                         )
-                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  its only name
+                    elif error.code() == KafkaError._PARTITION_EOF:
                         return found
                     elif not error.retriable():
                         raise client.handles.problem(error, operation)

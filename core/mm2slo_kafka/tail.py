@@ -196,7 +196,7 @@ class TopicTail:
     def _take_error(self, message: Message, error: KafkaError) -> bool:
         """Act on an event; True when it voids what was read."""
         partition, offset = message.partition(), message.offset()
-        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  the client's only name for it
+        if error.code() == KafkaError._PARTITION_EOF:
             if partition is not None and offset is not None:
                 self._positions[partition] = offset
                 goal = self._goals.get(partition)

@@ -308,7 +308,7 @@ def _read(
             error = message.error()
             if error is None:
                 found.append(message)
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public constant
+            elif error.code() == KafkaError._PARTITION_EOF:
                 ends -= 1
             else:
                 raise KafkaException(error)

@@ -45,7 +45,7 @@ def recording_mutants(rules: RuleFiles) -> list[Mutant]:
 
 def drawn(found: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
     """*count* of the mutants, the same for the same seed, in their order."""
-    chosen = sorted(Random(seed).sample(range(len(found)), min(count, len(found))))  # noqa: S311 - a sample, no secret
+    chosen = sorted(Random(seed).sample(range(len(found)), min(count, len(found))))
     return [found[at] for at in chosen]
 
 

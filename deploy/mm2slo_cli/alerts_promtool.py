@@ -67,7 +67,7 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _read(path: Path, next_step: str) -> Any:  # noqa: ANN401 - a document of YAML
+def _read(path: Path, next_step: str) -> Any:
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader, in C
     except OSError as error:

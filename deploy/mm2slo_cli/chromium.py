@@ -59,7 +59,7 @@ def picture(page: Path, target: Path, width: int, height: int) -> None:
         ]
         target.unlink(missing_ok=True)
         try:
-            done = subprocess.run(  # noqa: S603 - a program on PATH, with paths of ours
+            done = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=_TIMEOUT
             )
         except subprocess.TimeoutExpired:

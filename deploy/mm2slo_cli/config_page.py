@@ -124,7 +124,7 @@ def _validated_by(info: FieldInfo, validator: type) -> bool:
     return any(isinstance(getattr(part, "func", None), validator) for part in info.metadata)
 
 
-def _type_name(annotation: Any) -> str:  # noqa: ANN401 - an annotation is any object
+def _type_name(annotation: Any) -> str:
     found = bare(annotation)
     origin, arguments = typing.get_origin(found), typing.get_args(found)
     if is_model(found):

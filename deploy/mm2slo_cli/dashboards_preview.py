@@ -38,7 +38,7 @@ class Api:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:  # noqa: ANN401 - JSON
+    def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
         """The `data` of the answer; see `mm2slo_dashboards.preview.asking.Prometheus`."""
         try:
             answer = self._server.call("GET", f"/api/v1/{path}?{urlencode(parameters)}")

@@ -54,7 +54,7 @@ class Ending:
 def told_by_signals() -> Iterator[Ending]:
     """Take SIGINT, SIGTERM and SIGHUP; the former handlers are back afterwards."""
     ending = Ending()
-    former = {number: signal.signal(number, ending._on_signal) for number in _SIGNALS}  # noqa: SLF001 - its own module
+    former = {number: signal.signal(number, ending._on_signal) for number in _SIGNALS}
     try:
         yield ending
     finally:

@@ -67,7 +67,7 @@ def _tell(error: UserError) -> int:
     return error.exit_code
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"mm2slo {version('mm2slo')}")
         raise typer.Exit

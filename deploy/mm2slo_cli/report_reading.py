@@ -54,7 +54,7 @@ def source_of(loaded: Config, results: Store) -> SliSource:
     named = loaded.report.prometheus
     if named is not None:
         return _prometheus(named)
-    from mm2slo_report.sources.recorder import RecorderSource  # noqa: PLC0415 - only one is used
+    from mm2slo_report.sources.recorder import RecorderSource
 
     return RecorderSource(results, keep=kept_seconds(loaded))
 
@@ -70,7 +70,7 @@ def sources(loaded: Config, results: Store) -> Iterator[tuple[SliSource, SliSour
         kept = source_of(loaded, results)
         yield kept, kept
         return
-    from mm2slo_report.sources.ahead import ReadAhead  # noqa: PLC0415 - as above
+    from mm2slo_report.sources.ahead import ReadAhead
 
     waiting = _prometheus(named)
     # A list compares with the period before.
@@ -79,7 +79,7 @@ def sources(loaded: Config, results: Store) -> Iterator[tuple[SliSource, SliSour
 
 
 def _prometheus(named: PrometheusConfig) -> PrometheusSource:
-    from mm2slo_report.sources.prometheus import (  # noqa: PLC0415 - as above
+    from mm2slo_report.sources.prometheus import (
         PrometheusClient,
         PrometheusSource,
         Server,

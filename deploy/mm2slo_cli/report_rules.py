@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def missing_rules(loaded: Config, source: SliSource) -> Callable[[], Sequence[str]] | None:
     """Asks *source*, a sentence for each group that is missing; None where there is no rule."""
-    from mm2slo_report.sources.prometheus import PrometheusSource  # noqa: PLC0415 - an extra
+    from mm2slo_report.sources.prometheus import PrometheusSource
 
     if not isinstance(source, PrometheusSource):
         return None
@@ -25,9 +25,9 @@ def missing_rules(loaded: Config, source: SliSource) -> Callable[[], Sequence[st
 def expected_groups(loaded: Config) -> tuple[str, ...]:
     """The names of the groups that `mm2slo alerts generate` writes for *loaded*."""
     # Only readiness needs them, and a start need not wait for them.
-    from mm2slo_alerts import recording  # noqa: PLC0415
-    from mm2slo_alerts.files import alert_groups, links  # noqa: PLC0415
-    from mm2slo_alerts.model import PRODUCTION  # noqa: PLC0415
+    from mm2slo_alerts import recording
+    from mm2slo_alerts.files import alert_groups, links
+    from mm2slo_alerts.model import PRODUCTION
 
     recorded = recording.groups(loaded.objective_rules, PRODUCTION)
     alerts = alert_groups(links(loaded.alerting.links))

@@ -93,7 +93,7 @@ def serving(
             recorder = stack.enter_context(recording(loaded, results))
         source, waiting = stack.enter_context(sources(loaded, results))
         if loaded.report.digests:
-            from mm2slo_cli.report_digests import digesting  # noqa: PLC0415 - an extra
+            from mm2slo_cli.report_digests import digesting
 
             stack.enter_context(digesting(loaded, results, waiting))
         rules = missing_rules(loaded, waiting)
@@ -102,7 +102,7 @@ def serving(
 
 def settings_of(loaded: Config) -> Settings:
     """What the service is told. Raises UserError."""
-    from mm2slo_report.rendering.references import References  # noqa: PLC0415 - composed here
+    from mm2slo_report.rendering.references import References
 
     report, links = loaded.report, loaded.alerting.links
     tokens = None if report.tokens_file is None else TokenFile(report.tokens_file)
@@ -126,10 +126,10 @@ def settings_of(loaded: Config) -> Settings:
 def recording(loaded: Config, results: Store) -> Iterator[Recorder]:
     """Record the exporters' counters meanwhile; of several services on one store, one does."""
     with loading():
-        from mm2slo_report.recording.duty import Duty  # noqa: PLC0415 - only without Prometheus
-        from mm2slo_report.recording.recorder import Recorder  # noqa: PLC0415
-        from mm2slo_report.recording.scraping import Target  # noqa: PLC0415
-        from mm2slo_report.recording.service import RecordingThread  # noqa: PLC0415
+        from mm2slo_report.recording.duty import Duty
+        from mm2slo_report.recording.recorder import Recorder
+        from mm2slo_report.recording.scraping import Target
+        from mm2slo_report.recording.service import RecordingThread
 
     settings = loaded.report.recorder
     targets = [
@@ -158,13 +158,13 @@ def _server(
     rules: Callable[[], Sequence[str]] | None,
 ) -> Server:
     with loading():
-        import uvicorn  # noqa: PLC0415 - what is wrong with the configuration is told before
+        import uvicorn
 
-        from mm2slo_cli.report_maintenance import InForce  # noqa: PLC0415
-        from mm2slo_report.web.app import create_app  # noqa: PLC0415
-        from mm2slo_report.web.fetching import Fetcher  # noqa: PLC0415
-        from mm2slo_report.web.service import Service  # noqa: PLC0415
-        from mm2slo_report.web.surroundings import ExporterSurroundings  # noqa: PLC0415
+        from mm2slo_cli.report_maintenance import InForce
+        from mm2slo_report.web.app import create_app
+        from mm2slo_report.web.fetching import Fetcher
+        from mm2slo_report.web.service import Service
+        from mm2slo_report.web.surroundings import ExporterSurroundings
 
     report = loaded.report
     fetch = Fetcher(_path(report.recorder.token_file), _path(report.recorder.ca_file))

@@ -117,10 +117,10 @@ def poster_of(
     if webhook_file is not None and token_file is not None:
         raise UserError("give either --webhook-file or --token-file, not both")
     if token_file is not None:
-        from mm2slo_report.digest.posting.bot import BotPoster  # noqa: PLC0415 - an extra
+        from mm2slo_report.digest.posting.bot import BotPoster
 
         return BotPoster(bot_token(token_file), channel)
-    from mm2slo_report.digest.posting.webhook import WebhookPoster  # noqa: PLC0415 - an extra
+    from mm2slo_report.digest.posting.webhook import WebhookPoster
 
     path = webhook_file or _webhook_of(loaded, channel)
     return WebhookPoster(webhook_url(path), channel)

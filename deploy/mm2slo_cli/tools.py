@@ -35,7 +35,7 @@ def run(name: str, *arguments: str, folder: Path | None = None) -> subprocess.Co
     Raises UserError when it is not installed.
     """
     demand(name)
-    return subprocess.run(  # noqa: S603 - a program on PATH, with paths of ours
+    return subprocess.run(
         [name, *arguments],
         cwd=folder,
         capture_output=True,

@@ -63,20 +63,20 @@ class Server:
     def __repr__(self) -> str:
         return f"Server({self})"
 
-    def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+    def call(self, method: str, path: str, body: object = None) -> Any:
         """The answer to *method* on *path*, as JSON where there is any.
 
         Raises Refused when it answers with an error, UserError when it does not answer.
         """
         data = None if body is None else json.dumps(body).encode()
-        request = Request(self.base + path, data=data, method=method)  # noqa: S310 - `of` checked
+        request = Request(self.base + path, data=data, method=method)
         request.add_header("Accept", "application/json")
         if data is not None:
             request.add_header("Content-Type", "application/json")
         if self._authorization is not None:
             request.add_header("Authorization", self._authorization)
         try:
-            with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - as above
+            with urlopen(request, timeout=_TIMEOUT_S) as answer:
                 text = answer.read()
         except HTTPError as error:
             said = error.read().decode(errors="replace")

@@ -175,9 +175,7 @@ class Broker:
             *("format", "-t", _kafka_uuid(), "-c", str(self._properties_file)),
             *(argument for user in users for argument in ("--add-scram", user)),
         )
-        answer = subprocess.run(  # noqa: S603 - Kafka's own tool, without a shell
-            command, capture_output=True, text=True, timeout=120, check=False
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         if answer.returncode != 0:
             last = (answer.stdout + answer.stderr).strip().splitlines()[-3:]
             raise ProcessError(f"formatting {self.alias} failed: {' '.join(last)}")

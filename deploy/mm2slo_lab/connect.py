@@ -84,7 +84,7 @@ class ConnectWorker:
         """Restart a connector with its tasks."""
         self.rest("POST", f"/connectors/{_quoted(name)}/restart?includeTasks=true")
 
-    def rest(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - whatever JSON the endpoint answers
+    def rest(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:
         """Ask the worker's REST; None when it answers without a body.
 
         Raises ProcessError with the worker's own words when it refuses.
@@ -96,7 +96,7 @@ class ConnectWorker:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - as above
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 text = answer.read()
         except urllib.error.HTTPError as error:
             said = error.read().decode(errors="replace")

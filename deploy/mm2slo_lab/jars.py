@@ -134,7 +134,7 @@ def _ivy_jar() -> Path:
 def _run_ivy(command: tuple[str, ...], version: str, tell: Progress) -> None:
     tell(f"downloading Kafka {version} and MirrorMaker 2 (60 MB, once per user)")
     reasons: list[str] = []
-    with subprocess.Popen(  # noqa: S603 - java with arguments of our own, without a shell
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         if process.stdout is None:  # pragma: no cover - stdout=PIPE always gives one

@@ -23,7 +23,7 @@ def find_java(minimum: int) -> str:
     if java is None or not Path(java).is_file():
         where = f"JAVA_HOME ({home})" if home else "the PATH"
         raise JavaMissingError(f"no java in {where}: {_INSTALL}")
-    answer = subprocess.run(  # noqa: S603 - the user's own java, without a shell
+    answer = subprocess.run(
         [java, "-version"], capture_output=True, text=True, timeout=30, check=False
     )
     major = java_major(answer.stderr)

@@ -127,7 +127,7 @@ class ManagedProcess:
     def _spawn_guarded(self) -> subprocess.Popen[bytes]:
         guarded = (sys.executable, "-I", "-S", guard.__file__, str(os.getpid()))
         with self.spec.log_file.open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 - a command of the lab's own, without a shell
+            return subprocess.Popen(
                 (*guarded, *self.spec.command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mm2slo_lab.errors import LabError
 
-STORE_PASSWORD = "lab-store"  # noqa: S105 - guards a throw-away key on the loopback address
+STORE_PASSWORD = "lab-store"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def create(java: str, directory: Path) -> TlsFiles:
 
 def _keytool(java: str, *arguments: str) -> None:
     keytool = Path(java).resolve().with_name("keytool")
-    answer = subprocess.run(  # noqa: S603 - the JDK's own tool, without a shell
+    answer = subprocess.run(
         [str(keytool), *arguments], capture_output=True, text=True, timeout=60, check=False
     )
     if answer.returncode != 0:

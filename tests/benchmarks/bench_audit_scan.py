@@ -80,7 +80,7 @@ def fill(broker: Broker, count: int, start: int) -> None:
 def bare(
     spark: SparkSession, scoping: Scoping, config: Config, *, headers: bool, tuned: bool = False
 ) -> None:
-    from pyspark.sql import functions as F  # noqa: PLC0415 - after the session has found its Spark
+    from pyspark.sql import functions as F
 
     def side(alias: str) -> DataFrame:
         (scope,) = scoping.scopes

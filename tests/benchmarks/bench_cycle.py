@@ -237,7 +237,7 @@ def print_scrapes(exporter: ExporterProcess, while_cycling: Sequence[float]) -> 
         whole = urllib.request.Request(
             f"http://127.0.0.1:{exporter.port}/metrics", headers={"Accept-Encoding": encoding}
         )
-        with urllib.request.urlopen(whole) as answer:  # noqa: S310 - our own server
+        with urllib.request.urlopen(whole) as answer:
             content = answer.read()
         with bare_sender(content) as port:
             pairs = [

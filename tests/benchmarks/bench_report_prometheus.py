@@ -77,7 +77,7 @@ def objectives(flows: int) -> list[Objective]:
 
 def lines(promised: Sequence[Objective], start: int, end: int, scrape: int) -> Iterator[str]:
     """The pages in [start, end): an event a second since the last restart, a few of them bad."""
-    draw = random.Random(start).random  # noqa: S311 - synthetic traffic
+    draw = random.Random(start).random
     own = 'job="mm2slo",instance="exporter:9469"'
     for each in promised:
         labels = (

@@ -30,18 +30,18 @@ MINUTE_MS = 60_000
 
 def serve(path: Path, flows: int, now: int) -> None:
     """The service alone, at the instant *now*; prints its port when it listens."""
-    import socket  # noqa: PLC0415 - only here
+    import socket
 
-    import uvicorn  # noqa: PLC0415
-    from bench_sli_history import question  # type: ignore[import-not-found]  # noqa: PLC0415
+    import uvicorn
+    from bench_sli_history import question  # type: ignore[import-not-found]
 
-    from mm2slo_report.ledger import StoreLedger  # noqa: PLC0415
-    from mm2slo_report.reporting import Reporter  # noqa: PLC0415
-    from mm2slo_report.sources.recorder import RecorderSource  # noqa: PLC0415
-    from mm2slo_report.web.app import create_app  # noqa: PLC0415
-    from mm2slo_report.web.service import Service  # noqa: PLC0415
-    from mm2slo_report.web.settings import Settings  # noqa: PLC0415
-    from mm2slo_store import Store  # noqa: PLC0415
+    from mm2slo_report.ledger import StoreLedger
+    from mm2slo_report.reporting import Reporter
+    from mm2slo_report.sources.recorder import RecorderSource
+    from mm2slo_report.web.app import create_app
+    from mm2slo_report.web.service import Service
+    from mm2slo_report.web.settings import Settings
+    from mm2slo_store import Store
 
     started = time.time()
     with Store.open(path) as store, socket.create_server(("127.0.0.1", 0)) as listening:
@@ -139,7 +139,7 @@ def main() -> None:
     if chosen.serve:
         serve(chosen.store, chosen.flows, chosen.serve)
         return
-    from bench_sli_history import HOUR, START, fill  # noqa: PLC0415 - not for the server
+    from bench_sli_history import HOUR, START, fill
 
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         path = chosen.store or Path(scratch) / "slo.db"

@@ -72,7 +72,7 @@ def indicators(count: int) -> list[str]:
 
 def step_lines(count: int, start: int, end: int) -> Iterator[str]:
     """The recorded steps of [start, end), a random share of them with bad events."""
-    draw = random.Random(start).random  # noqa: S311 - synthetic traffic
+    draw = random.Random(start).random
     for labels in indicators(count):
         for at in range(start, end, STEP):
             yield f"{EVENTS_STEP.name}{{{labels}}} {295 + draw() * 10:.6g} {at}"

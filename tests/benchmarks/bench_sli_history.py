@@ -59,7 +59,7 @@ def question(flows: int, now: int) -> Question:
 
 def fill(path: Path, flows: int, days: int) -> int:
     """Give the store a history of *days*; gives the minute at which it ends."""
-    drawn = random.Random(1)  # noqa: S311 - load
+    drawn = random.Random(1)
     with Store.open(path):
         pass
     address = address_of(path)

@@ -168,7 +168,7 @@ def test_the_addresses_answer(kept: Demo) -> None:
     urls = kept.figures["urls"]
     pages = {}
     for name, url in urls.items():
-        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  our own server
+        with urllib.request.urlopen(url, timeout=10) as answer:
             pages[name] = answer.read().decode()
     assert 'mm2_flow_state{flow="us->eu"' in pages["metrics"]
     assert "eu-&gt;us" in pages["page"]
@@ -247,7 +247,7 @@ def test_the_live_view_fits_and_ends_with_ctrl_c_and_an_audit(tmp_path: Path) ->
     with played(tmp_path) as terminal:
         terminal.read(lambda seen: seen.count("RUNNING") >= 2 and "3/3 ready" in seen)
         below = descendants(terminal.pid)
-        with urllib.request.urlopen(terminal.page, timeout=30) as answer:  # noqa: S310  our own server
+        with urllib.request.urlopen(terminal.page, timeout=30) as answer:
             page = answer.read().decode()
         terminal.press("\x03")
         assert terminal.end() == 130

@@ -171,8 +171,8 @@ def test_reload_keeps_what_did_not_change(lab: Lab, tmp_path: Path) -> None:
         seen.until(lambda s: reloads(s, "failure") == 1, "a reload that fails")
         changed = text.replace("- flow: eu->us", "- flow: eu->us\n  stall_after: 7s")
         config.write_text(changed, encoding="utf-8")
-        request = urllib.request.Request(f"{seen.url}/-/reload", method="POST")  # noqa: S310
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        request = urllib.request.Request(f"{seen.url}/-/reload", method="POST")
+        with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 200
             assert "1 flow(s) started anew" in answer.read().decode()
         seen.until(lambda s: reloads(s, "success") == 1, "a reload")

@@ -262,7 +262,7 @@ def test_the_retention_of_a_real_server(address: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_any_history_is_counted_as_sample_by_sample(tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)  # noqa: S311 - synthetic traffic
+    draw = random.Random(seed)
     flows = [Indicator(Flow("us", f"eu{n}"), SliKey(Sli.AVAILABILITY)) for n in range(4)]
     replicas = []
     for number in range(2):

@@ -54,7 +54,7 @@ class Truth:
 
 
 def truth(seed: int) -> Truth:
-    draw = random.Random(seed)  # noqa: S311 - a test's story
+    draw = random.Random(seed)
     outages = [(draw.randrange(LENGTH), draw.randrange(3, 400)) for _ in range(12)]
     bad = {START + start + n for start, length in outages for n in range(length)}
     bad |= {START + draw.randrange(LENGTH) for _ in range(100)}
@@ -63,7 +63,7 @@ def truth(seed: int) -> Truth:
 
 def scraped(told: Truth, seed: int, *, restarts: int = 0) -> Counters:
     """The counters at the moments of the scrapes; a restart starts them anew."""
-    draw = random.Random(seed)  # noqa: S311 - a test's story
+    draw = random.Random(seed)
     total: list[Sample] = []
     good: list[Sample] = []
     resets = sorted(draw.randrange(LENGTH) for _ in range(restarts))
@@ -89,7 +89,7 @@ def ask(server: Prometheus, expression: str, at: int) -> float:
     """The value of the only series at *at*, epoch seconds."""
     parameters = urllib.parse.urlencode({"query": expression, "time": at})
     url = f"{server.url}/api/v1/query?{parameters}"
-    with urllib.request.urlopen(url, timeout=10) as reply:  # noqa: S310  our own process
+    with urllib.request.urlopen(url, timeout=10) as reply:
         [found] = json.load(reply)["data"]["result"]
     return float(found["value"][1])
 

@@ -22,7 +22,7 @@ class Flapping:
 
     def __init__(self, port: int, broker: int) -> None:
         self._broker = broker
-        self._random = random.Random(5)  # noqa: S311 - no secret
+        self._random = random.Random(5)
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
         self._made: list[socket.socket] = []

@@ -39,7 +39,7 @@ def prepare(options: SparkOptions, tell: Callable[[str], None]) -> Prepared:
     pyspark.
     """
     try:
-        import pyspark  # noqa: PLC0415 - an extra
+        import pyspark
     except ImportError:
         raise MissingExtra(module="pyspark", install="pip install 'mm2slo[audit]'") from None
     if not options.local:
@@ -47,7 +47,7 @@ def prepare(options: SparkOptions, tell: Callable[[str], None]) -> Prepared:
             f"the master is {options.master}: preparing is for audits on this machine, where"
             " Spark starts with each run; leave out --master, or name local[*]"
         )
-    from mm2slo_audit.preparing.rehearsal import rehearse  # noqa: PLC0415 - loads pyspark
+    from mm2slo_audit.preparing.rehearsal import rehearse
 
     java = require_java()
     archive = archive_path(java, Path(pyspark.__file__).parent)

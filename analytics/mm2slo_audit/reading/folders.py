@@ -113,7 +113,7 @@ def make_folder(spark: SparkSession, folder: str) -> None:
 
     Raises UserError when Spark's user may not.
     """
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
     try:
         files, path = file_system(spark, folder)
@@ -137,7 +137,7 @@ def delete_folder(spark: SparkSession, folder: str) -> None:
 
 def file_system(spark: SparkSession, folder: str) -> tuple[Any, Any]:
     """Hadoop's file system of *folder*, and its class of paths: whatever Spark can write."""
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark's only way to Hadoop's files
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
+    jvm: Any = spark.sparkContext._jvm
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
     path = jvm.org.apache.hadoop.fs.Path
     return path(folder).getFileSystem(configuration), path

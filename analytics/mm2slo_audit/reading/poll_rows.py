@@ -65,7 +65,7 @@ def _partition(poll: ArrivalPoll) -> tuple[int, int, Side, int]:
 
 def _text_frame(spark: SparkSession, lines: Iterable[str]) -> DataFrame:
     """One column, `value`. There is no public way from Python to a local table of the JVM."""
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 - see above
+    jvm = spark.sparkContext._jvm
     if jvm is None:
         raise RuntimeError(
             "the Spark session has no JVM of its own: Spark Connect is not supported"
@@ -74,4 +74,4 @@ def _text_frame(spark: SparkSession, lines: Iterable[str]) -> DataFrame:
     for line in lines:
         held.add(line)
     strings = jvm.org.apache.spark.sql.Encoders.STRING()
-    return DataFrame(spark._jsparkSession.createDataset(held, strings).toDF(), spark)  # noqa: SLF001 - see above
+    return DataFrame(spark._jsparkSession.createDataset(held, strings).toDF(), spark)

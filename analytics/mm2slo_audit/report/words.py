@@ -78,7 +78,7 @@ def coverage(sample: Sample) -> str:
 def duration(milliseconds: float) -> str:
     """`4.2 s`, `3 min 20 s`."""
     seconds = milliseconds / 1000
-    if seconds < 100:  # noqa: PLR2004 - below it a decimal says something
+    if seconds < 100:
         return f"{seconds:.1f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
@@ -108,7 +108,7 @@ def _rate(per_second: float) -> str:
 
 def _bytes(count: float) -> str:
     for unit in ("B", "kB", "MB"):
-        if count < 1000:  # noqa: PLR2004 - the next unit
+        if count < 1000:
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} GB"

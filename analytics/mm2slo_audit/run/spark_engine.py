@@ -94,7 +94,7 @@ class SparkEngine:
     @property
     def alive(self) -> bool:
         """Whether the session answers."""
-        context = self._spark.sparkContext._jsc  # noqa: SLF001 - PySpark has no way to ask
+        context = self._spark.sparkContext._jsc
         try:
             with _told("asking Spark"):
                 return context is not None and not context.sc().isStopped()
@@ -110,7 +110,7 @@ class SparkEngine:
         self, scoped: Scoped, sample: Sample, run_id: str, on_read: Callable[[int], None]
     ) -> Landed:
         """See `Engine.land`."""
-        from mm2slo_audit.reading import land  # noqa: PLC0415 - loads pyspark
+        from mm2slo_audit.reading import land
 
         with _told("reading"):
             found = land(
@@ -141,7 +141,7 @@ class SparkEngine:
         self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
     ) -> Sequence[UnitOutcome]:
         """See `Engine.judge`."""
-        from mm2slo_audit.engine import judge  # noqa: PLC0415 - loads pyspark
+        from mm2slo_audit.engine import judge
 
         with _told("judging"):
             return judge(self._spark, landed.data.records, landed.data.polls, scopes, sample)
@@ -163,11 +163,11 @@ class SparkEngine:
 @contextmanager
 def _told(what: str) -> Iterator[None]:
     """Turn what Spark or its JVM raises into one sentence."""
-    from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - loads pyspark
+    from py4j.protocol import (  # type: ignore[import-untyped]
         Py4JError,
         Py4JJavaError,
     )
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+    from pyspark.errors import PySparkException
 
     try:
         yield

@@ -51,7 +51,7 @@ def require_java() -> Java:
 
 def _version_text(java: str) -> str:
     try:
-        answer = subprocess.run(  # noqa: S603 - the user's own java, without a shell
+        answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

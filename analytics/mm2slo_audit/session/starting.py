@@ -40,7 +40,7 @@ def spark_session(
     started, MissingExtra without pyspark.
     """
     try:
-        import pyspark  # noqa: PLC0415 - 0.2 s that commands without Spark do not pay
+        import pyspark
     except ImportError:
         raise MissingExtra(module="pyspark", install="pip install 'mm2slo[audit]'") from None
     if _UNDER_SUBMIT in os.environ:
@@ -60,7 +60,7 @@ def spark_session(
 
 @contextmanager
 def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(options.app_name)
     for name, value in {**SESSION, **options.conf}.items():
@@ -78,13 +78,13 @@ def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
 def _launched(
     options: SparkOptions, java_options: str, exit_seconds: float
 ) -> Iterator[SparkSession]:
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - as above
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no other way to ask
+    if SparkContext._active_spark_context is not None:
         raise UserError("a Spark session is already running in this process: stop it first")
     wanted = settings(options, java_options)
     relay = ErrorRelay()
@@ -129,7 +129,7 @@ def _launched(
         _forget_gateway(SparkContext)
 
 
-def _conf(kind: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - SparkConf, imported late
+def _conf(kind: Any, values: Mapping[str, str]) -> Any:
     conf = kind(loadDefaults=False)
     for name, value in values.items():
         conf.set(name, value)
@@ -148,10 +148,10 @@ def _end(process: Popen[bytes], exit_seconds: float = _EXIT_SECONDS) -> None:
         process.wait()
 
 
-def _forget_gateway(context: Any) -> None:  # noqa: ANN401 - SparkContext, imported late
+def _forget_gateway(context: Any) -> None:
     # PySpark keeps one JVM per process for good; the next session here starts its own.
-    context._gateway = None  # noqa: SLF001 - no other way to let go of it
-    context._jvm = None  # noqa: SLF001 - as above
+    context._gateway = None
+    context._jvm = None
 
 
 def _require_own_spark(package: Path) -> None:

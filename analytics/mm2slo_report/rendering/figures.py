@@ -64,7 +64,7 @@ def burn(rate: float | None) -> str:
     """`14.4x`; `n/a` without events."""
     if rate is None:
         return UNKNOWN
-    if rate == 0 or rate >= 100:  # noqa: PLR2004 - three digits are enough
+    if rate == 0 or rate >= 100:
         return f"{rate:,.0f}x"
     return f"{rate:.3g}x"
 
@@ -107,6 +107,6 @@ def finite(value: float | None) -> float | None:
     return None if value is None or not isfinite(value) else value
 
 
-def _tenths(value: Decimal, up: bool) -> str:  # noqa: FBT001 - the caller's own argument
+def _tenths(value: Decimal, up: bool) -> str:
     found = value.quantize(Decimal("0.1"), ROUND_CEILING if up else ROUND_FLOOR)
     return f"{found.to_integral() if found == found.to_integral() else found:,f}"

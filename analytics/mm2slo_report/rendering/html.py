@@ -108,7 +108,7 @@ def _shared(entries: Sequence[Entry]) -> tuple[str, ...]:
 
     What audits found is told beside the figures that it is about.
     """
-    if len(entries) < 2:  # noqa: PLR2004 - several
+    if len(entries) < 2:
         return ()
     audited = {each.confirmation.sentence for each in entries if each.confirmation}
     return tuple(
@@ -149,13 +149,13 @@ def _readiness_order(group: GroupView) -> tuple[int, str, str]:
     return rank, group.flow.label, group.group
 
 
-def _chart(detail: Detail, zone: tzinfo) -> Any:  # noqa: ANN401 - for a template
+def _chart(detail: Detail, zone: tzinfo) -> Any:
     window = detail.entry.window
     whole_end = max(window.end, window.start + round(window.seconds * 1000))
     return burn_down(detail.days, zone, whole_end=whole_end)
 
 
-def _latency_chart(view: LatencyView, entries: Iterable[Entry]) -> Any:  # noqa: ANN401 - as above
+def _latency_chart(view: LatencyView, entries: Iterable[Entry]) -> Any:
     keys = [each.objective.key for each in entries if each.objective.flow == view.flow]
     found = [indicators.threshold(each) for each in keys]
     return latency_chart.latency_chart(view, [each for each in found if each is not None])
@@ -173,7 +173,7 @@ _MOST_INCIDENTS: Final = 10
 def _environment() -> Environment:
     """Everything that is put into a template is escaped, and a missing name is an error."""
     # Read when a page is first asked for: a service that starts need not wait for it.
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
         loader=PackageLoader(_HERE),

@@ -83,7 +83,7 @@ def as_csv(report: Report) -> str:
     return out.getvalue()
 
 
-def _at(document: dict[str, Any], path: str) -> Any:  # noqa: ANN401 - any JSON value
+def _at(document: dict[str, Any], path: str) -> Any:
     found: Any = document
     for part in path.split("."):
         if found is None:
@@ -92,7 +92,7 @@ def _at(document: dict[str, Any], path: str) -> Any:  # noqa: ANN401 - any JSON 
     return found
 
 
-def _cell(value: Any) -> str:  # noqa: ANN401 - any JSON value
+def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -33,7 +33,7 @@ class Body:
     headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, document: Any) -> Body:  # noqa: ANN401 - any JSON value
+    def of(cls, document: Any) -> Body:
         """A document as JSON. Raises ValueError for NaN and infinities, which JSON has not."""
         text = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return cls(text.encode(), JSON)

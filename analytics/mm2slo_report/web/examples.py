@@ -166,7 +166,7 @@ def _history() -> History:
 
 
 def _spec() -> str:
-    from mm2slo_core.config import native  # noqa: PLC0415 - as the route does
+    from mm2slo_core.config import native
 
     return native.write((_OBJECTIVE,))
 

@@ -27,9 +27,9 @@ class Fetcher:
     def __call__(self, address: str) -> Iterator[str]:
         """The lines of the page `/metrics` at *address*. Raises SourceProblem."""
         # Heavy to import, and not needed before the first question.
-        import requests  # noqa: PLC0415
+        import requests
 
-        from mm2slo_report.asking import session, trusted  # noqa: PLC0415
+        from mm2slo_report.asking import session, trusted
 
         try:
             with (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LARGEST_BODY: Final = 64 * 1024
 CALLER: Final = "mm2slo.caller"
 """In the connection's scope: by what a caller is told from others."""
-TOKEN: Final = "mm2slo.token"  # noqa: S105 - a key, not a token
+TOKEN: Final = "mm2slo.token"
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Asked by what starts and watches services, which has no token; they tell no figure."""
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -131,7 +131,7 @@ async def send_problem(problem: Problem, send: Send) -> None:
 
 def _check_length(headers: dict[bytes, bytes]) -> None:
     length = headers.get(b"content-length", b"0")
-    if not length.isdigit() or len(length) > 12 or int(length) > LARGEST_BODY:  # noqa: PLR2004 - no length has more digits
+    if not length.isdigit() or len(length) > 12 or int(length) > LARGEST_BODY:
         raise _too_large()
 
 

@@ -59,7 +59,7 @@ def details(service: Service, report: Report) -> tuple[Detail, ...]:
 
 def _page(service: Service, as_of: int) -> Body:
     # Read when first asked for: a start need not wait for the templates.
-    from mm2slo_report import rendering  # noqa: PLC0415
+    from mm2slo_report import rendering
 
     problems: list[str] = []
     report = service.report(as_of)
@@ -87,7 +87,7 @@ def _tried(ask: Callable[[], _T], problems: list[str]) -> _T | None:
 
 
 def _audited(service: Service) -> tuple[Sequence[AuditView], Sequence[LatencyView]]:
-    from mm2slo_report.rendering.audited import audit_view, latency_view  # noqa: PLC0415
+    from mm2slo_report.rendering.audited import audit_view, latency_view
 
     # One run may be among the newest and the newest of many flows.
     units = cache(lambda run_id: service.records.units(run_id=run_id))

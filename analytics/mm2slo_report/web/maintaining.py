@@ -24,14 +24,14 @@ class Told(NamedTuple):
 class ReportsAlone:
     """A `ports.Maintenance` that says what is not done."""
 
-    def no_silence(self, new: Exclusion, now: int, *, asked: bool | None) -> str:  # noqa: ARG002 - of the port
+    def no_silence(self, new: Exclusion, now: int, *, asked: bool | None) -> str:
         """There is none."""
         return _NO_ALERTMANAGER if asked else ""
 
-    def added(self, new: Exclusion, now: int, *, silence: bool | None) -> tuple[Exclusion, Told]:  # noqa: ARG002 - of the port
+    def added(self, new: Exclusion, now: int, *, silence: bool | None) -> tuple[Exclusion, Told]:
         """Nothing but to say so."""
         return new, Told(problems=(RULES_NOT_WRITTEN,))
 
-    def removed(self, removed: Exclusion, now: int) -> Told:  # noqa: ARG002 - of the port
+    def removed(self, removed: Exclusion, now: int) -> Told:
         """As for one that was added."""
         return Told(problems=(RULES_NOT_WRITTEN,))

@@ -153,8 +153,8 @@ def spec(
 
     def make() -> Body:
         # Read when it is first asked for: the start need not wait for them.
-        from mm2slo_core.config import native  # noqa: PLC0415
-        from mm2slo_core.objectives import openslo, sloth  # noqa: PLC0415
+        from mm2slo_core.config import native
+        from mm2slo_core.objectives import openslo, sloth
 
         writers = {
             Words.NATIVE: native.write, Words.OPENSLO: openslo.write, Words.SLOTH: sloth.write,

@@ -39,7 +39,7 @@ def document(app: FastAPI, version: str) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def schema_of(value: Any, name: str = "") -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+def schema_of(value: Any, name: str = "") -> dict[str, Any]:
     """What documents like *value*, called *name*, have in common: names, and types of the known.
 
     What is not known is null, and there all the same; it is left out of nothing.
@@ -62,10 +62,10 @@ def schema_of(value: Any, name: str = "") -> dict[str, Any]:  # noqa: ANN401 - a
     return {}
 
 
-def _fill(made: Any) -> None:  # noqa: ANN401 - any JSON value
+def _fill(made: Any) -> None:
     """Put examples and schemas where the routes name them; simplify those of parameters."""
     # Made of figures that nobody needs before the document.
-    from mm2slo_report.web.examples import examples  # noqa: PLC0415
+    from mm2slo_report.web.examples import examples
 
     if isinstance(made, list):
         for each in made:

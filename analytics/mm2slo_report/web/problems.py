@@ -29,7 +29,7 @@ class Problem(Exception):  # noqa: N818 - "problem" is its name throughout the p
         detail: str,
         *,
         headers: Mapping[str, str] | None = None,
-        **more: Any,  # noqa: ANN401 - any JSON value
+        **more: Any,
     ) -> None:
         super().__init__(detail)
         self.status = status

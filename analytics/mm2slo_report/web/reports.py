@@ -58,7 +58,7 @@ def report(
 
 def _rendered(service: Service, found: Report, form: Form) -> Body:
     # Read when first asked for: a start without HTML need not wait for its templates.
-    from mm2slo_report import rendering  # noqa: PLC0415
+    from mm2slo_report import rendering
 
     references = service.settings.references
     if form is Form.JSON:

@@ -93,7 +93,7 @@ def cluster_bootstrap(
         return Interval(0.0, 1.0)
     if not any(events for events, _ in clusters):
         return Interval(0.0, upper_bound(0, len(clusters), confidence))
-    draw = random.Random(seed)  # noqa: S311 - a resample that can be repeated, no secret
+    draw = random.Random(seed)
     # Two sums in one addition: events and records are the parts of a complex number.
     drawn = _grouped([complex(*each) for each in clusters], draw)
     rates = sorted(_resampled_rate(drawn, draw) for _ in range(replicates))

@@ -201,7 +201,7 @@ class FlowConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _defaults_without_mirrormaker(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+    def _defaults_without_mirrormaker(cls, data: Any) -> Any:
         # Only MirrorMaker 2 copies the heartbeats topic: elsewhere the default canary would be
         # lost every second. And only it puts an alias before the names, unless told otherwise.
         if not isinstance(data, dict) or str(data.get("engine")) not in _NOT_MIRRORMAKER:

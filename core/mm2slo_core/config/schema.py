@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mm2slo_core.config.problems import Path
 
 
-def annotation_at(path: Path) -> Any | None:  # noqa: ANN401 - an annotation is any object
+def annotation_at(path: Path) -> Any | None:
     """The bare type of *path*, without Annotated and None; None for a path of no field.
 
     `defaults` has the shape of a flow.
@@ -51,7 +51,7 @@ def is_model(annotation: object) -> typing.TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def bare(annotation: Any) -> Any:  # noqa: ANN401 - an annotation is any object
+def bare(annotation: Any) -> Any:
     """*annotation* without Annotated and without `| None`."""
     if typing.get_origin(annotation) is typing.Annotated:
         return bare(typing.get_args(annotation)[0])
@@ -61,7 +61,7 @@ def bare(annotation: Any) -> Any:  # noqa: ANN401 - an annotation is any object
     return annotation
 
 
-def _inner(annotation: Any, part: str | int) -> Any | None:  # noqa: ANN401 - as above
+def _inner(annotation: Any, part: str | int) -> Any | None:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if is_model(annotation) and isinstance(part, str):
         info = annotation.model_fields.get(part)

@@ -59,7 +59,7 @@ class TargetBound:
         raise Refusal(
             "promises nothing" if target <= 0 else "is more than all events",
             expected=_TARGET,
-            next_step=f"write {value}%" if 1 < target < 100 else "write 99.9%",  # noqa: PLR2004 - percent
+            next_step=f"write {value}%" if 1 < target < 100 else "write 99.9%",
         )
 
 

@@ -38,7 +38,7 @@ def increase(samples: Sequence[Sample], at: int, length: float) -> float | None:
     """
     start = at - round(length * 1000)
     found = within(samples, start, at)
-    if len(found) < 2:  # noqa: PLR2004 - a difference needs two
+    if len(found) < 2:
         return None
     first, last = found[0], found[-1]
     grown = last.value - first.value + sum(_resets(found))

@@ -83,7 +83,7 @@ class Checkpoint(NamedTuple):
 
 
 def _too_short(value: bytes) -> DecodeError:
-    if len(value) >= 2:  # noqa: PLR2004 - the INT16 of the version is there, whatever follows it
+    if len(value) >= 2:
         check_version(_KIND, int.from_bytes(value[:2], "big", signed=True))
     return DecodeError(
         _KIND, DecodeReason.TRUNCATED, f"a value of {len(value)} bytes, expected 20 or more"

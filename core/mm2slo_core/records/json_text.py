@@ -19,7 +19,7 @@ def decode_text(kind: str, data: bytes) -> str:
         raise DecodeError(kind, DecodeReason.INVALID_UTF8, problem.reason) from None
 
 
-def decode_json(kind: str, data: bytes) -> Any:  # noqa: ANN401 - JSON is any of its types
+def decode_json(kind: str, data: bytes) -> Any:
     """The JSON value of *data*, or DecodeError; the cause is left out, it would quote *data*."""
     text = decode_text(kind, data)
     try:
@@ -38,7 +38,7 @@ def decode_object(kind: str, data: bytes) -> dict[str, Any]:
     return value
 
 
-def field(kind: str, value: dict[str, Any], name: str, expected: type) -> Any:  # noqa: ANN401 - checked against *expected*
+def field(kind: str, value: dict[str, Any], name: str, expected: type) -> Any:
     """The member *name* of *value*, an *expected*, or DecodeError; a bool is no int."""
     found = value.get(name)
     if not isinstance(found, expected) or isinstance(found, bool):

@@ -103,7 +103,7 @@ class _Process:
     def __init__(self, cluster: Cluster) -> None:
         ours, theirs = Pipe()
         with theirs:
-            process = subprocess.Popen(  # noqa: S603 - this interpreter, our own module
+            process = subprocess.Popen(
                 [sys.executable, "-m", _MODULE, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,

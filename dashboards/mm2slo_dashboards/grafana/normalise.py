@@ -133,7 +133,7 @@ def _only(owner: Json, keys: tuple[str, ...]) -> Json:
     return {key: owner[key] for key in keys if key in owner}
 
 
-def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def _without_nulls(value: Any) -> Any:
     """*value* without keys that are null; a threshold's first value has to be."""
     if isinstance(value, list):
         return [_without_nulls(each) for each in value]

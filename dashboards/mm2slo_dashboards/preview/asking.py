@@ -20,7 +20,7 @@ class QueryRefused(Exception):  # noqa: N818 - named for what is so
 class Prometheus(Protocol):
     """The HTTP API, GET alone: https://prometheus.io/docs/prometheus/latest/querying/api/ ."""
 
-    def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:  # noqa: ANN401 - JSON
+    def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
         """The `data` of the answer to `/api/v1/<path>`.
 
         Raises QueryRefused when Prometheus refuses it, UserError when it does not answer.
@@ -65,7 +65,7 @@ def _time(seconds: float) -> str:
     return f"{seconds:.3f}"
 
 
-def _series(data: Any) -> tuple[Answered, ...]:  # noqa: ANN401 - JSON
+def _series(data: Any) -> tuple[Answered, ...]:
     try:
         kind, result = data["resultType"], data["result"]
         if kind == "scalar":

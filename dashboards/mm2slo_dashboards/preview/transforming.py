@@ -55,7 +55,7 @@ def in_order(table: Table, sort_by: Sequence[Json]) -> Table:
 def _merge(tables: Sequence[Table], _options: Json) -> Sequence[Table]:
     """One table; rows that agree in the columns that all tables have become one."""
     filled = [each for each in tables if each.columns]
-    if len(filled) < 2:  # noqa: PLR2004 - nothing to merge with
+    if len(filled) < 2:
         return tables
     names = list(dict.fromkeys(column.name for table in filled for column in table.columns))
     keys = [

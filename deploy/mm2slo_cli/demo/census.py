@@ -38,9 +38,9 @@ def census(stage: Stage) -> None:
 
 def _audit(stage: Stage) -> RunReport:
     # Heavy, and needed at the end of a demo only.
-    from mm2slo_audit.run import AuditOptions, Span, audit  # noqa: PLC0415 - see above
-    from mm2slo_audit.session import SparkOptions  # noqa: PLC0415 - see above
-    from mm2slo_cli.audit_run import Places, opened  # noqa: PLC0415 - see above
+    from mm2slo_audit.run import AuditOptions, Span, audit
+    from mm2slo_audit.session import SparkOptions
+    from mm2slo_cli.audit_run import Places, opened
 
     folder = stage.lab.runtime.root / "audit"
     folder.mkdir(exist_ok=True)
@@ -51,6 +51,6 @@ def _audit(stage: Stage) -> RunReport:
 
 
 def _print(report: RunReport) -> None:
-    from mm2slo_audit.report import terminal  # noqa: PLC0415 - see above
+    from mm2slo_audit.report import terminal
 
     terminal.write(Console(), report)

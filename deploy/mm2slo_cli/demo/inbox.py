@@ -53,7 +53,7 @@ class Inbox:
         self._server.server_close()
 
 
-def _handler(take: Any) -> type[BaseHTTPRequestHandler]:  # noqa: ANN401 - a bound method
+def _handler(take: Any) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)

@@ -26,8 +26,8 @@ class Keys:
         if sys.stdin is None or not sys.stdin.isatty():
             return self
         # Absent on Windows, where there is no terminal in this sense either.
-        import termios  # noqa: PLC0415  see above
-        import tty  # noqa: PLC0415  see above
+        import termios
+        import tty
 
         self._file = sys.stdin.fileno()
         self._former = termios.tcgetattr(self._file)
@@ -41,7 +41,7 @@ class Keys:
         trace: TracebackType | None,
     ) -> None:
         if self._former is not None:
-            import termios  # noqa: PLC0415  as above
+            import termios
 
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._former)
 

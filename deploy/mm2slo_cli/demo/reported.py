@@ -33,7 +33,7 @@ def reported(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def _serving(stage: Stage) -> Iterator[str]:
-    from mm2slo_cli.report_serve import address, serving  # noqa: PLC0415 - an extra
+    from mm2slo_cli.report_serve import address, serving
 
     folder = stage.lab.runtime.root / "report"
     folder.mkdir(exist_ok=True)

@@ -62,26 +62,26 @@ def server(
         process.stop(10.0)
 
 
-def get(url: str) -> Any:  # noqa: ANN401 - JSON
+def get(url: str) -> Any:
     """The JSON at *url*."""
-    with urllib.request.urlopen(url, timeout=10) as reply:  # noqa: S310 - our own process
+    with urllib.request.urlopen(url, timeout=10) as reply:
         return json.load(reply)
 
 
-def post(url: str, content: object = None) -> Any:  # noqa: ANN401 - JSON
+def post(url: str, content: object = None) -> Any:
     """What *url* answers to *content* as JSON; None when it answers nothing."""
     body = b"" if content is None else json.dumps(content).encode()
-    request = urllib.request.Request(  # noqa: S310 - our own process
+    request = urllib.request.Request(
         url, data=body, headers={"Content-Type": "application/json"}, method="POST"
     )
-    with urllib.request.urlopen(request, timeout=10) as reply:  # noqa: S310 - as above
+    with urllib.request.urlopen(request, timeout=10) as reply:
         answer = reply.read()
     return json.loads(answer) if answer.strip() else None
 
 
 def _ready(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{address}/-/ready", timeout=2) as reply:  # noqa: S310 - ours
-            return bool(reply.status == 200)  # noqa: PLR2004 - HTTP's OK
+        with urllib.request.urlopen(f"{address}/-/ready", timeout=2) as reply:
+            return bool(reply.status == 200)
     except OSError:
         return False

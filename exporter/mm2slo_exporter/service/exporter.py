@@ -110,7 +110,7 @@ class Exporter:
                 changed = self._flows.apply(config)
             except UserError as error:
                 self._reloads[ReloadOutcome.FAILURE] += 1
-                logger.error("reload refused, the old configuration stays: %s", error)  # noqa: TRY400  the user's mistake, no traceback
+                logger.error("reload refused, the old configuration stays: %s", error)
                 return ReloadResult(done=False, message=str(error))
             self._reloads[ReloadOutcome.SUCCESS] += 1
             message = f"reloaded; {changed} flow(s) started anew"

@@ -32,8 +32,8 @@ class Handler(BaseHTTPRequestHandler):
     def __init__(
         self,
         connection: socket.socket,
-        client_address: Any,  # noqa: ANN401  as socketserver hands it over
-        server: Any,  # noqa: ANN401  the base class wants it, this one does not
+        client_address: Any,
+        server: Any,
         *,
         site: Site,
         access: Callable[[], Access],
@@ -135,8 +135,8 @@ class Handler(BaseHTTPRequestHandler):
     def send_error(
         self,
         code: int,
-        message: str | None = None,  # noqa: ARG002  may quote the request; the phrase says enough
-        explain: str | None = None,  # noqa: ARG002  as above
+        message: str | None = None,
+        explain: str | None = None,
     ) -> None:
         """Answer a request that cannot be read, and close."""
         self.close_connection = True

@@ -74,7 +74,7 @@ class Listener(ThreadingHTTPServer):
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         socketserver.TCPServer.server_bind(self)
 
-    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  as base
+    def process_request(self, request: Any, client_address: Any) -> None:
         """Start a thread for the connection, or turn it away when there are too many."""
         if not self._slots.acquire(blocking=False):
             self._turn_away(request)
@@ -92,14 +92,14 @@ class Listener(ThreadingHTTPServer):
                 request.send(_BUSY)
         self.shutdown_request(request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
         """As the base class, then free the slot."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._slots.release()
 
-    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  as base
+    def finish_request(self, request: Any, client_address: Any) -> None:
         """Serve one connection, in its own thread: a silent client holds up nobody else."""
         access = self._access()
         request.settimeout(self._limits.handshake_seconds)
@@ -114,7 +114,7 @@ class Listener(ThreadingHTTPServer):
             finally:
                 linger(connection)
 
-    def _serve(self, connection: socket.socket, client_address: Any, access: Access) -> None:  # noqa: ANN401
+    def _serve(self, connection: socket.socket, client_address: Any, access: Access) -> None:
         if isinstance(connection, ssl.SSLSocket) and not _handshake(connection, access):
             return
         Handler(
@@ -150,7 +150,7 @@ class Listener(ThreadingHTTPServer):
         for thread in threads:
             thread.join(_JOIN_SECONDS)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away are not news; anything else is a fault of ours."""
         error = sys.exception()
         if isinstance(error, OSError):  # TimeoutError and ssl.SSLError are among them

@@ -48,7 +48,7 @@ def _checked(
     return text_response(HTTPStatus.METHOD_NOT_ALLOWED, text, (("Allow", allowed),))
 
 
-def _metrics(request: Request, site: Site, _known: bool) -> Response:  # noqa: FBT001  route shape
+def _metrics(request: Request, site: Site, _known: bool) -> Response:
     fmt = choose_format(request.headers.get("accept"))
     encoding = choose_encoding(request.headers.get("accept-encoding"))
     if fmt is None or encoding is None:
@@ -63,11 +63,11 @@ def _metrics(request: Request, site: Site, _known: bool) -> Response:  # noqa: F
     return Response(HTTPStatus.OK, fmt.value, body.chunks, (*encoded, _VARY))
 
 
-def _health(_request: Request, _site: Site, _known: bool) -> Response:  # noqa: FBT001  route shape
+def _health(_request: Request, _site: Site, _known: bool) -> Response:
     return text_response(HTTPStatus.OK, "ok")
 
 
-def _ready(_request: Request, site: Site, known: bool) -> Response:  # noqa: FBT001  route shape
+def _ready(_request: Request, site: Site, known: bool) -> Response:
     readiness = site.readiness()
     status = HTTPStatus.OK if readiness.ready else HTTPStatus.SERVICE_UNAVAILABLE
     if not known:  # a probe without credentials learns the verdict, not the names
@@ -79,12 +79,12 @@ def _ready(_request: Request, site: Site, known: bool) -> Response:  # noqa: FBT
     return json_response(status, {"ready": readiness.ready, "flows": flows})
 
 
-def _page(_request: Request, site: Site, _known: bool) -> Response:  # noqa: FBT001  route shape
+def _page(_request: Request, site: Site, _known: bool) -> Response:
     body = render_page(site.overview()).encode()
     return Response(HTTPStatus.OK, "text/html; charset=utf-8", (body,), SECURITY_HEADERS)
 
 
-def _reload(request: Request, site: Site, _known: bool) -> Response:  # noqa: FBT001  route shape
+def _reload(request: Request, site: Site, _known: bool) -> Response:
     relayed = [name for name in _SPEAKS_FOR_OTHERS if name in request.headers]
     if relayed or not is_loopback(request.peer):
         return text_response(

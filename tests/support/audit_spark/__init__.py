@@ -54,7 +54,7 @@ _started: list[SparkSession] = []
 def start() -> SparkSession:
     """The session of this process; small, quiet and fast to start."""
     if not _started:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - most runs of tests need none
+        from pyspark.sql import SparkSession
 
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         folder = tempfile.TemporaryDirectory(prefix="mm2slo-spark-")

@@ -36,7 +36,7 @@ class RandomUnit:
 
 def random_unit(seed: int, index: int, comparison: Comparison) -> RandomUnit:
     """The same unit for the same *seed*; no story behind it."""
-    draw = random.Random(seed)  # noqa: S311 - data that can be made again, no secret
+    draw = random.Random(seed)
     flows = draw.choice((1, 1, 2))
     plain = draw.random() < 0.6
     scope = UnitScope(
@@ -75,7 +75,7 @@ def bucketed_unit(seed: int, index: int) -> RandomUnit:
         unit = random_unit(attempt, index, Comparison.RECORDS)
         if len(unit.scope.flows) == 1 and not unit.scope.identity.timestamp:
             break
-    draw = random.Random(seed)  # noqa: S311 - as above
+    draw = random.Random(seed)
     (flow,) = unit.scope.flows
     partitions = tuple(replace(each, cuts=_cuts(draw)) for each in flow.partitions)
     flows = (replace(flow, partitions=partitions),)
@@ -125,7 +125,7 @@ def _record(
     flow, partition, offset = place
     content = draw.randrange(contents)
     # As with real hashes, equal fingerprints mean equal keys, times and sizes, if so identified.
-    of_content = random.Random(content)  # noqa: S311 - as above
+    of_content = random.Random(content)
     timestamp = of_content.choice(_TIMES)
     if not scope.identity.timestamp or draw.random() < 0.1:
         timestamp = draw.choice(_TIMES)

@@ -55,7 +55,7 @@ class Witness:
                 at = time.time_ns() // 1_000_000
                 for message in messages:
                     if (error := message.error()) is not None:
-                        raise KafkaException(error)  # noqa: TRY301 - told to who asks
+                        raise KafkaException(error)
                     topic, partition, offset = (
                         message.topic(),
                         message.partition(),

@@ -64,7 +64,7 @@ class Story:
 
 def story(seed: int, hours: float, *, maintenance: tuple[float, float] | None = None) -> Story:
     """Random traffic with bad stretches; *maintenance* is a time in hours."""
-    random_ = random.Random(seed)  # noqa: S311 - a test's story
+    random_ = random.Random(seed)
     scrapes = int(hours * 3600 / SCRAPE)
     outage = range(int(scrapes * 0.55), int(scrapes * 0.55) + 100)  # nobody scrapes for 700 s
     replicas = []

@@ -47,7 +47,7 @@ def generate(
     seed: int, *, partitions: int = 3, size: int = 4_000, faults: Faults | None = None
 ) -> Generated:
     """*partitions* lanes of *size* source records each; equal seeds give equal units."""
-    draw = random.Random(seed)  # noqa: S311 - data that can be made again, no secret
+    draw = random.Random(seed)
     chosen = faults or Faults()
     lanes = [simulate(number, size, chosen, draw) for number in range(partitions)]
     taken_at = max(each.sent[-1].timestamp for each in lanes) + 400

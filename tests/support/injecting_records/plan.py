@@ -86,7 +86,7 @@ class Plan:
 
 def random_plan(seed: int, steps: int = 60) -> Plan:
     """The same plan for the same *seed*: for engines that judge many plans in one go."""
-    draw = random.Random(seed)  # noqa: S311 - a plan that can be repeated
+    draw = random.Random(seed)
     flows = draw.choice((1, 1, 2))
     fault_rate = draw.choice((0.0, 0.1, 0.25, 0.5))
     long_pause = draw.choice((500, 5_000, 20_000))

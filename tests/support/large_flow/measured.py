@@ -127,8 +127,8 @@ def tell_cycles() -> None:
 def compare_rendering() -> None:
     """Ours from nothing kept, and prometheus_client's, of the same series; CPU seconds."""
     # Not at the top: what the comparison needs is no part of the exporter's memory.
-    from measuring import registry_of  # noqa: PLC0415
-    from prometheus_client import generate_latest  # noqa: PLC0415
+    from measuring import registry_of
+    from prometheus_client import generate_latest
 
     wanted.set()
     kept.wait(60)
@@ -152,9 +152,9 @@ def compare_rendering() -> None:
 
 def profile_evaluations(seconds: float) -> None:
     """Profile the evaluating thread for a while; the table goes to standard error."""
-    import cProfile  # noqa: PLC0415 - as above
-    import io  # noqa: PLC0415
-    import pstats  # noqa: PLC0415
+    import cProfile
+    import io
+    import pstats
 
     plain = evaluation.Evaluation.cycle
     profiler = cProfile.Profile(time.thread_time)

@@ -25,7 +25,7 @@ def steady(value: float, step: int) -> Course:
 @cache
 def wavering(kind: int, step: int) -> Course:
     """Whole numbers up to a bound of the kind's own."""
-    draw = random.Random(kind)  # noqa: S311 - synthetic figures
+    draw = random.Random(kind)
     return Course(step, tuple(float(draw.randrange(10 * (kind + 1))) for _ in range(_LENGTH)))
 
 
@@ -38,7 +38,7 @@ def rising(kind: int, step: int) -> Course:
 @cache
 def share(kind: int, step: int, *, base: float) -> Course:
     """A ratio at *base* that leaves it for a while now and then."""
-    draw = random.Random(kind)  # noqa: S311 - synthetic figures
+    draw = random.Random(kind)
     values: list[float] = []
     while len(values) < _LENGTH:
         away = base + draw.uniform(-0.5, 0.5) if draw.random() < 0.1 else base

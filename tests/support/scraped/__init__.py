@@ -44,7 +44,7 @@ class Replica:
         base: float = 0.0,
     ) -> None:
         """A process that starts with *base* events of each kind; *scrapes* are epoch ms."""
-        draw = random.Random(f"{self.instance}{seed}")  # noqa: S311 - synthetic traffic
+        draw = random.Random(f"{self.instance}{seed}")
         values = dict.fromkeys(indicators, Tally(base, base, base))
         started = None
         for at in scrapes:

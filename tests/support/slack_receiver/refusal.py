@@ -13,7 +13,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.reason = reason
 
 
-def demand(holds: bool, reason: str, body: str = "invalid_payload") -> None:  # noqa: FBT001 - reads as assert does
+def demand(holds: bool, reason: str, body: str = "invalid_payload") -> None:
     """Raise Refusal unless it *holds*."""
     if not holds:
         raise Refusal(400, body, reason)

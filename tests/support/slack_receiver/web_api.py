@@ -13,7 +13,7 @@ from slack_receiver.rules import check
 if TYPE_CHECKING:
     from recording_server import Request
 
-TOKEN: Final = "xoxb-1-of-the-tests"  # noqa: S105 - no token of anybody
+TOKEN: Final = "xoxb-1-of-the-tests"
 _OF_THE_API: Final = frozenset({"channel", "ts"})
 
 

@@ -88,6 +88,6 @@ def _wait_registered(log: Path) -> None:
 
 
 def _spark_class() -> Path:
-    import pyspark  # noqa: PLC0415 - most runs of tests need none
+    import pyspark
 
     return Path(pyspark.__file__).parent / "bin" / "spark-class"

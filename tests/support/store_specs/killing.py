@@ -31,7 +31,7 @@ class KillingContract:
     pytestmark = pytest.mark.long
 
     def test_a_killed_recorder_loses_at_most_its_minute(self, back_end: BackEnd) -> None:
-        drawn = random.Random(6)  # noqa: S311 - repeatable, and no secret
+        drawn = random.Random(6)
         told = -1
         for _ in range(KILLS):
             told = max(told, _record_until_killed(back_end, drawn))

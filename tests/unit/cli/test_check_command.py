@@ -49,7 +49,7 @@ def good(tmp_path: Path) -> str:
 
 
 def test_check_lists_the_flows_within_80_columns(good: str) -> None:
-    done = mm2slo("check", good, MM2SLO_TEST_PASSWORD="hunter2")  # noqa: S106 - made up here
+    done = mm2slo("check", good, MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.rstrip() for line in done.stdout.replace(good, "mm2slo.yaml").splitlines()]
     assert [line for line in lines if line] == [
@@ -65,7 +65,7 @@ def test_check_lists_the_flows_within_80_columns(good: str) -> None:
 
 
 def test_check_prints_json_without_secrets(good: str) -> None:
-    done = mm2slo("check", good, "--json", MM2SLO_TEST_PASSWORD="hunter2")  # noqa: S106 - as above
+    done = mm2slo("check", good, "--json", MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     assert "hunter2" not in done.stdout
     printed = json.loads(done.stdout)

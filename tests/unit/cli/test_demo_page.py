@@ -49,13 +49,13 @@ def test_the_page_is_there_as_long_as_the_stage_is(stage: Stage) -> None:
     before = set(threading.enumerate())
     with reported(stage):
         page = stage.beside["report"]
-        with urllib.request.urlopen(page, timeout=30) as answer:  # noqa: S310 - our own server
+        with urllib.request.urlopen(page, timeout=30) as answer:
             text = answer.read().decode()
     assert "Nothing is known of 12 of 12 objectives" in text
     assert f"the exporter {stage.url} cannot be asked" in text
     assert set(threading.enumerate()) <= before
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(page, timeout=5)  # noqa: S310 - our own server
+        urllib.request.urlopen(page, timeout=5)
 
 
 def test_an_end_by_an_error_takes_the_page_along(stage: Stage) -> None:

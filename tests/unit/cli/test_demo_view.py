@@ -121,7 +121,7 @@ def test_a_group_that_is_not_ready_says_why() -> None:
         (False, True, "m resume MirrorMaker 2   t start traffic"),
     ],
 )
-def test_the_keys_say_what_they_would_do_now(traffic: bool, paused: bool, words: str) -> None:  # noqa: FBT001  table-driven
+def test_the_keys_say_what_they_would_do_now(traffic: bool, paused: bool, words: str) -> None:
     line = key_line(traffic=traffic, mm2_paused=paused).plain
     assert words in line
     assert "Ctrl-C or q ends everything" in line

@@ -94,7 +94,7 @@ RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
         },
     ),
     "SCRAM": (
-        sasl("SCRAM-SHA-512", username="app", password="pw"),  # noqa: S106 - made up here
+        sasl("SCRAM-SHA-512", username="app", password="pw"),
         {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "SCRAM-SHA-512",
@@ -194,7 +194,7 @@ def test_java_reads_a_quoted_value_as_it_was(plain: str, hostile: str) -> None:
 
 def test_no_security_is_shown_with_its_secrets() -> None:
     shown = repr(sasl("OAUTHBEARER", oauth=OAUTH)) + repr(
-        sasl("PLAIN", username="app", password="hunter2")  # noqa: S106 - made up here
+        sasl("PLAIN", username="app", password="hunter2")
     )
     assert "hunter2" not in shown
     assert 's"3' not in shown

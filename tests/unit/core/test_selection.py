@@ -56,7 +56,7 @@ def test_internal_topics_stay_out_though_the_filter_names_them() -> None:
     ("topic", "copied"),
     [("eu.orders", False), ("ap.eu.orders", False), ("ap.orders", True), ("europe.orders", True)],
 )
-def test_what_came_from_the_target_does_not_go_back(topic: str, copied: bool) -> None:  # noqa: FBT001  a parametrized flag
+def test_what_came_from_the_target_does_not_go_back(topic: str, copied: bool) -> None:
     assert bool(plan(topic)) is copied
 
 

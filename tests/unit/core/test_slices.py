@@ -49,7 +49,7 @@ def test_a_missed_slice_is_unknown_for_every_partition() -> None:
 def test_heartbeats(
     case: str,
     age: float | None,
-    target_readable: bool,  # noqa: FBT001 -- a column of the table
+    target_readable: bool,
     blind_for: float,
     expected: SliCount,
 ) -> None:

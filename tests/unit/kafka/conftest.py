@@ -79,8 +79,8 @@ class ScriptedClient(ClusterClient):
 
     def begin_identify(
         self,
-        topic: str,  # noqa: ARG002  there is one topic
-        timeout: float = 0.0,  # noqa: ARG002  it answers at once
+        topic: str,
+        timeout: float = 0.0,
     ) -> Future[TopicIdentity | None]:
         answer: Future[TopicIdentity | None] = Future()
         answer.set_result(self.identity)

@@ -76,7 +76,7 @@ def test_an_error_that_blocks_nothing_is_not_remembered() -> None:
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_the_cause_is_forgotten_when_the_cluster_answers_and_no_sooner(answered: bool) -> None:  # noqa: FBT001  a case of the table
+def test_the_cause_is_forgotten_when_the_cluster_answers_and_no_sooner(answered: bool) -> None:
     causes = CauseMemory()
     causes.remember(KafkaError(KafkaError._SSL, "handshake failed"))
     with translated("eu", "listing topics", causes=causes, answered=answered):

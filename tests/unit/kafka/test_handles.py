@@ -9,7 +9,7 @@ from mm2slo_kafka.client import ClusterClient
 from mm2slo_kafka.errors import ErrorKind, KafkaProblem
 from mm2slo_kafka.handles import HandleFactory, _Log
 
-SECRET = "correct-horse-battery"  # noqa: S105  made up for this test
+SECRET = "correct-horse-battery"
 
 
 def test_making_a_client_of_a_cluster_that_is_away_returns_at_once() -> None:

@@ -195,7 +195,7 @@ def test_when_no_leader_answers_the_reading_fails_as_a_whole(half_down: OneLeade
 def test_an_invalid_offset_without_an_error_is_no_offset(
     half_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def silent(_partitions: object, timeout: float) -> Any:  # noqa: ARG001  as the client calls it
+    def silent(_partitions: object, timeout: float) -> Any:
         offsets = enumerate((5, -1001, 7))
         return [
             SimpleNamespace(topic="orders", partition=n, offset=o, error=None) for n, o in offsets
@@ -210,7 +210,7 @@ def test_an_invalid_offset_without_an_error_is_no_offset(
 def test_an_answer_about_other_partitions_is_never_taken_for_ours(
     half_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shuffled(_partitions: object, timeout: float) -> Any:  # noqa: ARG001  as the client calls it
+    def shuffled(_partitions: object, timeout: float) -> Any:
         return [
             SimpleNamespace(topic="orders", partition=n, offset=n, error=None) for n in (1, 0, 2)
         ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PASSWORD = "s3cr3t-w0rd"  # noqa: S105 - what must not be shown
+PASSWORD = "s3cr3t-w0rd"
 
 
 def refusal(address: str | Path) -> str:

@@ -55,7 +55,7 @@ def test_a_window_that_meets_the_chain_never_begins_it_anew() -> None:
 )
 def test_what_has_nothing_to_be_judged_is_passed_over(
     window: tuple[int, int],
-    gone: bool,  # noqa: FBT001 - a case of the table above
+    gone: bool,
     expected: Span,
 ) -> None:
     assert passed(KNOWN, Window(*window), gone=gone) == expected

@@ -27,7 +27,7 @@ def test_each_record_is_paired_once_and_what_is_left_has_a_name() -> None:
 
 
 @pytest.mark.parametrize(("timestamps", "pairs"), [(True, 0), (False, 1)])
-def test_timestamps_can_be_left_out(timestamps: bool, pairs: int) -> None:  # noqa: FBT001 - a case
+def test_timestamps_can_be_left_out(timestamps: bool, pairs: int) -> None:
     found = compare([at(0, 0, b"a", 5)], [at(0, 0, b"a", 6)], timestamps=timestamps)
 
     assert len(found.pairs) == pairs

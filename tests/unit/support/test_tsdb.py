@@ -13,7 +13,7 @@ from tsdb.checksum import crc32c
 if TYPE_CHECKING:
     from pathlib import Path
 
-DRAW = random.Random(7)  # noqa: S311 - synthetic values
+DRAW = random.Random(7)
 START, END = 1_700_000_000, 1_700_000_000 + 3 * 86_400
 SERIES = [
     Series((("__name__", "b"), ("flow", "us->eu")), Course(300, (0.0, 0.0, 1.5))),

@@ -10,7 +10,7 @@ from typing import Final
 
 _WORD: Final = re.compile(r"[a-z][a-z0-9_]{2,60}", re.ASCII)
 _SAID: Final = 80
-_TOKEN: Final = "put a valid bot token (xoxb-...) into the token's file"  # noqa: S105 - no token
+_TOKEN: Final = "put a valid bot token (xoxb-...) into the token's file"
 _HOOK: Final = "make a new incoming webhook in Slack, and put its address into the webhook's file"
 _OURS: Final = "look at it with --dry-run --json, and tell the makers of mm2slo"
 _ADMIN: Final = "ask an administrator of the Slack workspace to allow it"

@@ -38,7 +38,7 @@ class WebhookPoster:
         """Post it; no id."""
         return patiently(lambda: self._send(message), self._sleep)
 
-    def update(self, message: Message, ts: str) -> str:  # noqa: ARG002 - of the port
+    def update(self, message: Message, ts: str) -> str:
         """A webhook changes no message."""
         raise Gone("a webhook cannot change a message")
 

@@ -128,7 +128,7 @@ class PrometheusClient:
         except (KeyError, TypeError, ValueError) as error:
             raise self._nonsense() from error
 
-    def _ask(self, method: str, path: str, given: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
+    def _ask(self, method: str, path: str, given: Mapping[str, str]) -> Any:
         try:
             answer = self._session().request(
                 method,

@@ -97,7 +97,7 @@ def _documents(text: str, name: str, problems: Problems) -> Mapping[str, dict[st
 class _Strict(yaml.SafeLoader):
     """A key that is written twice is an error: which of the two was meant, nobody can tell."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's own
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [str(key.value) for key, _ in node.value]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:

@@ -88,8 +88,8 @@ def _bar(frame: Frame, piece: Piece, look: Look, middle: float, thick: float) ->
             fill_opacity=look.fill / 100,
         )
     ]
-    if width(figure.text) + 12 < end - start and thick > 14:  # noqa: PLR2004 - a line of text
-        ink = on(figure.colour) if look.fill > 80 else "var(--bright)"  # noqa: PLR2004 - per cent
+    if width(figure.text) + 12 < end - start and thick > 14:
+        ink = on(figure.colour) if look.fill > 80 else "var(--bright)"
         parts.append(element("text", figure.text, x=start + 6, y=middle + 4, style=f"fill:{ink}"))
     return element("g", *parts)
 

@@ -110,7 +110,7 @@ def _flat(defaults: Json) -> list[tuple[str, Any]]:
     return [*rest, *((f"custom.{key}", value) for key, value in custom.items())]
 
 
-def _with(look: Look, key: str, value: Any, where: str) -> Look:  # noqa: ANN401 - any JSON
+def _with(look: Look, key: str, value: Any, where: str) -> Look:
     if key in _DRAWN:
         if value not in _DRAWN[key]:
             raise _unknown(where, f"value of {key}", value)
@@ -124,14 +124,14 @@ def _unknown(where: str, what: str, value: object) -> UserError:
     return UserError(f"{where}: the preview does not know the {what} {value!r}")
 
 
-def _thresholds(value: Any, where: str) -> Json:  # noqa: ANN401 - any JSON
+def _thresholds(value: Any, where: str) -> Json:
     if value["mode"] != "absolute":
         raise _unknown(where, "mode of thresholds", value["mode"])
     steps = tuple(Step(each["value"], colour(each["color"], where)) for each in value["steps"])
     return {"steps": steps}
 
 
-def _mappings(value: Any, where: str) -> Json:  # noqa: ANN401 - any JSON
+def _mappings(value: Any, where: str) -> Json:
     words: dict[str, Word] = {}
     for each in value:
         if each["type"] != "value":
@@ -142,29 +142,29 @@ def _mappings(value: Any, where: str) -> Json:  # noqa: ANN401 - any JSON
     return {"words": words}
 
 
-def _colour(value: Any, where: str) -> Json:  # noqa: ANN401 - any JSON
+def _colour(value: Any, where: str) -> Json:
     if value["mode"] not in ("thresholds", "fixed", "shades"):
         raise _unknown(where, "mode of colours", value["mode"])
     return {"mode": value["mode"], "colour": colour(value.get("fixedColor", TEXT), where)}
 
 
-def _cell(value: Any, where: str) -> Json:  # noqa: ANN401 - any JSON
+def _cell(value: Any, where: str) -> Json:
     if value not in _CELLS:
         raise _unknown(where, "kind of cell", value)
     return {"cell": value["type"]}
 
 
-def _links(value: Any, _where: str) -> Json:  # noqa: ANN401 - any JSON
+def _links(value: Any, _where: str) -> Json:
     return {"links": tuple(RowLink(one["title"], one["url"], one["targetBlank"]) for one in value)}
 
 
-def _stacking(value: Any, where: str) -> Json:  # noqa: ANN401 - any JSON
+def _stacking(value: Any, where: str) -> Json:
     if value["mode"] not in ("none", "normal"):
         raise _unknown(where, "way to stack", value["mode"])
     return {"stacked": value["mode"] == "normal"}
 
 
-def _bounds_drawn(value: Any, where: str) -> Json:  # noqa: ANN401 - any JSON
+def _bounds_drawn(value: Any, where: str) -> Json:
     if value["mode"] not in ("off", "dashed"):
         raise _unknown(where, "way to draw thresholds", value["mode"])
     return {"dashed": value["mode"] == "dashed"}

@@ -36,7 +36,7 @@ IDENTITIES = [
 
 
 def messages(count: int) -> list[Message]:
-    draw = random.Random(7)  # noqa: S311 - rows that can be made again
+    draw = random.Random(7)
 
     def content() -> bytes | None:
         return draw.choice((None, b"", draw.randbytes(draw.randrange(1, 90))))

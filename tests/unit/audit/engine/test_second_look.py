@@ -129,7 +129,7 @@ def test_ten_million_records_are_pending(spark: SparkSession, looked_at: list[in
 
 def disordered(seed: int, index: int) -> tuple[UnitScope, list[AuditRecord], list[ArrivalPoll]]:
     """One partition: timestamps and copies out of order, near and far; repeats, losses, moves."""
-    draw = random.Random(seed)  # noqa: S311 - data that can be made again, no secret
+    draw = random.Random(seed)
     count = 120
     contents = [draw.randrange(1 << 40) for _ in range(count)]
     times = [max(0, number * 5 + draw.choice((0, 0, 0, -40, 9, 300))) for number in range(count)]

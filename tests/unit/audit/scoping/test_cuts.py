@@ -104,7 +104,7 @@ class Copied:
 
 def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
     """Batches that are written twice, foreign records, filters, and crashes: the same by *seed*."""
-    draw = random.Random(seed)  # noqa: S311 - data that can be made again, no secret
+    draw = random.Random(seed)
     content = [draw.randrange(contents) for _ in range(_SIZE)]
     dropped = frozenset(at for at in range(_SIZE) if draw.random() < dropped_share)
     target: list[tuple[int | None, int]] = []

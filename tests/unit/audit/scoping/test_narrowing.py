@@ -51,7 +51,7 @@ def straight(*, synced: bool = True) -> CopyMap:
 )
 def test_copies_of_what_precedes_the_window(
     identity: Identity,
-    synced: bool,  # noqa: FBT001 - a case of the table above
+    synced: bool,
     expected: int,
 ) -> None:
     found = bounded(read_from_200(identity), {(0, 0): straight(synced=synced)})

@@ -87,7 +87,7 @@ def test_large_samples_approach_the_normal_ranks() -> None:
 
 
 def test_a_bootstrap_over_keys_is_wider_than_records_alone_would_be() -> None:
-    draw = random.Random(3)  # noqa: S311 - a seeded draw
+    draw = random.Random(3)
     # Whole keys go wrong: 50 records each, one key in ten.
     clusters = [(50 if draw.random() < 0.1 else 0, 50) for _ in range(400)]
     events, records = (sum(column) for column in zip(*clusters, strict=True))
@@ -129,5 +129,5 @@ def test_a_bootstrap_without_events_or_keys_does_not_claim_zero() -> None:
         (0, 0, False, "nothing is known of loss: no record was looked at"),
     ],
 )
-def test_statements_in_words(events: int, n: int, census: bool, said: str) -> None:  # noqa: FBT001 - a column of the table
+def test_statements_in_words(events: int, n: int, census: bool, said: str) -> None:
     assert statement("loss", events, n, noun="lost", census=census) == said

@@ -22,7 +22,7 @@ def test_keys_that_are_alike_share_a_cell() -> None:
 
 
 def test_cells_of_two_outcomes_add_up_to_those_of_all_keys() -> None:
-    draw = random.Random(5)  # noqa: S311 - a seeded draw
+    draw = random.Random(5)
     keys = [KeyCell(1, n := draw.randint(1, 9), n, draw.choice((0, 0, n))) for _ in range(300)]
     assert pooled([*pooled(keys[:100]), *pooled(keys[100:])]) == pooled(keys)
 
@@ -50,7 +50,7 @@ def test_more_sizes_are_put_together_by_closeness_and_totals_stay(
 
 
 def test_even_the_wildest_sizes_fit() -> None:
-    draw = random.Random(6)  # noqa: S311 - a seeded draw
+    draw = random.Random(6)
     sizes = [[draw.choice((0, 1 << draw.randrange(40))) for _ in range(4)] for _ in range(1_000)]
     keys = [KeyCell(1, *each) for each in sizes]
     assert len(pooled(keys, 16)) <= 16

@@ -89,7 +89,7 @@ def test_rates_in_words(found: KeyRate, said: str) -> None:
 
 
 def test_many_keys_are_resampled_in_groups_of_the_same_spread() -> None:
-    draw = random.Random(4)  # noqa: S311 - a seeded draw
+    draw = random.Random(4)
     sizes = [draw.randint(1, 30) for _ in range(24_000)]
     clusters = [(size if draw.random() < 0.05 else 0, size) for size in sizes]
     rate = sum(events for events, _ in clusters) / sum(sizes)
@@ -103,7 +103,7 @@ def test_many_keys_are_resampled_in_groups_of_the_same_spread() -> None:
 
 def of_each_key(faulty: float, moving: float, keys: int) -> dict[int, KeyCell]:
     """Keys of 1 to 40 records; of a *faulty* share of them, records move by the rate *moving*."""
-    draw = random.Random(12)  # noqa: S311 - a population that can be made again
+    draw = random.Random(12)
     steps = []
     for key in range(keys):
         bad = draw.random() < faulty
@@ -141,7 +141,7 @@ def test_the_bootstrap_holds_the_true_rate_where_taking_records_as_drawn_does_no
 @pytest.mark.long
 def test_where_a_few_keys_have_most_of_the_records_the_interval_is_too_narrow() -> None:
     """The limit that docs/audit.md states: sizes of a Pareto distribution without a variance."""
-    draw = random.Random(1)  # noqa: S311 - a seeded draw
+    draw = random.Random(1)
     inside = 0
     for seed in range(SAMPLES):
         clusters = []

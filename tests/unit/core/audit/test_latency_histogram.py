@@ -105,7 +105,7 @@ def test_the_bracket_holds_the_true_percentile_and_average(
 
 
 def test_a_sample_widens_so_that_the_quantile_of_all_is_inside() -> None:
-    draw = random.Random(5)  # noqa: S311 - a seeded draw
+    draw = random.Random(5)
     population = sorted(int(draw.lognormvariate(5, 1)) + 1 for _ in range(20_000))
     for q, floor in ((0.5, 0.94), (0.99, 0.94)):
         true = population[math.ceil(q * len(population)) - 1]

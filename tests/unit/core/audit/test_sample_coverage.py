@@ -33,7 +33,7 @@ RATE = 0.01
 
 
 def population() -> Injected:
-    draw = random.Random(11)  # noqa: S311 - a plan that can be repeated
+    draw = random.Random(11)
     chosen = draw.choices(
         (Fault.NONE, Fault.DROP, Fault.DUPLICATE, Fault.MOVE),
         weights=(960, 10, 15, 15),

@@ -84,7 +84,7 @@ SPANS = [
 def test_an_answer_is_used_again_while_it_still_tells(
     probe: TailProbe | None,
     span: tuple[int, int],
-    good: bool,  # noqa: FBT001  a parametrized flag
+    good: bool,
 ) -> None:
     assert answers(probe, span) is good
 

@@ -43,7 +43,7 @@ LISTEN = BOTH.replace("{instance: here}", "{instance: here, listen: ':9999'}")
 class World:
     """Stands in for what would talk to clusters, and notes what happens to it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: C901  its stand-ins are small classes
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log: list[str] = []
         self.refused: str | None = None
         self.text = BOTH

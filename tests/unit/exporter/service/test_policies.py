@@ -94,7 +94,7 @@ def config(kind: str = "default", carrier: str = "topic", read_only: str = "fals
 @pytest.mark.parametrize(("kind", "shared"), [("default", False), ("identity", True)])
 def test_identity_flows_to_one_target_share_its_topics(
     kind: str,
-    shared: bool,  # noqa: FBT001  a parametrized flag
+    shared: bool,
 ) -> None:
     found = config(kind)
     assert [shares_target(found, flow) for flow in found.flows] == [shared, shared]

@@ -65,7 +65,7 @@ def test_below_the_log_start_there_is_nothing_to_look_at() -> None:
 @pytest.mark.parametrize(("at", "looked"), [(106.9, False), (107.0, True)])
 def test_a_position_that_just_moved_is_left_alone_where_its_age_is_known(
     at: float,
-    looked: bool,  # noqa: FBT001  a parametrized flag
+    looked: bool,
 ) -> None:
     log = behind(end=39)
     scene_end = 50

@@ -142,7 +142,7 @@ def test_a_source_that_is_away_blocks(scene: Scene) -> None:
 def test_synced_group_offsets_are_looked_at_on_the_target(
     scene: Scene,
     commit: int | None,
-    active: bool,  # noqa: FBT001  a parametrized flag
+    active: bool,
     expected: list[BlockReason],
 ) -> None:
     scene.internals["sync_group_offsets"] = True

@@ -31,7 +31,7 @@ SOURCE = "MirrorSourceConnector"
 )
 def test_a_connector_runs_while_one_of_its_tasks_does(
     states: dict[tuple[str, int | None], str],
-    running: bool | None,  # noqa: FBT001  a parametrized flag
+    running: bool | None,
 ) -> None:
     assert connector_running(states, SOURCE) is running
 

@@ -17,9 +17,9 @@ from mm2slo_exporter.web.config import Hidden
 if TYPE_CHECKING:
     from pathlib import Path
 
-PASSWORD = "correct horse é"  # noqa: S105  a test's own
+PASSWORD = "correct horse é"
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
-TOKEN = "a-token"  # noqa: S105  a test's own
+TOKEN = "a-token"
 DIGEST = hashlib.sha256(TOKEN.encode()).hexdigest()
 
 
@@ -58,7 +58,7 @@ def both() -> Authenticator:
 )
 def test_only_the_right_credentials_are_allowed(
     authorization: str | None,
-    allowed: bool,  # noqa: FBT001  a column
+    allowed: bool,
 ) -> None:
     authenticator = both()
     for _ in range(2):  # the remembered answer is the same answer

@@ -156,7 +156,7 @@ def test_a_reload_on_behalf_of_others_is_forbidden(serve: Any, relayed: str) -> 
         ("2001:db8::1", False),
     ],
 )
-def test_only_loopback_is_this_machine(peer: str, local: bool) -> None:  # noqa: FBT001  a column
+def test_only_loopback_is_this_machine(peer: str, local: bool) -> None:
     assert is_loopback(peer) is local
 
 

@@ -69,7 +69,7 @@ def test_the_least_version_holds(
     serve: Any,
     tmp_path: Path,
     version: ssl.TLSVersion,
-    accepted: bool,  # noqa: FBT001  a column
+    accepted: bool,
 ) -> None:
     client = serve(web_config=write_config(tmp_path, min_version="TLS13"))
     context = trusting()

@@ -51,7 +51,7 @@ class Source:
             raise self.problem
         return {each: {span: self.minutes_.count(span) for span in spans} for each in indicators}
 
-    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:  # noqa: ARG002 - of the port
+    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
         if self.slow is not None:
             raise self.slow
         return self.minutes_.within(span)
@@ -62,14 +62,14 @@ class Source:
     def indicators(self) -> Sequence[Indicator]:
         return ()
 
-    def warnings(self, window: float) -> Sequence[str]:  # noqa: ARG002 - of the port
+    def warnings(self, window: float) -> Sequence[str]:
         return ()
 
 
 class NoLedger:
     """Neither maintenance nor audits."""
 
-    def exclusions(self, span: Span) -> Sequence[Exclusion]:  # noqa: ARG002 - of the port
+    def exclusions(self, span: Span) -> Sequence[Exclusion]:
         return ()
 
     def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditFact]]:

@@ -65,7 +65,7 @@ def record_until_told_to_end(exporter: Counting, path: Path, pages: int) -> None
 @pytest.mark.long
 def test_a_recorder_that_is_killed_fifty_times_counts_every_event_once(tmp_path: Path) -> None:
     path = tmp_path / "results.db"
-    dice = random.Random(6)  # noqa: S311 - moments, no secrets
+    dice = random.Random(6)
     with Counting() as exporter:
         record_until_told_to_end(exporter, path, pages=2)
         for _ in range(KILLS):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-SECRET: Final = "s3cret-of-the-token"  # noqa: S105 - looked for in texts
+SECRET: Final = "s3cret-of-the-token"
 AT: Final = 1_790_000_000_123
 
 
@@ -177,7 +177,7 @@ def test_an_answer_that_is_none(
     tmp_path: Path,
     answer: Answer,
     said: str,
-    slow: bool,  # noqa: FBT001 - a parameter of the test
+    slow: bool,
 ) -> None:
     (tmp_path / "token").write_text(SECRET)
     fake.answer = answer
