@@ -9,7 +9,7 @@ from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.burning import burning_since
 from mm2slo_core.reporting.entry import PairState
 from mm2slo_core.reporting.order import worst_first
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ def _since(entry: Entry, pair: PairReading, minutes: Minutes) -> int | None:
         span = Span(entry.as_of - back - round(pair.long_seconds * 1000), entry.as_of)
         try:
             within = minutes(entry.objective, span)
-        except SourceProblem:
+        except SliSourceError:
             return None
         found = burning_since(pair, entry.objective.target, within, span)
         if found is not None or back == window:

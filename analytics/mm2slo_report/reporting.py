@@ -20,7 +20,7 @@ from mm2slo_core.reporting.question import Question
 from mm2slo_core.reporting.report import Detail, History, Report
 from mm2slo_core.reporting.series import nice_step, series, steps
 from mm2slo_report.dating import dated
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NEAR: Final = 3
 
 
-class UnknownObjective(LookupError):  # noqa: N818 - its name is the sentence's subject
+class UnknownObjectiveError(LookupError):
     """No objective has that id; the text names the nearest one, `near` a few."""
 
     def __init__(self, text: str, near: Sequence[str] = ()) -> None:
@@ -61,13 +61,13 @@ class Reporter:
         object.__setattr__(self, "_by_id", found)
 
     def objective(self, slo: str) -> Objective:
-        """The objective of that id. Raises UnknownObjective."""
+        """The objective of that id. Raises UnknownObjectiveError."""
         found = self._by_id.get(slo)
         if found is None:
             close = nearest(slo, self._by_id)
             near = dict.fromkeys(difflib.get_close_matches(slo, self._by_id, n=_NEAR))
             hint = f"did you mean {close!r}?" if close else "see /slo for those that are there"
-            raise UnknownObjective(
+            raise UnknownObjectiveError(
                 f"there is no objective {slo!r}; {hint}",
                 tuple(dict.fromkeys((close, *near))) if close else tuple(near),
             )
@@ -91,7 +91,7 @@ class Reporter:
     ) -> Report:
         """The entries of *chosen* objectives (None: all), the worst first.
 
-        *over* is a period. Raises ValueError for one that is none, SourceProblem when the source
+        *over* is a period. Raises ValueError for one that is none, SliSourceError when the source
         can say nothing at all; with *tolerant* each entry says so instead.
         """
         as_of = self.instant(at)
@@ -181,12 +181,12 @@ class Reporter:
             return ()
         planned = replace(question, exclusions=tuple(self.ledger.exclusions(whole)))
         spans, indicators = planned.spans(), planned.indicators
-        counts: Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]
+        counts: Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]
         since: Mapping[Indicator, int | None]
         try:
             counts = self.source.counts(indicators, spans)
             since = self.source.known_since(indicators)
-        except SourceProblem as problem:
+        except SliSourceError as problem:
             if not tolerant:
                 raise
             counts, since = dict.fromkeys(indicators, problem), {}
@@ -194,9 +194,9 @@ class Reporter:
         answers = {}
         for each in indicators:
             found = counts[each]
-            failed = isinstance(found, SourceProblem)
+            failed = isinstance(found, SliSourceError)
             answers[each] = Answer(
-                counts={} if isinstance(found, SourceProblem) else found,
+                counts={} if isinstance(found, SliSourceError) else found,
                 known_since=since.get(each),
                 confirmation=audited[each.flow],
                 problem=str(found) if failed else "",

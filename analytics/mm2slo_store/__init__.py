@@ -1,7 +1,7 @@
 """The results store: audits, planned maintenance, SLI history; in SQLite or PostgreSQL."""
 
 from mm2slo_store.digests import Digest
-from mm2slo_store.leases import Lease, LeaseHeld, LeaseLost
+from mm2slo_store.leases import Lease, LeaseHeldError, LeaseLostError
 from mm2slo_store.rows import (
     AuditRun,
     Completion,
@@ -30,8 +30,8 @@ __all__ = [
     "Digest",
     "JudgedUnit",
     "Lease",
-    "LeaseHeld",
-    "LeaseLost",
+    "LeaseHeldError",
+    "LeaseLostError",
     "OpenRecord",
     "Published",
     "Run",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
-from mm2slo_core.errors import MissingExtra
+from mm2slo_core.errors import MissingExtraError
 from mm2slo_store.json_forms import dumps
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ _LOCK: Final = 0x6D6D32736C6F  # "mm2slo"
 def engine_for(address: Address) -> Engine:
     """An engine for *address*; nothing is connected yet.
 
-    Raises MissingExtra when the driver is not installed.
+    Raises MissingExtraError when the driver is not installed.
     """
     if address.file is not None:
         return _sqlite(address)
     if importlib.util.find_spec("psycopg") is None:
-        raise MissingExtra(module="psycopg", install="pip install 'mm2slo[postgres]'")
+        raise MissingExtraError(module="psycopg", install="pip install 'mm2slo[postgres]'")
     timeout = (
         {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_TIMEOUT_S}
     )

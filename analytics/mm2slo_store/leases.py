@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
 
-class LeaseHeld(UserError):  # noqa: N818 - named for what is so; the base says it is an error
+class LeaseHeldError(UserError):
     """Another run audits the topic."""
 
     def __init__(self, target_topic: str, holder: str, expires_in_ms: int) -> None:
@@ -28,7 +28,7 @@ class LeaseHeld(UserError):  # noqa: N818 - named for what is so; the base says 
         self.holder = holder
 
 
-class LeaseLost(UserError):  # noqa: N818 - as above
+class LeaseLostError(UserError):
     """The lease expired and another run took it over; what this run found is not stored."""
 
     def __init__(self, target_topic: str, holder: str) -> None:
@@ -128,14 +128,14 @@ def release(connection: Connection, target_cluster: str, target_topic: str, hold
 def refuse_if_taken(
     connection: Connection, topics: Iterable[tuple[str, str]], *, holder: str, now: int
 ) -> None:
-    """Raise LeaseLost when another than *holder* has a live lease on one of *topics*."""
+    """Raise LeaseLostError when another than *holder* has a live lease on one of *topics*."""
     for cluster, topic in topics:
         live = (leases.c.expires_at > now) & (leases.c.holder != holder)
         other = connection.execute(
             select(leases.c.holder).where(_on(cluster, topic), live)
         ).scalar()
         if other is not None:
-            raise LeaseLost(topic, other)
+            raise LeaseLostError(topic, other)
 
 
 def _on(target_cluster: str, target_topic: str) -> ColumnElement[bool]:

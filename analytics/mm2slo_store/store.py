@@ -118,7 +118,7 @@ class Store(SliHistory, Digests):
         not audited replaces only those that were not audited either. Runs that have no unit left
         go, too. Publishing one run twice is publishing it once.
 
-        Raises LeaseLost when another run than this one holds a live lease on a judged topic;
+        Raises LeaseLostError when another run than this one holds a live lease on a judged topic;
         ValueError when *run* has two units of one key.
         """
         units = numbered(run)
@@ -228,7 +228,7 @@ class Store(SliHistory, Digests):
     ) -> Iterator[leases.Lease]:
         """Hold a target topic for the run *holder*; renewed by a thread, given back at the end.
 
-        Raises LeaseHeld at once when another run holds it and it has not expired.
+        Raises LeaseHeldError at once when another run holds it and it has not expired.
         """
         self.acquire(target_cluster, target_topic, holder=holder, ttl_ms=ttl_ms)
         kept = leases.Lease(
@@ -244,14 +244,14 @@ class Store(SliHistory, Digests):
     def acquire(
         self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS
     ) -> None:
-        """Take a lease that is free, expired or held by *holder*. Raises LeaseHeld otherwise."""
+        """Take a lease that is free, expired or held by *holder*. Raises LeaseHeldError otherwise."""
         now = self._clock()
         with self._writing() as connection:
             owner, until = leases.acquire(
                 connection, target_cluster, target_topic, holder, now=now, ttl_ms=ttl_ms
             )
         if owner != holder:
-            raise leases.LeaseHeld(target_topic, owner, until - now)
+            raise leases.LeaseHeldError(target_topic, owner, until - now)
 
     def renew(
         self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS

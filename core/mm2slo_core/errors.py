@@ -1,8 +1,8 @@
 """The errors that a user can mend.
 
     UserError            what the user asked for cannot be done; one line says what to change
-    ├── ConfigProblems   the configuration has problems; a report names them all (`config`)
-    └── MissingExtra     a package that this command needs is not installed
+    ├── ConfigError   the configuration has problems; a report names them all (`config`)
+    └── MissingExtraError     a package that this command needs is not installed
 
 The class decides the exit code; the text is printed without a traceback.
 """
@@ -16,7 +16,7 @@ class UserError(Exception):
     exit_code = 2
 
 
-class MissingExtra(UserError):  # noqa: N818 - named for what is so; the base says it is an error
+class MissingExtraError(UserError):
     """A command needs a package of an optional extra that is not installed."""
 
     def __init__(self, *, module: str, install: str) -> None:

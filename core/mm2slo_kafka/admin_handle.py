@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ class AdminHandle:
         """The client for one request, whose outcome is taken note of."""
         try:
             yield self.get()
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             self._note(problem)
             raise
         else:
@@ -65,7 +65,7 @@ class AdminHandle:
         self._note(answer.exception())
 
     def _note(self, failure: BaseException | None) -> None:
-        unanswered = isinstance(failure, KafkaProblem) and failure.kind in _UNANSWERED
+        unanswered = isinstance(failure, KafkaOperationError) and failure.kind in _UNANSWERED
         with self._lock:
             if not unanswered:
                 self._failing_since = None

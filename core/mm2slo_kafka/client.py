@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from mm2slo_kafka import configs, groups, metadata
 from mm2slo_kafka.admin_handle import AdminHandle
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 from mm2slo_kafka.first_record import FirstRecordReader
 from mm2slo_kafka.group_offsets import GroupOffsetsReader
 from mm2slo_kafka.handles import HandleFactory
@@ -33,10 +33,10 @@ _TIMEOUT = 10.0
 class ClusterClient:
     """Everything that is asked of one cluster, but for reading topics to their end.
 
-    Making one does not connect: it raises KafkaProblem for properties that cannot work, never
+    Making one does not connect: it raises KafkaOperationError for properties that cannot work, never
     for a cluster that is away. All methods may be called from several threads; readings of
     offsets at one isolation level take turns, and so do calls for first records. Every method
-    raises KafkaProblem when the cluster as a whole fails, within about its *timeout* (seconds);
+    raises KafkaOperationError when the cluster as a whole fails, within about its *timeout* (seconds);
     what fails for one topic, partition or group only is part of the answer.
     """
 
@@ -177,13 +177,13 @@ class ClusterClient:
     def group_offsets(self, group: str, timeout: float = _TIMEOUT) -> GroupOffsets:
         """What one group committed."""
         result = self.group_offsets_many([group], timeout=timeout)[group]
-        if isinstance(result, KafkaProblem):
+        if isinstance(result, KafkaOperationError):
             raise result
         return result
 
     def group_offsets_many(
         self, names: Iterable[str], *, max_in_flight: int = 16, timeout: float = 30.0
-    ) -> dict[str, GroupOffsets | KafkaProblem]:
+    ) -> dict[str, GroupOffsets | KafkaOperationError]:
         """What many groups committed: per group the offsets or the problem. Never raises."""
         return self._group_offsets.read(names, max_in_flight=max_in_flight, timeout=timeout)
 

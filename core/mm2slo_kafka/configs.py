@@ -60,7 +60,7 @@ def read_topic_configs(
     """Settings of each topic, in chunked requests.
 
     A topic has about 35 settings, nearly all at their default: with *defaults_of* only the
-    defaults of these names are kept. Raises KafkaProblem when the cluster does not answer.
+    defaults of these names are kept. Raises KafkaOperationError when the cluster does not answer.
     """
     operation = "reading topic configurations"
     deadline = time.monotonic() + timeout

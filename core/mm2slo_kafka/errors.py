@@ -95,7 +95,7 @@ _NEXT_STEP: dict[ErrorKind, str] = {
 }
 
 
-class KafkaProblem(Exception):  # noqa: N818  "problem" is its name throughout the project
+class KafkaOperationError(Exception):
     """A request to a cluster failed. The text is one sentence without secrets."""
 
     def __init__(
@@ -141,14 +141,14 @@ def translate(
     *,
     causes: CauseMemory | None = None,
     redact: Callable[[str], str] = str,
-) -> KafkaProblem:
-    """Turn what confluent-kafka raised or returned into a `KafkaProblem`."""
-    if isinstance(error, KafkaProblem):
+) -> KafkaOperationError:
+    """Turn what confluent-kafka raised or returned into a `KafkaOperationError`."""
+    if isinstance(error, KafkaOperationError):
         return error
     found = error.args[0] if isinstance(error, KafkaException) and error.args else error
     if not isinstance(found, KafkaError):
         # confluent-kafka raises TypeError, ValueError and RuntimeError for wrong arguments.
-        return KafkaProblem(
+        return KafkaOperationError(
             ErrorKind.TIMEOUT if isinstance(found, TimeoutError) else ErrorKind.OTHER,
             cluster=cluster,
             operation=operation,
@@ -159,7 +159,7 @@ def translate(
         cause = causes.newest
         if cause is not None:
             kind, detail = kind_of(cause), f"{detail}; cause: {cause.str()}"
-    return KafkaProblem(
+    return KafkaOperationError(
         kind, cluster=cluster, operation=operation, detail=redact(detail), code=found.name()
     )
 
@@ -173,13 +173,13 @@ def translated(
     redact: Callable[[str], str] = str,
     answered: bool = False,
 ) -> Iterator[None]:
-    """Raise what confluent-kafka raises inside as a `KafkaProblem`.
+    """Raise what confluent-kafka raises inside as a `KafkaOperationError`.
 
     *answered* says that getting through means that the cluster answered, which ends the cause.
     """
     try:
         yield
-    except KafkaProblem:
+    except KafkaOperationError:
         raise
     except (KafkaException, RuntimeError, ValueError, TypeError, TimeoutError, OSError) as error:
         problem = translate(error, cluster, operation, causes=causes, redact=redact)

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.consuming import take_available
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem, kind_of
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError, kind_of
 from mm2slo_kafka.metadata import identify_topics
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ class FirstRecords:
     unfinished: dict[TopicPartition, Unfinished] = field(default_factory=dict)
 
     def one(self, partition: TopicPartition, cluster: str) -> FirstRecord | None:
-        """The answer for one partition; raises KafkaProblem where there is none."""
+        """The answer for one partition; raises KafkaOperationError where there is none."""
         reason = self.unfinished.get(partition)
         if reason is None:
             return self.found[partition]
-        raise KafkaProblem(
+        raise KafkaOperationError(
             _KIND_OF_REASON.get(reason, ErrorKind.OTHER),
             cluster=cluster,
             operation=f"reading the first record of {partition}",
@@ -194,7 +194,7 @@ class FirstRecordReader:
         topics = dict.fromkeys(topic for topic, _partition in pending)
         try:
             _known, errors = identify_topics(self._handles, self._admin(), topics, remaining)
-        except KafkaProblem:
+        except KafkaOperationError:
             if not answers.found:
                 raise
             return  # the controller is away, but leaders answer

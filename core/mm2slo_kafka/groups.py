@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-    from mm2slo_kafka.errors import KafkaProblem
+    from mm2slo_kafka.errors import KafkaOperationError
     from mm2slo_kafka.handles import HandleFactory
 
 
@@ -29,11 +29,11 @@ class GroupsReading:
     """Groups of the cluster; `problems` names brokers whose groups are missing from it."""
 
     groups: tuple[GroupListing, ...]
-    problems: tuple[KafkaProblem, ...]
+    problems: tuple[KafkaOperationError, ...]
 
 
 def list_groups(handles: HandleFactory, admin: AdminClient, timeout: float) -> GroupsReading:
-    """All consumer groups. Raises KafkaProblem when no broker answers."""
+    """All consumer groups. Raises KafkaOperationError when no broker answers."""
     operation = "listing consumer groups"
     with handles.errors(operation, answered=True):
         try:

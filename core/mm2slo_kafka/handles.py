@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError
 
-    from mm2slo_kafka.errors import KafkaProblem
+    from mm2slo_kafka.errors import KafkaOperationError
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class HandleFactory:
         return f"{type(self).__name__}({self.alias!r})"
 
     def admin(self) -> AdminClient:
-        """A new admin client; raises KafkaProblem for properties that cannot work."""
+        """A new admin client; raises KafkaOperationError for properties that cannot work."""
         with self.errors("configuring the client"):
             return AdminClient(self._settings({}), logger=_Log(self.alias, self.redact))
 
@@ -78,7 +78,7 @@ class HandleFactory:
             return Producer(self._settings(overrides), logger=_Log(self.alias, self.redact))
 
     def errors(self, operation: str, *, answered: bool = False) -> AbstractContextManager[None]:
-        """Raise what happens inside as KafkaProblem.
+        """Raise what happens inside as KafkaOperationError.
 
         With *answered*, getting through means that the cluster answered.
         """
@@ -86,7 +86,7 @@ class HandleFactory:
             self.alias, operation, causes=self.causes, redact=self.redact, answered=answered
         )
 
-    def problem(self, error: KafkaError | BaseException, operation: str) -> KafkaProblem:
+    def problem(self, error: KafkaError | BaseException, operation: str) -> KafkaOperationError:
         """Translate one error, with its remembered cause."""
         return translate(error, self.alias, operation, causes=self.causes, redact=self.redact)
 
@@ -118,7 +118,7 @@ class _Log:
     """What librdkafka logs, redacted, with repetitions left out, as this module's log.
 
     librdkafka calls `log(level, format, facility, name, text)` as a `logging.Logger` has it.
-    A failure is at most a warning here: the caller gets it as KafkaProblem and decides.
+    A failure is at most a warning here: the caller gets it as KafkaOperationError and decides.
     """
 
     def __init__(self, alias: str, redact: Callable[[str], str]) -> None:

@@ -50,7 +50,7 @@ class TopicIdentity:
 
 
 def list_topics(handles: HandleFactory, admin: AdminClient, timeout: float) -> TopicListing:
-    """Every topic of the cluster in one metadata request. Raises KafkaProblem."""
+    """Every topic of the cluster in one metadata request. Raises KafkaOperationError."""
     with handles.errors("listing topics", answered=True):
         try:
             metadata = admin.list_topics(timeout=timeout)
@@ -75,7 +75,7 @@ def identify_topics(
 ) -> tuple[dict[str, TopicIdentity], dict[str, ErrorKind]]:
     """Id and partition count of each topic, and why not, in chunked requests.
 
-    Raises KafkaProblem when the cluster does not answer.
+    Raises KafkaOperationError when the cluster does not answer.
     """
     operation = "describing topics"
     deadline = time.monotonic() + timeout
@@ -106,7 +106,7 @@ def begin_identify(
 ) -> Future[TopicIdentity | None]:
     """Ask for one topic without waiting; None means that it does not exist.
 
-    The future raises KafkaProblem for every other failure.
+    The future raises KafkaOperationError for every other failure.
     """
     operation = f"describing topic {topic!r}"
     answer: Future[TopicIdentity | None] = Future()
@@ -141,7 +141,7 @@ def create_topic(
     config: Mapping[str, str],
     timeout: float,
 ) -> bool:
-    """Create a topic; False when it exists already, whatever its settings. Raises KafkaProblem.
+    """Create a topic; False when it exists already, whatever its settings. Raises KafkaOperationError.
 
     *replication_factor* None leaves it to the broker's default (KIP-464, brokers 2.4+).
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.handles import HandleFactory
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Delivered(NamedTuple):
     timestamp_ms: int
 
 
-DeliveryResult = Delivered | KafkaProblem
+DeliveryResult = Delivered | KafkaOperationError
 
 
 class RecordProducer:
@@ -47,7 +47,7 @@ class RecordProducer:
 
     `send` and `poll` may be called from several threads; results are told inside `poll` and
     `flush`, on the thread that calls them. Constructing never blocks or raises for a cluster
-    that is away; it raises KafkaProblem for properties that cannot work.
+    that is away; it raises KafkaOperationError for properties that cannot work.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class RecordProducer:
                 )
         except BufferError:
             on_delivery(
-                KafkaProblem(
+                KafkaOperationError(
                     ErrorKind.TIMEOUT,
                     cluster=self.alias,
                     operation=operation,
@@ -136,7 +136,7 @@ class RecordProducer:
                     code="_QUEUE_FULL",
                 )
             )
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             on_delivery(problem)
 
     def poll(self, timeout: float = 0.0) -> None:

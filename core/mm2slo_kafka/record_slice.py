@@ -36,7 +36,7 @@ def read_slice(
 ) -> list[TailRecord]:
     """Up to *most* records from offset *start* on; fewer where the partition ends before.
 
-    Raises KafkaProblem when the cluster refuses, and when it gives no record in *timeout* seconds.
+    Raises KafkaOperationError when the cluster refuses, and when it gives no record in *timeout* seconds.
     """
     found: list[TailRecord] = []
     operation = f"reading {partition}"

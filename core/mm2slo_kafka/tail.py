@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.consuming import take_available
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem, kind_of
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ class Batch(NamedTuple):
 
     records: list[TailRecord]
     restarted: Restarted | None
-    problem: KafkaProblem | None
+    problem: KafkaOperationError | None
 
 
 class TopicTail:
@@ -106,7 +106,7 @@ class TopicTail:
         refresh_seconds: float = 5.0,
     ) -> None:
         self.topic = topic
-        self.problem: KafkaProblem | None = None
+        self.problem: KafkaOperationError | None = None
         self.state = TailState.STARTING
         self._client = client
         self._only = partition
@@ -221,7 +221,7 @@ class TopicTail:
         if self._identifying is None and time.monotonic() >= self._identify_at:
             try:
                 self._identifying = self._client.begin_identify(self.topic, _REQUEST_SECONDS)
-            except KafkaProblem as problem:
+            except KafkaOperationError as problem:
                 self._failed(problem)
         if self._identifying is None:
             return
@@ -232,7 +232,7 @@ class TopicTail:
             )
         except TimeoutError:
             return
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             self._identifying = None
             self._failed(problem)
             return
@@ -241,10 +241,10 @@ class TopicTail:
         try:
             self._follow(identity)
             self.problem = None
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             self._failed(problem)
 
-    def _failed(self, problem: KafkaProblem) -> None:
+    def _failed(self, problem: KafkaOperationError) -> None:
         self.problem = problem
         self._identify_at = time.monotonic() + _ABSENT_RETRY_SECONDS
 
@@ -332,9 +332,9 @@ class TopicTail:
         return self._client.end_offsets(partitions, self._isolation, _REQUEST_SECONDS)
 
     def _sound(self, reading: OffsetReading) -> dict[TopicPartition, int]:
-        """The offsets of a reading that has no errors; raises KafkaProblem for the first."""
+        """The offsets of a reading that has no errors; raises KafkaOperationError for the first."""
         for partition, kind in reading.errors.items():
-            raise KafkaProblem(
+            raise KafkaOperationError(
                 kind,
                 cluster=self._client.handles.alias,
                 operation=f"finding where to start in {partition}",

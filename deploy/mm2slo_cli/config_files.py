@@ -16,7 +16,7 @@ def read_config(path: Path) -> Config:
     """The configuration in the file *path*, with secrets from the environment and from files.
 
     Relative `${file:...}` paths start at the configuration's folder. Raises UserError when the
-    file cannot be read, ConfigProblems for what is wrong in it.
+    file cannot be read, ConfigError for what is wrong in it.
     """
     folder = path.resolve().parent
     resolvers = Resolvers(env=_from_environment, file=lambda name: _from_file(folder / name))

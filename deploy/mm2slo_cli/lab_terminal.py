@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaProblem, translated
+from mm2slo_kafka.errors import KafkaOperationError, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def on_cluster(alias: str, operation: str) -> Iterator[None]:
     try:
         with translated(alias, operation):
             yield
-    except KafkaProblem as problem:
+    except KafkaOperationError as problem:
         raise UserError(str(problem)) from None
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mm2slo_cli.loading import loading
-from mm2slo_core.errors import MissingExtra, UserError
+from mm2slo_core.errors import MissingExtraError, UserError
 
 app = typer.Typer(
     name="mm2slo",
@@ -210,4 +210,4 @@ def _missing(error: ModuleNotFoundError) -> UserError:
         return UserError(f"this build of mm2slo has no {name}; run: pip install --upgrade mm2slo")
     extra = _EXTRAS.get(package)
     what = f"'mm2slo[{extra}]'" if extra else "--force-reinstall mm2slo"
-    return MissingExtra(module=package, install=f"pip install {what}")
+    return MissingExtraError(module=package, install=f"pip install {what}")

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mm2slo_core.errors import MissingExtra
+from mm2slo_core.errors import MissingExtraError
 from mm2slo_core.user_folders import cache_folder
 from mm2slo_lab import ivy
 from mm2slo_lab.errors import JarsUnavailableError
@@ -122,7 +122,7 @@ def _ivy_jar() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         # Kafka is downloaded with the Ivy inside PySpark.
-        raise MissingExtra(module="pyspark", install="pip install 'mm2slo[lab]'")
+        raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[lab]'")
     found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
     if not found:
         raise JarsUnavailableError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue.buckets import COLLECT_BUCKETS
 from mm2slo_core.records import DecodeReason
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -164,11 +164,11 @@ class Health:
 
     @contextmanager
     def stage(self, cluster: str, stage: Stage) -> Iterator[None]:
-        """Time a stage and note its outcome; a KafkaProblem is counted by its kind, then raised."""
+        """Time a stage and note its outcome; a KafkaOperationError is counted by its kind, then raised."""
         started = time.perf_counter()
         try:
             yield
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             self.failed(cluster, stage, problem.kind, str(problem))
             raise
         else:

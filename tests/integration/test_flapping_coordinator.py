@@ -8,7 +8,7 @@ import pytest
 from flapping import flapping
 
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.ports import HOST, free_ports
 from mm2slo_lab.topology import Engine
@@ -47,7 +47,7 @@ def test_group_offsets_outlive_the_end_of_the_process_that_asks() -> None:
                 (
                     each
                     for each in found.values()
-                    if isinstance(each, KafkaProblem) and _ENDED in each.detail
+                    if isinstance(each, KafkaOperationError) and _ENDED in each.detail
                 ),
                 None,
             )

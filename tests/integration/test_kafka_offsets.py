@@ -9,7 +9,7 @@ import pytest
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.first_record import FirstRecord, TimestampType, Unfinished
 from mm2slo_kafka.group_offsets import Committed
 from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
@@ -196,7 +196,7 @@ def test_creating_a_topic_twice_is_no_failure_and_a_new_one_has_a_new_id(
 
 
 def test_a_topic_that_the_broker_refuses_is_an_invalid_configuration(us: ClusterClient) -> None:
-    with pytest.raises(KafkaProblem, match="replication") as caught:
+    with pytest.raises(KafkaOperationError, match="replication") as caught:
         us.create_topic("needs-nine-brokers", partitions=1, replication_factor=9)
     assert caught.value.kind is ErrorKind.INVALID_CONFIG
 
@@ -229,6 +229,6 @@ def test_a_record_for_a_missing_topic_is_told_and_creates_none(
         assert producer.flush(10) == 0
     assert len(results) == 1
     problem = results[0]
-    assert isinstance(problem, KafkaProblem)
+    assert isinstance(problem, KafkaOperationError)
     assert problem.kind in {ErrorKind.UNKNOWN_TOPIC, ErrorKind.TIMEOUT}
     assert not us.topic_exists(fresh_topic)

@@ -9,7 +9,7 @@ import pytest
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
@@ -26,8 +26,8 @@ def topology(security: Security) -> LabTopology:
     return LabTopology(clusters=("us",), flows=(), engine=Engine.NONE, security=security)
 
 
-def refusal(properties: dict[str, str]) -> KafkaProblem:
-    with ClusterClient("us", properties) as client, pytest.raises(KafkaProblem) as caught:
+def refusal(properties: dict[str, str]) -> KafkaOperationError:
+    with ClusterClient("us", properties) as client, pytest.raises(KafkaOperationError) as caught:
         client.topics(timeout=5.0)
     return caught.value
 
@@ -69,10 +69,10 @@ def test_what_is_denied_is_told_where_it_is_denied(lab_factory: LabFactory) -> N
         assert client.identify(["closed"]) == ({}, {"closed": ErrorKind.AUTHORIZATION})
         assert client.topic_configs(["closed"]).errors == {"closed": ErrorKind.AUTHORIZATION}
         assert client.topics().partition_counts == {"open": 1}
-        with pytest.raises(KafkaProblem) as caught:
+        with pytest.raises(KafkaOperationError) as caught:
             client.group_offsets("readers")
         assert caught.value.kind is ErrorKind.AUTHORIZATION
-        with pytest.raises(KafkaProblem) as caught:
+        with pytest.raises(KafkaOperationError) as caught:
             client.create_topic("mine", partitions=1)
         assert caught.value.kind is ErrorKind.AUTHORIZATION
 
@@ -110,7 +110,7 @@ def test_a_producer_that_a_refusal_ended_works_once_it_is_permitted(
         producer.flush(10)
         assert len(results) == 1
         problem = results.pop()
-        assert isinstance(problem, KafkaProblem)
+        assert isinstance(problem, KafkaOperationError)
         assert problem.kind is ErrorKind.AUTHORIZATION
 
         broker.admin.grant(APP.name, "TOPIC", "canary", "WRITE")

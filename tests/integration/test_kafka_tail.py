@@ -9,7 +9,7 @@ import pytest
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tail import Batch, RestartReason, TailState, TopicTail
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
 from mm2slo_lab import Engine, LabTopology
@@ -161,7 +161,7 @@ def test_it_survives_a_broker_that_stops_and_returns(lab_factory: LabFactory) ->
         assert client.end_offsets([orders]).offsets == {orders: 3}
         broker.stop()
         started = time.monotonic()
-        with pytest.raises(KafkaProblem) as caught:
+        with pytest.raises(KafkaOperationError) as caught:
             client.end_offsets([orders], timeout=2.0)
         assert caught.value.kind is ErrorKind.UNREACHABLE
         assert time.monotonic() - started < 3.0
@@ -188,13 +188,13 @@ def test_a_broker_that_hangs_is_told_in_time(lab_factory: LabFactory) -> None:
         broker.pause()
         try:
             started = time.monotonic()
-            with pytest.raises(KafkaProblem) as caught:
+            with pytest.raises(KafkaOperationError) as caught:
                 client.topics(timeout=1.0)
             assert caught.value.kind in away
             # A leader that is known and silent is told for its partitions.
             try:
                 kinds = set(client.end_offsets([orders], timeout=1.0).errors.values())
-            except KafkaProblem as problem:
+            except KafkaOperationError as problem:
                 kinds = {problem.kind}
             assert kinds
             assert kinds <= away

@@ -20,7 +20,7 @@ from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.pooling import Pool
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def test_what_is_no_number_is_said_and_spoils_nothing_else(address: str) -> None
     assert not isinstance(counts, Exception)
     assert counts[span] == truth_of(OLD).count(span)
     for each in (NAN, PARTIAL):
-        with pytest.raises(SourceProblem):
+        with pytest.raises(SliSourceError):
             asked.minutes(each, span)
 
 

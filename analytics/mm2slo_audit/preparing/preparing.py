@@ -12,7 +12,7 @@ from mm2slo_audit.run.spark_engine import for_a_short_run
 from mm2slo_audit.session import spark_session
 from mm2slo_audit.session.class_archive import archive_path, keep_only
 from mm2slo_audit.session.java import Java, require_java
-from mm2slo_core.errors import MissingExtra, UserError
+from mm2slo_core.errors import MissingExtraError, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,13 +35,13 @@ class Prepared:
 def prepare(options: SparkOptions, tell: Callable[[str], None]) -> Prepared:
     """Fetch the connector's jars, judge made-up records, archive Spark's classes.
 
-    Raises UserError where Java, jars or Spark are missing or do not work, MissingExtra without
+    Raises UserError where Java, jars or Spark are missing or do not work, MissingExtraError without
     pyspark.
     """
     try:
         import pyspark
     except ImportError:
-        raise MissingExtra(module="pyspark", install="pip install 'mm2slo[audit]'") from None
+        raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[audit]'") from None
     if not options.local:
         raise UserError(
             f"the master is {options.master}: preparing is for audits on this machine, where"

@@ -10,7 +10,7 @@ from mm2slo_audit.scoping.reach import Reach
 from mm2slo_core.audit.probing import Differences, ProbedRecord, differences
 from mm2slo_core.errors import UserError
 from mm2slo_core.topology import Flow, TopicPartition
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 from mm2slo_kafka.record_slice import read_slice
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def probe(
                         source, target = clients[feed.flow.flow.source], clients[unit.unit.cluster]
                         found = _compared(unit, number, source, target, records)
                         probes.append(_probe(feed, unit, found))
-    except KafkaProblem as problem:
+    except KafkaOperationError as problem:
         raise UserError(str(problem)) from None
     return tuple(probes), reach.not_audited
 

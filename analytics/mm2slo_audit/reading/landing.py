@@ -34,7 +34,7 @@ from mm2slo_audit.reading.security import kafka_options
 from mm2slo_audit.scoping import open_clients
 from mm2slo_audit.session.jars import CONNECTOR
 from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -195,7 +195,7 @@ class _Landing:
                 nullcontext(self.clients) if self.clients else open_clients(self._config) as clients
             ):
                 return after_retention(scopes, self._scoping.copies, clients)
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             logger.warning("log starts cannot be read again: %s", problem)
             return None
 

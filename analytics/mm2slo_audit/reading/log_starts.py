@@ -26,7 +26,7 @@ def after_retention(
     """The scopes with log starts as they are now; None when all that they read is still there.
 
     *copies* are in the places of the scopes' indexes.
-    Raises KafkaProblem.
+    Raises KafkaOperationError.
     """
     wanted: defaultdict[str, list[TopicPartition]] = defaultdict(list)
     for scope in scopes:

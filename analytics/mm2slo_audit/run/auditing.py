@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.run.bounding import stated_bounds
-from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.errors import AuditEngineError
 from mm2slo_audit.run.late import Missed, with_late
 from mm2slo_audit.run.model import RunReport, UnitReport
 from mm2slo_audit.run.options import config_hash, selected
@@ -19,7 +19,7 @@ from mm2slo_core.errors import UserError
 from mm2slo_store import (
     AuditRun,
     JudgedUnit,
-    LeaseHeld,
+    LeaseHeldError,
     RunHeader,
     RunState,
     UnitKey,
@@ -99,7 +99,7 @@ def _announced(
         if ports.store.run(header.id).state is not RunState.FINISHED:
             ports.store.fail(header, str(error) or f"ended by {type(error).__name__}")
             # What stays because Spark is gone goes with the next run.
-            with suppress(EngineProblem):
+            with suppress(AuditEngineError):
                 engine.discard(header.id, header.window)
         raise
     engine.delete(superseded)
@@ -139,7 +139,7 @@ def _leased(scoped: Scoped, run_id: str, leases: ExitStack, ports: Ports) -> Sco
         lease = ports.store.lease(key.target_cluster, key.target_topic, holder=run_id)
         try:
             leases.enter_context(lease)
-        except LeaseHeld as held:
+        except LeaseHeldError as held:
             taken[scope.index] = _unscoped(scope, NotAuditedReason.LEASED, str(held))
     if not taken:
         return scoped
@@ -154,14 +154,14 @@ def _judged(
     failed: list[NotAudited] = []
     try:
         outcomes += engine.judge(landed, landed.scopes, sample)
-    except EngineProblem:
+    except AuditEngineError:
         if len(landed.scopes) == 1:
             raise
         # One topic must not take the others with it: which of them is it?
         for scope in landed.scopes:
             try:
                 outcomes += engine.judge(landed, [scope], sample)
-            except EngineProblem as problem:
+            except AuditEngineError as problem:
                 failed.append(_unscoped(scope, NotAuditedReason.FAILED, str(problem)))
     units = [
         _unit(with_late(outcome, _missed(store, outcome), sample), landed, sample)

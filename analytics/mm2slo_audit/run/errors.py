@@ -5,5 +5,5 @@ from __future__ import annotations
 from mm2slo_core.errors import UserError
 
 
-class EngineProblem(UserError):  # noqa: N818 - named for what is so; the base says it is an error
+class AuditEngineError(UserError):
     """Records could not be read or judged; the text is one sentence without a stack."""

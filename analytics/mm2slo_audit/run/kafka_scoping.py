@@ -10,7 +10,7 @@ from mm2slo_audit.run.ports import Scoped
 from mm2slo_audit.scoping import open_clients, take_scopes
 from mm2slo_audit.scoping.reach import Reach
 from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -85,7 +85,7 @@ class KafkaScoping:
         try:
             with open_clients(self._config) as clients:
                 yield clients
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             raise UserError(str(problem)) from None
 
 

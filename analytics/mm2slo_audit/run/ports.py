@@ -86,7 +86,7 @@ class Engine(Protocol):
     def judge(
         self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
     ) -> Sequence[UnitOutcome]:
-        """Judge *scopes* of what has landed. Raises EngineProblem."""
+        """Judge *scopes* of what has landed. Raises AuditEngineError."""
 
     def discard(self, run_id: str, window: Window) -> None:
         """Delete what a run has landed, if there is any of it."""

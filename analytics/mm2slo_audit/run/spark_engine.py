@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from mm2slo_audit.reading.folders import read_manifest
 from mm2slo_audit.run.cleaning import absolute, delete, delete_run
-from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.errors import AuditEngineError
 from mm2slo_audit.run.ports import Landed
 from mm2slo_audit.session import spark_session
 from mm2slo_store import RunDirectory
@@ -98,7 +98,7 @@ class SparkEngine:
         try:
             with _told("asking Spark"):
                 return context is not None and not context.sc().isStopped()
-        except (EngineProblem, OSError):
+        except (AuditEngineError, OSError):
             return False
 
     @property
@@ -172,9 +172,9 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        raise EngineProblem(f"{what} failed: {_first(str(error.java_exception))}") from None
+        raise AuditEngineError(f"{what} failed: {_first(str(error.java_exception))}") from None
     except (PySparkException, Py4JError) as error:
-        raise EngineProblem(f"{what} failed: {_first(str(error))}") from None
+        raise AuditEngineError(f"{what} failed: {_first(str(error))}") from None
 
 
 def _first(text: str) -> str:

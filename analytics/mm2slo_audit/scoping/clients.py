@@ -19,7 +19,7 @@ Clients = dict[str, ClusterClient]
 def open_clients(config: Config) -> Iterator[Clients]:
     """A client of each configured cluster by its alias; none connects before it is asked.
 
-    Raises KafkaProblem for properties that cannot work.
+    Raises KafkaOperationError for properties that cannot work.
     """
     with ExitStack() as opened:
         yield {

@@ -32,7 +32,7 @@ class _Open(NamedTuple):
 def with_expired(
     read: UnitReading, made: Assembled, clients: Mapping[str, ClusterClient]
 ) -> UnitScope:
-    """The scope with `expired` of each source partition. Raises KafkaProblem.
+    """The scope with `expired` of each source partition. Raises KafkaOperationError.
 
     By arrival on the source where the timeline tells it; else a range counts when the first record
     that survived it is of the window.

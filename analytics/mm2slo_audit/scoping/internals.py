@@ -39,7 +39,7 @@ def read_internals(
 ) -> Internals:
     """Read both topics of *flow* to their ends, for the source *topics*.
 
-    Other engines than MirrorMaker 2 have none. Raises KafkaProblem or TimeoutError.
+    Other engines than MirrorMaker 2 have none. Raises KafkaOperationError or TimeoutError.
     """
     if flow.engine is not Engine.MIRRORMAKER2:
         return Internals()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.scope import TimestampType
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -37,13 +37,13 @@ class TopicKind:
 
 def list_clusters(
     clients: Mapping[str, ClusterClient], aliases: Iterable[str]
-) -> tuple[dict[str, Listing], dict[str, KafkaProblem]]:
+) -> tuple[dict[str, Listing], dict[str, KafkaOperationError]]:
     """The topics of each cluster, and the clusters that could not be asked."""
     listings, problems = {}, {}
     for alias in sorted(set(aliases)):
         try:
             found = clients[alias].topics()
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             problems[alias] = problem
         else:
             listings[alias] = Listing(found.partition_counts, found.errors)
@@ -53,7 +53,7 @@ def list_clusters(
 def topic_kinds(client: ClusterClient, topics: Collection[str]) -> dict[str, TopicKind]:
     """Compaction and timestamps of *topics*; those that cannot be read count as Kafka's defaults.
 
-    Raises KafkaProblem when the cluster does not answer.
+    Raises KafkaOperationError when the cluster does not answer.
     """
     if not topics:
         return {}

@@ -23,7 +23,7 @@ def first_timestamps(
 ) -> dict[TopicPartition, int]:
     """Epoch ms of the first record in [offset, end) of each partition; left out where none is.
 
-    Raises KafkaProblem.
+    Raises KafkaOperationError.
     """
     wanted = {key: found for key, found in ranges.items() if found[0] < found[1]}
     if not wanted:
@@ -42,7 +42,7 @@ def offsets_at(
     """The first offset at or after a moment (epoch ms) of its own for each partition.
 
     Of very many moments neighbours are taken together: by the earliest, so that offsets may be too
-    low, or with *at_least* by the latest, so that they may be too high. Raises KafkaProblem.
+    low, or with *at_least* by the latest, so that they may be too high. Raises KafkaOperationError.
     """
     by_moment: defaultdict[int, list[TopicPartition]] = defaultdict(list)
     ordered = sorted(moments.items(), key=lambda item: item[1])

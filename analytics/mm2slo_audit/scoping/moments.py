@@ -26,7 +26,7 @@ def with_moments(
 ) -> FeedReading:
     """*feed* with the offsets that log starts and progress have on the other side by their time.
 
-    *partitions* and *target* are those of the unit. Raises KafkaProblem.
+    *partitions* and *target* are those of the unit. Raises KafkaOperationError.
     """
     here = clients[feed.feed.flow.flow.source]
     there = clients[unit.cluster]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mm2slo_core.config import Config
     from mm2slo_core.config.flow import FlowConfig
     from mm2slo_kafka.client import ClusterClient
-    from mm2slo_kafka.errors import KafkaProblem
+    from mm2slo_kafka.errors import KafkaOperationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ def _ours(config: Config) -> frozenset[str]:
     return frozenset({config.exporter.timeline.topic})
 
 
-def _away(flow: FlowConfig, problems: Mapping[str, KafkaProblem]) -> KafkaProblem | None:
+def _away(
+    flow: FlowConfig, problems: Mapping[str, KafkaOperationError]
+) -> KafkaOperationError | None:
     return problems.get(flow.flow.source) or problems.get(flow.flow.target)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ def reason_of(kind: ErrorKind) -> NotAuditedReason:
 
 def failed(topic: str, error: Exception, flows: tuple[Flow, ...]) -> NotAudited:
     """A topic of *flows* whose clusters could not be asked."""
-    if isinstance(error, KafkaProblem):
+    if isinstance(error, KafkaOperationError):
         return NotAudited(topic, reason_of(error.kind), str(error), flows)
     if isinstance(error, TimeoutError):
         return NotAudited(topic, NotAuditedReason.UNREACHABLE, str(error), flows)

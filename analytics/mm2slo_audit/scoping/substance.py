@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def nothing_to_judge(scope: UnitScope, clients: Mapping[str, ClusterClient]) -> NotAudited | None:
     """Why the unit has no verdict: the window is gone from the source, or was empty. None: it has.
 
-    Raises KafkaProblem.
+    Raises KafkaOperationError.
     """
     flows = tuple(flow.flow for flow in scope.flows)
     sources = [each for flow in scope.flows for each in flow.partitions]

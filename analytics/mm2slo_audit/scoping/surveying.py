@@ -25,7 +25,7 @@ from mm2slo_audit.scoping.timeline import read_timeline
 from mm2slo_core.audit.scope import NotAudited, TimestampType
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,7 +97,7 @@ class Survey:
                     self._feed_reading(reached, feed, count)
                     for feed, count in zip(unit.feeds, reached.source_partitions, strict=True)
                 )
-            except KafkaProblem as problem:
+            except KafkaOperationError as problem:
                 self.not_audited.append(failed(unit.topic, problem, unit.flows))
                 continue
             yield UnitReading(
@@ -113,7 +113,7 @@ class Survey:
     def _attempt(self, concerns: Callable[[Unit], bool], step: Callable[[], None]) -> None:
         try:
             step()
-        except (KafkaProblem, TimeoutError) as error:
+        except (KafkaOperationError, TimeoutError) as error:
             self._drop(partial(_refusal, error, concerns))
 
     def _drop(self, judge: Callable[[ReachedUnit], NotAudited | None]) -> None:
@@ -195,7 +195,7 @@ class Survey:
         self._tell(f"reading the timeline on {alias}")
         try:
             self.timelines |= read_timeline(self._clients[alias], topic, since, wanted)
-        except (KafkaProblem, TimeoutError) as error:
+        except (KafkaOperationError, TimeoutError) as error:
             # Only latency is missing then.
             logger.warning("the timeline cannot be read: %s", error)
 

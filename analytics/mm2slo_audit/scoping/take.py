@@ -17,7 +17,7 @@ from mm2slo_audit.scoping.snapshot import source_isolation, target_isolation
 from mm2slo_audit.scoping.substance import nothing_to_judge
 from mm2slo_audit.scoping.surveying import Survey
 from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,7 @@ def take_scopes(
         try:
             scope = with_expired(read, assembled, clients)
             missing = nothing_to_judge(scope, clients)
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             not_audited.append(failed(read.unit.topic, problem, read.unit.flows))
             continue
         if missing is not None:

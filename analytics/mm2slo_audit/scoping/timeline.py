@@ -23,7 +23,7 @@ def read_timeline(
 ) -> dict[TimelineKey, TopicTimeline]:
     """What *topic* tells from *since* (epoch s) on of what is *wanted*; empty without the topic.
 
-    Raises KafkaProblem or TimeoutError.
+    Raises KafkaOperationError or TimeoutError.
     """
     found: dict[TimelineKey, TopicTimeline] = {}
     malformed = 0

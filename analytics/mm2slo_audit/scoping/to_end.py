@@ -27,7 +27,7 @@ def read_to_end(
 ) -> Iterator[TailRecord]:
     """The records of *topic* in their order; none when it does not exist.
 
-    Raises KafkaProblem when the cluster gives nothing for 20 seconds.
+    Raises KafkaOperationError when the cluster gives nothing for 20 seconds.
     """
     tail = TopicTail(client, topic, start=start, isolation=isolation)
     deadline = time.monotonic() + _PATIENCE_SECONDS

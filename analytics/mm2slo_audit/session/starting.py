@@ -14,7 +14,7 @@ from mm2slo_audit.session.interrupts import own_interrupt, silent_gateway
 from mm2slo_audit.session.java import require_java
 from mm2slo_audit.session.relay import ErrorRelay
 from mm2slo_audit.session.settings import SESSION, at_launch, settings
-from mm2slo_core.errors import MissingExtra, UserError
+from mm2slo_core.errors import MissingExtraError, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,12 +37,12 @@ def spark_session(
     Under spark-submit the master, memory and jars are those of spark-submit. With *archive_to* the
     JVM writes the classes that it has loaded there when it ends; without, it maps the archive that
     `mm2slo audit prepare` wrote, where there is one. Raises UserError when Spark cannot be
-    started, MissingExtra without pyspark.
+    started, MissingExtraError without pyspark.
     """
     try:
         import pyspark
     except ImportError:
-        raise MissingExtra(module="pyspark", install="pip install 'mm2slo[audit]'") from None
+        raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[audit]'") from None
     if _UNDER_SUBMIT in os.environ:
         with _submitted(options) as session:
             yield session

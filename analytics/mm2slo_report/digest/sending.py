@@ -10,7 +10,7 @@ from mm2slo_core.reporting.finished import finished
 from mm2slo_report.digest.instance import instance
 from mm2slo_report.digest.message import digest
 from mm2slo_report.digest.once import post_once
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -37,10 +37,10 @@ class Reporting(Protocol):
         """The whole minute that an answer speaks of."""
 
     def report(self, *, at: int | None = None, over: str | None = None) -> Report:
-        """Every objective. Raises ValueError, SourceProblem."""
+        """Every objective. Raises ValueError, SliSourceError."""
 
     def detail(self, slo: str, *, at: int | None = None, over: str | None = None) -> Detail:
-        """What cost most of one. Raises SourceProblem."""
+        """What cost most of one. Raises SliSourceError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ class Wording:
             report = self.reporter.report(at=as_of, over=over)
         except ValueError as error:
             raise UserError(str(error)) from None
-        except SourceProblem as problem:
+        except SliSourceError as problem:
             raise UserError(f"there are no figures for a digest: {problem}") from None
         details, untold = [], list(report.warnings)
         for each in _costly(report):
             try:
                 details.append(self.reporter.detail(each.id, at=as_of, over=over))
-            except SourceProblem as problem:
+            except SliSourceError as problem:
                 untold.append(f"what cost most of {each.id} is not known: {problem}")
         told = replace(report, warnings=tuple(untold))
         return Worded(digest(told, details, self.links), instance(report))

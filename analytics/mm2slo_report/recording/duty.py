@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_store.leases import LeaseHeld
+from mm2slo_store.leases import LeaseHeldError
 
 if TYPE_CHECKING:
     from mm2slo_report.recording.ports import HistoryStore
@@ -30,7 +30,7 @@ class Duty:
         """Who else records; None: we do, from now on. Raises UserError."""
         try:
             self._store.acquire(_CLUSTER, _TOPIC, holder=self._holder, ttl_ms=self._life_ms)
-        except LeaseHeld as held:
+        except LeaseHeldError as held:
             return held.holder
         return None
 

@@ -50,7 +50,7 @@ _LONGEST: Final = 1 << 20
 _SHOWN: Final = 80
 
 
-class NotExposition(Exception):  # noqa: N818 - the name says what the page is not
+class InvalidExpositionError(Exception):
     """The page is no exposition, or not all of one; the text says how that shows."""
 
 
@@ -68,7 +68,7 @@ class Page:
 def read_page(chunks: Iterable[bytes], *, openmetrics: bool = False) -> Page:
     """Read a page that comes in *chunks*, of which it keeps no more than one at a time.
 
-    Raises NotExposition, also for a page that was cut off.
+    Raises InvalidExpositionError, also for a page that was cut off.
     """
     return _page(_lines(chunks, openmetrics=openmetrics))
 
@@ -91,19 +91,19 @@ def _lines(chunks: Iterable[bytes], *, openmetrics: bool) -> list[str]:
             last = block[block.rfind(b"\n", 0, end) + 1 : end]
         rest = block[end:]
         if len(rest) > _LONGEST:
-            raise NotExposition(f"a line is longer than {_LONGEST} bytes")
+            raise InvalidExpositionError(f"a line is longer than {_LONGEST} bytes")
     if not started and rest == b"\n":
-        raise NotExposition("the page is empty")
+        raise InvalidExpositionError("the page is empty")
     # OpenMetrics says where it ends; the classic text at least ends its last line.
     if rest == b"\n" + _END:
         return found
     if rest != b"\n" or (openmetrics and last.rstrip(b"\r") != _END):
-        raise NotExposition("the page ends too early")
+        raise InvalidExpositionError("the page ends too early")
     return found
 
 
 def _begins(block: bytes) -> bool:
-    """Whether the page has started; NotExposition when it starts as no exposition does."""
+    """Whether the page has started; InvalidExpositionError when it starts as no exposition does."""
     first = block.lstrip()
     if not first:
         return False
@@ -128,7 +128,7 @@ def _page(lines: Iterable[str]) -> Page:
             left_out.add(labels)
             continue
         if name in found[indicator]:
-            raise NotExposition(
+            raise InvalidExpositionError(
                 f"{name} is there twice for {indicator.flow} {indicator.key.sli}: expected the "
                 "page of one exporter"
             )
@@ -142,7 +142,7 @@ def _page(lines: Iterable[str]) -> Page:
 def _sample(line: str) -> re.Match[str]:
     found = _SAMPLE.match(line)
     if found is None:
-        raise NotExposition(f"a line is no sample: {line[:_SHOWN]!r}")
+        raise InvalidExpositionError(f"a line is no sample: {line[:_SHOWN]!r}")
     return found
 
 
@@ -158,14 +158,14 @@ def _tally(values: Mapping[str, float]) -> Tally | None:
 def _indicator(labels: str) -> Indicator | None:
     """Whose series it is; None for an indicator that is not known here.
 
-    Raises NotExposition when *labels* are no labels.
+    Raises InvalidExpositionError when *labels* are no labels.
     """
     named: dict[str, str] = {}
     at = 0
     while at < len(labels.rstrip()):
         label = _LABEL.match(labels, at)
         if label is None:
-            raise NotExposition(f"these are no labels: {labels[:_SHOWN]!r}")
+            raise InvalidExpositionError(f"these are no labels: {labels[:_SHOWN]!r}")
         named[label[1]] = _ESCAPE.sub(lambda escape: _UNESCAPED[escape[1]], label[2])
         at = label.end()
     source, target = named.get("source", ""), named.get("target", "")
@@ -180,7 +180,7 @@ def _count(text: str) -> float:
         # What Python alone takes for a number is refused, too.
         return float(text.replace("_", "x"))
     except ValueError:
-        raise NotExposition(f"{text[:_SHOWN]!r} is no number") from None
+        raise InvalidExpositionError(f"{text[:_SHOWN]!r} is no number") from None
 
 
 def _milliseconds(seconds: float) -> int | None:
@@ -191,4 +191,4 @@ def _text(line: bytes) -> str:
     try:
         return line.rstrip(b"\r").decode()
     except UnicodeDecodeError:
-        raise NotExposition(f"a line is no UTF-8: {line[:_SHOWN]!r}") from None
+        raise InvalidExpositionError(f"a line is no UTF-8: {line[:_SHOWN]!r}") from None

@@ -42,7 +42,7 @@ class HistoryStore(Protocol):
         """Drop the hours that ended by *before*."""
 
     def acquire(self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int) -> None:
-        """Take or extend a lease. Raises LeaseHeld when another holds it."""
+        """Take or extend a lease. Raises LeaseHeldError when another holds it."""
 
     def release(self, target_cluster: str, target_topic: str, *, holder: str) -> bool:
         """Give it back."""

@@ -14,7 +14,7 @@ from mm2slo_report.recording.health import RecorderHealth, TargetHealth
 from mm2slo_report.recording.minutes import Minute, Minutes
 from mm2slo_report.recording.pooling import Pool
 from mm2slo_report.recording.rounds import Rounds
-from mm2slo_report.recording.scraping import TIMEOUT, ScrapeProblem, Scraper
+from mm2slo_report.recording.scraping import TIMEOUT, ScrapeError, Scraper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -91,9 +91,7 @@ class Recorder:
         self._keep(minutes.ended(now))
         results = self._rounds.scrape()
         self._note(now, results)
-        pages = {
-            name: page for name, page in results.items() if not isinstance(page, ScrapeProblem)
-        }
+        pages = {name: page for name, page in results.items() if not isinstance(page, ScrapeError)}
         minutes.add(now, pages)
         self._tell(ahead_ms=max((minutes.running or now) - now, 0))
 
@@ -169,7 +167,7 @@ class Recorder:
                 recorded_until=minute.at + MINUTE_MS,
             )
 
-    def _note(self, now: int, results: Mapping[str, Page | ScrapeProblem]) -> None:
+    def _note(self, now: int, results: Mapping[str, Page | ScrapeError]) -> None:
         with self._lock:
             before = self._health.targets
             targets = tuple(_after(each, now, results.get(each.name)) for each in before)
@@ -194,12 +192,12 @@ def _end(minute: int | None) -> int | None:
     return None if minute is None else minute + MINUTE_MS
 
 
-def _after(known: TargetHealth, now: int, result: Page | ScrapeProblem | None) -> TargetHealth:
+def _after(known: TargetHealth, now: int, result: Page | ScrapeError | None) -> TargetHealth:
     """The health of a target once a round gave *result*; None: it was cut short."""
     if result is None:
         return known
     scrapes = known.scrapes + 1
-    if isinstance(result, ScrapeProblem):
+    if isinstance(result, ScrapeError):
         return replace(known, scrapes=scrapes, failures=known.failures + 1, problem=str(result))
     return replace(
         known,

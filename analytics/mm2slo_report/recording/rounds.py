@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mm2slo_report.recording.scraping import TIMEOUT, ScrapeProblem
+from mm2slo_report.recording.scraping import TIMEOUT, ScrapeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Scrapes(Protocol):
         """What it scrapes."""
 
     def scrape(self) -> Page:
-        """Raises ScrapeProblem."""
+        """Raises ScrapeError."""
 
     def close(self) -> None:
         """Give back what it holds."""
@@ -45,14 +45,14 @@ class Rounds:
         self._number = 0
         self._away: set[str] = set()
         self._ended = threading.Event()
-        self._back: queue.SimpleQueue[tuple[int, str, Page | ScrapeProblem] | None] = (
+        self._back: queue.SimpleQueue[tuple[int, str, Page | ScrapeError] | None] = (
             queue.SimpleQueue()
         )
 
-    def scrape(self) -> Mapping[str, Page | ScrapeProblem]:
+    def scrape(self) -> Mapping[str, Page | ScrapeError]:
         """What each one gave, by the name of its target; what `end` cut short is not in it."""
         self._number += 1
-        found: dict[str, Page | ScrapeProblem] = {}
+        found: dict[str, Page | ScrapeError] = {}
         self._gather(found, time.monotonic())
         for name in self._scrapers.keys() - self._away:
             self._away.add(name)
@@ -60,7 +60,7 @@ class Rounds:
             job.start()
         self._gather(found, time.monotonic() + self._timeout + _GRACE)
         if not self._ended.is_set():
-            late = ScrapeProblem(f"it did not answer within {self._timeout:g} s")
+            late = ScrapeError(f"it did not answer within {self._timeout:g} s")
             found |= dict.fromkeys(self._away, late)
         return found
 
@@ -74,7 +74,7 @@ class Rounds:
         for name in self._scrapers.keys() - self._away:
             self._scrapers[name].close()
 
-    def _gather(self, found: dict[str, Page | ScrapeProblem], deadline: float) -> None:
+    def _gather(self, found: dict[str, Page | ScrapeError], deadline: float) -> None:
         while self._away and not self._ended.is_set():
             try:
                 back = self._back.get(timeout=max(deadline - time.monotonic(), 0))
@@ -90,10 +90,10 @@ class Rounds:
 
     def _run(self, number: int, name: str) -> None:
         try:
-            result: Page | ScrapeProblem = self._scrapers[name].scrape()
-        except ScrapeProblem as problem:
+            result: Page | ScrapeError = self._scrapers[name].scrape()
+        except ScrapeError as problem:
             result = problem
         except Exception as error:  # a thread that dies silently would be waited for for ever
             logger.exception("scraping %s failed in an unforeseen way", name)
-            result = ScrapeProblem(f"it failed in an unforeseen way: {type(error).__name__}")
+            result = ScrapeError(f"it failed in an unforeseen way: {type(error).__name__}")
         self._back.put((number, name, result))

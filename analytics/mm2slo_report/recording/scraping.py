@@ -13,7 +13,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as NoAnswerInTime
 
 from mm2slo_report.asking import session, trusted
-from mm2slo_report.recording.exposition import NotExposition, Page, read_page
+from mm2slo_report.recording.exposition import InvalidExpositionError, Page, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ _SENTENCES: Final[Mapping[type[Exception], str]] = {
 _REDIRECTS: Final = range(300, 400)
 
 
-class ScrapeProblem(Exception):  # noqa: N818 - "problem" is its name throughout the project
+class ScrapeError(Exception):
     """A scrape gave nothing. The text is one sentence without secrets."""
 
 
@@ -86,7 +86,7 @@ class Scraper:
         self._session = session()
 
     def scrape(self) -> Page:
-        """The page as it is now. Raises ScrapeProblem."""
+        """The page as it is now. Raises ScrapeError."""
         deadline = time.monotonic() + self._timeout
         try:
             with self._session.get(
@@ -100,7 +100,7 @@ class Scraper:
             ) as answer:
                 return self._read(answer, deadline)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-            raise ScrapeProblem(_sentence(error, self._timeout)) from error
+            raise ScrapeError(_sentence(error, self._timeout)) from error
 
     def close(self) -> None:
         """Give the connection back."""
@@ -125,24 +125,24 @@ class Scraper:
             hint = _REFUSED.get(status)
             if status in _REDIRECTS:
                 hint = "it leads elsewhere: name the address itself"
-            raise ScrapeProblem(f"the answer is HTTP {status}" + (f": {hint}" if hint else ""))
+            raise ScrapeError(f"the answer is HTTP {status}" + (f": {hint}" if hint else ""))
         content = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if content not in _TYPES:
             shown = content or "nothing"
-            raise ScrapeProblem(f"the answer says it is {shown}: expected an exporter's metrics")
+            raise ScrapeError(f"the answer says it is {shown}: expected an exporter's metrics")
         try:
             return read_page(self._chunks(answer, deadline), openmetrics=content == _OPENMETRICS)
-        except NotExposition as problem:
-            raise ScrapeProblem(f"the page cannot be read: {problem}") from problem
+        except InvalidExpositionError as problem:
+            raise ScrapeError(f"the page cannot be read: {problem}") from problem
 
     def _chunks(self, answer: requests.Response, deadline: float) -> Iterator[bytes]:
         size = 0
         while chunk := answer.raw.read1(_CHUNK, decode_content=True):
             size += len(chunk)
             if size > self._largest:
-                raise ScrapeProblem(f"the page is larger than {self._largest} bytes")
+                raise ScrapeError(f"the page is larger than {self._largest} bytes")
             if time.monotonic() > deadline:
-                raise ScrapeProblem(_late(self._timeout))
+                raise ScrapeError(_late(self._timeout))
             yield chunk
 
 

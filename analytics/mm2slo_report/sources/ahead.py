@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from mm2slo_report.sources.port import SliSource, SourceProblem
+from mm2slo_report.sources.port import SliSource, SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class SlowSource(SliSource, Protocol):
     """A source whose first look at the past takes long."""
 
     def read_ahead(self, seconds: float) -> None:
-        """Look at the last *seconds*. Raises SourceProblem; what was read until then is kept."""
+        """Look at the last *seconds*. Raises SliSourceError; what was read until then is kept."""
 
     @property
     def progress(self) -> Progress | None:
@@ -81,7 +81,7 @@ class ReadAhead:
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         """As the port says; of each indicator the same problem until everything is read."""
         if self._done.is_set():
             return self._source.counts(indicators, spans)
@@ -113,19 +113,19 @@ class ReadAhead:
         if not self._done.is_set():
             raise self._problem()
 
-    def _problem(self) -> SourceProblem:
+    def _problem(self) -> SliSourceError:
         progress = self._source.progress
         if progress is None and self._failed:
-            return SourceProblem(f"the history is not read yet: {self._failed}")
+            return SliSourceError(f"the history is not read yet: {self._failed}")
         far = "" if progress is None else f": {_days(progress)} so far"
-        return SourceProblem(f"the history is being read from {self.name}{far}", slow=True)
+        return SliSourceError(f"the history is being read from {self.name}{far}", slow=True)
 
     def _run(self) -> None:
         started = time.monotonic()
         while not self._stopping.is_set():
             try:
                 self._source.read_ahead(self._seconds)
-            except SourceProblem as problem:
+            except SliSourceError as problem:
                 if str(problem) != self._failed:
                     logger.warning("the history is not read yet: %s", problem)
                 self._failed = str(problem)

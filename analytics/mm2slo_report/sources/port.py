@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.history import Indicator, MinuteCounts, SpanCounts
 
 
-class SourceProblem(Exception):  # noqa: N818 - "problem" is its name throughout the project
+class SliSourceError(Exception):
     """A source could not answer. The text is one sentence without secrets."""
 
     def __init__(self, text: str, *, slow: bool = False) -> None:
@@ -29,20 +29,20 @@ class SliSource(Protocol):
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         """Each indicator's counts of each span, or why there are none.
 
-        Raises SourceProblem when nothing can be known of any of them.
+        Raises SliSourceError when nothing can be known of any of them.
         """
 
     def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
-        """The minutes of *span* that hold a sample, ascending. Raises SourceProblem."""
+        """The minutes of *span* that hold a sample, ascending. Raises SliSourceError."""
 
     def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
-        """When each was first seen (epoch ms); None: never. Raises SourceProblem."""
+        """When each was first seen (epoch ms); None: never. Raises SliSourceError."""
 
     def indicators(self) -> Sequence[Indicator]:
-        """What was ever seen. Raises SourceProblem."""
+        """What was ever seen. Raises SliSourceError."""
 
     def warnings(self, window: float) -> Sequence[str]:
         """What a reader of figures over *window* seconds must know, as a retention that is less."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_core.errors import UserError
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class RecorderSource:
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         """As the port says; nothing is missing of one indicator alone."""
         with _told():
             found = self._history.span_counts(indicators, spans)
@@ -83,4 +83,4 @@ def _told() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise SourceProblem(str(error)) from error
+        raise SliSourceError(str(error)) from error

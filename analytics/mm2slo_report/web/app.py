@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 
 from mm2slo_core.config.nearest import nearest
 from mm2slo_core.errors import UserError
-from mm2slo_report.reporting import UnknownObjective
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.reporting import UnknownObjectiveError
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.web import (
     audits,
     exclusions,
@@ -94,11 +94,11 @@ class _Counting:
         await self._app(scope, receive, counted)
 
 
-def _of_unknown(error: UnknownObjective) -> Problem:
+def _of_unknown(error: UnknownObjectiveError) -> Problem:
     return Problem(HTTPStatus.NOT_FOUND, "unknown", str(error), near=list(error.near))
 
 
-def _of_source(error: SourceProblem) -> Problem:
+def _of_source(error: SliSourceError) -> Problem:
     if error.slow:
         return Problem(HTTPStatus.GATEWAY_TIMEOUT, "source-slow", str(error))
     return Problem(HTTPStatus.BAD_GATEWAY, "source", str(error))
@@ -132,8 +132,8 @@ def _of_fault(_error: Exception) -> Problem:
 
 _PROBLEMS: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
     Problem: lambda problem: problem,
-    UnknownObjective: _of_unknown,
-    SourceProblem: _of_source,
+    UnknownObjectiveError: _of_unknown,
+    SliSourceError: _of_source,
     UserError: _of_store,
     RequestValidationError: _of_validation,
     HTTPException: _of_http,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ class Fetcher:
         self._ca_file = ca_file
 
     def __call__(self, address: str) -> Iterator[str]:
-        """The lines of the page `/metrics` at *address*. Raises SourceProblem."""
+        """The lines of the page `/metrics` at *address*. Raises SliSourceError."""
         # Heavy to import, and not needed before the first question.
         import requests
 
@@ -44,22 +44,24 @@ class Fetcher:
                 ) as answer,
             ):
                 if answer.status_code != requests.codes.ok:
-                    raise SourceProblem(f"the exporter {address} answers {answer.status_code}")
+                    raise SliSourceError(f"the exporter {address} answers {answer.status_code}")
                 taken, deadline = 0, time.monotonic() + _ALTOGETHER
                 for line in answer.iter_lines(chunk_size=1 << 16):
                     taken += len(line)
                     if taken > _LARGEST:
-                        raise SourceProblem(f"the exporter {address} answers too much")
+                        raise SliSourceError(f"the exporter {address} answers too much")
                     if time.monotonic() > deadline:
-                        raise SourceProblem(f"the exporter {address} answers too slowly", slow=True)
+                        raise SliSourceError(
+                            f"the exporter {address} answers too slowly", slow=True
+                        )
                     yield line.decode("utf-8", "replace")
         except requests.Timeout:
-            raise SourceProblem(
+            raise SliSourceError(
                 f"the exporter {address} does not answer in {_TIMEOUT:g} s", slow=True
             ) from None
         except (requests.RequestException, OSError, ValueError) as error:
             # A ValueError is of a secret that no header can hold: its text would show it.
-            raise SourceProblem(
+            raise SliSourceError(
                 f"the exporter {address} cannot be asked ({type(error).__name__})"
             ) from None
 

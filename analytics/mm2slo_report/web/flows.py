@@ -12,7 +12,7 @@ from mm2slo_core.objectives.status import Status
 from mm2slo_core.reporting.order import by_status
 from mm2slo_report.rendering.document import entry_document
 from mm2slo_report.rendering.figures import finite, utc, whole
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.web import answers
 from mm2slo_report.web.answers import Body
 from mm2slo_report.web.describing import FLOW, FLOWS, READINESS, described
@@ -132,7 +132,7 @@ def _present(service: Service, flow: Flow) -> dict[str, Any] | None:
     """None where no exporter says anything of the flow."""
     try:
         views = service.flow_views()
-    except (Problem, SourceProblem):
+    except (Problem, SliSourceError):
         return None
     found = next((each for each in views if each.flow == flow), None)
     return None if found is None else view_document(found)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, whole_minute
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.web.answers import Body
 from mm2slo_report.web.describing import HEALTH, described
 from mm2slo_report.web.service import Service, service_of
@@ -62,7 +62,7 @@ def _problems(service: Service) -> list[str]:
         found.append(str(error))
     try:
         service.reporter.source.indicators()
-    except SourceProblem as problem:
+    except SliSourceError as problem:
         found.append(str(problem))
     except UserError as error:
         if str(error) not in found:

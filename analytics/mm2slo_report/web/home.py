@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.status import Status
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.web.answers import Body
 from mm2slo_report.web.describing import described_text
 from mm2slo_report.web.problems import Problem
@@ -52,7 +52,7 @@ def details(service: Service, report: Report) -> tuple[Detail, ...]:
         if entry.status in _TOLD and entry.counts.bad > 0 and len(found) < _DETAILED:
             try:
                 found.append(service.detail(entry.id, report.as_of, over))
-            except SourceProblem:
+            except SliSourceError:
                 continue
     return tuple(found)
 
@@ -81,7 +81,7 @@ def _tried(ask: Callable[[], _T], problems: list[str]) -> _T | None:
     """One section's figures; None, with the reason among *problems*, where they are not there."""
     try:
         return ask()
-    except (Problem, SourceProblem, UserError) as problem:
+    except (Problem, SliSourceError, UserError) as problem:
         problems.append(str(problem))
         return None
 

@@ -102,7 +102,7 @@ class Recording(Protocol):
 
 
 class Surroundings(Protocol):
-    """What exporters say right now; of replicas the worst. Raises SourceProblem."""
+    """What exporters say right now; of replicas the worst. Raises SliSourceError."""
 
     def flows(self) -> Sequence[FlowView]:
         """How the flows are."""

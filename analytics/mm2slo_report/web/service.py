@@ -123,7 +123,7 @@ class Service:
         return self._reports.get((as_of, over), made)
 
     def entry(self, slo: str, as_of: int, over: str | None) -> tuple[Entry, Report]:
-        """One objective, from a kept report of all or of it alone. Raises UnknownObjective."""
+        """One objective, from a kept report of all or of it alone. Raises UnknownObjectiveError."""
         objective = self.reporter.objective(slo)
         report = self._reports.peek((as_of, over))
         if report is None:
@@ -131,22 +131,22 @@ class Service:
         return next(each for each in report.entries if each.id == slo), report
 
     def detail(self, slo: str, as_of: int, over: str | None) -> Detail:
-        """What cost most of one objective's budget. Raises UnknownObjective."""
+        """What cost most of one objective's budget. Raises UnknownObjectiveError."""
         return self._details.get(
             (slo, as_of, over), lambda: self.reporter.detail(slo, at=as_of, over=over)
         )
 
     def history(self, slo: str, span: Span | None, as_of: int, length: int | None) -> History:
-        """How one objective went. Raises UnknownObjective."""
+        """How one objective went. Raises UnknownObjectiveError."""
         return self.reporter.history(slo, span, at=as_of, length=length)
 
     def flow_views(self) -> tuple[FlowView, ...]:
-        """How the flows are now. Raises Problem without an exporter, SourceProblem."""
+        """How the flows are now. Raises Problem without an exporter, SliSourceError."""
         nearby = self._nearby()
         return self._flows.get("", lambda: tuple(nearby.flows()))
 
     def group_views(self) -> tuple[GroupView, ...]:
-        """What groups would find at a failover now. Raises Problem, SourceProblem."""
+        """What groups would find at a failover now. Raises Problem, SliSourceError."""
         nearby = self._nearby()
         return self._groups.get("", lambda: tuple(nearby.groups()))
 

@@ -18,7 +18,7 @@ from mm2slo_core.catalogue import (
 )
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.views import FlowView, GroupView
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class Sample(NamedTuple):
 
 
 class ExporterSurroundings:
-    """Asks every exporter each time; *fetch* gives the lines of a page, or raises SourceProblem.
+    """Asks every exporter each time; *fetch* gives the lines of a page, or raises SliSourceError.
 
     One that does not answer is passed over while another does.
     """
@@ -68,11 +68,11 @@ class ExporterSurroundings:
 
     def _samples(self) -> list[Sample]:
         found: list[Sample] = []
-        problems: list[SourceProblem] = []
+        problems: list[SliSourceError] = []
         for address in self._addresses:
             try:
                 found += samples(self._fetch(address))
-            except SourceProblem as problem:
+            except SliSourceError as problem:
                 problems.append(problem)
         if problems and len(problems) == len(self._addresses):
             raise problems[0]

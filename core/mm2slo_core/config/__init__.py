@@ -1,6 +1,6 @@
 """mm2slo.yaml: its shape, its checks, and one report of everything that is wrong with it.
 
-`load_config` turns the text into a frozen `Config` or raises `ConfigProblems`. This package
+`load_config` turns the text into a frozen `Config` or raises `ConfigError`. This package
 opens no file and reads no environment: `Resolvers` are handed in.
 """
 
@@ -36,7 +36,7 @@ from mm2slo_core.config.flow import (
 from mm2slo_core.config.loading import load_config
 from mm2slo_core.config.model import Config
 from mm2slo_core.config.notices import notices, unavailable
-from mm2slo_core.config.problems import ConfigProblems, Problem
+from mm2slo_core.config.problems import ConfigError, Problem
 from mm2slo_core.config.published import default_objective_rules
 from mm2slo_core.config.references import NO_RESOLVERS, Resolvers, UnresolvedError
 from mm2slo_core.config.report import PrometheusConfig, RecorderConfig, ReportConfig, TlsFiles
@@ -50,7 +50,7 @@ __all__ = [
     "CanaryConfig",
     "ClusterConfig",
     "Config",
-    "ConfigProblems",
+    "ConfigError",
     "ConnectConfig",
     "Engine",
     "ExporterConfig",

@@ -11,7 +11,7 @@ from mm2slo_core.config.defaults import merge, origin
 from mm2slo_core.config.document import Document, parse_document
 from mm2slo_core.config.explain import explain
 from mm2slo_core.config.model import Config
-from mm2slo_core.config.problems import ConfigProblems, Problem, render_path
+from mm2slo_core.config.problems import ConfigError, Problem, render_path
 from mm2slo_core.config.references import NO_RESOLVERS, Resolvers, resolve_references
 from mm2slo_core.config.tree import value_at
 
@@ -28,14 +28,14 @@ def load_config(
 ) -> Config:
     """The configuration that *text* describes; *name* is the file's, for the report.
 
-    Raises ConfigProblems with everything that is wrong: YAML, keys, types, values, references
+    Raises ConfigError with everything that is wrong: YAML, keys, types, values, references
     and what does not go together.
     """
     document = parse_document(text)
     resolved, unresolved = resolve_references(document, resolvers)
     if not isinstance(resolved, dict):
         shape = [] if document.problems else [_not_a_mapping(document)]
-        raise ConfigProblems(name, [*document.problems, *shape])
+        raise ConfigError(name, [*document.problems, *shape])
     merged, misplaced = _merge_defaults(resolved, document)
     found = [*document.problems, *unresolved, *misplaced]
     places = {problem.path for problem in found}
@@ -46,7 +46,7 @@ def load_config(
     # A place whose reference failed or whose key is double says nothing reliable beyond that.
     found += [problem for problem in (*explained, *findings) if problem.path not in places]
     if found or config is None:
-        raise ConfigProblems(name, _in_file_order(found))
+        raise ConfigError(name, _in_file_order(found))
     return config
 
 

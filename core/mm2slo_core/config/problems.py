@@ -52,7 +52,7 @@ class Problem:
         return "\n".join(lines)
 
 
-class ConfigProblems(UserError):  # noqa: N818 - a report of many, not one error
+class ConfigError(UserError):
     """The configuration cannot be used; *problems* are all that were found, in file order."""
 
     def __init__(self, name: str, problems: Iterable[Problem]) -> None:

@@ -10,7 +10,7 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 from mm2slo_kafka.group_offsets.asking import read_group_offsets
 from mm2slo_kafka.group_offsets.messages import Answer, Ask, Cluster, Failed
 from mm2slo_kafka.handles import HandleFactory
@@ -33,7 +33,7 @@ def serve(connection: Connection[Answer, Cluster | Ask]) -> None:
         )
         answers = {
             group: Failed(each.kind, each.detail, each.code)
-            if isinstance(each, KafkaProblem)
+            if isinstance(each, KafkaOperationError)
             else each
             for group, each in found.items()
         }

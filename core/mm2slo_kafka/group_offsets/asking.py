@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import AdminClient
 
-    from mm2slo_kafka.errors import KafkaProblem
+    from mm2slo_kafka.errors import KafkaOperationError
     from mm2slo_kafka.handles import HandleFactory
 
 
@@ -42,7 +42,7 @@ def read_group_offsets(
     *,
     max_in_flight: int,
     timeout: float,
-) -> dict[str, GroupOffsets | KafkaProblem]:
+) -> dict[str, GroupOffsets | KafkaOperationError]:
     """Committed offsets of each group, or why not; OffsetFetch takes one group per request.
 
     *timeout* bounds the whole call: groups not reached by then carry a timeout problem.
@@ -50,7 +50,7 @@ def read_group_offsets(
     waiting = iter(dict.fromkeys(groups))
     deadline = time.monotonic() + timeout
     in_flight: dict[Future[ConsumerGroupTopicPartitions], str] = {}
-    results: dict[str, GroupOffsets | KafkaProblem] = {}
+    results: dict[str, GroupOffsets | KafkaOperationError] = {}
     while True:
         while len(in_flight) < max_in_flight and (group := next(waiting, None)) is not None:
             remaining = deadline - time.monotonic()
@@ -78,7 +78,7 @@ def _settle(
     admin: AdminClient,
     future: Future[ConsumerGroupTopicPartitions],
     group: str,
-) -> GroupOffsets | KafkaProblem:
+) -> GroupOffsets | KafkaOperationError:
     failure = future.exception()
     if failure is not None:
         admin.poll(0)

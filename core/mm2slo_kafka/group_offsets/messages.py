@@ -31,7 +31,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A KafkaProblem without what the other side knows."""
+    """A KafkaOperationError without what the other side knows."""
 
     kind: ErrorKind
     detail: str

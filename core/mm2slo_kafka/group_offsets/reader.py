@@ -13,7 +13,7 @@ from collections import Counter
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.group_offsets.asking import operation_of
 from mm2slo_kafka.group_offsets.messages import Answer, Ask, Cluster, Failed
 
@@ -52,7 +52,7 @@ class GroupOffsetsReader:
 
     def read(
         self, groups: Iterable[str], *, max_in_flight: int, timeout: float
-    ) -> dict[str, GroupOffsets | KafkaProblem]:
+    ) -> dict[str, GroupOffsets | KafkaOperationError]:
         """Committed offsets of each group, or why not; *timeout* bounds the whole call."""
         ask = Ask(tuple(dict.fromkeys(groups)), max_in_flight, timeout)
         if not ask.groups:
@@ -87,10 +87,10 @@ class GroupOffsetsReader:
             self._running.end()
             self._running = None
 
-    def _told(self, group: str, found: GroupOffsets | Failed) -> GroupOffsets | KafkaProblem:
+    def _told(self, group: str, found: GroupOffsets | Failed) -> GroupOffsets | KafkaOperationError:
         if not isinstance(found, Failed):
             return found
-        return KafkaProblem(
+        return KafkaOperationError(
             found.kind,
             cluster=self._cluster.alias,
             operation=operation_of(group),

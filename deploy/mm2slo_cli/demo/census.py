@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from mm2slo_audit.run import RunReport
@@ -24,7 +24,7 @@ def census(stage: Stage) -> None:
     try:
         stage.traffic.rest()
         report = _audit(stage)
-    except (UserError, KafkaProblem) as problem:
+    except (UserError, KafkaOperationError) as problem:
         sys.stderr.write(f"no audit of the demo's traffic: {problem}\n")
         return
     except ModuleNotFoundError as missing:

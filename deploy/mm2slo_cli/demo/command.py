@@ -25,7 +25,7 @@ from mm2slo_cli.demo.view import address_lines, screen
 from mm2slo_cli.ending import Told, told_by_signals
 from mm2slo_cli.lab_terminal import steps
 from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 from mm2slo_lab import Lab
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def run(
             # The reader is gone, as in `| head`; Python would complain at its last flush.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             raise UserError(str(problem)) from None
     if code:
         raise typer.Exit(code)

@@ -33,7 +33,7 @@ def settle(
     """The figures at rest, or those after *deadline* seconds with what they lack.
 
     Ends the traffic once every figure is there, then waits until all of it is copied and nothing
-    moves. Raises KafkaProblem when a cluster does not take the last records.
+    moves. Raises KafkaOperationError when a cluster does not take the last records.
     """
     end = time.monotonic() + deadline
     tell("waiting for the first figures")

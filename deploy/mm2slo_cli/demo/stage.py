@@ -93,7 +93,7 @@ class Stage:
 def staged(lab: Lab, tell: Callable[[str], None]) -> Iterator[Stage]:
     """Topics, traffic and an exporter for *lab*; all ended on the way out, the lab goes on.
 
-    *tell* gets a line for each step. Raises KafkaProblem when a topic cannot be created.
+    *tell* gets a line for each step. Raises KafkaOperationError when a topic cannot be created.
     """
     tell("creating topics")
     for stream in STREAMS:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Self
 
 from mm2slo_cli.demo.script import BEHIND_RECORDS, Pace, Reader, Stream
-from mm2slo_kafka.errors import KafkaProblem, translated
+from mm2slo_kafka.errors import KafkaOperationError, translated
 from mm2slo_kafka.producer import RecordProducer
 from mm2slo_kafka.traffic import commit
 
@@ -81,7 +81,7 @@ class Traffic:
         """End the traffic for good; the end offset of each (cluster, topic), all partitions summed.
 
         Every record has been acknowledged and every commit made when it returns. Raises
-        KafkaProblem when a cluster does not answer.
+        KafkaOperationError when a cluster does not answer.
         """
         self._stop()
         for alias, producer in self._producers.items():
@@ -121,7 +121,7 @@ class Traffic:
         place = (stream.cluster, stream.topic)
 
         def note(result: DeliveryResult) -> None:
-            if isinstance(result, KafkaProblem):
+            if isinstance(result, KafkaOperationError):
                 logger.warning("%s", result)
             else:
                 ends = self._ends[place]
@@ -138,7 +138,7 @@ class Traffic:
             for reader in self._readers:
                 try:
                     self._commit_for(reader)
-                except KafkaProblem as problem:
+                except KafkaOperationError as problem:
                     logger.warning("%s", problem)  # the next round tries again
 
     def _commit_for(self, reader: Reader) -> None:

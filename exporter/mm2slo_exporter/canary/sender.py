@@ -9,7 +9,7 @@ from mm2slo_core.canary_record import CanaryRecord
 from mm2slo_exporter.canary.events import Produced, ProduceFailed, Scheduled, Trouble, Working
 from mm2slo_exporter.canary.hints import Hint, Hints
 from mm2slo_exporter.health import Stage
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.producer import Delivered, RecordProducer
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class CarrierTopics(Protocol):
     def create_topic(
         self, topic: str, *, partitions: int, config: Mapping[str, str] = ...
     ) -> object:
-        """Create a topic unless it exists. Raises KafkaProblem."""
+        """Create a topic unless it exists. Raises KafkaOperationError."""
 
     def identify(
         self, topics: Sequence[str]
     ) -> tuple[Mapping[str, TopicIdentity], Mapping[str, ErrorKind]]:
-        """Partition counts of those topics that exist, and the errors. Raises KafkaProblem."""
+        """Partition counts of those topics that exist, and the errors. Raises KafkaOperationError."""
 
 
 class CanaryProducer(Protocol):
@@ -149,7 +149,7 @@ class Sender:
                     return found[topic].partitions
                 kind = str(errors.get(topic, ErrorKind.UNKNOWN_TOPIC))
                 self._trouble(kind, f"topic {topic} cannot be described ({kind})")
-            except KafkaProblem as problem:
+            except KafkaOperationError as problem:
                 self._trouble(str(problem.kind), str(problem))
             self._miss_until(self._clock() + _TOPIC_RETRY_SECONDS, stopping)
         return 0
@@ -219,7 +219,7 @@ class Sender:
             self._reported_at = now
             self._outbox.put(Working(flow, self._spec.source_alias, Stage.CANARY_SEND.value, now))
 
-    def _failed(self, sequence: int, problem: KafkaProblem) -> None:
+    def _failed(self, sequence: int, problem: KafkaOperationError) -> None:
         kind = str(problem.kind)
         self._outbox.put(ProduceFailed(self._spec.flow, sequence, kind, self._clock()))
         self._trouble(kind, str(problem))

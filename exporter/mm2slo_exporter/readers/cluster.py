@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from mm2slo_exporter.health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
 from mm2slo_exporter.threads import end
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -112,7 +112,7 @@ class ClusterReader:
         try:
             with self._health.stage(self._client.alias, stage):
                 read()
-        except KafkaProblem:
+        except KafkaOperationError:
             # A failed stage is tried again soon, but not in a tight loop.
             self._due[stage] = started + min(every, 5.0)
 
@@ -167,7 +167,7 @@ class ClusterReader:
         )
         offsets: dict[str, Mapping[TopicPartition, int]] = {}
         for group, found in self._client.group_offsets_many(wanted).items():
-            if isinstance(found, KafkaProblem):
+            if isinstance(found, KafkaOperationError):
                 # A group that cannot be read keeps what was known of it, and is counted.
                 problems.append(found)
                 offsets[group] = self.view.group_offsets.get(group, {})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mm2slo_exporter.health import Health, Stage
 from mm2slo_exporter.observation import OffsetsRead
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ class SideReader:
             self._read_ends(partitions)
             if self._clock() >= self._starts_due or partitions != self._partitions:
                 self._read_starts(partitions)
-        except KafkaProblem:
+        except KafkaOperationError:
             if not self._failing or self._clock() >= self._patient_at:
                 self._patient_at = self._clock() + _PATIENT_EVERY_SECONDS
             self._failing = True
@@ -138,13 +138,13 @@ class SideReader:
     def _note(self, stage: Stage, reading: OffsetReading) -> None:
         """Count the partitions that gave no offset; the rest of the round is good.
 
-        Raises KafkaProblem when none gave one: a hung or forbidding cluster may answer so.
+        Raises KafkaOperationError when none gave one: a hung or forbidding cluster may answer so.
         """
         alias = self._client.alias
         kinds = Counter(reading.errors.values())
         if not reading.offsets and kinds and kinds.keys() != {ErrorKind.UNKNOWN_TOPIC}:
             kind, count = kinds.most_common(1)[0]
-            raise KafkaProblem(
+            raise KafkaOperationError(
                 kind, cluster=alias, operation=f"reading {stage}", detail=f"all of {count} failed"
             )
         failures = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mm2slo_exporter.health import Health, Stage
 from mm2slo_exporter.observation import TailProbe
 from mm2slo_exporter.threads import end
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -102,7 +102,7 @@ class ProbeReader:
         try:
             with self._health.stage(self._client.alias, Stage.TAIL_RECORDS):
                 read()
-        except KafkaProblem:
+        except KafkaOperationError:
             return  # counted and logged by the stage; wanted again next round
 
     def _probe(

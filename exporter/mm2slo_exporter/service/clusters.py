@@ -52,7 +52,7 @@ class Clusters:
         return alias in self._handles
 
     def open(self, wanted: Mapping[str, ClusterConfig]) -> None:
-        """Start what is missing. Raises KafkaProblem for properties that cannot work."""
+        """Start what is missing. Raises KafkaOperationError for properties that cannot work."""
         for alias, config in wanted.items():
             if alias not in self._handles:
                 self._health.declare(alias)
@@ -79,6 +79,6 @@ class Clusters:
 
 
 def check_clients(clusters: Mapping[str, ClusterConfig]) -> None:
-    """Raise KafkaProblem for properties that cannot work; no cluster is asked."""
+    """Raise KafkaOperationError for properties that cannot work; no cluster is asked."""
     for alias, config in clusters.items():
         ClusterClient(alias, config.librdkafka_properties()).close()

@@ -13,7 +13,7 @@ from mm2slo_exporter.service.interests import FlowInterests
 from mm2slo_exporter.service.policies import FlowRulebook
 from mm2slo_exporter.service.runner import Ends, FlowRunner
 from mm2slo_exporter.threads import all_at_once
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -138,7 +138,7 @@ class Flows:
         wanted = {alias: config.clusters[alias] for alias in sorted(aliases)}
         try:
             self._clusters.open(wanted)
-        except KafkaProblem as problem:
+        except KafkaOperationError as problem:
             raise UserError(str(problem)) from None
         if new:
             # What the old process still tells would be taken for news by a flow started anew.
@@ -201,5 +201,5 @@ def shares_target(config: Config, flow: FlowConfig) -> bool:
 def _check(clusters: Mapping[str, ClusterConfig]) -> None:
     try:
         check_clients(clusters)
-    except KafkaProblem as problem:
+    except KafkaOperationError as problem:
         raise UserError(str(problem)) from None

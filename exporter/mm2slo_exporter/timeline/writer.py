@@ -10,7 +10,7 @@ from mm2slo_exporter.health import Health, Stage
 from mm2slo_exporter.state.model import TimelineState
 from mm2slo_exporter.threads import end
 from mm2slo_exporter.timeline.schedule import TimelineSchedule
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 from mm2slo_kafka.leadership import Leadership
 from mm2slo_kafka.producer import RecordProducer
 
@@ -114,7 +114,7 @@ class TimelineWriter:
                             "retention.ms": str(int(self._config.retention * 1000)),
                         },
                     )
-            except KafkaProblem:
+            except KafkaOperationError:
                 self._stopping.wait(_TOPIC_RETRY_SECONDS)
                 continue
             self._producer = RecordProducer(
@@ -125,7 +125,7 @@ class TimelineWriter:
 
     def _delivered(self, result: DeliveryResult) -> None:
         alias = self._client.alias
-        if isinstance(result, KafkaProblem):
+        if isinstance(result, KafkaOperationError):
             self._missed.set()
             self._health.failed(alias, Stage.TIMELINE, result.kind, str(result))
         else:

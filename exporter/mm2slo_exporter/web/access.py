@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.document import parse_document
-from mm2slo_core.config.problems import ConfigProblems
+from mm2slo_core.config.problems import ConfigError
 from mm2slo_core.errors import UserError
 from mm2slo_exporter.web.auth import Authenticator
 from mm2slo_exporter.web.config_report import parse_web_config
@@ -81,7 +81,7 @@ def _load(path: Path) -> tuple[Access, tuple[Path, ...]]:
         ) from error
     document = parse_document(text)
     if document.problems:
-        raise ConfigProblems(str(path), document.problems)
+        raise ConfigError(str(path), document.problems)
     config = parse_web_config(document.value, str(path), document.line_of)
     folder = path.parent
     tls = config.tls_server_config

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from mm2slo_core.config.problems import ConfigProblems, Path, Problem, render_path
+from mm2slo_core.config.problems import ConfigError, Path, Problem, render_path
 from mm2slo_core.config.refusal import Refusal
 from mm2slo_exporter.web.config import (
     HttpServerConfig,
@@ -46,13 +46,13 @@ def parse_web_config(
 ) -> WebConfig:
     """*value* as loaded from YAML; *name* is the file's and *line_of* finds a path's line.
 
-    Raises ConfigProblems with every problem. No value is quoted: it may be a secret.
+    Raises ConfigError with every problem. No value is quoted: it may be a secret.
     """
     try:
         return WebConfig.model_validate({} if value is None else value)
     except ValidationError as invalid:
         errors = invalid.errors(include_url=False, include_input=False)
-    raise ConfigProblems(name, [_problem(error, line_of) for error in errors])
+    raise ConfigError(name, [_problem(error, line_of) for error in errors])
 
 
 def _problem(error: ErrorDetails, line_of: Callable[[Path], int | None]) -> Problem:

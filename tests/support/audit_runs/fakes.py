@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.errors import AuditEngineError
 from mm2slo_audit.run.ports import Landed, Ports, Scoped
 from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.scope import NotAudited, NotAuditedReason
@@ -146,7 +146,7 @@ class ReferenceEngine:
     ) -> list[UnitOutcome]:
         assert set(scopes) <= set(landed.scopes)
         if any(scope.index in self.broken for scope in scopes):
-            raise EngineProblem("the records of the topic cannot be judged: the disk is full")
+            raise AuditEngineError("the records of the topic cannot be judged: the disk is full")
         return [
             judge(
                 [

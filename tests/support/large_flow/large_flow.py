@@ -19,7 +19,7 @@ from mm2slo_core.records import Checkpoint, OffsetSync, SourceOffset
 from mm2slo_core.topology import Flow
 from mm2slo_core.topology import TopicPartition as Partition
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import KafkaProblem
+from mm2slo_kafka.errors import KafkaOperationError
 from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.topology import Engine
 
@@ -173,7 +173,7 @@ def _await_leaders(properties: Mapping[str, str], topics: list[str], partitions:
         with ClusterClient("new", properties) as client:
             try:
                 missing = len(client.start_offsets(wanted, 60).errors)
-            except KafkaProblem:
+            except KafkaOperationError:
                 missing = len(wanted)
         if not missing:
             return

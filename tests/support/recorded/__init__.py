@@ -9,7 +9,7 @@ from mm2slo_core.errors import UserError
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_store import LeaseHeld
+from mm2slo_store import LeaseHeldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -117,7 +117,7 @@ class Recorded:
         del target_cluster
         self._there()
         if self.holder not in (None, holder):
-            raise LeaseHeld(target_topic, str(self.holder), ttl_ms)
+            raise LeaseHeldError(target_topic, str(self.holder), ttl_ms)
         self.holder = holder
 
     def release(self, target_cluster: str, target_topic: str, *, holder: str) -> bool:

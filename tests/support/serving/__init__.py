@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives import Objective
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_report.sources.port import SourceProblem
+    from mm2slo_report.sources.port import SliSourceError
     from mm2slo_report.web.ports import Maintenance, Recording, Surroundings
     from mm2slo_report.web.settings import Tokens
     from mm2slo_report.web.tokens import Token
@@ -84,15 +84,15 @@ class MemorySource:
     """Counts from memory; *problems* of single indicators, *down* of all."""
 
     history: dict[Indicator, Sums] = field(default_factory=dict)
-    problems: dict[Indicator, SourceProblem] = field(default_factory=dict)
-    down: SourceProblem | None = None
+    problems: dict[Indicator, SliSourceError] = field(default_factory=dict)
+    down: SliSourceError | None = None
     name: str = "recorder"
     asked: int = 0
     told: tuple[str, ...] = ()
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         self._check()
         self.asked += 1
         return {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.audit.scope import Window
-from mm2slo_store import LeaseHeld, LeaseLost
+from mm2slo_store import LeaseHeldError, LeaseLostError
 from store_specs.results import ORDERS, judged, orders_outcome, run_of, unjudged
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class LeasingContract:
     def test_a_held_topic_is_refused_until_it_is_given_back(self, back_end: BackEnd) -> None:
         with back_end.open() as ours, back_end.open() as theirs:
             with ours.lease("eu", ORDERS, holder="r1", ttl_ms=60_000) as lease:
-                with pytest.raises(LeaseHeld, match=r"by the run r1: .* ends in 60 s") as held:
+                with pytest.raises(LeaseHeldError, match=r"by the run r1: .* ends in 60 s") as held:
                     theirs.acquire("eu", ORDERS, holder="r2")
                 assert held.value.holder == "r1"
                 theirs.acquire("eu", "other", holder="r2")
@@ -36,7 +36,7 @@ class LeasingContract:
         with back_end.open() as store:
             store.acquire("eu", ORDERS, holder="r1", ttl_ms=1_000)
             back_end.clock.now += 999
-            with pytest.raises(LeaseHeld):
+            with pytest.raises(LeaseHeldError):
                 store.acquire("eu", ORDERS, holder="r2", ttl_ms=1_000)
             back_end.clock.now += 1
             store.acquire("eu", ORDERS, holder="r2", ttl_ms=1_000)
@@ -44,7 +44,7 @@ class LeasingContract:
             assert not store.release("eu", ORDERS, holder="r1")
             assert store.renew("eu", ORDERS, holder="r2", ttl_ms=5_000)
             back_end.clock.now += 4_999
-            with pytest.raises(LeaseHeld, match="by the run r2"):
+            with pytest.raises(LeaseHeldError, match="by the run r2"):
                 store.acquire("eu", ORDERS, holder="r3")
             assert store.release("eu", ORDERS, holder="r2")
 
@@ -58,7 +58,7 @@ class LeasingContract:
                     break
                 threading.Event().wait(0.05)
             back_end.clock.now += 299
-            with pytest.raises(LeaseHeld):
+            with pytest.raises(LeaseHeldError):
                 store.acquire("eu", ORDERS, holder="r2")
             assert lease.held
 
@@ -68,7 +68,7 @@ class LeasingContract:
             back_end.clock.now += 10_000
             try:
                 store.acquire("eu", ORDERS, holder="r2", ttl_ms=60_000)
-            except LeaseHeld:  # the thread was faster: it renewed first
+            except LeaseHeldError:  # the thread was faster: it renewed first
                 back_end.clock.now += 10_000
                 store.acquire("eu", ORDERS, holder="r2", ttl_ms=60_000)
             for _ in range(200):
@@ -82,7 +82,9 @@ class LeasingContract:
             store.acquire("eu", ORDERS, holder="r1", ttl_ms=100)
             back_end.clock.now += 100
             store.acquire("eu", ORDERS, holder="r2", ttl_ms=100)
-            with pytest.raises(LeaseLost, match=r"nothing was stored: .* the run r2 took it over"):
+            with pytest.raises(
+                LeaseLostError, match=r"nothing was stored: .* the run r2 took it over"
+            ):
                 store.publish(run_of("r1", judged(orders_outcome(FIRST))))
             assert store.runs() == ()
             # A topic that is not audited for that reason may well be told of.
@@ -97,7 +99,7 @@ class LeasingContract:
             def asks(number: int) -> bool:
                 try:
                     store.acquire("eu", ORDERS, holder=f"r{number}")
-                except LeaseHeld:
+                except LeaseHeldError:
                     return False
                 return True
 

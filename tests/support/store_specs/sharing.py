@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_store import LeaseHeld
+from mm2slo_store import LeaseHeldError
 from store_specs.other_process import WINDOW, start
 from store_specs.results import ORDERS, judged, orders_outcome, run_of
 
@@ -43,10 +43,10 @@ class SharingContract:
             with start(back_end.address, "hold", ORDERS) as other:
                 assert other.stdout is not None
                 assert other.stdout.readline() == "held\n"
-                with pytest.raises(LeaseHeld, match="by the run other"):
+                with pytest.raises(LeaseHeldError, match="by the run other"):
                     store.acquire("eu", ORDERS, holder="ours")
                 other.kill()
-            with pytest.raises(LeaseHeld, match="by the run other"):
+            with pytest.raises(LeaseHeldError, match="by the run other"):
                 store.acquire("eu", ORDERS, holder="ours")
             back_end.clock.now += 60_000
             store.acquire("eu", ORDERS, holder="ours")

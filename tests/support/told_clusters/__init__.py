@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_audit.scoping.snapshot import Readings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.first_record import FirstRecord, FirstRecords
 from mm2slo_kafka.metadata import TopicListing
 from mm2slo_kafka.offsets import OffsetReading
@@ -27,7 +27,7 @@ class ListedCluster:
     def topics(self) -> TopicListing:
         """See `ClusterClient.topics`."""
         if isinstance(self.counts, ErrorKind):
-            raise KafkaProblem(
+            raise KafkaOperationError(
                 self.counts, cluster="us", operation="listing topics", detail="no answer"
             )
         return TopicListing("id", 1, self.counts, self.hidden, {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mm2slo_core.config import AlertingConfig, Config, ConfigProblems, load_config
+from mm2slo_core.config import AlertingConfig, Config, ConfigError, load_config
 
 BASE = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
@@ -18,7 +18,7 @@ def load(alerting: str) -> Config:
 
 
 def report(alerting: str) -> str:
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load(alerting)
     return str(refused.value)
 

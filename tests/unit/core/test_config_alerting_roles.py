@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mm2slo_core.config import ConfigProblems, load_config
+from mm2slo_core.config import ConfigError, load_config
 
 BASE = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
@@ -31,6 +31,6 @@ def test_the_watchdogs_webhook_is_no_channel() -> None:
     ],
 )
 def test_a_name_that_leads_nowhere_is_refused(line: str, said: str) -> None:
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load_config(f"{BASE}  {line}\n")
     assert said in str(refused.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mm2slo_core.audit.identity import Identity
-from mm2slo_core.config import Config, ConfigProblems, load_config
+from mm2slo_core.config import Config, ConfigError, load_config
 from mm2slo_core.config.shares import format_share
 
 CLUSTERS = """\
@@ -133,7 +133,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("text", "expected"), MISTAKES.values(), ids=[*MISTAKES])
 def test_a_mistake_is_told_exactly(text: str, expected: str) -> None:
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load_config(CLUSTERS + text)
     (problem,) = refused.value.problems
     assert str(problem) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mm2slo_core.config import ConfigProblems, load_config
+from mm2slo_core.config import ConfigError, load_config
 
 CLUSTERS = """\
 clusters:
@@ -19,7 +19,7 @@ flows:
 
 def report(text: str) -> list[str]:
     """Path, line and words of each problem, without the file's head line."""
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load_config(text)
     return [str(problem) for problem in refused.value.problems]
 

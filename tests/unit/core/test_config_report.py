@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mm2slo_core.config import ConfigProblems, Listen, load_config
+from mm2slo_core.config import ConfigError, Listen, load_config
 
 HEAD = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
@@ -32,17 +32,17 @@ def test_names_of_the_time_zone_database_are_zones(zone: str) -> None:
     "zone", ["Berlin", "/etc/passwd", "../UTC", "+02:00", "Europe/../UTC", "europe/", "x" * 300]
 )
 def test_anything_else_is_refused_with_an_example(zone: str) -> None:
-    with pytest.raises(ConfigProblems, match="is no time zone") as refused:
+    with pytest.raises(ConfigError, match="is no time zone") as refused:
         load_config(f'{HEAD}report: {{zone: "{zone}"}}')
     assert "as in Europe/Berlin or UTC" in str(refused.value)
 
 
 def test_an_address_with_credentials_is_refused_and_not_shown() -> None:
-    with pytest.raises(ConfigProblems, match="user name or password") as refused:
+    with pytest.raises(ConfigError, match="user name or password") as refused:
         load_config(f"{HEAD}report: {{prometheus: {{url: 'http://me:hunter2@prom:9090'}}}}")
     assert "hunter2" not in str(refused.value)
 
 
 def test_no_allowance_is_refused() -> None:
-    with pytest.raises(ConfigProblems, match="reports_per_minute"):
+    with pytest.raises(ConfigError, match="reports_per_minute"):
         load_config(f"{HEAD}report: {{reports_per_minute: 0}}")

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mm2slo_core.config import Config, ConfigProblems, load_config
+from mm2slo_core.config import Config, ConfigError, load_config
 from mm2slo_core.config.schema import bare, is_model
 
 scalars = st.one_of(
@@ -46,7 +46,7 @@ def shaped(annotation: Any) -> st.SearchStrategy[Any]:
 @example({"clusters": {"us": {}}, "flows": [{"engine": ["other"], "canary": 5}]})
 @example({"clusters": [], "flows": {}, "defaults": 5, "exporter": None})
 def test_values_of_any_shape_end_in_a_configuration_or_a_report(value: Any) -> None:
-    with contextlib.suppress(ConfigProblems):
+    with contextlib.suppress(ConfigError):
         assert isinstance(load_config(yaml.safe_dump(value)), Config)
 
 
@@ -60,5 +60,5 @@ def test_values_of_any_shape_end_in_a_configuration_or_a_report(value: Any) -> N
 @example("&a [*a]")
 @example("a: 0x1F\nb: 1_000\nc: 2020-01-01\nd: .inf")
 def test_text_of_any_kind_ends_in_a_configuration_or_a_report(text: str) -> None:
-    with contextlib.suppress(ConfigProblems):
+    with contextlib.suppress(ConfigError):
         assert isinstance(load_config(text), Config)

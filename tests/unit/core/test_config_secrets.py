@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mm2slo_core.config import Config, ConfigProblems, Resolvers, UnresolvedError, load_config
+from mm2slo_core.config import Config, ConfigError, Resolvers, UnresolvedError, load_config
 from mm2slo_core.secret import Secret
 
 TEMPLATE = """\
@@ -79,7 +79,7 @@ def test_no_form_of_the_configuration_shows_a_secret(secret: str) -> None:
 def test_no_report_shows_a_secret(secret: str, how: str) -> None:
     written = {"quoted": json.dumps(secret), "plain": secret, "reference": '"${env:P}"'}[how]
     wrong = "    slice: never\n    canary: {interval: soon}\n    polizy: 1"
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load(written, wrong, P=secret)
     assert "Zq9" not in str(refused.value)
     assert "Zq9" not in repr(refused.value.problems)
@@ -102,13 +102,13 @@ PLACES = {
 @pytest.mark.parametrize("security", PLACES.values(), ids=[*PLACES])
 def test_a_password_in_the_wrong_place_is_not_quoted(security: str) -> None:
     text = f"clusters: {{us: {{security: {{{security}}}}}}}\n"
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load_config(text)
     assert "hunter2" not in str(refused.value)
 
 
 def test_an_unresolved_reference_is_one_problem_among_the_others() -> None:
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load('"${env:GONE}"', "    slice: never")
     assert [problem.path for problem in refused.value.problems] == [
         "clusters.us.security.sasl.password",
@@ -126,13 +126,13 @@ def test_an_unresolved_reference_is_one_problem_among_the_others() -> None:
 
 def test_an_unresolved_reference_is_not_reported_as_a_wrong_value_too() -> None:
     text = 'clusters: {us: {bootstrap_servers: "${env:A}:1"}, eu: {bootstrap_servers: "e:1"}}\n'
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load_config(text + "flows: [{flow: us->eu}]", resolvers=resolvers())
     assert [problem.what for problem in refused.value.problems] == ["${env:A} is not set"]
 
 
 def test_an_empty_secret_is_a_problem() -> None:
-    with pytest.raises(ConfigProblems, match=r"\$\{env:P\} is empty"):
+    with pytest.raises(ConfigError, match=r"\$\{env:P\} is empty"):
         load('"${env:P}"', P="")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from mm2slo_core.config import (
     Config,
-    ConfigProblems,
+    ConfigError,
     Resolvers,
     default_objective_rules,
     load_config,
@@ -34,7 +34,7 @@ def load(slo: str = "{}", flows: str = FLOWS) -> Config:
 
 
 def report(slo: str, flows: str = FLOWS) -> str:
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         load(slo, flows)
     return str(refused.value).removeprefix("mm2slo.yaml: ")
 

@@ -8,13 +8,13 @@ import pytest
 
 from mm2slo_core.catalogue.buckets import COLLECT_BUCKETS
 from mm2slo_exporter.health import Durations, Health, Stage
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 ENDS, GROUPS = Stage.END_OFFSETS, Stage.GROUPS
 
 
-def problem(kind: ErrorKind) -> KafkaProblem:
-    return KafkaProblem(kind, cluster="us", operation="listing", detail="no answer")
+def problem(kind: ErrorKind) -> KafkaOperationError:
+    return KafkaOperationError(kind, cluster="us", operation="listing", detail="no answer")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_success_is_timed_and_dated(health: Health) -> None:
 
 
 def test_a_problem_is_counted_by_its_kind_timed_and_raised(health: Health) -> None:
-    with pytest.raises(KafkaProblem), health.stage("us", ENDS):
+    with pytest.raises(KafkaOperationError), health.stage("us", ENDS):
         raise problem(ErrorKind.TIMEOUT)
     report = health.report()
     assert report.errors == {("us", ENDS, "timeout"): 1}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from mm2slo_kafka.admin_handle import AdminHandle
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from mm2slo_kafka.handles import HandleFactory
@@ -37,15 +37,15 @@ class World:
         self.now = at
         problem = None if kind is None else failure(kind)
         asked: list[object] = []
-        with suppress(KafkaProblem), self.handle.asking() as admin:
+        with suppress(KafkaOperationError), self.handle.asking() as admin:
             asked.append(admin)
             if problem is not None:
                 raise problem
         return cast("int", asked[0])
 
 
-def failure(kind: ErrorKind) -> KafkaProblem:
-    return KafkaProblem(kind, cluster="us", operation="asking", detail="no")
+def failure(kind: ErrorKind) -> KafkaOperationError:
+    return KafkaOperationError(kind, cluster="us", operation="asking", detail="no")
 
 
 @pytest.mark.parametrize("kind", [ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def test_every_request_to_a_cluster_that_is_away_is_unreachable_in_time(
     dead_client: ClusterClient, name: str
 ) -> None:
     started = time.monotonic()
-    with pytest.raises(KafkaProblem) as caught:
+    with pytest.raises(KafkaOperationError) as caught:
         DEAD_CALLS[name](dead_client)
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert caught.value.cluster == "eu"
@@ -44,7 +44,7 @@ def test_each_group_carries_its_own_problem(dead_client: ClusterClient) -> None:
     started = time.monotonic()
     answers = dead_client.group_offsets_many(groups, max_in_flight=4, timeout=0.5)
     assert sorted(answers) == sorted(groups)
-    assert all(isinstance(answer, KafkaProblem) for answer in answers.values())
+    assert all(isinstance(answer, KafkaOperationError) for answer in answers.values())
     assert time.monotonic() - started < WELL_BEFORE_A_MINUTE
 
 
@@ -64,7 +64,7 @@ def test_a_failed_handshake_is_the_reason_of_the_timeout_that_follows(
 ) -> None:
     # The mock cluster speaks no TLS.
     properties = {**mock_cluster.properties, "security.protocol": "SSL"}
-    with ClusterClient("us", properties) as client, pytest.raises(KafkaProblem) as caught:
+    with ClusterClient("us", properties) as client, pytest.raises(KafkaOperationError) as caught:
         client.topics(1.0)
     assert caught.value.kind is ErrorKind.TLS
     # Told in two ways, by which end saw it first.

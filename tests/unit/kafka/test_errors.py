@@ -6,7 +6,7 @@ from confluent_kafka import KafkaError, KafkaException
 from mm2slo_kafka.errors import (
     CauseMemory,
     ErrorKind,
-    KafkaProblem,
+    KafkaOperationError,
     kind_of,
     translate,
     translated,
@@ -92,14 +92,14 @@ def test_an_answer_about_a_topic_is_not_blamed_on_the_connection() -> None:
 
 
 def test_a_problem_passes_through_unchanged() -> None:
-    inner = KafkaProblem(ErrorKind.TLS, cluster="eu", operation="a", detail="b")
-    with pytest.raises(KafkaProblem) as caught, translated("us", "another"):
+    inner = KafkaOperationError(ErrorKind.TLS, cluster="eu", operation="a", detail="b")
+    with pytest.raises(KafkaOperationError) as caught, translated("us", "another"):
         raise inner
     assert caught.value is inner
 
 
 def test_a_wrong_argument_is_told_with_its_type() -> None:
-    wrong = pytest.raises(KafkaProblem, match=r"\(other\): ValueError: bad name")
+    wrong = pytest.raises(KafkaOperationError, match=r"\(other\): ValueError: bad name")
     with wrong as caught, translated("us", "describing topics"):
         raise ValueError("bad name")
     assert caught.value.kind is ErrorKind.OTHER

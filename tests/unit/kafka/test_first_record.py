@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.first_record import FirstRecord, TimestampType, Unfinished
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_an_offset_beyond_the_log_is_out_of_range(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b"])
-    with pytest.raises(KafkaProblem) as caught:
+    with pytest.raises(KafkaOperationError) as caught:
         client.first_record_at_or_after(TopicPartition(topic, 0), 40, 50)
     assert caught.value.kind is ErrorKind.OFFSET_OUT_OF_RANGE
 

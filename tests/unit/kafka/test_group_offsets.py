@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.group_offsets import GroupOffsetsReader
 from mm2slo_kafka.request_counts import RequestCounts
 from mm2slo_lab.ports import free_ports
@@ -34,14 +34,14 @@ def reader() -> Iterator[GroupOffsetsReader]:
     assert reader.pid is None
 
 
-def problem(found: GroupOffsets | KafkaProblem) -> KafkaProblem:
-    assert isinstance(found, KafkaProblem)
+def problem(found: GroupOffsets | KafkaOperationError) -> KafkaOperationError:
+    assert isinstance(found, KafkaOperationError)
     return found
 
 
 def read_until_signalled(
     reader: GroupOffsetsReader, number: signal.Signals
-) -> dict[str, KafkaProblem]:
+) -> dict[str, KafkaOperationError]:
     """A reading of two groups whose process gets that signal."""
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(reader.read, ["app", "jobs"], max_in_flight=2, timeout=_LONG)

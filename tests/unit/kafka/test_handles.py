@@ -6,7 +6,7 @@ import time
 import pytest
 
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.handles import HandleFactory, _Log
 
 SECRET = "correct-horse-battery"
@@ -19,7 +19,7 @@ def test_making_a_client_of_a_cluster_that_is_away_returns_at_once() -> None:
 
 
 def test_properties_that_cannot_work_are_refused_with_their_name() -> None:
-    with pytest.raises(KafkaProblem, match=r"socket\.timeout\.ms") as caught:
+    with pytest.raises(KafkaOperationError, match=r"socket\.timeout\.ms") as caught:
         ClusterClient("eu", {"bootstrap.servers": "x:1", "socket.timeout.ms": "soon"})
     assert caught.value.kind is ErrorKind.INVALID_CONFIG
 
@@ -56,6 +56,6 @@ def test_the_log_of_librdkafka_is_redacted_and_says_a_repetition_once(
 
 def test_librdkafka_writes_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     nobody = ClusterClient("eu", {"bootstrap.servers": "127.0.0.1:1"})
-    with nobody as client, pytest.raises(KafkaProblem):
+    with nobody as client, pytest.raises(KafkaOperationError):
         client.topics(timeout=0.5)
     assert capfd.readouterr().err == ""

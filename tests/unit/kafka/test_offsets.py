@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.handles import HandleFactory
 from mm2slo_kafka.offsets import OffsetReader, OffsetReading
 
@@ -58,7 +58,7 @@ def test_a_cluster_that_is_away_is_unreachable_within_the_timeout(
     dead_client: ClusterClient, isolation: Any
 ) -> None:
     started = time.monotonic()
-    with pytest.raises(KafkaProblem, match="Connection refused") as caught:
+    with pytest.raises(KafkaOperationError, match="Connection refused") as caught:
         dead_client.end_offsets(partitions("orders", 3), isolation, timeout=1.0)
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert time.monotonic() - started < 1.5
@@ -179,7 +179,7 @@ def test_a_leader_that_refuses_all_is_not_asked_once_per_partition(
     half_down.refused = set(range(1000))
     admin: Any = half_down
     reader = OffsetReader(HandleFactory("us", {}), lambda: admin, "read_uncommitted")
-    with pytest.raises(KafkaProblem) as caught:
+    with pytest.raises(KafkaOperationError) as caught:
         reader.read_end(partitions("orders", 1000), timeout=10.0)
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert len(half_down.calls) == 1 + 64
@@ -187,7 +187,7 @@ def test_a_leader_that_refuses_all_is_not_asked_once_per_partition(
 
 def test_when_no_leader_answers_the_reading_fails_as_a_whole(half_down: OneLeaderDown) -> None:
     half_down.silent = {0, 1}
-    with pytest.raises(KafkaProblem) as caught:
+    with pytest.raises(KafkaOperationError) as caught:
         read(half_down)
     assert caught.value.kind is ErrorKind.TIMEOUT
 

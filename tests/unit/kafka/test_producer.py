@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.tail import TopicTail
 
@@ -52,7 +52,7 @@ def test_each_record_gets_one_result_when_the_cluster_is_away() -> None:
         assert len(producer) == 0
     assert len(results) == 1
     problem = results[0]
-    assert isinstance(problem, KafkaProblem)
+    assert isinstance(problem, KafkaOperationError)
     assert problem.kind is ErrorKind.UNREACHABLE
     assert problem.operation == "writing to topic 'canary'"
 
@@ -62,7 +62,7 @@ def test_closing_tells_what_was_not_delivered() -> None:
     producer = RecordProducer("eu", {"bootstrap.servers": "127.0.0.1:1"})
     producer.send("canary", value=b"v", on_delivery=results.append)
     producer.close(timeout=0.1)
-    assert [isinstance(result, KafkaProblem) for result in results] == [True]
+    assert [isinstance(result, KafkaOperationError) for result in results] == [True]
 
 
 def test_more_than_the_queue_takes_is_refused_at_once() -> None:
@@ -71,7 +71,7 @@ def test_more_than_the_queue_takes_is_refused_at_once() -> None:
     producer = RecordProducer("eu", settings)
     for _ in range(10_001):
         producer.send("canary", value=b"v", on_delivery=results.append)
-    assert [result.code for result in results if isinstance(result, KafkaProblem)] == [
+    assert [result.code for result in results if isinstance(result, KafkaOperationError)] == [
         "_QUEUE_FULL"
     ]
     producer.close(timeout=0.0)

@@ -17,8 +17,8 @@ from mm2slo_core.objectives.status import Reason, Status
 from mm2slo_core.reporting.confirmation import AuditFact
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator
 from mm2slo_report.ledger import StoreLedger
-from mm2slo_report.reporting import Reporter, UnknownObjective
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.reporting import Reporter, UnknownObjectiveError
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_faults_of_an_audit_are_a_warning_where_canaries_saw_none() -> None:
 
 def test_a_problem_of_one_indicator_is_told_there_alone() -> None:
     source = a_source()
-    source.problems[Indicator(FLOW, AVAILABILITY)] = SourceProblem("no answer")
+    source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("no answer")
     by_id = {each.id: each for each in reporter(source).report().entries}
     assert by_id["us-to-eu-availability"].errors == ("no answer",)
     assert by_id["us-to-eu-availability"].ratio is None
@@ -145,16 +145,18 @@ def test_a_problem_of_one_indicator_is_told_there_alone() -> None:
 
 def test_a_source_that_is_down_is_raised() -> None:
     source = a_source()
-    source.down = SourceProblem("down", slow=True)
-    with pytest.raises(SourceProblem, match="down"):
+    source.down = SliSourceError("down", slow=True)
+    with pytest.raises(SliSourceError, match="down"):
         reporter(source).report()
 
 
 def test_an_unknown_id_names_the_near_ones() -> None:
-    with pytest.raises(UnknownObjective, match="did you mean 'us-to-eu-latency-10s'") as unknown:
+    with pytest.raises(
+        UnknownObjectiveError, match="did you mean 'us-to-eu-latency-10s'"
+    ) as unknown:
         reporter().objective("us-to-eu-latency-1s")
     assert unknown.value.near[0] == "us-to-eu-latency-10s"
-    with pytest.raises(UnknownObjective, match="see /slo") as unknown:
+    with pytest.raises(UnknownObjectiveError, match="see /slo") as unknown:
         reporter().objective("zzz")
     assert unknown.value.near == ()
 

@@ -12,7 +12,7 @@ import pytest
 from store_specs import SqliteBackEnd, judged, orders_outcome, run_of
 
 from mm2slo_core.audit.scope import Window
-from mm2slo_core.errors import MissingExtra, UserError
+from mm2slo_core.errors import MissingExtraError, UserError
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def test_a_driver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
         return None if name == "psycopg" else object()
 
     monkeypatch.setattr(importlib.util, "find_spec", without_psycopg)
-    with pytest.raises(MissingExtra) as missing, Store.open("postgresql://db/slo"):
+    with pytest.raises(MissingExtraError) as missing, Store.open("postgresql://db/slo"):
         pass
     assert str(missing.value) == (
         "this command needs psycopg, which is not installed; run: pip install 'mm2slo[postgres]'"

@@ -14,7 +14,7 @@ import requests
 from requests.auth import HTTPBasicAuth
 
 from mm2slo_report.asking import session, trusted
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class Server:
 class PrometheusClient:
     """Asks *server*; every answer must come within *timeout* seconds. Safe for several threads.
 
-    Each method raises SourceProblem when there is no answer, or none that can be trusted whole.
+    Each method raises SliSourceError when there is no answer, or none that can be trusted whole.
     """
 
     def __init__(self, server: Server, *, timeout: float = 10.0) -> None:
@@ -178,13 +178,13 @@ class PrometheusClient:
         password = _secret(self._server.password_file)
         return HTTPBasicAuth(self._server.user.encode(), password.encode())
 
-    def _problem(self, text: str, *, slow: bool = False) -> SourceProblem:
-        return SourceProblem(f"Prometheus at {self._server.name} {text}", slow=slow)
+    def _problem(self, text: str, *, slow: bool = False) -> SliSourceError:
+        return SliSourceError(f"Prometheus at {self._server.name} {text}", slow=slow)
 
-    def _nonsense(self) -> SourceProblem:
+    def _nonsense(self) -> SliSourceError:
         return self._problem("answered something else than its API documents")
 
-    def _refused(self, status: int, document: object) -> SourceProblem:
+    def _refused(self, status: int, document: object) -> SliSourceError:
         if isinstance(document, dict) and document.get("status") == "error":
             kind = str(document.get("errorType", "error"))
             said = _line(str(document.get("error", "no reason")))
@@ -193,7 +193,7 @@ class PrometheusClient:
         text = f"answered HTTP {status}" + (f": {hint}" if hint else "")
         return self._problem(text, slow=status in _LATE)
 
-    def _failed(self, error: Exception) -> SourceProblem:
+    def _failed(self, error: Exception) -> SliSourceError:
         slow = isinstance(error, requests.Timeout | TimeoutError)
         return self._problem(_failure(error, self._timeout), slow=slow)
 

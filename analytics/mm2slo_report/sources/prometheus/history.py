@@ -86,14 +86,14 @@ class History:
         return self._clock() - _SETTLES
 
     def values(self) -> Values:
-        """Values of the counters. Raises SourceProblem."""
+        """Values of the counters. Raises SliSourceError."""
         with self._lock:
             if self._values is None:
                 self._values = Values(self._client, self._reader, closed=self._closed_ranges())
             return self._values
 
     def oldest(self) -> Mapping[Indicator, int]:
-        """Where each indicator's samples start, at most 25 hours late. Raises SourceProblem."""
+        """Where each indicator's samples start, at most 25 hours late. Raises SliSourceError."""
         with self._lock:
             now = self._clock()
             if self._oldest is None or not 0 <= now - self._oldest[0] < _FRESH:
@@ -101,7 +101,7 @@ class History:
             return self._oldest[1]
 
     def view(self, start: int, end: int) -> View:
-        """All that matters to spans within [start, end). Raises SourceProblem."""
+        """All that matters to spans within [start, end). Raises SliSourceError."""
         with self._lock:
             oldest = min(self.oldest().values(), default=end) - _LATE_MS
             horizon = max(oldest, min(start, end) - DAY_MS) // DAY_MS * DAY_MS

@@ -112,7 +112,7 @@ class JournalScan:
         self._presences = PresenceScan(client, reader, closed=closed)
 
     def scan(self, span: Span, presence: Presence, journal: Journal, known: Known) -> None:
-        """Add what is hidden in *span*, which starts on an hour. Raises SourceProblem.
+        """Add what is hidden in *span*, which starts on an hour. Raises SliSourceError.
 
         *presence* is that of all time looked at, not of *span* alone.
         """

@@ -110,7 +110,7 @@ class PresenceScan:
         self._closed = closed
 
     def scan(self, span: Span, base: int) -> Presence:
-        """The minutes of *span*, which starts on an hour. Raises SourceProblem."""
+        """The minutes of *span*, which starts on an hour. Raises SliSourceError."""
         found = Presence(base)
         for of, hours in self._hours(span).items():
             for uneven, run in _runs(hours):
@@ -146,7 +146,7 @@ class PresenceScan:
     ) -> Iterator[Found]:
         """A point at the end of each minute of *span* with a sample, for the series *chosen*.
 
-        *at_once*: ms that one answer is about. Raises SourceProblem.
+        *at_once*: ms that one answer is about. Raises SliSourceError.
         """
         expression = f"count_over_time({chosen}{reach(Span(0, MINUTE_MS), closed=self._closed)})"
         for start in range(span.start, span.end, at_once):

@@ -16,7 +16,7 @@ from mm2slo_core.reporting.history import (
     whole_minute,
 )
 from mm2slo_core.reporting.tallies import minus, plus
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.sources.prometheus.api import MOST_POINTS
 from mm2slo_report.sources.prometheus.checks import missing_groups, retention_warnings
 from mm2slo_report.sources.prometheus.history import History
@@ -55,12 +55,12 @@ class PrometheusSource:
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         """Each indicator's counts of each span, or why there are none; see SliSource."""
         if not indicators or not spans:
             return {each: {} for each in indicators}
         found = self._counts(indicators, spans)
-        if any(isinstance(each, SourceProblem) for each in found.values()):
+        if any(isinstance(each, SliSourceError) for each in found.values()):
             # What was deleted since it was looked at is looked for no more.
             self._history.forget()
             found = self._counts(indicators, spans)
@@ -121,7 +121,7 @@ class PrometheusSource:
         return found
 
     def read_ahead(self, seconds: float) -> None:
-        """Look at the last *seconds* of history before somebody asks. Raises SourceProblem."""
+        """Look at the last *seconds* of history before somebody asks. Raises SliSourceError."""
         now = whole_minute(self._clock())
         self._history.view(now - round(seconds * 1000), now)
 
@@ -138,7 +138,7 @@ class PrometheusSource:
         """What a reader of figures over *window* seconds must know. Never raises."""
         try:
             runtime = self._client.runtime()
-        except SourceProblem as problem:
+        except SliSourceError as problem:
             return (f"how long Prometheus keeps samples is not known: {problem}",)
         return retention_warnings(str(runtime.get("storageRetention", "")), window)
 
@@ -146,17 +146,17 @@ class PrometheusSource:
         """Which of the *expected* groups of rules are not loaded, for readiness."""
         try:
             return missing_groups(self._client.rule_groups(), expected)
-        except SourceProblem as problem:
+        except SliSourceError as problem:
             return (str(problem),)
 
     def _counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> dict[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> dict[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         start, end = min(each.start for each in spans), max(each.end for each in spans)
         question = _Question(self._history, indicators, start, end)
         edges = sorted({edge for each in spans for edge in (each.start, each.end)})
         question.read(pair for each in indicators for pair in question.wanted(each, edges))
-        found: dict[Indicator, Mapping[Span, SpanCounts] | SourceProblem] = {}
+        found: dict[Indicator, Mapping[Span, SpanCounts] | SliSourceError] = {}
         seen: dict[tuple[int, Span], int] = {}
         view = question.view.presence
         masks = {span: view.within(span) for span in spans}
@@ -180,7 +180,7 @@ class PrometheusSource:
             try:
                 question.check(indicator)
                 found[indicator] = counted
-            except SourceProblem as problem:
+            except SliSourceError as problem:
                 found[indicator] = problem
         return found
 
@@ -218,7 +218,7 @@ class _Question:
         return asked
 
     def read(self, wanted: Iterable[tuple[Series, int]]) -> None:
-        """Read the values that are not known yet. Raises SourceProblem."""
+        """Read the values that are not known yet. Raises SliSourceError."""
         view = self.view
         missing: dict[int, list[Series]] = defaultdict(list)
         for series, minute in wanted:
@@ -238,10 +238,10 @@ class _Question:
         return self._pooled(indicator, self._value)
 
     def check(self, indicator: Indicator) -> None:
-        """Raises SourceProblem when a value that its totals needed was not there, or no number."""
+        """Raises SliSourceError when a value that its totals needed was not there, or no number."""
         problem = self._problems.get(indicator)
         if problem is not None:
-            raise SourceProblem(problem)
+            raise SliSourceError(problem)
 
     def _pooled(self, indicator: Indicator, joined: Callable[[Series, int], Tally]) -> Pooled:
         presence = self.presence[indicator]

@@ -45,7 +45,7 @@ class Values:
     def at(self, minutes: Iterable[int], settled: int) -> Mapping[int, Mapping[Series, Tally]]:
         """By minute, the newest values in each of *minutes* of the series that have a sample then.
 
-        Those before *settled* do not change any more. Raises SourceProblem.
+        Those before *settled* do not change any more. Raises SliSourceError.
         """
         wanted = sorted(set(minutes))
         found = {each: self._kept[each] for each in wanted if each in self._kept}
@@ -65,7 +65,7 @@ class Values:
         self._kept.clear()
 
     def samples(self, minute: int, replicas: Iterable[Replica]) -> Mapping[Series, Samples]:
-        """All samples in the minute that starts at *minute*. Raises SourceProblem."""
+        """All samples in the minute that starts at *minute*. Raises SliSourceError."""
         several = set(replicas)
         of = next(iter(several)) if len(several) == 1 else ()
         chosen = selector("", ANY, matchers(of=of))

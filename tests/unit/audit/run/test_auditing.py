@@ -11,7 +11,7 @@ from generated import Faults, Generated, generate
 from injecting import Found
 
 from mm2slo_audit.run import AuditOptions, Ports, RunReport, Span, audit
-from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.errors import AuditEngineError
 from mm2slo_audit.run.progress import Stage
 from mm2slo_core.audit.reference import judge
 from mm2slo_core.audit.sampling import Sample
@@ -180,7 +180,7 @@ def test_a_run_that_fails_says_why_and_leaves_no_records(
     ports = ports_for(store, tmp_path / "runs", clean)
     _, engine, _ = started(ports)
     engine.broken = frozenset({0})
-    with pytest.raises(EngineProblem, match="the disk is full"):
+    with pytest.raises(AuditEngineError, match="the disk is full"):
         run(clean, ports)
     (failed,) = store.runs()
     assert failed.state is RunState.FAILED

@@ -11,7 +11,7 @@ from generated import Faults, generate
 
 from mm2slo_audit.engine.schema import RECORD_SCHEMA
 from mm2slo_audit.reading.folders import run_folder
-from mm2slo_audit.run.errors import EngineProblem
+from mm2slo_audit.run.errors import AuditEngineError
 from mm2slo_audit.run.ports import Landed
 from mm2slo_audit.run.spark_engine import SparkEngine, for_a_short_run
 from mm2slo_audit.session import SparkOptions
@@ -72,7 +72,7 @@ def test_a_corrupt_parquet_file_is_one_sentence(spark: SparkSession, tmp_path: P
     polls = spark.createDataFrame([], "topic int, flow int, side byte, partition int, end long,"
                                       " earliest long, latest long")  # fmt: skip
     landed = Landed((unit.scope,), SimpleNamespace(records=records, polls=polls))
-    with pytest.raises(EngineProblem) as told:
+    with pytest.raises(AuditEngineError) as told:
         engine.judge(landed, [unit.scope], Sample(1.0))
     text = str(told.value)
     assert text.startswith("judging failed: ")

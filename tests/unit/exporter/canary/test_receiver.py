@@ -22,7 +22,7 @@ from mm2slo_exporter.canary.events import (
     Working,
 )
 from mm2slo_exporter.canary.outbox import Outbox
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.tail import Batch, TailRecord, TailState
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Topics:
     there: dict[str, list[TailRecord]] = field(default_factory=dict)
     later: dict[str, list[TailRecord]] = field(default_factory=dict)
     states: dict[str, TailState] = field(default_factory=dict)
-    problems: dict[str, KafkaProblem] = field(default_factory=dict)
+    problems: dict[str, KafkaOperationError] = field(default_factory=dict)
     opened: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
 
@@ -235,7 +235,9 @@ def test_how_far_was_read_is_told_for_the_carrier_only(monkeypatch: pytest.Monke
 
 
 def test_what_is_in_the_way_is_told_instead() -> None:
-    denied = KafkaProblem(ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no")
+    denied = KafkaOperationError(
+        ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"
+    )
     topics = Topics(problems={COPY: denied}, states={BEATS: TailState.STARTING})
     topics.stopping.set()
     made = receiver.Receiver(

@@ -14,7 +14,7 @@ from mm2slo_exporter.canary.events import Produced, ProduceFailed, Scheduled, Tr
 from mm2slo_exporter.canary.hints import Hint, Hints
 from mm2slo_exporter.canary.outbox import Outbox
 from mm2slo_exporter.canary.sender import Sender
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.metadata import TopicIdentity
 from mm2slo_kafka.producer import Delivered, DeliveryResult
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 START = 1_700_000_000.0
-TIMEOUT = KafkaProblem(ErrorKind.TIMEOUT, cluster="us", operation="writing", detail="no answer")
+TIMEOUT = KafkaOperationError(
+    ErrorKind.TIMEOUT, cluster="us", operation="writing", detail="no answer"
+)
 
 
 class World:
@@ -33,7 +35,7 @@ class World:
         self.stopping = threading.Event()
         self.left = sends
         self.partitions = partitions
-        self.refusals: list[KafkaProblem] = []
+        self.refusals: list[KafkaOperationError] = []
         self.there: set[str] = set()
         self.hidden_looks = 0
         self.created: list[tuple[str, int, Mapping[str, str]]] = []

@@ -11,7 +11,7 @@ from mm2slo_exporter.health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
 from mm2slo_exporter.readers.cluster import Cadence, ClusterReader
 from mm2slo_kafka.configs import ConfigEntry, ConfigReading
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.group_offsets import Committed
 from mm2slo_kafka.groups import GroupListing, GroupsReading
 from mm2slo_kafka.metadata import TopicIdentity, TopicListing
@@ -28,8 +28,8 @@ ORDERS = TopicPartition("orders", 0)
 RETENTION = {"cleanup.policy": "delete", "retention.ms": "1", "retention.bytes": "-1"}
 
 
-def problem(kind: ErrorKind, operation: str) -> KafkaProblem:
-    return KafkaProblem(kind, cluster="us", operation=operation, detail="no")
+def problem(kind: ErrorKind, operation: str) -> KafkaOperationError:
+    return KafkaOperationError(kind, cluster="us", operation=operation, detail="no")
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Cluster:
     denied: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: {"orders": 3})
-    group_problems: dict[str, KafkaProblem] = field(default_factory=dict)
+    group_problems: dict[str, KafkaOperationError] = field(default_factory=dict)
 
     def topics(self) -> TopicListing:
         self._note("topics")
@@ -77,8 +77,10 @@ class Cluster:
         )
         return GroupsReading(listings, ())
 
-    def group_offsets_many(self, groups: Iterable[str]) -> dict[str, GroupOffsets | KafkaProblem]:
-        found: dict[str, GroupOffsets | KafkaProblem] = {
+    def group_offsets_many(
+        self, groups: Iterable[str]
+    ) -> dict[str, GroupOffsets | KafkaOperationError]:
+        found: dict[str, GroupOffsets | KafkaOperationError] = {
             group: {ORDERS: Committed(7, "")} if group == "app" else {} for group in groups
         }
         return {**found, **self.group_problems}

@@ -10,7 +10,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.health import Health, Stage
 from mm2slo_exporter.observation import OffsetsRead
 from mm2slo_exporter.readers.offsets import SideReader
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.offsets import OffsetReading
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Cluster:
     def _note(self, what: str, timeout: float) -> None:
         self.asked.append((what, timeout))
         if what in self.down:
-            raise KafkaProblem(
+            raise KafkaOperationError(
                 ErrorKind.UNREACHABLE, cluster="us", operation=what, detail="no answer"
             )
 

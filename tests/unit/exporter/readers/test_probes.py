@@ -11,7 +11,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.health import Health, Stage
 from mm2slo_exporter.observation import TailProbe
 from mm2slo_exporter.readers.probes import ProbeReader, answers
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.first_record import FirstRecord, FirstRecords, TimestampType
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class Source:
     ) -> FirstRecords:
         self.asked.append((dict(ranges), isolation))
         if self.down:
-            raise KafkaProblem(ErrorKind.TIMEOUT, cluster="us", operation="probing", detail="no")
+            raise KafkaOperationError(
+                ErrorKind.TIMEOUT, cluster="us", operation="probing", detail="no"
+            )
         found: dict[TopicPartition, FirstRecord | None] = {}
         for here, (start, end) in ranges.items():
             if here not in self.silent:

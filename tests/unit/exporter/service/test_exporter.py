@@ -20,7 +20,7 @@ from mm2slo_exporter.service.exporter import Exporter
 from mm2slo_exporter.service.readiness import flow_overview, flow_readiness
 from mm2slo_exporter.state.flow import FlowTracker
 from mm2slo_exporter.web.site import FlowReadiness
-from mm2slo_kafka.errors import ErrorKind, KafkaProblem
+from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -116,7 +116,7 @@ class World:
 
         def check(clusters: Mapping[str, object]) -> None:
             if world.refused in clusters:
-                raise KafkaProblem(
+                raise KafkaOperationError(
                     ErrorKind.INVALID_CONFIG, cluster="eu", operation="making", detail="bad"
                 )
 

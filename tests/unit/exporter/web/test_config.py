@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mm2slo_core.config import ConfigProblems
+from mm2slo_core.config import ConfigError
 from mm2slo_core.errors import UserError
 from mm2slo_exporter.web import WebConfigFile, parse_web_config
 from mm2slo_exporter.web.config import ClientAuthType, TlsVersion
@@ -155,7 +155,7 @@ PAIR = {"cert_file": "c", "key_file": "k"}
     ],
 )
 def test_a_problem_is_told_in_the_projects_words(value: object, problem: str) -> None:
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         parse_web_config(value, "web.yml")
     assert str(refused.value) == f"web.yml: 1 problem\n{problem}"
 
@@ -170,7 +170,7 @@ def test_all_problems_come_in_one_report_with_lines_and_without_secrets(tmp_path
         "  me: hunter2\n"
         "bearer_tokens_sha256: [s3cret]\n"
     )
-    with pytest.raises(ConfigProblems) as refused:
+    with pytest.raises(ConfigError) as refused:
         WebConfigFile(file)
     assert [(problem.path, problem.line) for problem in refused.value.problems] == [
         ("tls_server_config.key_file", 1),
@@ -192,7 +192,7 @@ def test_all_problems_come_in_one_report_with_lines_and_without_secrets(tmp_path
 def test_what_is_not_plain_yaml_is_refused(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "web.yml"
     file.write_text(text)
-    with pytest.raises(ConfigProblems, match=words):
+    with pytest.raises(ConfigError, match=words):
         WebConfigFile(file)
 
 

@@ -19,7 +19,7 @@ from mm2slo_report.digest.once import Outcome
 from mm2slo_report.digest.posting.webhook import WebhookPoster
 from mm2slo_report.digest.sending import Sending, Wording
 from mm2slo_report.reporting import Reporter
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,14 +39,14 @@ class Source:
     """One indicator in memory."""
 
     minutes_: Minutes = field(default_factory=Minutes)
-    problem: SourceProblem | None = None
-    slow: SourceProblem | None = None
+    problem: SliSourceError | None = None
+    slow: SliSourceError | None = None
     """Of single minutes."""
     name: str = "recorder"
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         if self.problem is not None:
             raise self.problem
         return {each: {span: self.minutes_.count(span) for span in spans} for each in indicators}
@@ -123,13 +123,13 @@ def test_a_bad_period_is_refused_with_the_forms(source: Source) -> None:
 
 
 def test_without_figures_nothing_is_made_up() -> None:
-    broken = Source(problem=SourceProblem("Prometheus does not answer"))
+    broken = Source(problem=SliSourceError("Prometheus does not answer"))
     with pytest.raises(UserError, match="no figures for a digest: Prometheus does not answer"):
         Wording(reporter(broken), "7d", Links()).worded()
 
 
 def test_figures_are_posted_when_only_their_causes_are_not_known(source: Source) -> None:
-    slow = Source(source.minutes_, slow=SourceProblem("Prometheus did not answer in 10 s"))
+    slow = Source(source.minutes_, slow=SliSourceError("Prometheus did not answer in 10 s"))
     said = str(Wording(reporter(slow), "7d", Links()).worded().message.blocks)
     assert "99.712 %" in said
     assert "What cost most" not in said

@@ -17,7 +17,7 @@ from mm2slo_core.reporting.history import Indicator, Tally
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer
-from mm2slo_report.recording.exposition import NotExposition, Page, read_page
+from mm2slo_report.recording.exposition import InvalidExpositionError, Page, read_page
 
 LABELS = 'flow="us->eu",source="us",target="eu",sli="availability",tier="all"'
 
@@ -124,7 +124,7 @@ def test_leaves_out_an_indicator_that_is_unknown_or_has_no_three_counts(text: st
     ],
 )
 def test_refuses_what_is_no_exposition(text: str, complaint: str) -> None:
-    with pytest.raises(NotExposition) as refused:
+    with pytest.raises(InvalidExpositionError) as refused:
         read(text)
     assert complaint in str(refused.value)
 
@@ -133,12 +133,12 @@ def test_refuses_what_is_no_exposition(text: str, complaint: str) -> None:
 def test_refuses_a_page_in_openmetrics_that_was_cut_off(cut: int) -> None:
     text = exposition({AVAILABILITY: (3, 4, 1)})
     assert read(text[:-1], openmetrics=True).tallies, "the end of the last line may be missing"
-    with pytest.raises(NotExposition, match="ends too early"):
+    with pytest.raises(InvalidExpositionError, match="ends too early"):
         read(text[: -1 - cut], openmetrics=True)
 
 
 def test_refuses_octets_that_are_no_text_and_lines_without_an_end() -> None:
-    with pytest.raises(NotExposition, match="no UTF-8"):
+    with pytest.raises(InvalidExpositionError, match="no UTF-8"):
         read_page([b"# a\nmm2_sli_events_total{\xff} 1\n"])
-    with pytest.raises(NotExposition, match="longer than"):
+    with pytest.raises(InvalidExpositionError, match="longer than"):
         read_page(b"# " + b"x" * 65536 for _ in range(100))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mm2slo_report.recording.exposition import Page
 from mm2slo_report.recording.rounds import Rounds
-from mm2slo_report.recording.scraping import ScrapeProblem, Target
+from mm2slo_report.recording.scraping import ScrapeError, Target
 
 
 @dataclass
@@ -55,7 +55,7 @@ def test_a_page_that_comes_late_is_not_taken_for_one_of_now() -> None:
     (late,) = rounds.scrape().values()
     assert str(late) == "it did not answer within 0.01 s"
     (still,) = rounds.scrape().values()
-    assert isinstance(still, ScrapeProblem)
+    assert isinstance(still, ScrapeError)
     assert slow.pages == 1, "it is not asked twice at once"
     rounds.close()
     assert not slow.closed, "its connection is in use"

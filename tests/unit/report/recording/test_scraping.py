@@ -15,7 +15,7 @@ from recorded import AVAILABILITY, OPENMETRICS, exposition
 from recorded.serving import Serving
 
 from mm2slo_core.reporting.history import Tally
-from mm2slo_report.recording.scraping import ScrapeProblem, Scraper, Target
+from mm2slo_report.recording.scraping import ScrapeError, Scraper, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def problem(target: Target, **limits: float) -> str:
         target, timeout=limits.get("timeout", 10), largest=int(limits.get("largest", 1e9))
     )
     try:
-        with pytest.raises(ScrapeProblem) as raised:
+        with pytest.raises(ScrapeError) as raised:
             scraper.scrape()
     finally:
         scraper.close()

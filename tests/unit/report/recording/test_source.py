@@ -7,7 +7,7 @@ from recorded import AVAILABILITY
 
 from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.sources.recorder import RecorderSource
 
 DAY = 86_400.0
@@ -31,7 +31,7 @@ def test_a_store_that_is_away_is_a_problem_of_the_source() -> None:
         source.indicators,
     ]
     for ask in asks:
-        with pytest.raises(SourceProblem, match="it is locked"):
+        with pytest.raises(SliSourceError, match="it is locked"):
             ask()
 
 

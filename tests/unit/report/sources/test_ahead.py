@@ -12,7 +12,7 @@ from mm2slo_core.reporting.history import MINUTE_MS, Indicator, MinuteCounts, Sp
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.sources.ahead import ReadAhead
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class Slow:
     def read_ahead(self, seconds: float) -> None:
         self.asked.append(seconds)
         if len(self.asked) <= self._failures:
-            raise SourceProblem("Prometheus at http://p is not reached: Connection refused")
+            raise SliSourceError("Prometheus at http://p is not reached: Connection refused")
         self.progress = Read(12 * DAY, 28.4 * DAY)
         self.reads.set()
         assert self.go_on.wait(30)
@@ -51,7 +51,7 @@ class Slow:
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
-    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SourceProblem]:
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         return {each: dict.fromkeys(spans, COUNTS) for each in indicators}
 
     def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
@@ -74,13 +74,13 @@ def test_until_all_is_read_every_answer_tells_how_far_it_is() -> None:
         assert slow.reads.wait(30)
         said = "the history is being read from prometheus: 12 of 28 days so far"
         found = ahead.counts([INDICATOR], [SPAN])[INDICATOR]
-        assert isinstance(found, SourceProblem)
+        assert isinstance(found, SliSourceError)
         assert (str(found), found.slow) == (said, True)
         assert ahead.known_since([INDICATOR]) == {INDICATOR: None}
         assert ahead.warnings(28 * DAY) == (said,)
-        with pytest.raises(SourceProblem, match="12 of 28 days"):
+        with pytest.raises(SliSourceError, match="12 of 28 days"):
             ahead.minutes(INDICATOR, SPAN)
-        with pytest.raises(SourceProblem, match="12 of 28 days"):
+        with pytest.raises(SliSourceError, match="12 of 28 days"):
             ahead.indicators()
         slow.go_on.set()
         assert ahead.wait(30)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 from recording_server import Answer, RecordingServer, Request
 
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.sources.prometheus import PrometheusClient, Server
 from mm2slo_report.sources.prometheus.api import Found, Point
 
@@ -80,8 +80,8 @@ def client(fake: FakePrometheus, **given: Any) -> PrometheusClient:
     return PrometheusClient(Server(url=fake.url, **given), timeout=5.0)
 
 
-def problem(ask: Callable[[], object]) -> SourceProblem:
-    with pytest.raises(SourceProblem) as caught:
+def problem(ask: Callable[[], object]) -> SliSourceError:
+    with pytest.raises(SliSourceError) as caught:
         ask()
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)

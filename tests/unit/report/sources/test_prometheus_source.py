@@ -11,7 +11,7 @@ from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator
 from mm2slo_core.sli import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.sources.port import SliSource, SourceProblem
+from mm2slo_report.sources.port import SliSource, SliSourceError
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
 
 INDICATOR: Final = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
@@ -34,7 +34,7 @@ def test_every_question_fails(away: PrometheusSource) -> None:
         lambda: source.known_since([INDICATOR]),
         source.indicators,
     ):
-        with pytest.raises(SourceProblem, match="is not reached: Connection refused"):
+        with pytest.raises(SliSourceError, match="is not reached: Connection refused"):
             ask()
 
 

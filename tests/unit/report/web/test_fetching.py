@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from recording_server import Answer, RecordingServer, Request
 
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.web import fetching
 from mm2slo_report.web.fetching import Fetcher
 
@@ -48,18 +48,18 @@ def test_the_environment_decides_neither_the_way_nor_the_login(
 def test_what_is_no_page_is_a_problem(status: int, headers: dict[str, str], told: str) -> None:
     with (
         RecordingServer(lambda _: Answer(status=status, headers=headers)) as server,
-        pytest.raises(SourceProblem, match=told),
+        pytest.raises(SliSourceError, match=told),
     ):
         list(Fetcher()(server.address))
 
 
 def test_nobody_there_and_secrets_that_cannot_be_sent_are_problems(tmp_path: Path) -> None:
-    with pytest.raises(SourceProblem, match=r"cannot be asked \(ConnectionError\)") as away:
+    with pytest.raises(SliSourceError, match=r"cannot be asked \(ConnectionError\)") as away:
         list(Fetcher()("http://127.0.0.1:9"))
     assert not away.value.slow
     for content in (b"s3cret\nX-Evil: 1", b"\xff\xfe"):
         (tmp_path / "token").write_bytes(content)
-        with pytest.raises(SourceProblem, match="cannot be asked") as refused:
+        with pytest.raises(SliSourceError, match="cannot be asked") as refused:
             list(Fetcher(tmp_path / "token")("http://127.0.0.1:9"))
         assert "s3cret" not in str(refused.value)
 
@@ -70,9 +70,9 @@ def test_a_page_that_takes_too_long_or_is_too_large_is_given_up(
     with RecordingServer(lambda _: Answer(body="a 1\n" * 10)) as server:
         with monkeypatch.context() as patch:
             patch.setattr(fetching, "_ALTOGETHER", -1.0)
-            with pytest.raises(SourceProblem, match="too slowly") as late:
+            with pytest.raises(SliSourceError, match="too slowly") as late:
                 list(Fetcher()(server.address))
             assert late.value.slow
         monkeypatch.setattr(fetching, "_LARGEST", 20)
-        with pytest.raises(SourceProblem, match="too much"):
+        with pytest.raises(SliSourceError, match="too much"):
             list(Fetcher()(server.address))

@@ -9,7 +9,7 @@ from reported import FLOW
 from serving import BACK, served
 
 from mm2slo_report.rendering.views import FlowView, GroupView
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.web.surroundings import (
     ExporterSurroundings,
     flow_views,
@@ -76,7 +76,7 @@ def test_a_page_tells_what_groups_would_find() -> None:
 
 def fetch(address: str) -> Iterator[str]:
     if address == "down":
-        raise SourceProblem("the exporter down does not answer", slow=True)
+        raise SliSourceError("the exporter down does not answer", slow=True)
     yield from PAGE if address == "one" else REPLICA
 
 
@@ -88,7 +88,7 @@ def test_of_replicas_the_worse_verdict_holds_and_one_that_is_down_is_passed_over
         orders = both.groups()[1]
         assert (orders.ready, orders.reasons) == (False, ("flow_not_alive",))
         assert orders.checkpoint_lag == 11
-    with pytest.raises(SourceProblem, match="does not answer"):
+    with pytest.raises(SliSourceError, match="does not answer"):
         ExporterSurroundings(["down"], fetch).groups()
 
 

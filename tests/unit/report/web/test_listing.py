@@ -12,7 +12,7 @@ from serving import NOW, Sums, served
 
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator
 from mm2slo_core.sli import Sli, SliKey
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from serving import Served
@@ -165,7 +165,7 @@ def test_a_misspelt_word_is_told_with_the_likely_one(service: Served) -> None:
 
 
 def test_one_objective_that_cannot_be_read_says_so_and_hides_no_other(service: Served) -> None:
-    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SourceProblem("the value is NaN")
+    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("the value is NaN")
     by_id = {each["id"]: each for each in service.get("/slo")["entries"]}
     assert by_id["us-to-eu-availability"]["errors"] == ["the value is NaN"]
     assert by_id["us-to-eu-availability"]["status"] == "no_data"
@@ -179,7 +179,7 @@ def test_a_source_that_is_down_or_slow_is_told_by_each_entry_and_makes_no_figure
     service: Served, *, slow: bool, status: int
 ) -> None:
     told = "Prometheus does not answer"
-    service.source.down = SourceProblem(told, slow=slow)
+    service.source.down = SliSourceError(told, slow=slow)
     for path in ("/slo", "/slo/report", "/slo/report?period=2026-07", "/flows/us-to-eu"):
         entries = service.get(path)["entries"]
         assert len(entries) == (2 if "/flows/" in path else 3)

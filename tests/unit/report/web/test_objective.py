@@ -12,7 +12,7 @@ from serving import AS_OF, OUTAGE
 from mm2slo_core.objectives import openslo
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator
 from mm2slo_report.rendering.figures import utc
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
     from serving import Served
@@ -136,7 +136,7 @@ def test_a_history_that_cannot_be_is_refused(service: Served, query: str, parame
 
 
 def test_what_the_source_cannot_say_of_one_objective_is_a_problem_there(service: Served) -> None:
-    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SourceProblem("no answer", slow=True)
+    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("no answer", slow=True)
     assert service.client.get(SLO).status_code == 504
     assert service.client.get(f"{SLO}/history").status_code == 504
     assert service.client.get("/slo/us-to-eu-latency-10s").status_code == 200
@@ -169,7 +169,7 @@ def test_since_when_a_pair_burns_is_told_in_the_list_too(service: Served) -> Non
         # 4.03 bad minutes are 0.933 of what three days allow: the fifth is the first above it.
         "creeping": ("burning", utc(OUTAGE + 5 * MINUTE_MS)),
     }
-    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SourceProblem("no answer")
+    service.source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("no answer")
     entry = service.get(f"/slo?at={later}&flow=us->eu&sli=availability")["entries"][0]
     assert [each["since"] for each in entry["alerts"]] == [None] * 4
 

@@ -13,7 +13,7 @@ from serving import served
 from mm2slo_core.objectives import Severity
 from mm2slo_core.reporting.history import Indicator
 from mm2slo_core.topology import Flow
-from mm2slo_report.sources.port import SourceProblem
+from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.web.negotiation import Form, form_of
 from mm2slo_report.web.problems import Problem
 
@@ -128,14 +128,14 @@ def test_what_is_put_into_pages_is_escaped_wherever_it_comes_from(store: Store) 
     flow = Flow(f'us"{XSS}', "eu")
     evil = objective(0.999, flow=flow, window=3 * 86_400.0, worst=Severity.PAGE)
     shown = served(store, objectives=(evil, objective(0.999, window=3 * 86_400.0)))
-    shown.source.problems[Indicator(flow, AVAILABILITY)] = SourceProblem(f"broker says {XSS}")
+    shown.source.problems[Indicator(flow, AVAILABILITY)] = SliSourceError(f"broker says {XSS}")
     shown.source.told = (f"retention {XSS}",)
     for path in ("/", "/slo/report?format=html", "/slo/report?format=md"):
         text = shown.client.get(path).text
         # In Markdown a backslash takes its meaning from the sign.
         assert "<script" not in text.replace("\\<script", "")
         assert "alert" in text
-    shown.source.down = SourceProblem(XSS)
+    shown.source.down = SliSourceError(XSS)
     for path in ("/", "/slo/report?format=html"):
         assert "<script" not in shown.client.get(path).text
     answer = shown.client.get("/slo/us-to-eu-availability")
