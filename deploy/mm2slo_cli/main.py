@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mm2slo_cli.loading import loading
-from mm2slo_core.errors import MissingExtraError, UserError
+from mm2slo_core.user_errors import MissingExtraError, UserError
 
 app = typer.Typer(
     name="mm2slo",
@@ -169,7 +169,7 @@ def exclude(context: typer.Context) -> None:
 
 @app.command("slo", context_settings=REST)
 def slo(context: typer.Context) -> None:
-    """Objectives: export them to OpenSLO and Sloth, import them from OpenSLO."""
+    """Print the effective objectives, the defaults included."""
     _sub_command("slo", context)
 
 

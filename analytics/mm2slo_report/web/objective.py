@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -43,14 +42,6 @@ Period = Annotated[
         json_schema_extra=parameters.PERIOD,
     ),
 ]
-
-
-class Words(StrEnum):
-    """Whose words an objective is written in."""
-
-    NATIVE = "native"
-    OPENSLO = "openslo"
-    SLOTH = "sloth"
 
 
 @router.get("/slo/{slo}", summary="One objective, and what cost most", responses=described(ONE))
@@ -142,26 +133,18 @@ def alerts(request: Request, slo: Id, at: At = None) -> Response:
 
 
 @router.get("/slo/{slo}/spec", summary="The objective itself", responses=described(SPEC, YAML))
-def spec(
-    request: Request,
-    slo: Id,
-    wanted: Annotated[Words, Query(alias="format", description="Whose words.")] = Words.NATIVE,
-) -> Response:
-    """As YAML: the `slo:` section of mm2slo.yaml, OpenSLO v1, or Sloth's prometheus/v1."""
+def spec(request: Request, slo: Id) -> Response:
+    """The `slo:` section of mm2slo.yaml for this objective, as YAML."""
     service = service_of(request)
     objective = service.reporter.objective(slo)
 
     def make() -> Body:
-        # Read when it is first asked for: the start need not wait for them.
+        # Read when it is first asked for: the start need not wait for it.
         from mm2slo_core.config import native
-        from mm2slo_core.objectives import openslo, sloth
 
-        writers = {
-            Words.NATIVE: native.write, Words.OPENSLO: openslo.write, Words.SLOTH: sloth.write,
-        }  # fmt: skip
-        return Body.text(writers[wanted]((objective,)), YAML)
+        return Body.text(native.write((objective,)), YAML)
 
-    return respond_kept(request, (wanted,), make, service.freshness(None, service.now))
+    return respond_kept(request, (), make, service.freshness(None, service.now))
 
 
 def alerts_document(entry: Mapping[str, Any]) -> dict[str, Any]:

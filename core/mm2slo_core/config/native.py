@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mm2slo_core.objectives.objective import Objective
-    from mm2slo_core.objectives.openslo import Imported
 
 
-def write(objectives: Iterable[Objective | Imported]) -> str:
+def write(objectives: Iterable[Objective]) -> str:
     """One entry for each flow and indicator."""
     entries = [_entry(each) for each in objectives]
     return yaml.safe_dump(
@@ -24,14 +23,14 @@ def write(objectives: Iterable[Objective | Imported]) -> str:
     )
 
 
-def _entry(objective: Objective | Imported) -> dict[str, Any]:
+def _entry(objective: Objective) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "flows": [objective.flow.label],
         "sli": objective.key.sli.value,
         "tier": None if objective.key.tier == ALL else objective.key.tier,
         "target": percent_text(objective.target),
         "window": shorthand(objective.window),
-        "worst": None if objective.worst is None else objective.worst.value,
+        "worst": objective.worst.value,
         "owner": objective.owner or None,
         "channel": objective.channel or None,
     }

@@ -1,4 +1,4 @@
-"""Ids of objectives, for URLs, files and OpenSLO."""
+"""Ids of objectives, for URLs and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _UNSAFE: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST: Final = 63
-"""RFC 1123, section 2.1, as Kubernetes and OpenSLO read it: one label of a host name."""
+"""RFC 1123, section 2.1, as Kubernetes reads it: one label of a host name."""
 _DIGEST: Final = 8
 
 
