@@ -28,7 +28,7 @@ from mm2slo_cli.report_reading import (
 )
 from mm2slo_cli.report_rules import missing_rules
 from mm2slo_core.config import Listen
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_exporter import logs
 from mm2slo_report.web.settings import Settings, hosts_of, is_loopback, refuse_open
 from mm2slo_report.web.token_file import TokenFile
@@ -92,10 +92,6 @@ def serving(
         if loaded.report.prometheus is None:
             recorder = stack.enter_context(recording(loaded, results))
         source, waiting = stack.enter_context(sources(loaded, results))
-        if loaded.report.digests:
-            from mm2slo_cli.report_digests import digesting
-
-            stack.enter_context(digesting(loaded, results, waiting))
         rules = missing_rules(loaded, waiting)
         yield _server(loaded, results, settings, recorder, source, rules=rules), listening
 

@@ -12,7 +12,7 @@ from mm2slo_cli.config_files import read_config
 from mm2slo_cli.moments import shown
 from mm2slo_cli.report_reading import now_ms, opened, reporting
 from mm2slo_core.config.nearest import nearest
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.links import Links
 from mm2slo_report.digest.once import Outcome, post_once
 from mm2slo_report.digest.plain import readable
@@ -75,7 +75,7 @@ def slack(
     if as_json and not dry_run:
         raise UserError("--json prints a message instead of posting it: give --dry-run as well")
     loaded = read_config(config)
-    poster = None if dry_run else poster_of(loaded, channel, webhook_file, token_file)
+    poster = None if dry_run else _poster(loaded, channel, webhook_file, token_file)
     with opened(loaded, store) as results:
         wording = Wording(reporting(loaded, results), period, Links(loaded.alerting.links.report))
         worded = wording.worded()
@@ -108,7 +108,7 @@ def _posted(worded: Worded, poster: Poster, digests: Digests, *, again: bool) ->
     return f"{name} {'changed in' if outcome is Outcome.UPDATED else 'posted to'} {poster.channel}"
 
 
-def poster_of(
+def _poster(
     loaded: Config, channel: str | None, webhook_file: Path | None, token_file: Path | None
 ) -> Poster:
     """The way to the Slack channel of that name, or id. Raises UserError."""

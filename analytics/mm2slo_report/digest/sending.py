@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_core.reporting.finished import finished
 from mm2slo_report.digest.instance import instance
 from mm2slo_report.digest.message import digest
-from mm2slo_report.digest.once import post_once
 from mm2slo_report.sources.port import SliSourceError
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.report import Detail, Report
     from mm2slo_report.digest.links import Links
     from mm2slo_report.digest.message import Message
-    from mm2slo_report.digest.once import Digests, Outcome
-    from mm2slo_report.digest.posting.port import Poster
 
 _DETAILED: Final = 5
 """Objectives that are looked into for what cost most."""
@@ -59,9 +56,9 @@ class Wording:
     period: str
     links: Links
 
-    def worded(self, at: int | None = None) -> Worded:
-        """As of *at* (epoch ms), or now. Raises UserError for a bad period, or without figures."""
-        as_of = self.reporter.instant(at)
+    def worded(self) -> Worded:
+        """As of now. Raises UserError for a bad period, or without figures."""
+        as_of = self.reporter.instant(None)
         over = finished(self.period, as_of, self.reporter.zone)
         try:
             report = self.reporter.report(at=as_of, over=over)
@@ -77,22 +74,6 @@ class Wording:
                 untold.append(f"what cost most of {each.id} is not known: {problem}")
         told = replace(report, warnings=tuple(untold))
         return Worded(digest(told, details, self.links), instance(report))
-
-
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """A wording with the channel that it goes to, and where it is kept that it went."""
-
-    wording: Wording
-    poster: Poster
-    digests: Digests
-
-    def post(self, at: int | None = None, *, again: bool = False) -> Outcome:
-        """Post once, as `post_once`. Raises as it does, and as `Wording.worded`."""
-        worded = self.wording.worded(at)
-        return post_once(
-            worded.message, self.poster, self.digests, period=worded.period, again=again
-        )
 
 
 def _costly(report: Report) -> list[Entry]:

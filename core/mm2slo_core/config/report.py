@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
-from mm2slo_core.config.digest import DigestConfig
 from mm2slo_core.config.durations import Duration, SlowInterval
 from mm2slo_core.config.exporter import Listen, LogConfig, parse_listen
 from mm2slo_core.config.fields import Section, Text, Whole
@@ -98,8 +97,5 @@ class ReportConfig(Section):
     )
     recorder: RecorderConfig = Field(
         default_factory=RecorderConfig, description="The embedded history."
-    )
-    digests: tuple[DigestConfig, ...] = Field(
-        default=(), description="Reports that the service posts to Slack; of several services, one."
     )
     log: LogConfig = Field(default_factory=LogConfig, description="The service's own log.")

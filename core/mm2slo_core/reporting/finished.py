@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import tzinfo
 
-ACCEPTED: Final = "yesterday, last-week, last-month, last-quarter or last-year"
-
 
 def finished(text: str, as_of: int, zone: tzinfo) -> str:
     """The period that *text* means at *as_of* (epoch ms): `last-month` is `2026-06` in July.
@@ -21,11 +19,6 @@ def finished(text: str, as_of: int, zone: tzinfo) -> str:
     if name is None:
         return text
     return name(datetime.fromtimestamp(as_of / 1000, UTC).astimezone(zone).date())
-
-
-def is_finished(text: str) -> bool:
-    """Whether *text* means the last period of a calendar, as `last-month` does."""
-    return text in _NAMES
 
 
 def _yesterday(today: date) -> str:

@@ -12,15 +12,11 @@ import pytest
 from digests import NOW
 from slack_receiver import SlackReceiver
 
-from mm2slo_cli import report_digests, report_reading, report_slack
-from mm2slo_cli.config_files import read_config
+from mm2slo_cli import report_reading, report_slack
 from mm2slo_cli.main import main
-from mm2slo_cli.report_digests import digesting
-from mm2slo_core.errors import UserError
 from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_lab.waiting import wait_for
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
@@ -53,7 +49,7 @@ class Command:
         self.at(NOW)
 
     def at(self, now: int) -> None:
-        for module in (report_reading, report_slack, report_digests):
+        for module in (report_reading, report_slack):
             self._patch.setattr(module, "now_ms", lambda: now)
 
     def __call__(self, *options: str) -> int:
@@ -217,44 +213,3 @@ def test_what_cannot_be_done_is_told_in_one_line(
     assert slack.err.count("\n") == 1
     assert "services" not in slack.err
     assert receiver.messages == []
-
-
-def test_the_service_posts_what_is_due_and_once(
-    slack: Command, folder: Path, receiver: SlackReceiver
-) -> None:
-    due = "report: {digests: [{channel: ops, schedule: 'mon 09:00', period: 1d}], "
-    config = folder / "mm2slo.yaml"
-    config.write_text(CONFIG.replace("report: {", due), encoding="utf-8")
-    slack.at(NOW + 30 * MINUTE_MS)
-    loaded = read_config(config)
-    with Store.open("mm2slo.db") as store:
-        for _ in range(2):
-            with digesting(loaded, store):
-                _noted(store)
-    assert [len(receiver.messages), receiver.refusals] == [1, []]
-    # As of when it was due, not of when the service came to it.
-    assert "1d to 2026-07-20 09:00 CEST" in receiver.messages[0].payload["text"]
-
-
-def _noted(store: Store) -> None:
-    def sent() -> bool:
-        kept = store.digest(NAME, "ops")
-        return kept is not None and kept.sent_at is not None
-
-    wait_for(sent, "the digest to be noted as sent", 30.0)
-
-
-def test_a_service_without_its_webhook_does_not_start(slack: Command, folder: Path) -> None:
-    assert slack.err == ""
-    config = folder / "mm2slo.yaml"
-    config.write_text(
-        CONFIG.replace("report: {", "report: {digests: [{channel: ops}], "), encoding="utf-8"
-    )
-    (folder / "hook").unlink()
-    loaded = read_config(config)
-    with (
-        Store.open("mm2slo.db") as store,
-        pytest.raises(UserError, match="cannot read 'hook'"),
-        digesting(loaded, store),
-    ):
-        pass

@@ -11,13 +11,13 @@ from digests import NOW, MemoryDigests, at
 from reported import Minutes, objective
 from slack_receiver import SlackReceiver
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_core.reporting.history import MINUTE_MS, SpanCounts
 from mm2slo_core.secret import Secret
 from mm2slo_report.digest.links import Links
-from mm2slo_report.digest.once import Outcome
+from mm2slo_report.digest.once import Outcome, post_once
 from mm2slo_report.digest.posting.webhook import WebhookPoster
-from mm2slo_report.digest.sending import Sending, Wording
+from mm2slo_report.digest.sending import Wording
 from mm2slo_report.reporting import Reporter
 from mm2slo_report.sources.port import SliSourceError
 
@@ -111,8 +111,11 @@ def test_two_runs_post_once_and_name_the_period(source: Source) -> None:
     digests = MemoryDigests()
     with SlackReceiver() as receiver:
         poster = WebhookPoster(Secret(receiver.url), "ops")
-        sending = Sending(Wording(reporter(source), "last-month", Links()), poster, digests)
-        assert [sending.post(), sending.post()] == [Outcome.POSTED, Outcome.POSTED_BEFORE]
+        worded = Wording(reporter(source), "last-month", Links()).worded()
+        outcomes = [
+            post_once(worded.message, poster, digests, period=worded.period) for _ in range(2)
+        ]
+        assert outcomes == [Outcome.POSTED, Outcome.POSTED_BEFORE]
         assert [receiver.refusals, len(receiver.messages)] == [[], 1]
     assert list(digests.kept) == [("2026-06", "ops")]
 
