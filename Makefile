@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Labs wait more than they compute: more workers than cores.
+WORKERS ?= 4
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check fmt bench screenshots java postgres prometheus chromium axe setup clean
+.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,21 +17,24 @@ demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown li
 	@$(BIN)/mm2slo demo || [ $$? -eq 130 ]  # Ctrl-C is how a demo ends
 
 test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
-	@$(BIN)/pytest -m "not long and not benchmark"
+	@$(PYTEST) -m "not long and not benchmark"
 
-test-long: setup java prometheus postgres chromium axe ## Run the long suite (Kafka Connect, Kafka 3.9, long faults)
-	@$(BIN)/pytest -m "long"
+test-unit: setup ## Run the unit tests alone, without Kafka
+	@$(PYTEST) --durations 10 -m "not lab and not long" tests/unit
+
+test-long: setup java prometheus postgres chromium axe ## Run the long suite (Kafka Connect, Kafka 3.9, long faults, deep searches)
+	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"
 
 check: setup ## Lint, types, import contracts, generated files
 	@deploy/scripts/check
 
-fmt: setup ## Format the code and mend what ruff can mend
+fmt: setup ## Format the code and fix what ruff can fix
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix-only --quiet .
 
 bench: setup java ## Run the benchmarks and print their figures (docs/performance.md)
 	@deploy/scripts/bench
 
-screenshots: setup java prometheus chromium ## Play outages and take the pictures of docs/images anew
+screenshots: setup java prometheus chromium ## Play outages and take the pictures of docs/images
 	@deploy/scripts/screenshots
 
 setup: $(READY) ## Create the virtual environment and install the locked packages

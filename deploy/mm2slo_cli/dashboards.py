@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.dashboards_preview import preview
 from mm2slo_cli.generated_files import stale, write
 from mm2slo_dashboards.files import generated
 
@@ -38,9 +37,6 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the 
 @dashboards_app.callback()
 def about() -> None:
     """Grafana dashboards with thresholds from the objectives, and their provisioning."""
-
-
-dashboards_app.command()(preview)
 
 
 @dashboards_app.command()

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from chromium import browsing, chromium
+from chromium import browsing
+from chromium.headless import find_chromium
 from demos import Terminal, descendants, none_is_left, played
 
 from mm2slo_lab.monitoring import installed
@@ -72,7 +73,7 @@ def outage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outage]:
             for each in found.slo["entries"]
             if each["status"] in BAD_STATES
         ]
-        if pictures and chromium():
+        if pictures and find_chromium():
             keep_pictures(terminal.page, Path(pictures), tmp_path_factory.mktemp("profile"))
         below = descendants(terminal.pid)
         terminal.press("q")

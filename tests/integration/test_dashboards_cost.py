@@ -10,13 +10,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from dashboard_preview.time_range import Span
 from dashed import dashboards
 from long_fleet import RAW, Asked, Shape, ask, board_queries, fleet_series, reach
 from monitoring import prometheus
 from tsdb import write_blocks
 
 from mm2slo_core.promql import aggregate, over
-from mm2slo_dashboards.preview.times import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from slack_receiver import SlackReceiver
 from watching import watch
 
 from mm2slo_alerts.alertmanager import configuration
-from mm2slo_core.config.alerting import AlertingConfig, SlackChannel
-from mm2slo_core.config.slo import SloConfig
+from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
+from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.records import Checkpoint
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.traffic import Load, produce

@@ -16,19 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_cli.chromium import FLAGS
-from mm2slo_cli.chromium import found as installed
+from chromium.headless import FLAGS, find_chromium
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 PATIENCE = 60.0
-
-
-def chromium() -> str | None:
-    """The program, if it is installed."""
-    return installed()
 
 
 @dataclass
@@ -141,7 +135,7 @@ class Tab:
 @contextmanager
 def browsing(profile: Path) -> Iterator[Tab]:
     """A fresh Chromium with one tab; it ends with the block."""
-    program = chromium()
+    program = find_chromium()
     if program is None:
         raise AssertionError("chromium is not installed")
     commands, send_to = os.pipe()

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from dashboard_preview.interpolation import ALL, interpolate
+
 from mm2slo_dashboards.files import DASHBOARDS, generated
-from mm2slo_dashboards.preview.interpolation import ALL, interpolate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,10 +10,10 @@ import urllib.request
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from dashboard_preview import time_range
 from dashed import filled, panels
 
 from mm2slo_dashboards.checking import names
-from mm2slo_dashboards.preview import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
     panel: str
     kind: str
     text: str
-    span: times.Span
+    span: time_range.Span
     step: float
 
 
@@ -60,20 +60,20 @@ def board_queries(dashboard: Json, flow: str, now: float, since: str = "") -> It
 
     All is chosen wherever it can be, and *flow* where one flow has to be.
     """
-    start = times.relative(since or dashboard["time"]["from"], now)
+    start = time_range.relative(since or dashboard["time"]["from"], now)
     if start is None:
         raise ValueError(f"{since or dashboard['time']['from']!r} is no time before now")
-    usual = times.Span(start, now)
+    usual = time_range.Span(start, now)
 
-    def asked(text: str, span: times.Span, step: float) -> str:
+    def asked(text: str, span: time_range.Span, step: float) -> str:
         return filled(dashboard, text, flow, span.builtin(step, _SCRAPE))
 
     for panel in panels(dashboard):
         own = panel.get("timeFrom")
-        span = times.Span(now - times.length("timeFrom", own), now) if own else usual
+        span = time_range.Span(now - time_range.length("timeFrom", own), now) if own else usual
         step = span.step(panel.get("maxDataPoints") or POINTS, _SCRAPE)
         if panel.get("interval"):
-            step = max(step, times.length("interval", panel["interval"]))
+            step = max(step, time_range.length("interval", panel["interval"]))
         for target in panel["targets"]:
             text = asked(target["expr"], span, step)
             asked_step = 0.0 if target["instant"] else step

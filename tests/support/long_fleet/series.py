@@ -30,7 +30,7 @@ from mm2slo_core.catalogue.recorded import (
     WINDOW,
 )
 from mm2slo_core.catalogue.reported import REPORT_GROUPS
-from mm2slo_core.readiness import BlockReason
+from mm2slo_core.group_readiness import BlockReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

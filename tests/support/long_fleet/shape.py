@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile_name
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.catalogue import Granularity
 from mm2slo_core.catalogue.audited import (
     AUDIT_KEYS_RATIO,
@@ -25,10 +25,10 @@ from mm2slo_core.catalogue.flow import FLOW_STATE
 from mm2slo_core.catalogue.model import FLOW_LABELS
 from mm2slo_core.config.published import default_objective_rules
 from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.position import PositionQuality
-from mm2slo_core.readiness import BlockReason
-from mm2slo_core.records.status import ConnectState
-from mm2slo_exporter.health import Stage
+from mm2slo_core.group_readiness import BlockReason
+from mm2slo_core.records.connect_status import ConnectState
+from mm2slo_core.replication_position import PositionQuality
+from mm2slo_exporter.collection_health import Stage
 from mm2slo_exporter.readers.internals_store import InternalTopic
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from dashboard_preview.interpolation import ALL, interpolate
 from dashed import dashboards, panels
 from promtool import evaluate, needs_promtool
 
 from mm2slo_core.promql import quoted
-from mm2slo_dashboards.preview.interpolation import ALL, interpolate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,16 +7,16 @@ from itertools import pairwise
 import pytest
 from dashed import ROOT
 
-from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import FLOW_LAG_SECONDS
 from mm2slo_core.config import load_config
+from mm2slo_core.dashboard_uids import DashboardUid as Identity
 from mm2slo_core.objectives.pairs import BURN_PAIRS
 from mm2slo_core.promql import select
 from mm2slo_dashboards.boards import boards
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.files import described
 from mm2slo_dashboards.limits import limits
-from mm2slo_dashboards.model import Board, Kind, Panel, Query, Steps, Unit
+from mm2slo_dashboards.model import DashboardUid, Kind, Panel, Query, Steps, Unit
 
 ALL = [(board, panel) for board in described() for panel in board.panels]
 CONFIG = """\
@@ -134,7 +134,7 @@ def test_the_exporters_job_is_that_of_the_configuration() -> None:
 
 
 @pytest.mark.parametrize("board", described(), ids=lambda board: str(board.identity))
-def test_symptoms_come_before_causes(board: Board) -> None:
+def test_symptoms_come_before_causes(board: DashboardUid) -> None:
     titles = [row.title for row in board.rows]
     causes = [n for n, title in enumerate(titles) if "cause" in title]
     assert all(n == len(titles) - 1 for n in causes)

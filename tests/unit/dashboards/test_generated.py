@@ -7,10 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from dashboard_preview.interpolation import ALL, interpolate
 from dashed import ROOT, Json, dashboards, every_panel, files, of, panels
 
-from mm2slo_core.boards import Board
 from mm2slo_core.config import load_config
+from mm2slo_core.dashboard_uids import DashboardUid
 from mm2slo_dashboards.colours import Colour
 from mm2slo_dashboards.files import (
     CONFIG_MAPS,
@@ -20,7 +21,6 @@ from mm2slo_dashboards.files import (
     PROVIDER,
     generated,
 )
-from mm2slo_dashboards.preview.interpolation import ALL, interpolate
 from mm2slo_dashboards.states import CONNECT_STATES, FLOW_STATES
 
 CONFIG = """\
@@ -104,7 +104,7 @@ def leads_on(uid: str, address: str) -> None:
     assert "$" not in filled.replace("$__all", "").replace("%24", "")
     parts = urlsplit(filled)
     to = parts.path.removeprefix("/d/")
-    assert to in set(Board) - {uid}
+    assert to in set(DashboardUid) - {uid}
     query = parse_qs(parts.query, strict_parsing=True)
     assert query["var-datasource"] == ["my prometheus"]
     assert (query["from"], query["to"]) == (["now-6h"], ["now"])
@@ -192,7 +192,7 @@ def test_config_maps_hold_the_very_files() -> None:
     assert [each["spec"]["configMapRef"] for each in resources] == [
         {"name": each["metadata"]["name"], "key": next(iter(each["data"]))} for each in maps
     ]
-    assert len(resources) == len(set(Board))
+    assert len(resources) == len(set(DashboardUid))
 
 
 def test_figures_are_plain() -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import promql_parser
 import pytest
+from dashboard_preview.interpolation import interpolate
 from dashed import Json, dashboards, panels, variables
-
-from mm2slo_dashboards.preview.interpolation import interpolate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

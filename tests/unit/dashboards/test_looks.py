@@ -24,13 +24,13 @@ clusters:
   us: {bootstrap_servers: "us:9092"}
   eu: {bootstrap_servers: "eu:9092"}
 flows:
-  - flow: us->eu
+  - flow_config: us->eu
     freshness: [{threshold: 20s}]
-    canary: {latency_tiers: [5s, 30s], deadline: 40s}
+    canary_config: {latency_tiers: [5s, 30s], deadline: 40s}
     readiness: {max_redelivery_records: 77, max_checkpoint_lag_records: 66}
     checkpoint_interval: 13s
-slo: {window: 14d}
-alerting: {links: {runbook: https://git.example}}
+slo_config: {window: 14d}
+alerting_config: {links: {runbook: https://git.example}}
 """
 EXPECTED: Final[dict[str, dict[str, Any]]] = yaml.safe_load(
     (Path(__file__).parent / "answers" / "looks.yaml").read_text(encoding="utf-8")

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 import promql_parser
 import pytest
 import yaml
+from dashboard_preview.interpolation import ALL, interpolate
 from dashed import Expression, dashboards, expressions, variables
 from promtool import needs_promtool
 
 from mm2slo_alerts.model import RecordingRule
 from mm2slo_alerts.recording import groups
 from mm2slo_alerts.recording.timing import STEP
-from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import ALL as METRICS
 from mm2slo_core.catalogue import FLOW_LAG_SECONDS, RECORDED, MetricType
 from mm2slo_core.catalogue.external import ALERTS, ALERTS_LABELS, EXTERNAL
 from mm2slo_core.catalogue.reported import REPORT_GROUPS
 from mm2slo_core.config.published import default_objective_rules
+from mm2slo_core.dashboard_uids import DashboardUid as Identity
 from mm2slo_core.promql import Vector, quoted, select
 from mm2slo_dashboards.checking import names, unknown
-from mm2slo_dashboards.model import Board, Kind, Panel, Query, Row, Unit
-from mm2slo_dashboards.preview.interpolation import ALL, interpolate
+from mm2slo_dashboards.model import DashboardUid, Kind, Panel, Query, Row, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,7 +241,7 @@ def test_a_name_that_nobody_publishes_fails_generation() -> None:
         queries=(Query(vector=wrong),),
         leads=Identity.FLOW,
     )
-    board = Board(
+    board = DashboardUid(
         identity=Identity.FLEET,
         title="x",
         description="x",

@@ -1,1 +1,0 @@
-"""What a dashboard's JSON shows, without Grafana."""

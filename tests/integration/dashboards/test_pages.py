@@ -1,0 +1,152 @@
+"""The generated dashboards over a lab, drawn as pages: healthy, and after MirrorMaker 2 stops.
+
+With MM2SLO_SCREENSHOTS, a folder, more flows are watched for long enough to fill charts, and their
+pages are kept there as pictures: `make screenshots`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from chromium.headless import find_chromium, save_screenshot
+from dashboard_preview.board_page import rendered
+from dashboard_preview.grafana_json.dashboard_json import dashboards
+from dashboard_preview.page_html import WIDTH, down_to
+from dashboard_preview.prometheus_http import HttpPrometheus
+from dashboard_preview.time_range import Span
+from dashed import ROOT
+from paging import paged
+from preview_fixtures import panel, words
+from reading import copied
+from shown import Moving
+from steady import SteadyLoad
+
+from mm2slo_core.topology import Flow
+from mm2slo_dashboards.files import DASHBOARDS
+from mm2slo_lab import LabTopology
+from mm2slo_lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from paging import Paged
+
+    from mm2slo_lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+FOLDER: Final = os.environ.get("MM2SLO_SCREENSHOTS")
+CLUSTERS: Final = ("us", "eu", "ap") if FOLDER else ("us", "eu")
+FLOWS: Final = tuple(flow for each in CLUSTERS[1:] for flow in (Flow("us", each), Flow(each, "us")))
+TOPICS: Final = {"orders": 0.05, "payments": 0.1, "shipments": 0.2}
+"""Each with the seconds between two of its records."""
+BEFORE: Final = 10 if FOLDER else 1
+"""Minutes of health."""
+STOPPED: Final = 330 if FOLDER else 5
+"""Seconds; what is drawn every five minutes has a point in them."""
+GENERATED: Final = ROOT / "dashboards" / "generated"
+BOARDS: Final = {each.uid: each for each in dashboards(GENERATED / DASHBOARDS)}
+LEFT_OUT: Final = {"mm2slo-overview": "", "mm2slo-flow": "How far behind is it, and where?"}
+"""The row above which the picture of a board ends; none for all of it."""
+
+
+def copied_to(lab: Lab, flow: Flow, topic: str) -> bool:
+    """Whether the target has the copy."""
+    return lab.cluster(flow.target).admin.partition_count(f"{flow.source}.{topic}") > 0
+
+
+@contextmanager
+def busy(lab: Lab, folder: Path) -> Iterator[Paged]:
+    """Flows with records, and groups that read them, watched for a while."""
+    with ExitStack() as stack:
+        for topic, interval in TOPICS.items():
+            for alias in CLUSTERS:
+                lab.cluster(alias).admin.create_topic(topic, 2)
+            for flow in FLOWS:
+                arrived = partial(copied_to, lab, flow, topic)
+                wait_for(arrived, f"{topic} of {flow}", 120)
+            for alias in CLUSTERS:
+                send = lab.cluster(alias).librdkafka()
+                stack.enter_context(SteadyLoad(send, topic, (0, 1), interval))
+            group = f"{topic.removesuffix('s')}-service"
+            stack.enter_context(Moving(lab.cluster("us").librdkafka(), topic, group))
+        wait_for(lambda: copied(lab, "orders") > 0, "the first copies", 60)
+        flows = [str(each) for each in FLOWS]
+        watched = stack.enter_context(paged(lab, folder, flows, list(TOPICS)))
+        watched.healthy(flows)
+        # A scrape a second; some are late on a busy machine.
+        long = f'count_over_time(up{{job="mm2slo"}}[{BEFORE}m]) >= {BEFORE * 57}'
+        wait_for(partial(watched.monitoring.prometheus.holds, long), "a history", 900, 1)
+        yield watched
+
+
+def draw_pages(watched: Paged, folder: Path, minutes: int) -> dict[str, str]:
+    """The page of each board; the Flow board shows the first flow."""
+    server, end = HttpPrometheus(watched.monitoring.prometheus.url), time.time()
+    span = Span(end - minutes * 60, end, relative=True)
+    titles = {uid: each.title for uid, each in BOARDS.items()}
+    pages = {}
+    folder.mkdir()
+    for uid, each in BOARDS.items():
+        given = {"flow": [str(FLOWS[0])]} if uid == "mm2slo-flow" else {}
+        drawn = rendered(each, server, given=given, span=span, scrape=1.0, others=titles)
+        assert drawn.refused == ()
+        (folder / f"{uid}.html").write_text(drawn.html, "utf-8")
+        pages[uid] = drawn.html
+    return pages
+
+
+def keep(folder: Path, state: str) -> None:
+    """The pictures that the documentation shows."""
+    if FOLDER is None or find_chromium() is None:
+        return
+    for uid, row in LEFT_OUT.items():
+        panels = BOARDS[uid].panels
+        ends = [each.place.y for each in panels if each.title == row]
+        ends += [max(each.place.y + each.place.h for each in panels)]
+        name = {"mm2slo-overview": "fleet", "mm2slo-flow": "flow"}[uid]
+        target = Path(FOLDER) / f"dashboards-{name}-{state}.png"
+        save_screenshot(folder / f"{uid}.html", target, WIDTH, round(down_to(ends[0])))
+
+
+def test_pages_show_health_and_a_stop(
+    lab_factory: Callable[[LabTopology], Lab], tmp_path: Path
+) -> None:
+    lab = lab_factory(LabTopology(clusters=CLUSTERS, flows=FLOWS))
+    count = len(FLOWS)
+    with busy(lab, tmp_path) as watched:
+        healthy = draw_pages(watched, tmp_path / "healthy", BEFORE)
+        keep(tmp_path / "healthy", "healthy")
+        fleet, flow = healthy["mm2slo-overview"], healthy["mm2slo-flow"]
+        states = words(panel(fleet, "How many flows run?"))
+        assert states[states.index("running") + 1] == f"{count}"
+        rows = words(panel(fleet, "Which flows need attention first?"))
+        assert {str(each) for each in FLOWS} <= set(rows)
+        assert rows.count("running") == count
+        assert "No alert fires." in words(panel(fleet, "Does any alert fire?"))
+        assert 'class="line"' in panel(flow, "Does it keep up?")
+        assert "data-events" in panel(flow, "How are canaries' times spread?")
+        lab.mm2.stop()
+        try:
+            wait_for(lambda: len(watched.messages) >= count, "a page for each flow", 90)
+            server = watched.monitoring.prometheus
+            stopped = 'max(mm2_flow_state{state="stopped"}) == 1'
+            long = f"count_over_time(({stopped})[10m:1s]) >= {STOPPED}"
+            wait_for(partial(server.holds, long), "a long stop", STOPPED + 90, 1)
+            burnt = 'min(flow:mm2_slo_budget_remaining:ratio{sli="availability"}) < 0.5'
+            wait_for(partial(server.holds, burnt), "a budget that is spent", 240, 1)
+            stopped_pages = draw_pages(watched, tmp_path / "stopped", BEFORE + STOPPED // 60)
+            keep(tmp_path / "stopped", "stopped")
+        finally:
+            lab.mm2.start()
+    fleet, flow = stopped_pages["mm2slo-overview"], stopped_pages["mm2slo-flow"]
+    assert words(panel(fleet, "Which flows need attention first?")).count("stopped") == count
+    assert "MM2FlowStopped" in words(panel(fleet, "Which alerts fire, and who says what to do?"))
+    assert "stopped" in words(panel(flow, "In which state is it?"))
+    assert "page: MM2FlowStopped fires" in flow

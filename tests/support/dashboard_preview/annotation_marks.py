@@ -1,0 +1,69 @@
+"""Annotations: what happened, when, as marks in charts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dashboard_preview import prometheus_api
+from dashboard_preview.panel_data import legend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dashboard_preview.grafana_json.dashboard_json import Marks
+    from dashboard_preview.panel_data import Context
+    from dashboard_preview.prometheus_api import Answered, Prometheus
+
+
+class Mark(NamedTuple):
+    """From `start` to `end`, in epoch seconds; both are the same for what has no length."""
+
+    start: float
+    end: float
+    text: str
+    colour: str
+
+
+def marks(
+    every: Sequence[Marks], server: Prometheus, context: Context, width: float
+) -> tuple[tuple[Mark, ...], tuple[str, ...]]:
+    """The marks of a board whose charts are *width* pixels wide, and the refused queries."""
+    step = context.span.step(width, context.scrape)
+    found: list[Mark] = []
+    refused: list[str] = []
+    for each in every:
+        query = context.filled(each.expr, step)
+        try:
+            answer = prometheus_api.course(server, query, context.span.aligned(step), step)
+        except prometheus_api.QueryRefused as error:
+            refused.append(f"annotation {each.title!r}: {error}")
+            continue
+        for series in answer:
+            spans = _moments(series) if each.at_value else _regions(series, step)
+            text = legend(each.text, series.labels)
+            found += [
+                Mark(start, end, text, each.colour)
+                for start, end in spans
+                if start <= context.span.end and end >= context.span.start
+            ]
+    return tuple(found), tuple(refused)
+
+
+def _moments(series: Answered) -> Iterator[tuple[float, float]]:
+    """The values are the times, in milliseconds."""
+    return ((at / 1000, at / 1000) for at in sorted({value for _, value in series.points}))
+
+
+def _regions(series: Answered, step: float) -> Iterator[tuple[float, float]]:
+    """Where the series is 1 or more, points that are up to a step apart together."""
+    start = end = None
+    for at, value in series.points:
+        if value < 1:
+            continue
+        if start is not None and end is not None and at > end + step * 1.001:
+            yield start, end
+            start = None
+        start = at if start is None else start
+        end = at
+    if start is not None and end is not None:
+        yield start, end

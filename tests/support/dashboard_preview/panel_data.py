@@ -1,0 +1,117 @@
+"""A panel's queries asked, with variables filled in: series, tables, and what was refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from dashboard_preview import prometheus_api
+from dashboard_preview.data_frames import Column, Series, Table
+from dashboard_preview.interpolation import interpolate
+from dashboard_preview.time_range import Span
+from dashboard_preview.transformations import transformed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dashboard_preview.grafana_json.dashboard_json import Panel, Target
+    from dashboard_preview.prometheus_api import Answered, Prometheus
+
+_LABEL: Final = re.compile(r"\{\{\s*(.+?)\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What is chosen: the values of each variable, the time, and how often is scraped (s)."""
+
+    choices: Mapping[str, Sequence[str]]
+    everything: Mapping[str, str]
+    span: Span
+    scrape: float
+
+    def filled(self, text: str, step: float) -> str:
+        """*text* with variables; *step* is that of the panel, in seconds."""
+        return interpolate(
+            text,
+            self.choices,
+            everything=self.everything,
+            builtin=self.span.builtin(step, self.scrape),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What a panel shows; `step` is the distance of points in seconds."""
+
+    span: Span
+    step: float
+    series: tuple[Series, ...] = ()
+    table: Table = field(default_factory=Table)
+    refused: tuple[str, ...] = ()
+
+
+def answered(panel: Panel, server: Prometheus, context: Context, width: float) -> Data:
+    """What *server* says to the queries of *panel*, which is *width* pixels wide."""
+    if panel.last and context.span.relative:
+        own = Span(context.span.end - panel.last, context.span.end, relative=True)
+        context = replace(context, span=own)
+    step = context.span.step(panel.points or width, max(context.scrape, panel.least))
+    asked = context.span.aligned(step)
+    series: list[Series] = []
+    tables: list[Table] = []
+    refused: list[str] = []
+    for target in panel.targets:
+        query = context.filled(target.expr, step)
+        try:
+            if target.instant:
+                found = prometheus_api.now(server, query, context.span.end)
+            else:
+                found = prometheus_api.course(server, query, asked, step)
+        except prometheus_api.QueryRefused as error:
+            refused.append(f"{target.letter}: {error}")
+            continue
+        if target.format == "table":
+            tables.append(_table(found, target, single=len(panel.targets) == 1))
+        else:
+            series += [
+                Series(_name(target, query, each.labels), each.labels, each.points)
+                for each in found
+                if each.points
+            ]
+    shown = transformed(tables, panel.transformations)
+    return Data(context.span, step, tuple(series), shown[0] if shown else Table(), tuple(refused))
+
+
+def legend(text: str, labels: Mapping[str, str]) -> str:
+    """*text* with `{{label}}` filled in; a label that is not there is nothing."""
+    return _LABEL.sub(lambda found: labels.get(found[1], ""), text)
+
+
+def _name(target: Target, query: str, labels: Mapping[str, str]) -> str:
+    if target.legend:
+        return legend(target.legend, labels)
+    inner = ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(labels.items()))
+    return f"{{{inner}}}" if inner else query
+
+
+def _table(found: Sequence[Answered], target: Target, *, single: bool) -> Table:
+    """The labels of all series as columns, by name, and their values; nothing when there is none.
+
+    The value's column bears the letter of the query where there are several.
+    """
+    held = [each for each in found if each.points]
+    if not held:
+        return Table()
+    labels = sorted({name for each in held for name in each.labels})
+    return Table(
+        (
+            Column("Time", tuple(each.points[0][0] * 1000 for each in held)),
+            *(Column(name, tuple(each.labels.get(name, "") for each in held)) for name in labels),
+            Column(
+                "Value" if single else f"Value #{target.letter}",
+                tuple(each.points[0][1] for each in held),
+            ),
+        )
+    )

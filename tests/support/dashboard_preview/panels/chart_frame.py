@@ -1,0 +1,185 @@
+"""What every chart over time has: axes, grid, marks; and the geometry of its inner area."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dashboard_preview import axis_ticks
+from dashboard_preview.markup import Markup, element, number
+from dashboard_preview.text_width import shortened, width
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dashboard_preview.annotation_marks import Mark
+    from dashboard_preview.axis_ticks import Tick
+    from dashboard_preview.time_range import Span
+
+BOTTOM: Final = 22.0
+"""Pixels below the area, for the time axis."""
+_TOP: Final = 6.0
+_RIGHT: Final = 12.0
+_GAP: Final = 8.0
+_BETWEEN: Final = 24.0
+"""Pixels that times on the axis keep from each other."""
+_SECONDS: Final = "00:00:00"
+_DAYS: Final = "00/00 00:00"
+_DAY: Final = 86_400.0
+_FLAG: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The inner area of a chart in pixels, and what its edges stand for."""
+
+    span: Span
+    left: float
+    right: float
+    top: float
+    bottom: float
+    low: float
+    high: float
+
+    def x(self, at: float) -> float:
+        """Of a time in epoch seconds."""
+        return self.left + (self.right - self.left) * (at - self.span.start) / self.span.length
+
+    def y(self, value: float) -> float:
+        """Of a value."""
+        return self.bottom - (self.bottom - self.top) * (value - self.low) / (self.high - self.low)
+
+
+def framed(
+    span: Span, size: tuple[float, float], gutter: float, bounds: tuple[float, float]
+) -> Frame:
+    """The area of a chart of *size* whose labels at the left are *gutter* pixels wide."""
+    wide, high = size
+    return Frame(span, gutter + _GAP, wide - _RIGHT, _TOP, high - BOTTOM, *bounds)
+
+
+def gutter(labels: Sequence[str], most: float) -> float:
+    """Room for *labels* at the left, up to *most* pixels."""
+    return min(max((width(each) for each in labels), default=0.0), most)
+
+
+def times(frame: Frame) -> Markup:
+    """The axis of time, with its grid."""
+    widest = width(_DAYS if frame.span.length > _DAY else _SECONDS)
+    most = int((frame.right - frame.left) / (widest + _BETWEEN))
+    parts = []
+    for at, text in axis_ticks.moments(frame.span.start, frame.span.end, max(most, 1)):
+        x = frame.x(at)
+        parts.append(_line(x, frame.top, x, frame.bottom))
+        half = width(text) / 2
+        # The outermost ones stay within the panel.
+        middle = min(max(x, half), frame.right + _RIGHT - half)
+        parts.append(_text(middle, frame.bottom + 15, text, "middle"))
+    return element("g", *parts, class_="axis times")
+
+
+def levels(frame: Frame, rows: Sequence[Tick]) -> Markup:
+    """The axis of values, with its grid."""
+    parts = []
+    for at, text in rows:
+        y = frame.y(at)
+        parts.append(_line(frame.left, y, frame.right, y))
+        parts.append(_text(frame.left - _GAP, y + 4, text, "end"))
+    return element("g", *parts, class_="axis levels")
+
+
+def names(frame: Frame, rows: Sequence[tuple[float, str]], room: float) -> Markup:
+    """Names beside rows, at these heights, cut to *room* pixels."""
+    parts = [
+        element(
+            "text",
+            element("title", name),
+            shortened(name, room),
+            x=frame.left - _GAP,
+            y=y + 4,
+            text_anchor="end",
+        )
+        for y, name in rows
+    ]
+    return element("g", *parts, class_="axis names")
+
+
+def marked(frame: Frame, marks: Sequence[Mark]) -> Markup:
+    """Marks as Grafana draws them: a dashed line with a flag below, a shade while they last."""
+    parts = []
+    for each in marks:
+        if each.end < frame.span.start or each.start > frame.span.end:
+            continue
+        start = frame.x(max(each.start, frame.span.start))
+        end = frame.x(min(each.end, frame.span.end))
+        inner = [element("title", each.text)]
+        if end - start > 1:
+            inner.append(
+                element(
+                    "rect",
+                    x=start,
+                    y=frame.top,
+                    width=end - start,
+                    height=frame.bottom - frame.top,
+                    fill=each.colour,
+                    class_="shade",
+                )
+            )
+            inner.append(_edge(start, end, frame.bottom, each.colour))
+        else:
+            inner.append(_flag(start, frame.bottom, each.colour))
+        inner += [_upright(frame, x, each.colour) for x in dict.fromkeys((start, end))]
+        parts.append(element("g", *inner))
+    return element("g", *parts, class_="marks")
+
+
+def clipped(frame: Frame, *parts: str) -> Markup:
+    """*parts*, of which only what is within the area is seen."""
+    # A line on an edge is seen in all of its width.
+    wide, high = frame.right - frame.left + 2, frame.bottom - frame.top + 4
+    return element(
+        "svg",
+        *parts,
+        x=frame.left - 1,
+        y=frame.top - 2,
+        width=wide,
+        height=high,
+        viewBox=" ".join(map(number, (frame.left - 1, frame.top - 2, wide, high))),
+        class_="clipped",
+    )
+
+
+def svg(size: tuple[float, float], *parts: str, label: str) -> Markup:
+    """A drawing of *size* pixels; *label* says to a screen reader what it is."""
+    wide, high = size
+    return element(
+        "svg",
+        *parts,
+        width=wide,
+        height=high,
+        viewBox=f"0 0 {number(wide)} {number(high)}",
+        role="img",
+        aria_label=label,
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> Markup:
+    return element("text", text, x=x, y=y, text_anchor=anchor)
+
+
+def _flag(x: float, y: float, colour: str) -> Markup:
+    corners = ((x - _FLAG, y + _FLAG), (x + _FLAG, y + _FLAG), (x, y))
+    points = " ".join(f"{number(a)},{number(b)}" for a, b in corners)
+    return element("polygon", points=points, fill=colour)
+
+
+def _edge(start: float, end: float, y: float, colour: str) -> Markup:
+    return element("rect", x=start, y=y, width=end - start, height=_FLAG, fill=colour)
+
+
+def _upright(frame: Frame, x: float, colour: str) -> Markup:
+    return element("line", x1=x, y1=frame.top, x2=x, y2=frame.bottom, stroke=colour, class_="mark")

@@ -1,0 +1,75 @@
+"""Single figures, large."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dashboard_preview.markup import Markup, element
+from dashboard_preview.text_width import shortened, width
+from dashboard_preview.value_colours import on, shown
+
+if TYPE_CHECKING:
+    from dashboard_preview.grafana_json.dashboard_json import Panel
+    from dashboard_preview.grafana_json.field_config import Looks
+    from dashboard_preview.panel_data import Data
+
+_LARGEST: Final = 54.0
+_SMALLEST: Final = 14.0
+_LARGEST_NAME: Final = 20.0
+_SMALLEST_NAME: Final = 11.0
+_INSIDE: Final = 20.0
+_GAP: Final = 8.0
+_LINE: Final = 1.3
+_BOLDER: Final = 1.06
+
+
+def stat(panel: Panel, looks: Looks, data: Data, size: tuple[float, float]) -> Markup:
+    """The newest value of each series, in the grid in which figures and names are largest."""
+    named = panel.options["textMode"] == "value_and_name"
+    filled = panel.options["colorMode"] == "background"
+    figures = [shown(looks.of(each.name), each.last) for each in data.series]
+    # All figures of a panel have one size, that of the longest.
+    text = max((each.text for each in figures), key=width)
+    name = max((each.name for each in data.series), key=width) if named else ""
+    fits = (
+        _fitting(text, name, size, across, len(figures)) for across in range(1, len(figures) + 1)
+    )
+    best = max(fits, key=lambda each: (each.figure + each.name, -each.across))
+    room = size[0] / best.across - _INSIDE
+    boxes = []
+    for series, figure in zip(data.series, figures, strict=True):
+        parts = [element("b", figure.text, style=f"font-size:{best.figure:.0f}px")]
+        if named:
+            shorter = shortened(series.name, room, best.name)
+            style = f"font-size:{best.name:.0f}px"
+            parts.insert(0, element("span", shorter, title=series.name, style=style))
+        ink = (
+            f"background:{figure.colour};color:{on(figure.colour)}"
+            if filled
+            else f"color:{figure.colour}"
+        )
+        boxes.append(element("div", *parts, style=ink))
+    return element(
+        "div",
+        *boxes,
+        class_="stat alone" if len(boxes) == 1 else "stat",
+        style=f"grid-template-columns:repeat({best.across},1fr)",
+    )
+
+
+class _Fit(NamedTuple):
+    """How many stand in a row, and the sizes of letters with which they fit."""
+
+    across: int
+    figure: float
+    name: float
+
+
+def _fitting(text: str, name: str, size: tuple[float, float], across: int, count: int) -> _Fit:
+    """With the longest *text* and *name* of *count*, *across* of them in a row."""
+    wide = (size[0] / across - _INSIDE) / _BOLDER
+    high = size[1] / ceil(count / across) - _GAP
+    above = min(wide / width(name, 1.0), _LARGEST_NAME, high / 3) if name else 0.0
+    figure = min(wide / max(width(text, 1.0), 0.1), (high - above) / _LINE, _LARGEST)
+    return _Fit(across, max(figure, _SMALLEST), max(above, _SMALLEST_NAME))

@@ -1,0 +1,88 @@
+"""What the preview asks of Prometheus, and what comes back."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from mm2slo_core.user_errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dashboard_preview.time_range import Span
+
+
+class QueryRefused(Exception):  # noqa: N818 - named for what is so
+    """Prometheus answered that it does not take the query; the text is its reason."""
+
+
+class Prometheus(Protocol):
+    """The HTTP API, GET alone: https://prometheus.io/docs/prometheus/latest/querying/api/ ."""
+
+    def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
+        """The `data` of the answer to `/api/v1/<path>`.
+
+        Raises QueryRefused when Prometheus refuses it, UserError when it does not answer.
+        """
+
+
+class Answered(NamedTuple):
+    """A series that Prometheus told of: epoch seconds and values, none of them NaN."""
+
+    labels: Mapping[str, str]
+    points: tuple[tuple[float, float], ...]
+
+
+def now(server: Prometheus, query: str, at: float) -> tuple[Answered, ...]:
+    """The answer of an instant query, each series with one point."""
+    return _series(server.get("query", (("query", query), ("time", _time(at)))))
+
+
+def course(server: Prometheus, query: str, span: Span, step: float) -> tuple[Answered, ...]:
+    """The answer of a range query."""
+    parameters = (
+        ("query", query),
+        ("start", _time(span.start)),
+        ("end", _time(span.end)),
+        ("step", _time(step)),
+    )
+    return _series(server.get("query_range", parameters))
+
+
+def label_values(server: Prometheus, label: str, match: str, span: Span) -> tuple[str, ...]:
+    """The values of *label* on the series *match* within *span*, sorted."""
+    found = server.get(
+        f"label/{label}/values",
+        (("match[]", match), ("start", _time(span.start)), ("end", _time(span.end))),
+    )
+    if not isinstance(found, list):
+        raise _foreign()
+    return tuple(sorted(map(str, found)))
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3f}"
+
+
+def _series(data: Any) -> tuple[Answered, ...]:
+    try:
+        kind, result = data["resultType"], data["result"]
+        if kind == "scalar":
+            return (Answered({}, _points([result])),)
+        key = {"vector": "value", "matrix": "values"}[kind]
+        return tuple(
+            Answered(each["metric"], _points(each[key] if kind == "matrix" else [each[key]]))
+            for each in result
+        )
+    except (KeyError, TypeError, ValueError):
+        raise _foreign() from None
+
+
+def _points(values: Sequence[Sequence[Any]]) -> tuple[tuple[float, float], ...]:
+    read = ((float(at), float(value)) for at, value in values)
+    return tuple((at, value) for at, value in read if not math.isnan(value))
+
+
+def _foreign() -> UserError:
+    return UserError("the response is not one of Prometheus's query API; check its address")

@@ -1,0 +1,30 @@
+"""Prometheus's query API over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+from dashboard_preview.prometheus_api import QueryRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class HttpPrometheus:
+    """The `Prometheus` port over the server at *url*."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
+        address = f"{self._url}/api/v1/{path}?{urlencode(parameters)}"
+        try:
+            with urlopen(address, timeout=10) as response:
+                return json.load(response)["data"]
+        except HTTPError as error:
+            with error:
+                raise QueryRefused(json.load(error)["error"]) from None

@@ -1,0 +1,93 @@
+"""Times as Grafana's boards write them, and the steps between the points of a chart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.promql import duration
+from mm2slo_core.user_errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RELATIVE: Final = re.compile(r"now(?:-(?P<length>\w+))?")
+_LENGTH: Final = re.compile(r"(?P<count>\d{1,6})(?P<unit>[smhdw])")
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SCRAPES: Final = 4
+_LONGEST: Final = 10_000
+"""Points; Prometheus refuses more than 11,000."""
+_STEPS: Final = (
+    *(0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600),
+    *(900, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000, 31_536_000),
+)
+"""Seconds; the steps that Grafana rounds to, to the nearest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is shown, in epoch seconds; `relative` when it was said relative to now."""
+
+    start: float
+    end: float
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        if self.start >= self.end:
+            raise UserError(f"time range ends at {self.end}, before its start at {self.start}")
+
+    @property
+    def length(self) -> float:
+        """In seconds."""
+        return self.end - self.start
+
+    def step(self, points: float, scrape: float) -> float:
+        """Seconds between points, of which there are to be about *points*.
+
+        They are never closer than *scrape*, in seconds: the data source's scrape interval.
+        """
+        least = max(scrape, self.length / _LONGEST)
+        return max(_nice(self.length / max(points, 1.0)), least)
+
+    def aligned(self, step: float) -> Span:
+        """The same at multiples of *step*, as Grafana asks, so that charts do not flicker."""
+        start = self.start // step * step
+        return Span(start, max(self.end // step * step, start + step), self.relative)
+
+    def builtin(self, step: float, scrape: float) -> Mapping[str, str]:
+        """Grafana's own variables for a panel of this *step*."""
+        whole = max(round(self.length), 1)
+        return {
+            "__interval": duration(step),
+            "__interval_ms": f"{step * 1000:.0f}",
+            "__range": duration(whole),
+            "__range_s": f"{whole}",
+            "__range_ms": f"{self.length * 1000:.0f}",
+            "__rate_interval": duration(max(step + scrape, _SCRAPES * scrape)),
+            "__url_time_range": f"from={self.start * 1000:.0f}&to={self.end * 1000:.0f}",
+        }
+
+
+def relative(text: str, now: float) -> float | None:
+    """`now-6h` in epoch seconds; None when *text* is no such time."""
+    found = _RELATIVE.fullmatch(text.strip())
+    if found is None:
+        return None
+    return now - (length("the time", found["length"]) if found["length"] else 0.0)
+
+
+def length(option: str, text: str) -> float:
+    """`6h` in seconds; UserError for anything else."""
+    found = _LENGTH.fullmatch(text.strip())
+    if found is None or int(found["count"]) == 0:
+        raise UserError(f"{option} is {text!r}: expected a length as 90s, 15m, 6h, 7d or 4w")
+    return float(int(found["count"]) * _UNITS[found["unit"]])
+
+
+def _nice(step: float) -> float:
+    for below, above in pairwise(_STEPS):
+        if step < (below + above) / 2:
+            return below
+    return _STEPS[-1]

@@ -1,0 +1,64 @@
+"""What is chosen at the top of a board: given values, else all of them, else the first one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dashboard_preview import prometheus_api
+from dashboard_preview.interpolation import ALL, interpolate
+from mm2slo_core.user_errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dashboard_preview.grafana_json.dashboard_json import Dashboard, Variable
+    from dashboard_preview.prometheus_api import Prometheus
+    from dashboard_preview.time_range import Span
+
+
+class Choices(NamedTuple):
+    """The values by variable, what stands for all of them, and refused queries."""
+
+    values: Mapping[str, Sequence[str]]
+    everything: Mapping[str, str]
+    refused: tuple[str, ...]
+
+
+def choices(
+    board: Dashboard, server: Prometheus, given: Mapping[str, Sequence[str]], span: Span
+) -> Choices:
+    """What is chosen on *board*; *given* may name variables that it does not have.
+
+    Raises UserError for several values of a variable that takes one, and for a value that
+    Prometheus does not know in this time.
+    """
+    everything = {each.name: each.everything for each in board.variables if each.several}
+    values: dict[str, Sequence[str]] = {}
+    if board.source is not None:
+        name, value = board.source
+        values[name] = (value,)
+    refused: list[str] = []
+    for each in board.variables:
+        match = interpolate(each.match, values, everything=everything)
+        try:
+            known = prometheus_api.label_values(server, each.label, match, span)
+        except prometheus_api.QueryRefused as error:
+            refused.append(f"variable {each.name!r}: {error}")
+            known = tuple(given.get(each.name, ()))
+        values[each.name] = _chosen(each, given.get(each.name, ()), known)
+    return Choices(values, everything, tuple(refused))
+
+
+def _chosen(variable: Variable, given: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    if not given:
+        return (ALL,) if variable.several else (*known[:1], "")[:1]
+    if list(given) == [ALL] and variable.several:
+        return given
+    if len(given) > 1 and not variable.several:
+        raise UserError(f"variable {variable.name!r} takes one value, got {len(given)}")
+    for value in given:
+        if value not in known:
+            raise UserError(
+                f"variable {variable.name!r}: unknown value {value!r}; expected one of {[*known]}"
+            )
+    return given

@@ -1,0 +1,63 @@
+"""Steps, ranges and Grafana's own variables."""
+
+from __future__ import annotations
+
+import pytest
+from dashboard_preview.time_range import Span, length, relative
+
+from mm2slo_core.user_errors import UserError
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("shown", "width", "scrape", "step"),
+    [
+        (6 * HOUR, 700, 15, 30.0),
+        (6 * HOUR, 1400, 15, 15.0),
+        (HOUR, 700, 15, 15.0),
+        (28 * 24 * HOUR, 700, 15, 3600.0),
+        (600.0, 600, 1, 1.0),
+        # Prometheus refuses more than 11,000 points.
+        (28 * 24 * HOUR, 1e6, 1, 28 * 24 * HOUR / 10_000),
+    ],
+)
+def test_a_step_is_a_round_one(shown: float, width: float, scrape: float, step: float) -> None:
+    assert Span(0.0, shown).step(width, scrape) == pytest.approx(step)
+
+
+def test_charts_begin_and_end_at_a_multiple_of_their_step() -> None:
+    assert Span(1007.0, 1999.0).aligned(30.0) == Span(990.0, 1980.0)
+
+
+def test_grafanas_own_variables() -> None:
+    span = Span(1_000.0, 22_600.0)
+    assert span.builtin(30.0, 15.0) == {
+        "__interval": "30s",
+        "__interval_ms": "30000",
+        "__range": "6h",
+        "__range_s": "21600",
+        "__range_ms": "21600000",
+        # Four scrapes, or a step and a scrape where that is more.
+        "__rate_interval": "1m",
+        "__url_time_range": "from=1000000&to=22600000",
+    }
+    assert span.builtin(60.0, 15.0)["__rate_interval"] == "1m15s"
+
+
+def test_relative_times() -> None:
+    assert relative("now", 100.0) == 100.0
+    assert relative("now-90s", 100.0) == 10.0
+    assert relative("2026-12-01T00:00Z", 100.0) is None
+    assert length("--range", "4w") == 28 * 24 * HOUR
+
+
+@pytest.mark.parametrize("text", ["6", "h", "0h", "6 hours", "-6h", "now"])
+def test_a_length_that_is_none_is_told(text: str) -> None:
+    with pytest.raises(UserError, match=r"--range is .*: expected a length as 90s, 15m"):
+        length("--range", text)
+
+
+def test_nothing_can_be_shown_backwards() -> None:
+    with pytest.raises(UserError, match="before its start"):
+        Span(2.0, 1.0)
