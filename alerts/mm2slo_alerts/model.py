@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mm2slo_core.boards import Board
+from mm2slo_core.dashboard_uids import DashboardUid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +101,7 @@ class Links:
         if self.runbook is not None:
             found["runbook_url"] = f"{self.runbook.rstrip('/')}/{alert}.md"
         if self.dashboard is not None:
-            page = Board.FLOW if of_flow else Board.FLEET
+            page = DashboardUid.FLOW if of_flow else DashboardUid.FLEET
             flow = f"var-flow={_FLOW}&" if of_flow else ""
             found["dashboard_url"] = (
                 f"{self.dashboard.rstrip('/')}/d/{page}?{flow}from=now-6h&to=now"

@@ -34,8 +34,7 @@ leads to its runbook. What is recorded, and how Prometheus 3 reads it, is in
 - Alerts that wait for something to be mended are silent under planned maintenance; those about
   loss are not.
 
-`mm2slo alerts test` runs the tests of each alert (`tests/rules/`); with `--mutate` it puts one
-wrong at a time into the rules and says which of them no test notices.
+`mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`).
 """
 _TOPIC: Final = "{{ with $labels.topic }}topic {{ . }} of {{ end }}"
 _MISSING: Final = re.compile(r"\{\{ else \}\}n/a\{\{ end \}\}")

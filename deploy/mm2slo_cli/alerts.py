@@ -16,7 +16,7 @@ from mm2slo_cli.alerts_check import problems
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.generated_files import write
 from mm2slo_cli.main import REST, hand_on
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from mm2slo_core.config import Config
@@ -83,7 +83,7 @@ def preview(context: typer.Context) -> None:
 
 @alerts_app.command(context_settings=REST)
 def test(context: typer.Context) -> None:
-    """Let promtool prove that each alert fires, and stays silent."""
+    """Run promtool's tests of the alerts."""
     _run("test", context)
 
 

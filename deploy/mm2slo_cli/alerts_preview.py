@@ -20,10 +20,10 @@ from mm2slo_alerts.slack import template
 from mm2slo_cli import tools
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.slack_view import WIDTH, show
-from mm2slo_core.config.alerting import AlertingConfig
+from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.nearest import nearest
-from mm2slo_core.errors import UserError
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Runs promtool on tests of rules, each in a folder of its own."""
+"""Runs promtool on tests of rules, each in its own folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES
 from mm2slo_alerts.rule_tests import RULES, SUFFIX, RuleTest
 from mm2slo_cli import tools
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class RuleFiles:
 
 
 def read_rules(folder: Path) -> RuleFiles:
-    """The rules generated into *folder*; UserError when there are none."""
+    """Read the rules generated into *folder*; UserError when a file is missing."""
     return RuleFiles(
         alerts=_read(folder / ALERT_RULES, "generate them with: mm2slo alerts generate"),
         recording=_read(folder / RECORDING_RULES, "generate them with: mm2slo alerts generate"),
@@ -38,20 +38,20 @@ def read_rules(folder: Path) -> RuleFiles:
 
 
 def read_tests(folder: Path) -> tuple[RuleTest, ...]:
-    """The tests in *folder*, by name; UserError when there are none."""
+    """Read the tests in *folder*, by name; UserError when there is no test."""
     found = tuple(
-        RuleTest(path.name.removesuffix(SUFFIX), _read(path, "it should be there"))
+        RuleTest(path.name.removesuffix(SUFFIX), _read(path, "check its permissions"))
         for path in sorted(folder.glob(f"*{SUFFIX}"))
     )
     if not found:
         raise UserError(
-            f"no tests called *{SUFFIX} in {folder}; name the project's tests/rules with --tests"
+            f"no tests *{SUFFIX} in {folder}; name the folder of the tests with --tests"
         )
     return found
 
 
 def failure(test: RuleTest, rules: Sequence[Mapping[str, Any]]) -> str:
-    """Run *test* with those of *rules* (rule files) that it is about; promtool's words, or ''."""
+    """Run *test* on those of *rules* (rule files) that it needs; promtool's output if it fails."""
     with TemporaryDirectory(prefix="mm2slo-rules-") as name:
         folder = Path(name)
         _write(folder / RULES, test.rules_of(*rules))
@@ -73,4 +73,4 @@ def _read(path: Path, next_step: str) -> Any:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; {next_step}") from None
     except yaml.YAMLError as error:
-        raise UserError(f"{path} is not YAML: {error}; {next_step}") from None
+        raise UserError(f"{path} is not valid YAML: {error}; {next_step}") from None

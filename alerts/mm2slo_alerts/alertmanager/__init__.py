@@ -14,11 +14,11 @@ from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE, Receivers
 from mm2slo_alerts.alertmanager.routes import root
 from mm2slo_alerts.model import PRODUCTION, Scale
 from mm2slo_alerts.render import yaml_text
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
-    from mm2slo_core.config.alerting import AlertingConfig
-    from mm2slo_core.config.slo import SloConfig
+    from mm2slo_core.config.alerting_config import AlertingConfig
+    from mm2slo_core.config.slo_config import SloConfig
 
 __all__ = ["DEFAULT_WEBHOOK_FILE", "TEMPLATES", "configuration"]
 

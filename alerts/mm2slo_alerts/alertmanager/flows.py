@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.sli import Sli
+from mm2slo_core.sli_counters import Sli
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mm2slo_core.config.slo import ObjectiveConfig
+    from mm2slo_core.config.slo_config import ObjectiveConfig
 
 _ALIVE: Final = (Sli.AVAILABILITY, Sli.DATA_FRESHNESS)
 """Indicators that a cause burns, the firmer one first. Who watches the order of records is not

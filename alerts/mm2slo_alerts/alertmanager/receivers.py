@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mm2slo_core.config.alerting import SlackChannel
+from mm2slo_core.config.alerting_config import SlackChannel
 
 if TYPE_CHECKING:
-    from mm2slo_core.config.alerting import AlertingConfig, Webhook
+    from mm2slo_core.config.alerting_config import AlertingConfig, Webhook
 
 NOBODY: Final = "nobody"
 DEFAULT_WEBHOOK_FILE: Final = "/etc/mm2slo/slack-webhook-url"

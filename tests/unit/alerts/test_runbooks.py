@@ -18,10 +18,10 @@ from typer.main import get_command
 from mm2slo_alerts.aftermath import MEMORIES
 from mm2slo_cli.main import app
 from mm2slo_core import catalogue
+from mm2slo_core.group_readiness import BlockReason
 from mm2slo_core.objectives import BURN_PAIRS, DEFAULT_WINDOW
 from mm2slo_core.promql import duration
-from mm2slo_core.readiness import BlockReason
-from mm2slo_exporter.health import Stage
+from mm2slo_exporter.collection_health import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

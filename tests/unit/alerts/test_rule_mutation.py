@@ -1,20 +1,18 @@
-"""The wrongs that the mutation run puts into rules, one at a time."""
+"""Mutants that mutation testing makes of a rule."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-
-from mm2slo_alerts.mutation import mutants
-from mm2slo_alerts.rule_tests import RuleTest
+from rule_mutation import mutants
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-def wrongs(expression: str, **rule: str) -> list[str]:
-    """What the expression becomes, or `for` and `keep_firing_for` where these are changed."""
+def mutated(expression: str, **rule: str) -> list[str]:
+    """Mutated expressions, then the mutated `for` and `keep_firing_for`."""
     document = {"groups": [{"name": "g", "rules": [{"alert": "A", "expr": expression, **rule}]}]}
     return [
         mutant.value if mutant.key == "expr" else f"{mutant.key} {mutant.value}"
@@ -54,19 +52,19 @@ def wrongs(expression: str, **rule: str) -> list[str]:
         ('label_replace(x, "a", "$1", "b", "(.*) > 1")', []),
     ],
 )  # fmt: skip
-def test_each_token_that_decides_something_becomes_its_neighbours(
+def test_mutants_of_expression_replace_each_deciding_token(
     expression: str, expected: list[str]
 ) -> None:
-    assert wrongs(expression) == expected
+    assert mutated(expression) == expected
 
 
-def test_durations_of_the_alert_become_half_and_half_as_much_again() -> None:
-    assert wrongs("x", **{"for": "1m", "keep_firing_for": "10m"}) == [
+def test_mutants_of_alert_durations_are_half_and_one_and_a_half() -> None:
+    assert mutated("x", **{"for": "1m", "keep_firing_for": "10m"}) == [
         "for 30s", "for 1m30s", "keep_firing_for 5m", "keep_firing_for 15m",
     ]  # fmt: skip
 
 
-def test_a_mutant_shows_its_line_and_changes_a_copy_alone() -> None:
+def test_mutant_applied_changes_copy_and_shows_changed_line() -> None:
     document: dict[str, Any] = {
         "groups": [
             {"name": "g", "rules": [{"record": "r", "expr": "y"}]},
@@ -83,31 +81,6 @@ def test_a_mutant_shows_its_line_and_changes_a_copy_alone() -> None:
     assert document["groups"][1]["rules"][0]["expr"].startswith("x > 0")
 
 
-def test_what_cannot_be_read_is_an_error_not_a_rule_without_wrongs() -> None:
+def test_what_cannot_be_read_is_an_error_not_a_rule_without_mutated() -> None:
     with pytest.raises(ValueError, match="cannot read PromQL at '~ 1'"):
-        wrongs("x ~ 1")
-
-
-def test_a_test_takes_its_own_alerts_along_without_addresses() -> None:
-    test = RuleTest(
-        "A",
-        {
-            "rule_files": ["../../alerts/generated/prometheus/mm2slo-alerts.rules.yml"],
-            "tests": [{"alert_rule_test": [{"alertname": "A", "exp_alerts": []}]}],
-        },
-    )
-    mine = {"alert": "A", "expr": "x", "annotations": {"summary": "s", "runbook_url": "u"}}
-    documents = {
-        "groups": [
-            {"name": "g", "rules": [mine, {"alert": "B", "expr": "y"}]},
-            {"name": "h", "rules": [{"record": "r", "expr": "z"}]},
-        ]
-    }
-    assert test.rules_of(documents) == {
-        "groups": [
-            {"name": "g", "rules": [{"alert": "A", "expr": "x", "annotations": {"summary": "s"}}]}
-        ]
-    }
-    assert not test.firing
-    assert test.silent == {"A"}
-    assert test.reduced()["rule_files"] == ["rules.yml"]
+        mutated("x ~ 1")

@@ -1,7 +1,6 @@
-"""Mutants that change nothing that can be seen, each with the reason.
+"""Equivalent mutants: changes that no test can observe, each with the reason.
 
-The mutation run counts them as told. One that a test notices after all is an error, as is one
-that no rule gives any more: this list must not grow a life of its own.
+An entry that a test does notice is an error, and so is one that matches no mutant.
 """
 
 from __future__ import annotations
@@ -11,19 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from mm2slo_alerts.mutation import Mutant
+    from rule_mutation.mutants import Mutant
 
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """Mutants that behave like the rule: patterns of whole names and of whole changes."""
+    """Patterns that match the whole rule name and the whole change."""
 
     rule: str
     change: str
     reason: str
 
     def covers(self, mutant: Mutant) -> bool:
-        """Whether *mutant* is one of these."""
         return bool(
             re.fullmatch(self.rule, mutant.rule) and re.fullmatch(self.change, mutant.change)
         )
@@ -33,22 +31,22 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
     Equivalent(
         "MM2ErrorBudget(Burn.*|Exhausted)|MM2SLOCoverageLow",
         r"\[\* -> /\] on .* group_left \(owner, channel\) .* \^ 0",
-        "What brings owner and channel is 1: the objective to the power of 0.",
+        "The factor that adds owner and channel is 1: the objective to the power of 0.",
     ),
     Equivalent(
         "flow:mm2_slo_objective:ratio",
         r"0 \* (\[max -> min\] by .*|max by .*\[last_over_time -> (max|min)_over_time\].*)",
-        "The value is taken times 0: that there is one is all that counts.",
+        "The value is multiplied by 0: only its presence counts.",
     ),
     Equivalent(
         "flow:mm2_slo_window:seconds",
         r"0 (\[\* -> /\] max by .*|\* \[max -> min\] by .*)",
-        "0 times a target, or 0 divided by it, is 0: that there is one is all that counts.",
+        "0 times a target, or 0 divided by it, is 0: only its presence counts.",
     ),
     Equivalent(
         "flow:mm2_slo_due:step5m",
         r"0 (\[\* -> /\] \(max by .*|\* \(.*\[max -> min\] by .*)",
-        "0 times a target, or 0 divided by it, is 0: that there is one is all that counts.",
+        "0 times a target, or 0 divided by it, is 0: only its presence counts.",
     ),
     Equivalent(
         "flow:mm2_slo_coverage:ratio1h",
@@ -58,7 +56,7 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
     Equivalent(
         "flow:mm2_slo_coverage:ratio1h",
         r"/ .* or 0 \* sum_over_time\(.*\[\[57m30s -> 1h55m\]\]\)\) > 0\)",
-        "What only the longer range finds has no sum of the hour to be added to.",
+        "Samples that only the longer range finds have no one-hour sum to be added to.",
     ),
     Equivalent(
         "flow:mm2_slo_coverage:ratio1h",
@@ -68,17 +66,17 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
     Equivalent(
         "flow:mm2_slo_coverage:ratio_window",
         r"/ .* or 0 \[\* -> /\] flow:mm2_sli_events:sum_window\) > 0\)",
-        "As of an hour: where the sum is 0, neither 0 nor 0/0 is above 0.",
+        "Where the sum is 0, neither 0 nor 0/0 is above 0.",
     ),
     Equivalent(
         "flow:mm2_slo_coverage:ratio_window",
         r"and on \(.*\[.*-> \].*\) flow:mm2_slo_window:seconds == .*",
-        "It divides sums of the window, which are there only for objectives that have the window.",
+        "It divides sums over the window, which exist only for objectives with that window.",
     ),
     Equivalent(
         "MM2Watchdog",
         r"vector\(\[1 -> [02]\]\)",
-        "It fires whatever its value, and its texts tell none.",
+        "It fires with any value, and its annotations show no value.",
     ),
     Equivalent(
         "MM2Cluster(Recently)?Unreachable",
@@ -88,11 +86,11 @@ EQUIVALENT: Final[tuple[Equivalent, ...]] = (
     Equivalent(
         "MM2RecordsLost",
         r"max by .* \(\[last_over_time -> min_over_time\]\(.*\)\) \(place 2\)",
-        "Where the counter rose within the range, the branch above tells of it first.",
+        "Where the counter rose within the range, the branch above fires first.",
     ),
 )
 
 
-def known_reason(mutant: Mutant) -> str:
-    """Why *mutant* cannot be noticed; empty when it should be."""
+def equivalence_reason(mutant: Mutant) -> str:
+    """Return why no test can notice *mutant*; empty when a test must."""
     return next((each.reason for each in EQUIVALENT if each.covers(mutant)), "")

@@ -1,8 +1,7 @@
-"""Small wrongs in rules, one at a time: tests of the rules that notice none prove little.
+"""Mutants of Prometheus rules: each differs from its rule in one token.
 
-An expression is cut into tokens and each token that decides something is changed: comparisons,
-thresholds, ranges, `and`, `or` and `unless`, matchers, aggregations and their labels, functions
-over time. Beside the expression, `for` and `keep_firing_for`.
+Mutated are comparisons, thresholds, ranges, set operators, matchers, aggregations and their
+labels, functions over time, and the rule's `for` and `keep_firing_for`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _TOKEN: Final = re.compile(
       (?P<text>"(?:\\.|[^"\\])*")
     | (?P<time>(?:\d+(?:ms|[smhdwy]))+)
     | (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
-    | (?P<word>[A-Za-z_][A-Za-z0-9_:]*)
+    | (?P<name>[A-Za-z_][A-Za-z0-9_:]*)
     | (?P<mark>=~|!~|==|!=|>=|<=|[-+*/%^<>=(){}\[\],:])
     | (?P<space>\s+)
     """,
@@ -42,7 +41,7 @@ _SETS: Final = {
     "or": ("and", "unless"),
     "unless": ("and", "or"),
 }
-_WORDS: Final[Mapping[str, Sequence[str]]] = {**_COMPARISONS, **_SETS}
+_OPERATORS: Final[Mapping[str, Sequence[str]]] = {**_COMPARISONS, **_SETS}
 _ARITHMETIC: Final = {"+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",)}
 _AGGREGATIONS: Final = {
     "max": ("min",),
@@ -66,23 +65,23 @@ _FUNCTIONS: Final = {
 _MATCHES: Final = {"=": "!=", "!=": "=", "=~": "!~", "!~": "=~"}
 _LABEL_LISTS: Final = ("by", "without", "on", "ignoring", "group_left", "group_right")
 _SMALL: Final = 10
-"""Up to here a whole number counts things, and its neighbours are the wrongs to be noticed."""
+"""Whole numbers up to this one are counts: their mutants are the neighbouring numbers."""
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One changed rule. `change` shows the line with the change, and tells mutants apart."""
+    """One changed rule. `change` shows the changed line and is unique within the rule."""
 
     rule: str
     change: str
     place: tuple[int, int]
-    """The group's and the rule's number in the document."""
+    """Indexes of the group and of the rule in the document."""
     key: str
     value: str
 
     def applied(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """A copy of the rule file *document* that holds the wrong."""
+        """Return a copy of the rule file *document* with this mutant in it."""
         changed = copy.deepcopy(dict(document))
         group, rule = self.place
         changed["groups"][group]["rules"][rule][self.key] = self.value
@@ -123,11 +122,11 @@ def mutants(document: Mapping[str, Any]) -> list[Mutant]:
                 Mutant(name, change, (group_at, rule_at), key, value)
                 for key, change, value in changes
             ]
-    return _told_apart(found)
+    return _numbered(found)
 
 
-def _told_apart(found: Sequence[Mutant]) -> list[Mutant]:
-    """The same line may stand in a rule twice: the second change of it says so."""
+def _numbered(found: Sequence[Mutant]) -> list[Mutant]:
+    """A rule may hold the same line twice: later changes of it get a number."""
     seen: Counter[tuple[str, str]] = Counter()
     result = []
     for each in found:
@@ -166,7 +165,7 @@ def _changes(expression: str) -> Iterator[_Change]:
         elif inside[-1:] == ["{"]:
             yield from _of_matcher(tokens, at)
         elif inside[-1:] == ["list"]:
-            if token.kind == "word":
+            if token.kind == "name":
                 yield _without(tokens, at)
         else:
             for other in _others(token, before, following):
@@ -174,7 +173,7 @@ def _changes(expression: str) -> Iterator[_Change]:
 
 
 def _others(token: _Token, before: _Token | None, following: _Token | None) -> Sequence[str]:
-    """What a duration, a number, a word or an operator may become."""
+    """Replacements of a duration, a number, a name or an operator."""
     if token.kind == "time":
         step = before is not None and before.text == ":"
         return _times(token.text, *((2.0,) if step else (0.5, 2.0)))
@@ -182,8 +181,8 @@ def _others(token: _Token, before: _Token | None, following: _Token | None) -> S
         return [number(value) for value in _numbers(float(token.text))]
     if token.text in _ARITHMETIC:
         return _ARITHMETIC[token.text] if _ends_operand(before) else ()
-    if token.text in _WORDS:
-        return _WORDS[token.text]
+    if token.text in _OPERATORS:
+        return _OPERATORS[token.text]
     called = following is not None and following.text in ("(", "by", "without")
     if not called:
         return ()
@@ -191,29 +190,28 @@ def _others(token: _Token, before: _Token | None, following: _Token | None) -> S
 
 
 def _ends_operand(token: _Token | None) -> bool:
-    """Whether an operator after *token* has a left side, and is no sign."""
-    return token is not None and (token.kind in ("word", "number") or token.text in (")", "}", "]"))
+    """Whether an operator after *token* is binary, not a sign."""
+    return token is not None and (token.kind in ("name", "number") or token.text in (")", "}", "]"))
 
 
 def _of_matcher(tokens: Sequence[_Token], at: int) -> Iterator[_Change]:
-    """`label="value"`: the operator turned round, and the matcher left out."""
+    """`label="value"`: the operator negated, and the matcher removed."""
     token = tokens[at]
     if token.text in _MATCHES:
         yield _replaced(token, _MATCHES[token.text])
-    elif token.kind == "word":
+    elif token.kind == "name":
         last = tokens[at + 2]
         start, end = token.at, last.at + len(last.text)
         yield _cut(tokens, at, at + 2, start, end)
 
 
 def _without(tokens: Sequence[_Token], at: int) -> _Change:
-    """A list of labels without the label at *at*."""
     token = tokens[at]
     return _cut(tokens, at, at, token.at, token.at + len(token.text))
 
 
 def _cut(tokens: Sequence[_Token], first: int, last: int, start: int, end: int) -> _Change:
-    """Leave out the tokens *first* to *last*, and the comma that parted them from the others."""
+    """Remove the tokens *first* to *last* and the comma next to them."""
     if tokens[last + 1].text == ",":
         return _Change(start, tokens[last + 2].at, "")
     if tokens[first - 1].text == ",":
