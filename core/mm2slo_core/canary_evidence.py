@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.canary_pending import AwaitedCanaries
 from mm2slo_core.canary_rules import Suspect
+from mm2slo_core.pending_canaries import PendingCanaries
 
 if TYPE_CHECKING:
-    from mm2slo_core.canary_pending import Awaited
     from mm2slo_core.canary_rules import CanaryRules
+    from mm2slo_core.pending_canaries import PendingCanary
 
 
 class Absence(NamedTuple):
@@ -26,7 +26,7 @@ class CanaryEvidence:
 
     def __init__(self, rules: CanaryRules) -> None:
         self._confirm_losses = rules.confirm_losses
-        self._awaited = AwaitedCanaries(rules.pending_limit)
+        self._awaited = PendingCanaries(rules.pending_limit)
         self._suspects: dict[int, Suspect] = {}
         self._seen: dict[int, tuple[int, int]] = {}  # position and log start, by partition
 
@@ -34,7 +34,7 @@ class CanaryEvidence:
         return len(self._awaited) + len(self._suspects)
 
     @property
-    def oldest(self) -> list[Awaited]:
+    def oldest(self) -> list[PendingCanary]:
         """The oldest awaited canary of each partition that has any; suspects are left out."""
         return self._awaited.oldest()
 
@@ -43,11 +43,11 @@ class CanaryEvidence:
         """Canaries that were passed, and have to be looked up before they count as lost."""
         return tuple(self._suspects.values())
 
-    def append(self, partition: int, canary: Awaited) -> Awaited | None:
+    def append(self, partition: int, canary: PendingCanary) -> PendingCanary | None:
         """Await *canary*; returns the oldest one, dropped, when the limit is passed."""
         return self._awaited.append(partition, canary)
 
-    def take(self, sequence: int, likely_partition: int) -> tuple[int, Awaited] | None:
+    def take(self, sequence: int, likely_partition: int) -> tuple[int, PendingCanary] | None:
         """Await it no longer: it arrived. None when it was not awaited."""
         return self._awaited.take(sequence, likely_partition)
 
@@ -65,7 +65,7 @@ class CanaryEvidence:
         if not target_read:
             return found
 
-        def judge(canary: Awaited) -> bool:
+        def judge(canary: PendingCanary) -> bool:
             offset = canary.source_offset
             if offset >= log_start or (before is not None and offset < before[0]):
                 if self._confirm_losses:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mm2slo_core.records.errors import DecodeError, DecodeReason
+from mm2slo_core.records.decode_errors import DecodeError, DecodeReason
 from mm2slo_core.records.heartbeat import Heartbeat
 
 if TYPE_CHECKING:

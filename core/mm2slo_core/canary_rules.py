@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mm2slo_core.canary_pending import Awaited, Punctuality
-from mm2slo_core.sli import Sli, SliKey, latency_tier
+from mm2slo_core.pending_canaries import PendingCanary, Punctuality
+from mm2slo_core.sli_counters import Sli, SliKey, latency_tier
 
 AVAILABILITY = SliKey(Sli.AVAILABILITY)
 COMPLETENESS = SliKey(Sli.COMPLETENESS)
@@ -74,9 +74,9 @@ class SentCanary(NamedTuple):
     source_offset: int
     sent_at: float
 
-    def awaited(self, punctuality: Punctuality) -> Awaited:
+    def awaited(self, punctuality: Punctuality) -> PendingCanary:
         """As one that is awaited."""
-        return Awaited(self.sequence, self.source_offset, self.sent_at, punctuality)
+        return PendingCanary(self.sequence, self.source_offset, self.sent_at, punctuality)
 
 
 class Arrival(NamedTuple):

@@ -28,11 +28,11 @@ class StateReason(StrEnum):
     POSITION_ADVANCES = "position_advances"
     CANARIES_ARRIVE = "canaries_arrive"
     HEARTBEATS_ARRIVE = "heartbeats_arrive"
-    WITHIN_PATIENCE = "within_patience"
+    WITHIN_GRACE_PERIOD = "within_grace_period"
     """Something waits, but not yet for long enough to say more."""
     NOTHING_TO_COPY = "nothing_to_copy"
     CANARIES_SILENT = "canaries_silent"
-    BACKLOG_STANDS_STILL = "backlog_stands_still"
+    BACKLOG_STALLED = "backlog_stalled"
     CONNECTOR_NOT_RUNNING = "connector_not_running"
     """MM2's own status topic says paused, stopped or failed."""
     NOT_READY = "not_ready"
@@ -58,7 +58,7 @@ class FlowEvidence:
     offsets of transaction markers or compacted records."""
     progress_age: float | None
     """Since any data partition's position last advanced."""
-    stuck_for: float | None
+    stalled_for: float | None
     """Least time for which the partitions with a backlog have stood still; 0 when one moves."""
     source_moving: bool | None
     """A source end offset advanced within the patience."""
@@ -71,7 +71,7 @@ class FlowEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class StateTimeouts:
     """How long silence may last. Seconds."""
 
     stall_after: float = 30.0
@@ -100,7 +100,7 @@ class FlowState:
     reason: StateReason
 
 
-def flow_state(evidence: FlowEvidence, patience: Patience) -> FlowState:
+def flow_state(evidence: FlowEvidence, patience: StateTimeouts) -> FlowState:
     """Judge a flow.
 
     Order of the questions: what we cannot see, what should have moved and did not, what waits or
@@ -118,7 +118,7 @@ def flow_state(evidence: FlowEvidence, patience: Patience) -> FlowState:
     if stopped is not None:
         return FlowState(FlowStateName.STOPPED, stopped)
     if evidence.backlog or evidence.source_moving:
-        return FlowState(FlowStateName.RUNNING, proof or StateReason.WITHIN_PATIENCE)
+        return FlowState(FlowStateName.RUNNING, proof or StateReason.WITHIN_GRACE_PERIOD)
     return FlowState(FlowStateName.IDLE, proof or StateReason.NOTHING_TO_COPY)
 
 
@@ -137,7 +137,7 @@ def _blindness(evidence: FlowEvidence) -> StateReason | None:
     return None
 
 
-def _proof(evidence: FlowEvidence, patience: Patience) -> StateReason | None:
+def _proof(evidence: FlowEvidence, patience: StateTimeouts) -> StateReason | None:
     """What shows that records arrive right now, as far as the target can be read."""
     if not evidence.target_readable:
         return None
@@ -151,12 +151,12 @@ def _proof(evidence: FlowEvidence, patience: Patience) -> StateReason | None:
 
 
 def _stopped(
-    evidence: FlowEvidence, patience: Patience, proof: StateReason | None
+    evidence: FlowEvidence, patience: StateTimeouts, proof: StateReason | None
 ) -> StateReason | None:
     if proof is StateReason.POSITION_ADVANCES:
         return None
-    if evidence.backlog and _reaches(evidence.stuck_for, patience.backlog):
-        return StateReason.BACKLOG_STANDS_STILL
+    if evidence.backlog and _reaches(evidence.stalled_for, patience.backlog):
+        return StateReason.BACKLOG_STALLED
     if _reaches(evidence.canary_silence, patience.canaries):
         return StateReason.CANARIES_SILENT
     if evidence.connector_running is False and proof is None:

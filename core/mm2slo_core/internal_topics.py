@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.naming import HEARTBEATS_TOPIC
+from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 
 if TYPE_CHECKING:
-    from mm2slo_core.naming import ReplicationPolicy
+    from mm2slo_core.replication_policy import ReplicationPolicy
     from mm2slo_core.topology import Flow
 
 

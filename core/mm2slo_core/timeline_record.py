@@ -42,8 +42,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_core.records.errors import DecodeError, DecodeReason
-from mm2slo_core.records.json_text import decode_object, field, unexpected
+from mm2slo_core.records.connect_json import decode_object, field, unexpected
+from mm2slo_core.records.decode_errors import DecodeError, DecodeReason
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 
-def written(document: object, header: str = "") -> str:
+def dump_yaml(document: object, header: str = "") -> str:
     """*document* below *header*; strings of several lines stand as they are."""
     body = yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True, indent=2

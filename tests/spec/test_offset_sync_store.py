@@ -6,9 +6,9 @@ import random
 import struct
 from typing import Any, NamedTuple
 
-from mm2slo_core.offsets import OffsetSyncStore, Untranslated
+from mm2slo_core.flow_offsets import OffsetSyncStore, Untranslated
+from mm2slo_core.offset_sync_store import violated_invariants
 from mm2slo_core.records import OffsetSync
-from mm2slo_core.sync_store import broken_invariants
 from mm2slo_core.topology import TopicPartition
 
 PARTITION = TopicPartition("foo", 3)
@@ -106,5 +106,5 @@ def test_the_invariants_hold_after_every_sync() -> None:
         for upstream, downstream in case.before + case.after:
             store.add(OffsetSync(PARTITION, upstream, downstream))
             slots = store.slots(PARTITION)
-            assert not broken_invariants(slots, slots[0])
+            assert not violated_invariants(slots, slots[0])
             assert slots[0] == (upstream, downstream)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.verdict import FAULTS, Verdict
+from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mm2slo_core.audit.outcome import UnitOutcome
-    from mm2slo_core.audit.sampling import Sample
-    from mm2slo_core.audit.scope import NotAudited
+    from mm2slo_core.audit.audit_scope import NotAudited
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_core.topology import Flow
 
 CLEAN: Final = 0

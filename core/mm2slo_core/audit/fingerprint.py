@@ -44,7 +44,7 @@ from xxhash import xxh64_intdigest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mm2slo_core.audit.identity import Identity
+    from mm2slo_core.audit.record_identity import Identity
 
 SEED: Final = 42
 """Spark's seed of `xxhash64`."""

@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.outcome import KeyCell
+from mm2slo_core.audit.unit_outcome import KeyCell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ _WIDENINGS: Final = 12
 _Figures = tuple[float, ...]
 
 
-def pooled(cells: Iterable[KeyCell], limit: int = MAX_CELLS) -> tuple[KeyCell, ...]:
+def pool_key_cells(cells: Iterable[KeyCell], limit: int = MAX_CELLS) -> tuple[KeyCell, ...]:
     """At most *limit* cells (16 or more) of the same totals, sorted.
 
     Where like keys alone make more cells than that, keys share one whose records, copies, moved

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.bounds import Interval, cluster_bootstrap, percent
+from mm2slo_core.audit.confidence_bounds import Interval, cluster_bootstrap, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mm2slo_core.audit.outcome import AffinityOutcome
+    from mm2slo_core.audit.unit_outcome import AffinityOutcome
 
 MIN_KEYS: Final = 10
 """Keys with an event, below which resampling them says too little."""

@@ -16,8 +16,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.bounds import order_statistic_ranks
-from mm2slo_core.audit.outcome import LatencyCells
+from mm2slo_core.audit.confidence_bounds import order_statistic_ranks
+from mm2slo_core.audit.unit_outcome import LatencyCells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

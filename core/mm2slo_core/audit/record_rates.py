@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.audit.bounds import Interval, clopper_pearson
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.confidence_bounds import Interval, clopper_pearson
+from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,17 +14,17 @@ from mm2slo_core.records.connect_config import (
     TaskAssignment,
     decode_config,
 )
-from mm2slo_core.records.errors import DecodeError, DecodeReason, Tombstone
-from mm2slo_core.records.heartbeat import Heartbeat, HeartbeatKey
-from mm2slo_core.records.offset_sync import OffsetSync
-from mm2slo_core.records.source_offset import SourceOffset, SourceOffsetKey
-from mm2slo_core.records.status import (
+from mm2slo_core.records.connect_status import (
     ConnectorStatus,
     ConnectState,
     StatusKey,
     TaskStatus,
     decode_status,
 )
+from mm2slo_core.records.decode_errors import DecodeError, DecodeReason, Tombstone
+from mm2slo_core.records.heartbeat import Heartbeat, HeartbeatKey
+from mm2slo_core.records.offset_sync import OffsetSync
+from mm2slo_core.records.source_offset import SourceOffset, SourceOffsetKey
 
 __all__ = [
     "SAFE_SETTINGS",

@@ -9,8 +9,8 @@ import struct
 from functools import lru_cache
 from typing import NamedTuple
 
-from mm2slo_core.records.errors import DecodeError, DecodeReason, Tombstone
-from mm2slo_core.records.wire import (
+from mm2slo_core.records.decode_errors import DecodeError, DecodeReason, Tombstone
+from mm2slo_core.records.kafka_encoding import (
     INT32,
     Reader,
     check_version,

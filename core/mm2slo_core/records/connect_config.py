@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mm2slo_core.records.errors import Tombstone
-from mm2slo_core.records.json_text import decode_object, decode_text, field, numbered, unexpected
-from mm2slo_core.records.wire import present_key
+from mm2slo_core.records.connect_json import decode_object, decode_text, field, numbered, unexpected
+from mm2slo_core.records.decode_errors import Tombstone
+from mm2slo_core.records.kafka_encoding import present_key
 from mm2slo_core.topology import TopicPartition
 
 _KIND = "configuration"

@@ -9,8 +9,14 @@ import struct
 from functools import lru_cache
 from typing import NamedTuple
 
-from mm2slo_core.records.errors import Tombstone
-from mm2slo_core.records.wire import Reader, check_version, encode_string, present_key, wrong_size
+from mm2slo_core.records.decode_errors import Tombstone
+from mm2slo_core.records.kafka_encoding import (
+    Reader,
+    check_version,
+    encode_string,
+    present_key,
+    wrong_size,
+)
 
 _KIND = "heartbeat"
 _VALUE = struct.Struct(">hq")

@@ -9,9 +9,9 @@ import json
 from functools import lru_cache
 from typing import NamedTuple
 
-from mm2slo_core.records.errors import Tombstone
-from mm2slo_core.records.json_text import decode_json, decode_object, field, unexpected
-from mm2slo_core.records.wire import present_key
+from mm2slo_core.records.connect_json import decode_json, decode_object, field, unexpected
+from mm2slo_core.records.decode_errors import Tombstone
+from mm2slo_core.records.kafka_encoding import present_key
 from mm2slo_core.topology import TopicPartition
 
 _KIND = "source offset"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tracemalloc
 
-from ledgers import BAD, GOOD, NOTHING, counts, ledger, send
+from canary_ledgers import BAD, GOOD, NOTHING, counts, ledger, send
 
-from mm2slo_core.canary import CanaryRules
-from mm2slo_core.sli import SliCount
+from mm2slo_core.canary_ledger import CanaryRules
+from mm2slo_core.sli_counters import SliCount
 
 
 def test_it_is_lost_once_the_position_passed_it_and_the_target_was_read() -> None:

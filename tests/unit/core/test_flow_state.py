@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.flow_state import FlowEvidence, FlowStateName, Patience, flow_state
+from mm2slo_core.flow_state import FlowEvidence, FlowStateName, StateTimeouts, flow_state
 
-PATIENCE = Patience(stall_after=30.0, canary_deadline=60.0, heartbeat_age=30.0)
+PATIENCE = StateTimeouts(stall_after=30.0, canary_deadline=60.0, heartbeat_age=30.0)
 IDLE = FlowEvidence(
     ready=True,
     source_readable=True,
     target_readable=True,
     backlog=False,
     progress_age=None,
-    stuck_for=None,
+    stalled_for=None,
     source_moving=False,
 )
-BUSY = replace(IDLE, backlog=True, progress_age=2.0, stuck_for=0.0, source_moving=True)
+BUSY = replace(IDLE, backlog=True, progress_age=2.0, stalled_for=0.0, source_moving=True)
 
 
 @pytest.mark.parametrize(
@@ -30,22 +30,22 @@ BUSY = replace(IDLE, backlog=True, progress_age=2.0, stuck_for=0.0, source_movin
         ("heartbeats alone", replace(IDLE, heartbeat_age=29.0), "idle heartbeats_arrive"),
         (
             "the first records wait, nothing is proven",
-            replace(IDLE, backlog=True, stuck_for=5.0, source_moving=True),
-            "running within_patience",
+            replace(IDLE, backlog=True, stalled_for=5.0, source_moving=True),
+            "running within_grace_period",
         ),
         (
             "a backlog stands still",
-            replace(BUSY, progress_age=30.0, stuck_for=30.0),
-            "stopped backlog_stands_still",
+            replace(BUSY, progress_age=30.0, stalled_for=30.0),
+            "stopped backlog_stalled",
         ),
         (
             "though canaries arrive in another task",
-            replace(BUSY, progress_age=30.0, stuck_for=30.0, canary_arrival_age=0.5),
-            "stopped backlog_stands_still",
+            replace(BUSY, progress_age=30.0, stalled_for=30.0, canary_arrival_age=0.5),
+            "stopped backlog_stalled",
         ),
         (
             "not while other partitions move",
-            replace(BUSY, progress_age=5.0, stuck_for=300.0),
+            replace(BUSY, progress_age=5.0, stalled_for=300.0),
             "running position_advances",
         ),
         (
@@ -106,15 +106,15 @@ def test_state(case: str, evidence: FlowEvidence, expected: str) -> None:
 
 def test_a_position_known_from_commits_is_given_the_flush_interval() -> None:
     committed = replace(PATIENCE, position_period=60.0)
-    waiting = replace(BUSY, progress_age=89.0, stuck_for=89.0)
+    waiting = replace(BUSY, progress_age=89.0, stalled_for=89.0)
     assert flow_state(waiting, committed).name is FlowStateName.RUNNING
-    later = replace(BUSY, progress_age=90.0, stuck_for=90.0)
+    later = replace(BUSY, progress_age=90.0, stalled_for=90.0)
     assert flow_state(later, committed).name is FlowStateName.STOPPED
 
 
 def test_a_deadline_below_thirty_seconds_is_the_patience_for_canaries() -> None:
-    assert Patience(canary_deadline=5.0).canaries == 5.0
-    assert Patience(canary_deadline=60.0).canaries == 30.0
+    assert StateTimeouts(canary_deadline=5.0).canaries == 5.0
+    assert StateTimeouts(canary_deadline=60.0).canaries == 30.0
 
 
 AGES = st.none() | st.floats(0.0, 1000.0)
@@ -128,7 +128,7 @@ AGES = st.none() | st.floats(0.0, 1000.0)
         target_readable=st.booleans(),
         backlog=st.none() | st.booleans(),
         progress_age=AGES,
-        stuck_for=AGES,
+        stalled_for=AGES,
         source_moving=st.none() | st.booleans(),
         canary_silence=AGES,
         canary_arrival_age=AGES,

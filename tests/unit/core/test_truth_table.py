@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 import yaml
 
-from mm2slo_core.blind import Blindness
-from mm2slo_core.canary import Arrival, CanaryLedger, CanaryRules, FormerRun, SentCanary
-from mm2slo_core.drift import TopicEpochs
-from mm2slo_core.flow_state import FlowEvidence, Patience, flow_state
-from mm2slo_core.history import ArrivalHistory
-from mm2slo_core.lag import open_transaction_records, record_lag, time_lag
-from mm2slo_core.retention import CertainLoss
-from mm2slo_core.sli import Sli, SliceClock, SliCount, SliCounters, SliKey
-from mm2slo_core.slices import FreshnessClass, data_freshness
-from mm2slo_core.stall import Progress, StallWatch
+from mm2slo_core.arrival_history import ArrivalHistory
+from mm2slo_core.canary_ledger import Arrival, CanaryLedger, CanaryRules, PreviousRun, SentCanary
+from mm2slo_core.flow_state import FlowEvidence, StateTimeouts, flow_state
+from mm2slo_core.replication_lag import open_transaction_records, record_lag, time_lag
+from mm2slo_core.retention_headroom import CertainLoss
+from mm2slo_core.sli_counters import Sli, SliceClock, SliCount, SliCounters, SliKey
+from mm2slo_core.stall_watch import Progress, StallWatch
+from mm2slo_core.time_slices import FreshnessClass, data_freshness
+from mm2slo_core.topic_drift import TopicEpochs
+from mm2slo_core.unobservable_periods import UnobservableCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 FAULT, COUNTED_FROM, END = 300, 420, 600
 POLL = 5
-PATIENCE = Patience(stall_after=30.0, canary_deadline=60.0)
+PATIENCE = StateTimeouts(stall_after=30.0, canary_deadline=60.0)
 CLASS = FreshnessClass("default", 60.0)
 FRESHNESS = SliKey(Sli.DATA_FRESHNESS, "default")
 ROOT = Path(__file__).parents[3]
@@ -133,8 +133,8 @@ class World:
     def look(self, now: float) -> None:
         """One round of the exporter."""
         for cause, readable in (
-            (Blindness.SOURCE, self.source_up),
-            (Blindness.TARGET, self.readable[1]),
+            (UnobservableCause.SOURCE, self.source_up),
+            (UnobservableCause.TARGET, self.readable[1]),
         ):
             (self.ledger.reachable if readable else self.ledger.unreachable)(cause, now)
         for partition in self.partitions:
@@ -186,7 +186,7 @@ class World:
                 target_readable=self.readable[1],
                 backlog=bool(waiting) if all(self.readable) else None,
                 progress_age=min(progress, default=None),
-                stuck_for=min(stuck, default=None),
+                stalled_for=min(stuck, default=None),
                 source_moving=self.producing and self.source_up,
                 canary_silence=self.ledger.silence(now),
                 canary_arrival_age=None if arrived is None else now - arrived,
@@ -218,7 +218,7 @@ def exporter_returns(world: World, now: float) -> None:
     world.exporter_up = True
     world.ledger = CanaryLedger(CanaryRules(own_topic=True))
     world.ledger.restore(
-        FormerRun(floor=FAULT - 1, newest_arrived=FAULT - 2, died_at=died, resumed_at=now),
+        PreviousRun(floor=FAULT - 1, newest_arrived=FAULT - 2, died_at=died, resumed_at=now),
         [SentCanary(sequence, 0, sequence, float(sequence)) for sequence in range(200, FAULT)],
         [Arrival(sequence, 0, now, died) for sequence in range(200, FAULT)],
     )

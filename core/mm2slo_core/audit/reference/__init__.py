@@ -51,6 +51,6 @@ What the words in `verdict` leave open is fixed here:
   of the list), flow, partition, offset, then capped per verdict.
 """
 
-from mm2slo_core.audit.reference.judging import judge
+from mm2slo_core.audit.reference.unit_verdicts import judge
 
 __all__ = ["judge"]

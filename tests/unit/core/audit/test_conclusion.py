@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mm2slo_core.audit.audit_scope import FlowScope, NotAudited, NotAuditedReason, UnitScope, Window
 from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.identity import Identity
-from mm2slo_core.audit.outcome import AffinityOutcome, PartitionOutcome, UnitOutcome
-from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.scope import FlowScope, NotAudited, NotAuditedReason, UnitScope, Window
-from mm2slo_core.audit.verdict import FAULTS, Verdict
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import FAULTS, Verdict
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, PartitionOutcome, UnitOutcome
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.audit.fingerprint import chained, fingerprint, key_hash
-from mm2slo_core.audit.identity import Identity
+from mm2slo_core.audit.record_identity import Identity
 
 UNKEYED = Identity(ignored_headers=("skip",))
 KEYED = replace(UNKEYED, hmac_key=b"secret")

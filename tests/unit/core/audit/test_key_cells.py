@@ -7,30 +7,30 @@ from itertools import pairwise
 
 import pytest
 
-from mm2slo_core.audit.key_cells import MAX_CELLS, pooled
-from mm2slo_core.audit.outcome import AffinityOutcome, KeyCell
+from mm2slo_core.audit.key_cells import MAX_CELLS, pool_key_cells
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell
 
 
 def test_keys_that_are_alike_share_a_cell() -> None:
     keys = [KeyCell(1, 3, 3, 1), KeyCell(1, 2, 2), KeyCell(1, 3, 3, 1), KeyCell(1, 3, 3)]
-    assert pooled(keys) == (
+    assert pool_key_cells(keys) == (
         KeyCell(1, 2, 2),
         KeyCell(1, 3, 3),
         KeyCell(2, 6, 6, 2),
     )
-    assert pooled([]) == ()
+    assert pool_key_cells([]) == ()
 
 
 def test_cells_of_two_outcomes_add_up_to_those_of_all_keys() -> None:
     draw = random.Random(5)
     keys = [KeyCell(1, n := draw.randint(1, 9), n, draw.choice((0, 0, n))) for _ in range(300)]
-    assert pooled([*pooled(keys[:100]), *pooled(keys[100:])]) == pooled(keys)
+    assert pool_key_cells([*pool_key_cells(keys[:100]), *pool_key_cells(keys[100:])]) == pool_key_cells(keys)
 
 
 def test_as_many_sizes_as_there_may_be_cells_stay_exact() -> None:
     keys = [KeyCell(1, size, size) for size in range(1, MAX_CELLS + 1)]
-    assert pooled(keys) == tuple(keys)
-    assert len(pooled([*keys, KeyCell(1, 600, 600)])) < MAX_CELLS
+    assert pool_key_cells(keys) == tuple(keys)
+    assert len(pool_key_cells([*keys, KeyCell(1, 600, 600)])) < MAX_CELLS
 
 
 @pytest.mark.parametrize(("limit", "doublings"), [(MAX_CELLS, 1 / 16), (100, 1 / 4), (16, 4)])
@@ -38,7 +38,7 @@ def test_more_sizes_are_put_together_by_closeness_and_totals_stay(
     limit: int, doublings: float
 ) -> None:
     keys = [KeyCell(1, size, size, size * (size % 3 == 0)) for size in range(1, 5_000)]
-    cells = pooled(keys, limit)
+    cells = pool_key_cells(keys, limit)
     assert limit / 2 < len(cells) <= limit
     assert AffinityOutcome(cells=cells).total == AffinityOutcome(cells=tuple(keys)).total
     # An event is never shared out to keys that had none.
@@ -53,4 +53,4 @@ def test_even_the_wildest_sizes_fit() -> None:
     draw = random.Random(6)
     sizes = [[draw.choice((0, 1 << draw.randrange(40))) for _ in range(4)] for _ in range(1_000)]
     keys = [KeyCell(1, *each) for each in sizes]
-    assert len(pooled(keys, 16)) <= 16
+    assert len(pool_key_cells(keys, 16)) <= 16

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from injecting_records import Fault, Plan, Step, inject
+from injected_records import Fault, Plan, Step, inject
 
-from mm2slo_core.audit.bounds import Interval, clopper_pearson, cluster_bootstrap
-from mm2slo_core.audit.key_cells import pooled
+from mm2slo_core.audit.confidence_bounds import Interval, clopper_pearson, cluster_bootstrap
+from mm2slo_core.audit.key_cells import pool_key_cells
 from mm2slo_core.audit.key_rates import (
     MIN_KEYS,
     KeyRate,
@@ -16,9 +16,9 @@ from mm2slo_core.audit.key_rates import (
     moved_rate,
     rate_statement,
 )
-from mm2slo_core.audit.outcome import AffinityOutcome, KeyCell
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell
 
 SAMPLES = 300
 
@@ -29,7 +29,7 @@ def outcome(keys: list[KeyCell]) -> AffinityOutcome:
         keys_split=sum(each.moved > 0 for each in keys),
         keys_disordered=sum(each.overtook > 0 for each in keys),
         records_moved=sum(each.moved for each in keys),
-        cells=pooled(keys),
+        cells=pool_key_cells(keys),
     )
 
 
@@ -97,7 +97,7 @@ def test_many_keys_are_resampled_in_groups_of_the_same_spread() -> None:
     residuals = sum((events - rate * size) ** 2 for events, size in clusters)
     expected = 2 * 1.96 * residuals**0.5 / sum(sizes)
     found = cluster_bootstrap(clusters, seed=1)
-    assert found.holds(rate)
+    assert found.contains(rate)
     assert found.upper - found.lower == pytest.approx(expected, rel=0.1)
 
 
@@ -131,8 +131,8 @@ def test_the_bootstrap_holds_the_true_rate_where_taking_records_as_drawn_does_no
             seed=salt,
             replicates=120,
         )
-        bootstrapped += interval.holds(true)
-        naive += clopper_pearson(drawn.total.moved, drawn.total.copies).holds(true)
+        bootstrapped += interval.contains(true)
+        naive += clopper_pearson(drawn.total.moved, drawn.total.copies).contains(true)
     print(f"\ntrue {true:.3%}: bootstrap {bootstrapped}, binomial {naive} of {SAMPLES}")
     assert bootstrapped >= 0.92 * SAMPLES
     assert naive <= 0.80 * SAMPLES
@@ -149,7 +149,7 @@ def test_where_a_few_keys_have_most_of_the_records_the_interval_is_too_narrow() 
             size = min(500, int(draw.paretovariate(1.3)))
             bad = draw.random() < 0.2
             clusters.append((sum(draw.random() < 0.6 for _ in range(size)) if bad else 0, size))
-        inside += cluster_bootstrap(clusters, seed=seed, replicates=150).holds(0.2 * 0.6)
+        inside += cluster_bootstrap(clusters, seed=seed, replicates=150).contains(0.2 * 0.6)
     print(f"\n{inside} of {SAMPLES}")
     assert 0.85 * SAMPLES <= inside <= 0.92 * SAMPLES
 

@@ -24,7 +24,7 @@ from mm2slo_core.audit.latency_histogram import (
     upper_bound_ms,
     within,
 )
-from mm2slo_core.audit.outcome import LatencyCells
+from mm2slo_core.audit.unit_outcome import LatencyCells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mm2slo_core.audit.bounds import Interval
+from mm2slo_core.audit.confidence_bounds import Interval
 from mm2slo_core.audit.record_rates import Rate, record_rates
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_verdict import Verdict
 
 COUNTS = {
     Verdict.MATCHED: 88,

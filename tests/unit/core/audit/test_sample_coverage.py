@@ -10,22 +10,22 @@ from struct import pack
 from typing import TYPE_CHECKING
 
 import pytest
-from injecting_records import Fault, Plan, Step, inject
+from injected_records import Fault, Plan, Step, inject
 from xxhash import xxh64_intdigest
 
-from mm2slo_core.audit.bounds import clopper_pearson
+from mm2slo_core.audit.confidence_bounds import clopper_pearson
 from mm2slo_core.audit.fingerprint import SEED
+from mm2slo_core.audit.record_sample import STEPS, Sample
+from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
 from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.sampling import STEPS, Sample
-from mm2slo_core.audit.verdict import SURPLUS, Verdict
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from injecting_records import Injected
+    from injected_records import Injected
 
-    from mm2slo_core.audit.record import AuditRecord
+    from mm2slo_core.audit.audit_record import AuditRecord
 
 RECORDS, KEYS = 20_000, 10_000
 SALTS = 2_000
@@ -108,7 +108,7 @@ def test_bounds_at_1_percent_hold_the_truth_in_at_least_94_percent_of_samples() 
         for what, (k, n) in events.items():
             for confidence in (0.95, 0.5):
                 interval = clopper_pearson(k, n, confidence)
-                inside[what, confidence] += interval.holds(true_rates[what])
+                inside[what, confidence] += interval.contains(true_rates[what])
             widths[what] += clopper_pearson(k, n).upper
     print(f"\n{SALTS} samples of {RATE:.0%} of {total} records, {time.monotonic() - started:.0f} s")
     for what, rate in true_rates.items():

@@ -1,0 +1,224 @@
+"""What a sample says about all: exact bounds, in figures and in words. No NumPy, no SciPy.
+
+Clopper-Pearson needs no assumption but independent draws, which sampling by hash gives for
+records. Keys come whole, so per-record rates of the key stratum are bootstrapped over keys.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+CONFIDENCE: Final = 0.95
+_Z: Final = 1.959963984540054
+_HALVINGS: Final = 100
+_RELATIVE: Final = 1e-12
+_CLUSTERS: Final = 2_000
+"""Clusters that are resampled; more are first put into so many groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Lower and upper bound of a rate."""
+
+    lower: float
+    upper: float
+
+    def contains(self, rate: float) -> bool:
+        """Whether *rate* lies within."""
+        return self.lower <= rate <= self.upper
+
+
+def clopper_pearson(events: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+    """The two-sided exact interval of a rate, of *events* in *n* independent draws.
+
+    Raises ValueError when that many events cannot be.
+    """
+    _refuse_impossible(events, n)
+    error = (1 - confidence) / 2
+    return Interval(_lower(events, n, error), _upper(events, n, error))
+
+
+def upper_bound(events: int, n: int, confidence: float = CONFIDENCE) -> float:
+    """The one-sided exact upper bound of a rate; for no event close to 3 / n.
+
+    Raises ValueError when that many events cannot be.
+    """
+    _refuse_impossible(events, n)
+    return _upper(events, n, 1 - confidence)
+
+
+def order_statistic_ranks(
+    n: int, q: float, confidence: float = CONFIDENCE
+) -> tuple[int | None, int | None]:
+    """Ranks (from 1) of a sorted sample of *n* between which the q-quantile of all lies.
+
+    Exact, from the binomial distribution: of *n* draws Bin(n, q) lie below the quantile. None: no
+    rank of the sample is low or high enough.
+    """
+    error = (1 - confidence) / 2
+    # The largest low with P(Bin <= low - 1) <= error; the smallest high with P(Bin >= high) <= it.
+    spread = math.ceil((_Z + 3) * math.sqrt(n * q * (1 - q))) + 3
+    centre = math.floor(n * q)
+    # Both probabilities are monotonic in the rank: a large sample is searched by halves.
+    lows = range(max(0, centre - spread) + 1, centre + 2)
+    highs = range(centre, min(n, centre + spread) + 1)
+    low = bisect_right(lows, error, key=lambda rank: _cdf(rank - 1, n, q))
+    high = bisect_left(highs, -error, key=lambda rank: -_sf(rank, n, q))
+    return lows[low - 1] if low else None, highs[high] if high < len(highs) else None
+
+
+def cluster_bootstrap(
+    clusters: Sequence[tuple[float, float]],
+    *,
+    seed: int,
+    replicates: int = 1000,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """The percentile interval of events per record, of keys drawn whole.
+
+    *clusters* holds (events, records) of each sampled key. No cluster: nothing is known. With no
+    event at all every resample says zero, so the upper bound is then that of the keys (one-sided,
+    as if every record of a key with an event were one). More than 2,000 keys are first put into
+    as many groups at random, and groups are drawn: their sums vary as those of keys do (random
+    groups; Wolter, Introduction to Variance Estimation, 2.2), at a cost that does not grow.
+    """
+    if not clusters or not any(records for _, records in clusters):
+        return Interval(0.0, 1.0)
+    if not any(events for events, _ in clusters):
+        return Interval(0.0, upper_bound(0, len(clusters), confidence))
+    draw = random.Random(seed)
+    # Two sums in one addition: events and records are the parts of a complex number.
+    drawn = _grouped([complex(*each) for each in clusters], draw)
+    rates = sorted(_resampled_rate(drawn, draw) for _ in range(replicates))
+    cut = (1 - confidence) / 2
+    last = replicates - 1
+    return Interval(rates[math.floor(cut * last)], rates[math.ceil((1 - cut) * last)])
+
+
+def statement(
+    what: str, events: int, n: int, *, noun: str, census: bool, of: str = "record"
+) -> str:
+    """Say in words what is known, as in "loss is below 0.03% with 95 % confidence (...)".
+
+    *what* is what is measured (`loss`), *noun* what happened to the records (`lost`), *of* what
+    was drawn. A census has no bound to state: it counts.
+    """
+    counted = f"{events:,} {noun}"
+    if n == 0:
+        return f"nothing is known of {what}: no {of} was looked at"
+    drawn = f"{n:,} {of}" if n == 1 else f"{n:,} {of}s"
+    if census:
+        return f"{what} is {percent(events / n)} (census of {drawn}, {counted})"
+    bound = upper_bound(events, n)
+    sampled = f"({drawn} sampled, {counted})"
+    return f"{what} is below {percent(bound, up=True)} with 95 % confidence {sampled}"
+
+
+def percent(rate: float, *, up: bool = False) -> str:
+    """Three significant digits; *up* never rounds a bound down."""
+    percent = rate * 100
+    if percent == 0:
+        return "0%"
+    digits = 2 - math.floor(math.log10(percent))
+    if up:
+        percent = min(100.0, math.ceil(percent * 10.0**digits - 1e-9) / 10.0**digits)
+    text = f"{percent:.{max(0, digits)}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
+def _grouped(clusters: list[complex], draw: random.Random) -> list[complex]:
+    if len(clusters) <= _CLUSTERS:
+        return clusters
+    draw.shuffle(clusters)
+    return [sum(clusters[first::_CLUSTERS]) for first in range(_CLUSTERS)]
+
+
+def _resampled_rate(clusters: Sequence[complex], draw: random.Random) -> float:
+    total = sum(draw.choices(clusters, k=len(clusters)))
+    return total.real / total.imag if total.imag else 0.0
+
+
+def _refuse_impossible(events: int, n: int) -> None:
+    if n < 1 or not 0 <= events <= n:
+        raise ValueError(f"{events} events in {n} draws say nothing about a rate")
+
+
+def _lower(events: int, n: int, error: float) -> float:
+    if events == 0:
+        return 0.0
+    # P(Bin(n, p) >= events) rises with p.
+    return _bisect(lambda p: _sf(events, n, p) > error, events / n)
+
+
+def _upper(events: int, n: int, error: float) -> float:
+    if events == n:
+        return 1.0
+    if events == 0:
+        return -math.expm1(math.log(error) / n)
+    return _bisect(lambda p: _cdf(events, n, p) < error, 1.0)
+
+
+def _bisect(beyond: Callable[[float], bool], high: float) -> float:
+    """The rate at which *beyond* becomes true, in (0, high]."""
+    low = 0.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if beyond(middle):
+            high = middle
+        else:
+            low = middle
+        if high - low <= _RELATIVE * high:
+            break
+    return (low + high) / 2
+
+
+def _cdf(k: int, n: int, p: float) -> float:
+    """P(Bin(n, p) <= k)."""
+    if k < 0:
+        return 0.0
+    if k >= n:
+        return 1.0
+    if k > n * p:
+        return 1.0 - _tail_up(k + 1, n, p)
+    return _tail_down(k, n, p)
+
+
+def _sf(k: int, n: int, p: float) -> float:
+    """P(Bin(n, p) >= k)."""
+    return 1.0 - _cdf(k - 1, n, p) if k <= n * p else (_tail_up(k, n, p) if k <= n else 0.0)
+
+
+def _tail_down(k: int, n: int, p: float) -> float:
+    """Sum of the probabilities of k, k - 1, ...; they fall, since k is below the mean."""
+    term = _pmf(k, n, p)
+    total, i = term, k
+    while i > 0 and term > total * 1e-17:
+        term *= i / (n - i + 1) * (1 - p) / p
+        total += term
+        i -= 1
+    return total
+
+
+def _tail_up(k: int, n: int, p: float) -> float:
+    """Sum of the probabilities of k, k + 1, ...; they fall, since k is above the mean."""
+    term = _pmf(k, n, p)
+    total, i = term, k
+    while i < n and term > total * 1e-17:
+        term *= (n - i) / (i + 1) * p / (1 - p)
+        total += term
+        i += 1
+    return total
+
+
+def _pmf(k: int, n: int, p: float) -> float:
+    if p <= 0 or p >= 1:
+        return float(k == (0 if p <= 0 else n))
+    chosen = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(chosen + k * math.log(p) + (n - k) * math.log1p(-p))

@@ -1,0 +1,93 @@
+"""Which records an audit looks at: the same ones on both sides, by their hashes.
+
+Two strata: records by fingerprint (loss, duplicates, latency; independent draws) and keys by key
+hash (order and affinity; all records of a key). A record is kept when
+
+    pmod(xxhash64(salt, hash), 2^20) < threshold
+
+with salt and hash as bigint, in Spark as here. Samples of one salt nest: a smaller rate keeps a
+subset, so windows that were audited at different rates stay comparable.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from mm2slo_core.audit.fingerprint import chained
+
+STEPS: Final = 1 << 20
+"""Rates are multiples of 1 in 2^20."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A rate in (0, 1]; 1 is a census. Another *salt* (signed 64 bits) draws another sample.
+
+    Raises ValueError when *rate* is not a rate, or smaller than one in 2^20.
+    """
+
+    rate: float
+    salt: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise ValueError(
+                f"a sample of {self.rate * 100:g}% cannot be drawn: "
+                "give more than 0% and at most 100%, as in 1%"
+            )
+        if self.rate * STEPS < 1:
+            raise ValueError(
+                f"a sample of {self.rate * 100:g}% is too small: "
+                f"the smallest is 0.0001%, 1 in {STEPS:,}"
+            )
+        if not -(1 << 63) <= self.salt < 1 << 63:
+            raise ValueError(f"the salt {self.salt} does not fit 64 bits")
+
+    @classmethod
+    def parse(cls, text: str) -> Sample:
+        """Read `1%`, `100%` or `0.01`.
+
+        Raises ValueError when *text* is no such rate.
+        """
+        number, percent = text.strip(), False
+        if number.endswith("%"):
+            number, percent = number[:-1].strip(), True
+        try:
+            rate = float(number)
+        except ValueError:
+            rate = math.nan
+        if not math.isfinite(rate):
+            raise ValueError(f"{text!r} is not a sample rate: expected 1%, 100% or 0.01")
+        return cls(rate / 100 if percent else rate)
+
+    @property
+    def census(self) -> bool:
+        """Whether every record is looked at."""
+        return self.record_threshold == STEPS
+
+    @property
+    def record_threshold(self) -> int:
+        """Out of 2^20, for fingerprints."""
+        return round(self.rate * STEPS)
+
+    @property
+    def key_threshold(self) -> int:
+        """Out of 2^20, for key hashes."""
+        return round(self.rate * STEPS)
+
+    def keeps_record(self, fingerprint: int) -> bool:
+        """Whether a record of that *fingerprint* is in the record stratum."""
+        return self.census or chained(self.salt, fingerprint) % STEPS < self.record_threshold
+
+    def keeps_key(self, key_hash: int | None) -> bool:
+        """Whether a record of that *key_hash* is in the key stratum.
+
+        Records without a key are in it only in a census.
+        """
+        if self.census:
+            return True
+        if key_hash is None:
+            return False
+        return chained(self.salt, key_hash) % STEPS < self.key_threshold

@@ -1,0 +1,197 @@
+"""All verdicts on one unit."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.audit_scope import Comparison
+from mm2slo_core.audit.record_verdict import SURPLUS, UNREMARKABLE, Verdict
+from mm2slo_core.audit.reference.arrival_latency import Arrivals, latencies
+from mm2slo_core.audit.reference.copy_order import descents
+from mm2slo_core.audit.reference.key_affinity import affinity
+from mm2slo_core.audit.reference.latest_records import pair_latest
+from mm2slo_core.audit.reference.missing_records import fates
+from mm2slo_core.audit.reference.record_groups import pair
+from mm2slo_core.audit.reference.replayed_blocks import replayed
+from mm2slo_core.audit.unit_outcome import Evidence, PartitionOutcome, UnitOutcome
+from mm2slo_core.timeline_record import Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
+    from mm2slo_core.audit.audit_scope import UnitScope
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.reference.record_groups import Pair, Pairing
+    from mm2slo_core.audit.unit_outcome import AffinityOutcome, ReplayEvent
+
+_OPEN = {Verdict.PENDING, Verdict.OVERDUE}
+_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+def judge(
+    records: Sequence[AuditRecord],
+    polls: Sequence[ArrivalPoll],
+    scope: UnitScope,
+    sample: Sample,
+    *,
+    evidence_cap: int | None = None,
+) -> UnitOutcome:
+    """Judge the unit of *scope*; *records* and *polls* may hold those of other units.
+
+    The strata of the sample are marked on the records; *sample* says whether it is a census.
+    *evidence_cap* limits evidence per verdict, and broken keys. Raises KeyError for a source
+    partition that is not in the scope.
+    """
+    of_unit = [each for each in records if each.topic == scope.index]
+    latest = scope.comparison is Comparison.LATEST
+    keyed = [each for each in of_unit if each.in_keys]
+    compared = keyed if latest else [each for each in of_unit if each.in_records]
+    pairing = pair_latest(compared, scope) if latest else pair(compared, scope)
+    ledger = _Ledger(scope)
+    ledger.take_sources(compared)
+    ledger.take_pairing(pairing, compared, census=sample.census)
+    order_judged = not latest and all(flow.has_positions for flow in scope.flows)
+    if order_judged and scope.comparison is Comparison.RECORDS:
+        ledger.take_disorder(pairing.matched)
+    arrivals = Arrivals((each for each in polls if each.topic == scope.index), scope)
+    in_order = pair(keyed, scope).matched if order_judged else ()
+    return ledger.outcome(
+        arrivals,
+        affinity(keyed, in_order, scope, evidence_cap, census=sample.census),
+        order_judged=order_judged,
+        evidence_cap=evidence_cap,
+    )
+
+
+_Cell = tuple[int | None, int]
+"""Flow, or None for what the target alone has, and partition."""
+
+
+class _Ledger:
+    """Verdicts as they are found, by partition."""
+
+    def __init__(self, scope: UnitScope) -> None:
+        self._scope = scope
+        self._is_in_window = scope.window.contains
+        self._counts: defaultdict[_Cell, Counter[Verdict]] = defaultdict(Counter)
+        self._bytes: Counter[_Cell] = Counter()
+        self._matched: defaultdict[_Cell, list[Pair]] = defaultdict(list)
+        self._evidence: list[Evidence] = []
+        self._replays: set[ReplayEvent] = set()
+        self._open: list[int] = []
+        for flow, of_flow in enumerate(scope.flows):
+            for source in of_flow.partitions:
+                self._counts[flow, source.partition] += Counter({Verdict.EXPIRED: source.expired})
+
+    def take_sources(self, records: Iterable[AuditRecord]) -> None:
+        for record in records:
+            if record.side is Side.SOURCE and self._is_in_window(record.timestamp):
+                self._bytes[record.flow, record.partition] += record.size
+
+    def take_pairing(
+        self, pairing: Pairing, records: Iterable[AuditRecord], *, census: bool
+    ) -> None:
+        for source, copy in pairing.matched:
+            if self._is_in_window(source.timestamp):
+                self._matched[source.flow, source.partition].append((source, copy))
+                self._note(Verdict.MATCHED, source)
+        for source in pairing.deleted:
+            self._note(Verdict.MATCHED, source)
+        settled, unexplained = fates(pairing.missing, pairing.unexplained, self._scope)
+        for source, verdict, counterpart in settled:
+            self._note(verdict, source, counterpart=counterpart)
+        events = replayed(records, pairing.duplicates, self._scope.window) if census else {}
+        self._replays.update(events.values())
+        for owner, copy in pairing.duplicates:
+            event = events.get((copy.partition, copy.offset))
+            verdict = Verdict.DUPLICATE if event is None else Verdict.REPLAY
+            block = None if event is None else event.start
+            self._note(verdict, copy, cell=(owner.flow, owner.partition), block=block)
+        known = {each.partition: each.auditable_from for each in self._scope.partitions}
+        for copy in unexplained:
+            auditable = copy.offset >= known.get(copy.partition, 0)
+            verdict = Verdict.EXTRA if auditable else Verdict.UNAUDITABLE
+            self._note(verdict, copy, cell=(None, copy.partition))
+
+    def take_disorder(self, matched: Iterable[Pair]) -> None:
+        for source, copy in descents(matched, lambda each: (each[0].flow, each[0].partition)):
+            self._note(Verdict.OUT_OF_ORDER, source, counterpart=copy)
+
+    def outcome(
+        self,
+        arrivals: Arrivals,
+        of_keys: AffinityOutcome,
+        *,
+        order_judged: bool,
+        evidence_cap: int | None,
+    ) -> UnitOutcome:
+        return UnitOutcome(
+            scope=self._scope,
+            partitions=tuple(self._partitions(arrivals)),
+            affinity=of_keys,
+            replays=tuple(sorted(self._replays, key=lambda each: (each.partition, each.start))),
+            evidence=_capped(self._evidence, evidence_cap),
+            oldest_open=min(self._open, default=None),
+            order_judged=order_judged,
+        )
+
+    def _partitions(self, arrivals: Arrivals) -> Iterator[PartitionOutcome]:
+        cells = sorted(self._counts, key=lambda cell: (cell[0] is None, cell[0] or 0, cell[1]))
+        for flow, partition in cells:
+            found = latencies(self._matched[flow, partition], arrivals, self._scope)
+            yield PartitionOutcome(
+                flow=flow,
+                partition=partition,
+                counts=dict(self._counts[flow, partition]),
+                source_bytes=self._bytes[flow, partition],
+                end_to_end=found.end_to_end,
+                transfer=found.transfer,
+                without_bracket=found.without_bracket,
+            )
+
+    def _note(
+        self,
+        verdict: Verdict,
+        record: AuditRecord,
+        *,
+        cell: _Cell | None = None,
+        counterpart: AuditRecord | None = None,
+        block: int | None = None,
+    ) -> None:
+        if not self._is_in_window(record.timestamp):
+            return
+        flow, partition = cell or (record.flow, record.partition)
+        self._counts[flow, partition][verdict] += 1
+        if verdict in _OPEN:
+            self._open.append(record.timestamp)
+        if verdict in UNREMARKABLE:
+            return
+        self._evidence.append(
+            Evidence(
+                verdict=verdict,
+                side=Side.TARGET if verdict in SURPLUS else Side.SOURCE,
+                flow=flow or 0,
+                partition=record.partition,
+                offset=record.offset,
+                timestamp=record.timestamp,
+                fingerprint=record.fingerprint,
+                key_hash=record.key_hash,
+                other_partition=None if counterpart is None else counterpart.partition,
+                other_offset=None if counterpart is None else counterpart.offset,
+                block=block,
+            )
+        )
+
+
+def _capped(evidence: Iterable[Evidence], cap: int | None) -> tuple[Evidence, ...]:
+    taken: Counter[Verdict] = Counter()
+    kept = []
+    for each in sorted(
+        evidence, key=lambda one: (_RANK[one.verdict], one.flow, one.partition, one.offset)
+    ):
+        taken[each.verdict] += 1
+        if cap is None or taken[each.verdict] <= cap:
+            kept.append(each)
+    return tuple(kept)

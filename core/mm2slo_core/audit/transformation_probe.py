@@ -1,0 +1,163 @@
+"""What a flow changes in its records: pairs of originals and copies, compared part by part.
+
+Originals and copies are found by what they still share; so this works without knowing what the
+flow changes. Payload is looked at here and kept nowhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mm2slo_core.audit.record_identity import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+RARE: Final = 0.05
+"""What differs in a smaller share of the pairs is no transformation: more likely altered."""
+
+
+class ProbedRecord(NamedTuple):
+    """A record with its payload."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp: int | None
+
+
+_SHARED: Final = (
+    ("key", "value", "headers", "timestamp"),
+    ("key", "value", "timestamp"),
+    ("key", "headers", "timestamp"),
+    ("key", "timestamp"),
+    ("value", "timestamp"),
+    ("key", "value"),
+    ("timestamp",),
+    ("value",),
+    ("key",),
+)
+"""Parts by which originals are matched with copies, from the surest on."""
+
+
+def pair_copies(
+    originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord]
+) -> list[tuple[ProbedRecord, ProbedRecord]]:
+    """Originals of a partition with their copies; both in the order of their offsets.
+
+    Records that share parts with several others are paired in order, if both sides have equally
+    many of them: a transformation changes records, not their number.
+    """
+    found: list[tuple[ProbedRecord, ProbedRecord]] = []
+    left, right = list(originals), list(copies)
+    for parts in _SHARED:
+        if not left or not right:
+            break
+        sources, targets = _grouped(left, parts), _grouped(right, parts)
+        left, right = [], []
+        for shared, group in sources.items():
+            others = targets.pop(shared, [])
+            if len(group) == len(others) or parts == _SHARED[0]:
+                found += zip(group, others, strict=False)
+                left += group[len(others) :]
+                right += others[len(group) :]
+            else:
+                left += group
+                right += others
+        right += [each for group in targets.values() for each in group]
+    return found
+
+
+def _grouped(
+    records: Iterable[ProbedRecord], parts: Sequence[str]
+) -> dict[tuple[object, ...], list[ProbedRecord]]:
+    groups: defaultdict[tuple[object, ...], list[ProbedRecord]] = defaultdict(list)
+    for record in records:
+        groups[tuple(getattr(record, part) for part in parts)].append(record)
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """In how many of the compared pairs a part differs."""
+
+    compared: int = 0
+    key: int = 0
+    value: int = 0
+    headers: int = 0
+    timestamp: int = 0
+    header_names: Mapping[str, int] = field(default_factory=dict)
+    """By the name of a header that was added, dropped or changed."""
+    reordered_headers: int = 0
+    """Pairs whose headers are the same in another order."""
+    alone: int = 0
+    """Copies without an original: changed beyond recognition, or of another writer."""
+
+    def __add__(self, other: Differences) -> Differences:
+        names = Counter(self.header_names)
+        names.update(other.header_names)
+        return Differences(
+            self.compared + other.compared,
+            self.key + other.key,
+            self.value + other.value,
+            self.headers + other.headers,
+            self.timestamp + other.timestamp,
+            names,
+            self.reordered_headers + other.reordered_headers,
+            self.alone + other.alone,
+        )
+
+
+def compare_records(originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord]) -> Differences:
+    """Compare one partition's records with those of its copy; *originals* may be more."""
+    found = pair_copies(originals, copies)
+    names: Counter[str] = Counter()
+    reordered = 0
+    for original, copy in found:
+        if original.headers != copy.headers:
+            changed = _changed_headers(original, copy)
+            names.update(changed)
+            reordered += not changed
+    return Differences(
+        compared=len(found),
+        key=sum(original.key != copy.key for original, copy in found),
+        value=sum(original.value != copy.value for original, copy in found),
+        headers=sum(original.headers != copy.headers for original, copy in found),
+        timestamp=sum(original.timestamp != copy.timestamp for original, copy in found),
+        header_names=names,
+        reordered_headers=reordered,
+        alone=len(copies) - len(found),
+    )
+
+
+def _changed_headers(original: ProbedRecord, copy: ProbedRecord) -> set[str]:
+    names = {name for name, _ in (*original.headers, *copy.headers)}
+    return {
+        name
+        for name in names
+        if [value for each, value in original.headers if each == name]
+        != [value for each, value in copy.headers if each == name]
+    }
+
+
+def suggest_identity(found: Differences) -> Identity:
+    """The identity by which copies are still recognised: all that the flow does not change.
+
+    Of headers only those are left out that it changes, unless it changes their order.
+    """
+    often = found.compared * RARE
+
+    def kept(count: int) -> bool:
+        return not count or count < often
+
+    in_order = kept(found.reordered_headers)
+    ignored = [name for name, count in found.header_names.items() if not kept(count)]
+    return Identity(
+        key=kept(found.key),
+        value=kept(found.value),
+        headers=in_order,
+        timestamp=kept(found.timestamp),
+        ignored_headers=tuple(sorted(ignored)) if in_order else (),
+    )

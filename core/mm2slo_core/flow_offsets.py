@@ -1,0 +1,19 @@
+"""Offsets on both sides of a flow: translation, positions, and what lies between syncs."""
+
+from __future__ import annotations
+
+from mm2slo_core.offset_sync_runs import Bounds, Head, SyncRuns
+from mm2slo_core.offset_sync_store import OffsetSyncStore, SyncPoint, Untranslated
+from mm2slo_core.replication_position import Position, PositionQuality, estimate_position
+
+__all__ = [
+    "Bounds",
+    "Head",
+    "OffsetSyncStore",
+    "Position",
+    "PositionQuality",
+    "SyncPoint",
+    "SyncRuns",
+    "Untranslated",
+    "estimate_position",
+]

@@ -1,0 +1,161 @@
+"""Offset translation as MirrorMaker 2 does it: same syncs in, same answers out.
+
+Algorithm: Kafka's `OffsetSyncStore` (4.1; variable spacing since KAFKA-15202, history kept
+over a restart since KAFKA-15905). It foretells what the next checkpoint will say. What a
+failover would really use is the newest checkpoint itself; a closer map is `SyncRuns`.
+
+For each source partition 64 slots hold syncs, the newest first, ever further apart. With
+up(n) for the upstream offset of slot n and slots a < b that hold different syncs:
+
+A  slot 0 holds the newest sync
+B  up(a) <= up(b) + 2^b - 2^a: no two slots are too far apart
+C  up(a) >= up(b) + 2^max(a-2, 0): nor too close, so that 64 slots reach far back
+D  slot 63 holds the oldest sync that may be used for translation
+
+A sync whose upstream offset lies below slot 0 clears all slots (the source was replayed).
+C does not hold for two syncs of the same upstream offset, which Kafka keeps beside each other.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.records import OffsetSync
+    from mm2slo_core.topology import TopicPartition
+
+SLOTS = 64
+_LAST = SLOTS - 1
+# Bounds between neighbours, from B (with b = a + 1) and C.
+_FARTHEST = tuple(1 << slot for slot in range(SLOTS))
+_CLOSEST = tuple(1 << max(slot - 2, 0) for slot in range(SLOTS))
+
+
+class Untranslated(StrEnum):
+    """Why an offset has no translation; Kafka says "empty" to the first two, -1 to the last."""
+
+    NOT_READ_YET = "not_read_yet"
+    """The offset syncs topic has not been read to its end once."""
+    NO_SYNC = "no_sync"
+    """No sync of the partition is known."""
+    BEHIND_OLDEST_SYNC = "behind_oldest_sync"
+    """The group is behind all syncs that are kept."""
+
+
+class SyncPoint(NamedTuple):
+    """One source record and its copy, by their offsets."""
+
+    upstream: int
+    downstream: int
+
+
+class OffsetSyncStore:
+    """Syncs of all partitions of one flow.
+
+    *latest_only* is MirrorMaker 2 after a restart without its own checkpoints (and any version
+    before 3.7.1): of what is in the topic at the start, the newest sync per partition counts.
+    """
+
+    def __init__(self, *, latest_only: bool = False) -> None:
+        self._latest_only = latest_only
+        self._read_to_end = False
+        self._slots: dict[TopicPartition, list[SyncPoint]] = {}
+
+    def add(self, sync: OffsetSync) -> None:
+        """Take the next record of the offset syncs topic, in the order of the topic."""
+        # A new object each time: Kafka tells syncs apart by identity, and so do the slots.
+        point = SyncPoint(sync.upstream_offset, sync.downstream_offset)
+        slots = self._slots.get(sync.topic_partition)
+        if slots is None:
+            self._slots[sync.topic_partition] = [point] * SLOTS
+        elif point.upstream < slots[0].upstream or (self._latest_only and not self._read_to_end):
+            slots[:] = [point] * SLOTS
+        else:
+            _insert(slots, point)
+
+    def remove(self, partition: TopicPartition) -> None:
+        """Forget *partition*: its topic was deleted. Kafka's store never forgets."""
+        self._slots.pop(partition, None)
+
+    def finish_initial_read(self) -> None:
+        """Begin to translate: the topic has been read to its end once."""
+        self._read_to_end = True
+
+    def translate_downstream(
+        self, partition: TopicPartition, upstream_offset: int
+    ) -> int | Untranslated:
+        """Translate a committed offset of a source *partition* into one of the target.
+
+        One past the nearest sync at or below it, or that sync itself when it is equal.
+        """
+        if not self._read_to_end:
+            return Untranslated.NOT_READ_YET
+        slots = self._slots.get(partition)
+        if slots is None:
+            return Untranslated.NO_SYNC
+        for point in slots:
+            if point.upstream <= upstream_offset:
+                return point.downstream + (point.upstream != upstream_offset)
+        return Untranslated.BEHIND_OLDEST_SYNC
+
+    def slots(self, partition: TopicPartition) -> Sequence[SyncPoint]:
+        """The 64 slots of *partition*, newest first; empty when no sync is known."""
+        return tuple(self._slots.get(partition, ()))
+
+
+def _insert(slots: list[SyncPoint], newest: SyncPoint) -> None:
+    """Put *newest* into slot 0 and move older syncs on, as far as the invariants ask for it."""
+    before = slots.copy()
+    slots[0] = carried = newest
+    reading = 0
+    for slot in range(1, SLOTS):
+        nearer = slots[slot - 1]
+        if _near_enough(nearer, slots[slot], slot - 1):
+            return
+        # The oldest earlier sync that keeps B and C on both sides moves in here; those that are
+        # repeated or too close are passed over. Without one the last that moved is repeated.
+        searching = True
+        while searching:
+            old = before[reading]
+            far = _far_enough(nearer, old, slot - 1)
+            fits = (
+                far
+                and _near_enough(nearer, old, slot - 1)
+                and (slot == _LAST or _far_enough(old, slots[slot + 1], slot))
+            )
+            if fits:
+                carried = old
+            passed = not far or (reading < _LAST and old is before[reading + 1])
+            if fits or passed:
+                reading += 1
+            searching = passed and reading < slot
+        slots[slot] = carried
+
+
+def _near_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
+    return newer is older or newer.upstream <= older.upstream + _FARTHEST[slot]
+
+
+def _far_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
+    return newer is older or newer.upstream >= older.upstream + _CLOSEST[slot]
+
+
+def violated_invariants(slots: Sequence[SyncPoint], newest: SyncPoint) -> list[str]:
+    """Name the invariants that *slots* break, after *newest* was added; for tests."""
+    broken = [] if slots[0] == newest else ["A: slot 0 is not the newest sync"]
+    for near, newer in enumerate(slots):
+        for far in range(near + 1, len(slots)):
+            older = slots[far]
+            distance = newer.upstream - older.upstream
+            if newer is older or distance == 0:
+                continue
+            if distance > (1 << far) - (1 << near):
+                broken.append(f"B: slots {near} and {far} are {distance} apart")
+            if distance < _CLOSEST[near]:
+                broken.append(f"C: slots {near} and {far} are only {distance} apart")
+    if min(slots) != slots[-1]:
+        broken.append("D: the last slot is not the oldest sync")
+    return broken

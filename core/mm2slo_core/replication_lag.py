@@ -1,0 +1,182 @@
+"""How far replication is behind: in records, in seconds, and until when it catches up.
+
+Offsets follow Kafka: the high watermark is the offset of the next record to come, and
+`next_offset` is the next source offset to replicate, so a caught-up partition has both equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mm2slo_core.arrival_history import Bracket
+
+
+class LagAbsence(StrEnum):
+    """Why a lag cannot be told."""
+
+    NO_POSITION = "no_position"
+    NO_END_OFFSET = "no_end_offset"
+    POSITION_BEYOND_END = "position_beyond_end"
+    """The source was truncated or re-created, or others write to the target topic."""
+    NOT_IN_HISTORY = "not_in_history"
+    """The record waits since before the arrival history starts; read the record itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLag:
+    """Source records still to be replicated.
+
+    `records` is None exactly when `absence` says why. `expired` are records between the position
+    and the log start: they can no longer be copied, so they are loss, never lag.
+    """
+
+    records: int | None
+    expired: int = 0
+    absence: LagAbsence | None = None
+
+
+NO_LAG = RecordLag(0)
+
+
+def record_lag(
+    high_watermark: int | None, next_offset: int | None, log_start: int | None = None
+) -> RecordLag:
+    """Records that wait on the source: high watermark - max(next offset, log start).
+
+    Give the last stable offset as *high_watermark* where MM2 reads committed. Read the position
+    before the end, else a moving partition seems to be ahead of its own source. A position beyond
+    the end is reported as an absence; it is never clamped to 0.
+    """
+    if high_watermark is None:
+        return RecordLag(None, absence=LagAbsence.NO_END_OFFSET)
+    if next_offset is None:
+        return RecordLag(None, absence=LagAbsence.NO_POSITION)
+    if next_offset > high_watermark:
+        return RecordLag(None, absence=LagAbsence.POSITION_BEYOND_END)
+    if log_start is not None and log_start > next_offset:
+        return RecordLag(high_watermark - log_start, expired=log_start - next_offset)
+    if next_offset == high_watermark:
+        return NO_LAG
+    return RecordLag(high_watermark - next_offset)
+
+
+def open_transaction_records(high_watermark: int, last_stable_offset: int) -> int | None:
+    """Offsets held back by open transactions; None when the two were read out of order."""
+    held = high_watermark - last_stable_offset
+    return held if held >= 0 else None
+
+
+class LagOrigin(StrEnum):
+    """What a lag in seconds was derived from."""
+
+    NO_BACKLOG = "no_backlog"
+    HISTORY = "history"
+    """Seen by polling: no read, no producer's clock."""
+    RECORD = "record"
+    """The timestamp of the oldest waiting record, hence its producer's clock."""
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLag:
+    """Age of the oldest source record not yet replicated, in seconds.
+
+    `seconds` lies between `lower` and `upper`; all three are None when `absence` says why.
+    A record stamped in the future by its producer gives a negative age: reported as it is.
+    """
+
+    seconds: float | None
+    lower: float | None
+    upper: float | None
+    origin: LagOrigin
+    absence: LagAbsence | None = None
+
+
+NO_TIME_LAG = TimeLag(0.0, 0.0, 0.0, LagOrigin.NO_BACKLOG)
+
+
+def time_lag(
+    now: float,
+    lag: RecordLag,
+    arrival: Bracket | None,
+    record_timestamp: float | None = None,
+) -> TimeLag:
+    """Age of the oldest record not yet replicated: first by *arrival*, else by its timestamp.
+
+    *arrival* is the history's answer for the next offset, even where retention has removed that
+    record since: else a stop would hurt less the more it loses. *record_timestamp* is that of the
+    oldest record that still waits, where it had to be read.
+    """
+    if lag.records is None:
+        return TimeLag(None, None, None, LagOrigin.ABSENT, lag.absence)
+    if lag.records == 0 and not lag.expired:
+        return NO_TIME_LAG
+    if arrival is not None:
+        return TimeLag(
+            seconds=now - arrival.likely,
+            lower=now - arrival.latest,
+            upper=now - arrival.earliest,
+            origin=LagOrigin.HISTORY,
+        )
+    if record_timestamp is not None:
+        age = now - record_timestamp
+        return TimeLag(age, age, age, LagOrigin.RECORD)
+    return TimeLag(None, None, None, LagOrigin.ABSENT, LagAbsence.NOT_IN_HISTORY)
+
+
+class SmoothedRate:
+    """Change per second of a sampled figure, smoothed exponentially over time.
+
+    The weight of what was seen halves every *half_life* seconds, however uneven the samples are.
+    """
+
+    __slots__ = ("_at", "_half_life", "_rate", "_value")
+
+    def __init__(self, half_life: float = 60.0) -> None:
+        if half_life <= 0:
+            raise ValueError(f"half_life is {half_life!r}: expected a positive number of seconds")
+        self._half_life = half_life
+        self._at: float | None = None
+        self._value = 0.0
+        self._rate: float | None = None
+
+    @property
+    def per_second(self) -> float | None:
+        """The smoothed rate; None until two samples of different times are in."""
+        return self._rate
+
+    def add(self, at: float, value: float) -> None:
+        """Take the figure of moment *at*; a sample not later than the last one is ignored."""
+        if self._at is None:
+            self._at, self._value = at, value
+            return
+        elapsed = at - self._at
+        if elapsed <= 0:
+            return
+        seen = (value - self._value) / elapsed
+        if self._rate is None:
+            self._rate = seen
+        else:
+            kept: float = 2.0 ** (-elapsed / self._half_life)
+            self._rate = kept * self._rate + (1.0 - kept) * seen
+        self._at, self._value = at, value
+
+    def restart(self) -> None:
+        """Forget everything, after the figure started anew (truncation, re-creation)."""
+        self._at, self._rate = None, None
+
+
+def catch_up_seconds(lag_records: int, lag_rate: float | None) -> float | None:
+    """Time until the lag is gone at the present net rate.
+
+    *lag_rate* is the change of the lag in records per second (negative while catching up).
+    0 without lag; None while the rate is unknown or the lag does not shrink.
+    """
+    if lag_records == 0:
+        return 0.0
+    if lag_rate is None or lag_rate >= 0:
+        return None
+    return lag_records / -lag_rate

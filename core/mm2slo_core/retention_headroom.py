@@ -1,0 +1,214 @@
+"""Retention against replication: how much room is left, and what is lost for certain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_UNLIMITED = "-1"
+
+HEADROOM_LEAST: Final = 15 * 60.0
+"""Seconds of headroom below which the next pause of a flow loses records."""
+HEADROOM_AHEAD: Final = 4 * 3600.0
+"""Seconds that people need to wake up, find a cause and copy the backlog, or raise retention."""
+
+
+class RetentionLimit(StrEnum):
+    """What removes the record at the position first."""
+
+    TIME = "time"
+    SIZE = "size"
+    UNLIMITED = "unlimited"
+    """Nothing does: no limit is set, the topic is only compacted, or nothing is produced."""
+    PASSED = "passed"
+    """It is gone already: the log start is beyond the position."""
+    UNKNOWN = "unknown"
+    """The configuration, the record's age or the production rate was not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """What Kafka removes from a topic's partitions: topic configuration in our units."""
+
+    seconds: float | None
+    """`retention.ms`; None = unlimited."""
+    size_bytes: int | None
+    """`retention.bytes` per partition; None = unlimited."""
+
+    @classmethod
+    def from_topic_config(cls, config: Mapping[str, str]) -> RetentionPolicy:
+        """Read `cleanup.policy`, `retention.ms` and `retention.bytes`.
+
+        A topic that is only compacted has no limit. Raises KeyError when one of the three is
+        absent (brokers always return them) and ValueError when one is no number.
+        """
+        policies = {policy.strip() for policy in config["cleanup.policy"].split(",")}
+        if "delete" not in policies:
+            return cls(None, None)
+        milliseconds, size = config["retention.ms"].strip(), config["retention.bytes"].strip()
+        return cls(
+            seconds=None if milliseconds == _UNLIMITED else int(milliseconds) / 1000,
+            size_bytes=None if size == _UNLIMITED else int(size),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """Room between the log start and the position.
+
+    `records` is negative by the number of records already lost. `seconds` is None for the limits
+    unlimited and unknown, 0 when passed, and negative when the record at the position is older
+    than the limit and lives only until its segment is removed.
+    """
+
+    records: int
+    seconds: float | None
+    limit: RetentionLimit
+
+
+def headroom(
+    next_offset: int,
+    log_start: int,
+    policy: RetentionPolicy | None,
+    *,
+    records_waiting: int,
+    oldest_age: float | None,
+    production_rate: float | None,
+) -> Headroom:
+    """Time until retention reaches the position, by time and by size; the smaller one.
+
+    By time: retention.ms - *oldest_age*, the age in seconds of the record at the position
+    (retention.ms when nothing waits). Kafka removes whole segments by their newest record, so the
+    record lives at least that long.
+    By size: (next offset - log start) / *production_rate* in records per second, as if the log
+    were full and each new byte removed an old one: a lower bound, since the log may have room and
+    the newest segment is never removed.
+    Where one limit cannot be told, the other is given only when it is the only one set.
+    """
+    records = next_offset - log_start
+    if records < 0:
+        return Headroom(records, 0.0, RetentionLimit.PASSED)
+    if policy is None:
+        return Headroom(records, None, RetentionLimit.UNKNOWN)
+    found: list[tuple[float, RetentionLimit]] = []
+    unknown = False
+    if policy.seconds is not None:
+        age = 0.0 if records_waiting == 0 else oldest_age
+        if age is None:
+            unknown = True
+        else:
+            found.append((policy.seconds - age, RetentionLimit.TIME))
+    if policy.size_bytes is not None:
+        if production_rate is None:
+            unknown = True
+        elif production_rate > 0:
+            found.append((records / production_rate, RetentionLimit.SIZE))
+    if unknown:
+        return Headroom(records, None, RetentionLimit.UNKNOWN)
+    if not found:
+        return Headroom(records, None, RetentionLimit.UNLIMITED)
+    seconds, limit = min(found)
+    return Headroom(records, seconds, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedLoss:
+    """What must be kept over a restart to go on counting one partition's losses."""
+
+    total: int
+    judged_to: int
+    """Every offset below was either replicated or counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    at: float
+    next_offset: int
+    log_start: int
+    live: bool
+    target_end: int | None
+
+
+class CertainLoss:
+    """Records of one partition that retention removed before they were replicated.
+
+    A gap (log start beyond the position) is counted once a second sample confirms it, taken at
+    least one position period later: a committed position is up to a minute stale and proves
+    nothing alone. It is confirmed when
+    (a) the position still stands below the log start of the first sample, or
+    (b) the position has jumped over it (MM2 resumed at the log start) while the target grew by
+        fewer records than the position moved; both positions must be live for this.
+    The total never goes back. Offsets thinned out by compaction or transaction markers count, too:
+    an upper bound in such topics.
+    """
+
+    __slots__ = ("_before", "_judged_to", "_total")
+
+    def __init__(self, saved: SavedLoss | None = None) -> None:
+        self._total = saved.total if saved else 0
+        self._judged_to = saved.judged_to if saved else 0
+        self._before: _Sample | None = None
+
+    @property
+    def total(self) -> int:
+        """Records lost so far."""
+        return self._total
+
+    @property
+    def saved(self) -> SavedLoss:
+        """The state to keep over a restart."""
+        return SavedLoss(self._total, self._judged_to)
+
+    def observe(
+        self,
+        at: float,
+        next_offset: int,
+        log_start: int,
+        *,
+        position_period: float = 0.0,
+        target_end: int | None = None,
+    ) -> int:
+        """Take the sample of moment *at*; the number of records newly confirmed as lost.
+
+        *position_period*: the longest time in which a healthy position seems to stand still; 0 for
+        a live one, MM2's flush interval where only committed offsets are known. *target_end* is
+        the end offset of the target partition that belongs to this position.
+        """
+        before = self._before
+        if before is not None and at - before.at < position_period:
+            return 0
+        now = _Sample(at, next_offset, log_start, position_period == 0, target_end)
+        self._before = now
+        lost = 0
+        if before is not None:
+            lost = self._confirmed(before, now)
+            if lost:
+                self._total += lost
+                self._judged_to = max(self._judged_to, before.log_start)
+        # What lies below the position is copied or has just been judged; a later step back of
+        # the position (replay) must not turn it into loss.
+        self._judged_to = max(self._judged_to, next_offset)
+        return lost
+
+    def source_recreated(self) -> None:
+        """Offsets start anew (another topic id, a truncation): nothing is counted for it."""
+        self._before = None
+        self._judged_to = 0
+
+    def _confirmed(self, before: _Sample, now: _Sample) -> int:
+        first = max(before.next_offset, self._judged_to)
+        gap = before.log_start - first
+        if gap <= 0:
+            return 0
+        if now.next_offset < before.log_start:
+            return before.log_start - max(first, now.next_offset)
+        if not (before.live and now.live) or before.target_end is None or now.target_end is None:
+            return 0
+        copied = now.target_end - before.target_end
+        if copied < 0:
+            return 0  # the target was re-created: how much was copied cannot be told
+        return min(max(now.next_offset - first - copied, 0), gap)

@@ -1,0 +1,20 @@
+"""What several identities have in common."""
+
+from __future__ import annotations
+
+from mm2slo_core.audit.record_identity import Identity, common_identity
+
+
+def test_what_one_leaves_out_all_of_them_do() -> None:
+    one, other = Identity(value=False, ignored_headers=("b",)), Identity(ignored_headers=("a",))
+    assert common_identity([one, other]) == Identity(value=False, ignored_headers=("a", "b"))
+    assert common_identity([one, Identity(timestamp=False, headers=False)]) == Identity(
+        value=False, timestamp=False, headers=False
+    )
+    assert common_identity([one, Identity(key=False)]).key is False
+    assert common_identity([one]) == one
+
+
+def test_one_that_is_keyed_keys_all() -> None:
+    assert common_identity([Identity(), Identity(hmac_key=b"k")]).hmac_key == b"k"
+    assert common_identity([Identity(hmac_key=b"k"), Identity(hmac_key=b"l")]).hmac_key == b"k"

@@ -1,0 +1,128 @@
+"""What became of a source record; groups of equal records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from one_unit import counts, dst, found, scope, src
+
+from mm2slo_core.audit.audit_scope import (
+    Comparison,
+)
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_verdict import Verdict
+
+if TYPE_CHECKING:
+    from mm2slo_core.audit.audit_record import AuditRecord
+
+
+# Missing records: which word, in which order.
+
+
+@pytest.mark.parametrize(
+    ("record", "source", "verdict"),
+    [
+        (src(99, 1), {}, Verdict.LOST),
+        (src(100, 1), {}, Verdict.PENDING),
+        (src(100, 1, at=1_499), {}, Verdict.OVERDUE),
+        (src(99, 1), {"next_offset": None}, Verdict.PENDING),
+        (src(99, 1, at=1_499), {"next_offset": None}, Verdict.OVERDUE),
+        (src(9, 1), {"known_from": 10}, Verdict.UNAUDITABLE),
+        (src(10, 1), {"known_from": 10}, Verdict.LOST),
+    ],
+)
+def test_a_missing_record(record: AuditRecord, source: dict[str, Any], verdict: Verdict) -> None:
+    assert counts([record], scope(source=source)) == {verdict: 1}
+
+
+def test_moved_goes_before_altered_and_altered_before_all_else() -> None:
+    unit = scope(source={"known_from": 50})
+    moved = [src(1, 7, key=5), dst(3, 7, key=5, partition=1)]
+    assert counts(moved, unit) == {Verdict.MOVED: 1}
+    altered = [src(1, 7, key=5), dst(3, 8, key=5, partition=1)]
+    assert counts(altered, unit) == {Verdict.ALTERED: 1}
+    both = [src(1, 7, key=5), dst(3, 8, key=5), dst(4, 7, key=5, partition=1)]
+    assert counts(both, unit) == {Verdict.MOVED: 1, Verdict.EXTRA: 1}
+    evidence = found(moved).evidence
+    assert [(e.partition, e.offset, e.other_partition, e.other_offset) for e in evidence] == [
+        (0, 1, 1, 3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("copy", "verdict"),
+    [
+        (dst(0, 8, key=5, at=1_501), Verdict.LOST),
+        (dst(0, 8, key=6), Verdict.LOST),
+        (dst(0, 8), Verdict.LOST),
+        (dst(0, 8, key=5), Verdict.ALTERED),
+    ],
+)
+def test_altered_needs_equal_key_and_timestamp(copy: AuditRecord, verdict: Verdict) -> None:
+    assert verdict in counts([src(1, 7, key=5), copy])
+
+
+def test_without_a_key_altered_needs_the_same_partition() -> None:
+    assert counts([src(1, 7), dst(0, 8)]) == {Verdict.ALTERED: 1}
+    apart = [src(1, 7), dst(0, 8, partition=1)]
+    assert counts(apart) == {Verdict.LOST: 1, Verdict.EXTRA: 1}
+    assert counts(apart, scope(comparison=Comparison.KEYS)) == {Verdict.ALTERED: 1}
+
+
+def test_each_copy_explains_one_missing_record_in_the_order_of_offsets() -> None:
+    records = [src(4, 7, key=5), src(2, 6, key=5), dst(0, 8, key=5)]
+    evidence = found(records).evidence
+    assert [(e.verdict, e.offset) for e in evidence] == [(Verdict.LOST, 4), (Verdict.ALTERED, 2)]
+    evidence = found([*records, dst(1, 9, key=5)]).evidence
+    assert [(e.offset, e.other_offset) for e in evidence] == [(2, 0), (4, 1)]
+
+
+# Groups.
+
+
+def test_a_loss_and_a_duplicate_in_one_window_do_not_cancel() -> None:
+    records = [src(0, 1), src(1, 2), dst(0, 1), dst(1, 1)]
+    assert counts(records) == {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}
+
+
+def test_identical_records_are_a_multiset_and_the_last_is_missing() -> None:
+    same = [src(n, 1) for n in (98, 99, 100)]
+    assert counts([*same, *(dst(n, 1) for n in range(3))]) == {Verdict.MATCHED: 3}
+    assert counts([*same, dst(0, 1)]) == {
+        Verdict.MATCHED: 1,
+        Verdict.LOST: 1,
+        Verdict.PENDING: 1,
+    }
+    surplus = found([src(0, 1), *(dst(n, 1) for n in (5, 6, 7, 20))]).evidence
+    assert [each.offset for each in surplus] == [6, 7, 20]
+
+
+def test_a_timestamp_outside_the_identity_does_not_divide_a_group() -> None:
+    records = [src(0, 1), dst(0, 1, at=1_800)]
+    assert counts(records) == {Verdict.LOST: 1, Verdict.EXTRA: 1}
+    unstamped = scope(identity=Identity(timestamp=False))
+    assert counts(records, unstamped) == {Verdict.MATCHED: 1}
+    # What is left of an altered record then has nothing to hold on to.
+    altered = [src(0, 1, key=5), dst(0, 2, key=5)]
+    assert counts(altered, unstamped) == {Verdict.LOST: 1, Verdict.EXTRA: 1}
+
+
+def test_the_context_of_the_window_matches_and_does_not_count() -> None:
+    edges = [src(0, 1, at=999), src(1, 2, at=1_000), src(2, 3, at=1_999), src(3, 4, at=2_000)]
+    assert counts(edges) == {Verdict.LOST: 2}
+    extras = [dst(0, 1, at=999), dst(1, 2, at=1_000), dst(2, 3, at=1_999), dst(3, 4, at=2_000)]
+    assert counts(extras) == {Verdict.EXTRA: 2}
+    unstamped = scope(identity=Identity(timestamp=False))
+    assert counts([src(0, 1), dst(0, 1, at=2_100)], unstamped) == {Verdict.MATCHED: 1}
+
+
+def test_records_of_other_units_are_left_alone() -> None:
+    other = [replace(src(0, 1), topic=1), replace(dst(0, 2), topic=1)]
+    assert counts(other) == {}
+
+
+def test_a_partition_that_the_scope_does_not_know_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        found([src(0, 1, partition=7)])

@@ -1,0 +1,108 @@
+"""Duplicates, replays, extras; several flows; order."""
+
+from __future__ import annotations
+
+from one_unit import counts, dst, found, scope, src
+
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
+
+# Surplus.
+
+
+def test_duplicates_in_a_row_are_a_replay_and_single_ones_are_not() -> None:
+    first = [src(n, n) for n in range(4)]
+    copies = [dst(n, n) for n in range(4)]
+    again = [dst(10 + n, n) for n in range(3)]  # offsets without records lie between
+    single = [dst(20, 50), dst(21, 3)]
+    outcome = found([*first, *copies, *again, *single])
+    assert outcome.counts == {
+        Verdict.MATCHED: 4,
+        Verdict.REPLAY: 3,
+        Verdict.EXTRA: 1,
+        Verdict.DUPLICATE: 1,
+    }
+    assert [(e.start, e.end, e.size) for e in outcome.replays] == [(10, 13, 3)]
+    assert [e.block for e in outcome.evidence if e.verdict is Verdict.REPLAY] == [10] * 3
+
+
+def test_a_sample_does_not_tell_replays() -> None:
+    records = [src(0, 0), src(1, 1), dst(0, 0), dst(1, 1), dst(2, 0), dst(3, 1)]
+    assert counts(records)[Verdict.REPLAY] == 2
+    outcome = found(records, sample=Sample(0.5))
+    assert outcome.counts == {Verdict.MATCHED: 2, Verdict.DUPLICATE: 2}
+    assert outcome.replays == ()
+
+
+def test_a_replay_that_reaches_into_the_window_counts_what_is_in_it() -> None:
+    times = (998, 999, 1_000)
+    records = [
+        *(src(n, n, at=at) for n, at in enumerate(times)),
+        *(dst(n, n, at=at) for n, at in enumerate(times)),
+        *(dst(3 + n, n, at=at) for n, at in enumerate(times)),
+    ]
+    outcome = found(records)
+    assert outcome.counts == {Verdict.MATCHED: 1, Verdict.REPLAY: 1}
+    assert [(e.start, e.end, e.size) for e in outcome.replays] == [(5, 6, 1)]
+
+
+def test_what_has_no_counterpart_below_auditable_from_is_no_extra() -> None:
+    unit = scope(target={"auditable_from": 5})
+    outcome = found([dst(4, 1), dst(5, 2)], unit)
+    assert outcome.counts == {Verdict.UNAUDITABLE: 1, Verdict.EXTRA: 1}
+    assert [(each.flow, each.partition) for each in outcome.partitions][-1] == (None, 0)
+
+
+def test_duplicates_belong_to_the_flow_of_their_record() -> None:
+    records = [src(0, 1, flow=1, partition=1), dst(0, 1, partition=1), dst(1, 1, partition=1)]
+    outcome = found(records, scope(flows=2))
+    cells = {(each.flow, each.partition): each.counts for each in outcome.partitions}
+    assert cells[1, 1] == {Verdict.MATCHED: 1, Verdict.DUPLICATE: 1}
+    assert not any(count for cell, count in cells.items() if cell != (1, 1))
+
+
+# Several flows.
+
+
+def test_two_flows_into_one_topic_are_matched_by_their_own_records() -> None:
+    records = [src(0, 1, flow=0), src(0, 2, flow=1), dst(0, 2), dst(1, 1)]
+    assert counts(records, scope(flows=2)) == {Verdict.MATCHED: 2}
+    lost = found([*records[:2], dst(0, 1)], scope(flows=2)).evidence
+    assert [(each.verdict, each.flow) for each in lost] == [(Verdict.LOST, 1)]
+
+
+def test_identical_records_of_two_flows_need_two_copies() -> None:
+    records = [src(0, 1, flow=0), src(0, 1, flow=1), dst(0, 1)]
+    assert counts(records, scope(flows=2)) == {Verdict.MATCHED: 1, Verdict.LOST: 1}
+
+
+# Order.
+
+
+def test_each_descent_counts_once() -> None:
+    records = [src(n, n) for n in range(4)]
+    copies = [dst(offset, n) for n, offset in enumerate((0, 3, 1, 2))]
+    outcome = found([*records, *copies])
+    assert outcome.counts == {Verdict.MATCHED: 4, Verdict.OUT_OF_ORDER: 1}
+    assert [(e.offset, e.other_offset) for e in outcome.evidence] == [(2, 1)]
+    copies = [dst(offset, n) for n, offset in enumerate((3, 2, 1, 0))]
+    assert counts([*records, *copies])[Verdict.OUT_OF_ORDER] == 3
+
+
+def test_a_later_duplicate_is_no_disorder_and_flows_do_not_disturb_each_other() -> None:
+    assert Verdict.OUT_OF_ORDER not in counts(
+        [src(0, 0), src(1, 1), dst(0, 0), dst(1, 1), dst(2, 0)]
+    )
+    records = [src(0, 1, flow=0), src(1, 2, flow=1), dst(5, 1), dst(0, 2)]
+    assert counts(records, scope(flows=2)) == {Verdict.MATCHED: 2}
+
+
+def test_order_is_not_judged_without_positions() -> None:
+    records = [src(0, 0, key=5), src(1, 1, key=5), dst(1, 0, key=5), dst(0, 1, key=5)]
+    outcome = found(records)
+    assert outcome.order_judged
+    assert (outcome.counts[Verdict.OUT_OF_ORDER], outcome.affinity.keys_disordered) == (1, 1)
+    outcome = found(records, scope(flow={"has_positions": False}))
+    assert not outcome.order_judged
+    assert outcome.counts == {Verdict.MATCHED: 2}
+    assert outcome.affinity.keys_disordered == 0

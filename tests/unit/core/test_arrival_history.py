@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import sys
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.arrival_history import ArrivalHistory, Bracket
+
+
+def test_a_record_arrived_between_the_preceding_request_and_the_answer_that_saw_it() -> None:
+    history = ArrivalHistory()
+    history.add(None, 10.5, 100)
+    history.add(10.0, 15.5, 111)
+    history.add(15.0, 20.0, 131)
+    assert history.arrived(100) == Bracket(10.0, 15.5, 10.0)
+    assert history.arrived(102) == Bracket(10.0, 15.5, 11.0)
+    assert history.arrived(111) == Bracket(15.0, 20.0, 15.0)
+    assert history.arrived(130) == Bracket(15.0, 20.0, 19.75)
+
+
+def test_rest_narrows_the_bracket_to_the_last_poll_that_saw_nothing() -> None:
+    history = ArrivalHistory()
+    history.add(None, 0.1, 100)
+    for request in (0.0, 5.0, 10.0, 15.0):
+        history.add(request, request + 5.1, 100)
+    history.add(20.0, 25.1, 101)
+    assert history.arrived(100) == Bracket(20.0, 25.1, 20.0)
+    assert len(history) == 1
+
+
+def test_a_source_that_was_unreachable_widens_the_bracket() -> None:
+    history = ArrivalHistory()
+    history.add(None, 0.1, 100)
+    history.add(0.0, 600.0, 200)
+    assert history.arrived(150) == Bracket(0.0, 600.0, 300.0)
+
+
+@pytest.mark.parametrize(
+    ("case", "offset"),
+    [("below the first poll", 99), ("not there yet", 120), ("far beyond", 10**9)],
+)
+def test_offsets_that_no_poll_brackets_are_not_told(case: str, offset: int) -> None:
+    history = ArrivalHistory()
+    assert history.arrived(offset) is None
+    history.add(None, 0.1, 100)
+    history.add(0.0, 5.1, 120)
+    assert history.arrived(offset) is None, case
+
+
+@pytest.mark.parametrize(
+    ("case", "previous", "end"),
+    [("an end that went back", 5.0, 50), ("a poll without predecessor", None, 200)],
+)
+def test_history_starts_anew(case: str, previous: float | None, end: int) -> None:
+    history = ArrivalHistory()
+    history.add(None, 0.1, 100)
+    history.add(0.0, 5.1, 120)
+    history.add(previous, 10.1, end)
+    assert history.arrived(110) is None, case
+    assert history.first_offset == end
+    history.add(10.0, 15.1, end + 1)
+    assert history.arrived(end) == Bracket(10.0, 15.1, 10.0)
+
+
+def test_what_is_replicated_is_forgotten_and_the_rest_kept() -> None:
+    history = ArrivalHistory()
+    history.add(None, 0.1, 0)
+    for poll in range(1, 5):
+        history.add(poll - 1.0, float(poll), poll * 10)
+    history.forget_below(20)
+    assert history.arrived(19) is None
+    assert history.arrived(20) == Bracket(2.0, 3.0, 2.0)
+    history.forget_below(25)
+    assert history.arrived(25) == Bracket(2.0, 3.0, 2.5)
+    history.forget_below(40)
+    assert len(history) == 0
+    history.add(4.0, 5.1, 41)
+    assert history.arrived(40) == Bracket(4.0, 5.1, 4.0)
+
+
+def test_what_is_copied_but_may_be_asked_for_again_takes_three_points() -> None:
+    history = ArrivalHistory()
+    history.add(None, 0.0, 0)
+    for poll in range(1, 21):
+        history.add(10.0 * poll - 10, 10.0 * poll, 5 * poll)
+        history.forget_below(0, coarse_below=5 * poll - 5)
+    # One for what still waits.
+    assert (len(history), history.first_offset) == (3 + 1, 0)
+    assert history.arrived(0) == (0.0, 170.0, 0.0)
+    coarse = history.arrived(42)
+    assert coarse is not None
+    assert coarse[:2] == (0.0, 170.0)
+    assert coarse.likely == pytest.approx(84.0, abs=1.0)
+    assert history.arrived(97) == (190.0, 200.0, 194.0)
+    history.forget_below(86, coarse_below=95)
+    assert (len(history), history.first_offset) == (3, 85)
+    assert history.arrived(85) == (170.0, 180.0, 170.0)
+
+
+def test_a_stop_of_six_hours_keeps_its_budget_and_brackets_narrow_for_their_age() -> None:
+    history = ArrivalHistory(budget=64)
+    history.add(None, 0.0, 0)
+    polls = 6 * 3600 // 5
+    for poll in range(1, polls + 1):
+        history.add((poll - 1) * 5.0, poll * 5.0, poll * 100)
+    assert len(history) <= 64
+    now = polls * 5.0
+    for offset in range(0, polls * 100, 997):
+        found = history.arrived(offset)
+        assert found is not None
+        arrived = offset / 100 * 5.0
+        assert found.earliest <= arrived <= found.latest
+        age = now - arrived
+        # The width is a share of the age, so that the error of a lag is a share of the lag.
+        assert found.latest - found.earliest <= max(0.3 * age, 15.0)
+
+
+Step = tuple[float, int, bool]
+STEPS = st.lists(
+    st.tuples(st.floats(0.01, 1000.0), st.integers(0, 50), st.booleans()),
+    min_size=2,
+    max_size=120,
+)
+@given(steps=STEPS, budget=st.integers(4, 12), data=st.data())
+def test_the_true_arrival_is_always_inside_the_bracket(
+    steps: list[Step], budget: int, data: st.DataObject
+) -> None:
+    """Records arrive at known times; polls see them, fail, thin and forget."""
+    history = ArrivalHistory(budget)
+    arrivals: list[float] = []
+    now, previous = 0.0, None
+    position = 0
+    for gap, arriving, fails in steps:
+        arrivals.extend(now + gap * (k + 1) / (arriving + 1) for k in range(arriving))
+        request = now + gap
+        answer = request + min(gap, 1.0) / 2
+        now = answer
+        if fails:
+            continue
+        history.add(previous, answer, len(arrivals))
+        previous = request
+        if data.draw(st.integers(0, 5)) == 0:
+            position = data.draw(st.integers(position, len(arrivals)))
+            history.forget_below(position)
+        assert len(history) <= budget
+    starts = history.first_offset
+    if starts is None:
+        return
+    for offset, arrived in enumerate(arrivals):
+        found = history.arrived(offset)
+        if found is not None:
+            assert found.earliest <= arrived <= found.latest
+            assert found.earliest <= found.likely <= found.latest
+    if previous is not None:
+        known = history.arrived(starts)
+        assert known is not None or len(history) == 0
+
+
+def test_ten_thousand_caught_up_partitions_cost_few_megabytes() -> None:
+    tracemalloc.start()
+    histories = [ArrivalHistory() for _ in range(10_000)]
+    for history in histories:
+        history.add(None, 0.1, 1_000_000_000)
+        history.add(0.0, 5.1, 1_000_000_100)
+        history.forget_below(1_000_000_100)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert all(len(history) == 0 for history in histories)
+    assert size < 3_000_000
+    assert sys.getsizeof(histories[0]) < 100
+
+
+def test_a_budget_must_leave_room_to_thin() -> None:
+    with pytest.raises(ValueError, match="4 points or more"):
+        ArrivalHistory(budget=3)

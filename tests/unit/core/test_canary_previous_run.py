@@ -1,0 +1,115 @@
+"""Canaries over a restart: the former run sent them at seconds 0 to 100, and the last tells it."""
+
+from __future__ import annotations
+
+import pytest
+from canary_ledgers import BAD, GOOD, NOTHING, OWN, UNKNOWN, counts, ledger, send
+
+from mm2slo_core.canary_ledger import Arrival, CanaryTotals, PreviousRun, SentCanary
+from mm2slo_core.sli_counters import SliCount
+
+
+def former(*, floor: int, newest: int | None, resumed_at: float = 300.0) -> PreviousRun:
+    return PreviousRun(floor=floor, newest_arrived=newest, died_at=100.0, resumed_at=resumed_at)
+
+
+def sent(*sequences: int) -> list[SentCanary]:
+    return [SentCanary(sequence, 0, 1000 + sequence, float(sequence)) for sequence in sequences]
+
+
+def found(sequence: int, at: float = 301.0, not_before: float = 100.0) -> Arrival:
+    return Arrival(sequence, 0, at, not_before)
+
+
+def test_what_the_former_run_settled_is_not_counted_again() -> None:
+    canaries = ledger(OWN)
+    canaries.restore(
+        former(floor=99, newest=100), sent(97, 98, 99, 100), [found(97), found(99), found(100)]
+    )
+    assert canaries.counters == ledger(OWN).counters
+    assert canaries.totals == CanaryTotals()
+    assert (canaries.pending, canaries.next_sequence) == (0, 101)
+    canaries.arrived(99, 0, 310.0)  # copied again: this one is news
+    assert canaries.totals.duplicates == 1
+
+
+def test_a_deadline_that_passed_while_nobody_looked_is_unknown() -> None:
+    canaries = ledger()
+    canaries.restore(former(floor=90, newest=89), sent(90), [])
+    assert counts(canaries) == {
+        "availability": UNKNOWN,
+        "10s": UNKNOWN,
+        "60s": UNKNOWN,
+        "completeness": NOTHING,
+    }
+    assert canaries.pending == 1
+
+
+def test_an_arrival_while_nobody_looked_is_complete_and_its_punctuality_unknown() -> None:
+    canaries = ledger()
+    canaries.restore(former(floor=90, newest=89), sent(90), [found(90)])
+    assert counts(canaries) == {
+        "availability": UNKNOWN,
+        "10s": UNKNOWN,
+        "60s": UNKNOWN,
+        "completeness": GOOD,
+    }
+
+
+@pytest.mark.parametrize(
+    ("append_time", "availability", "ten"), [(95.0, GOOD, GOOD), (120.0, GOOD, BAD)]
+)
+def test_an_append_time_settles_what_nobody_saw(
+    append_time: float, availability: SliCount, ten: SliCount
+) -> None:
+    canaries = ledger()
+    canaries.restore(former(floor=90, newest=89), sent(90), [found(90, append_time, append_time)])
+    assert (counts(canaries)["availability"], counts(canaries)["10s"]) == (availability, ten)
+
+
+def test_an_append_time_after_the_deadline_is_late() -> None:
+    canaries = ledger()
+    canaries.restore(former(floor=90, newest=89), sent(90), [found(90, 151.0, 151.0)])
+    assert (counts(canaries)["availability"], canaries.totals.late) == (BAD, 1)
+
+
+def test_a_canary_the_former_run_saw_late_is_only_awaited() -> None:
+    canaries = ledger()
+    canaries.restore(former(floor=10, newest=9), sent(10), [])
+    assert counts(canaries)["availability"] == NOTHING
+    canaries.arrived(10, 0, 400.0)
+    assert counts(canaries)["completeness"] == GOOD
+    assert counts(canaries)["availability"] == NOTHING
+    assert canaries.totals.late == 1
+
+
+def test_a_canary_in_flight_over_a_short_restart_is_judged_as_usual() -> None:
+    in_time, too_late = ledger(), ledger()
+    for canaries in (in_time, too_late):
+        canaries.restore(former(floor=99, newest=98, resumed_at=104.0), sent(99), [])
+    in_time.arrived(99, 0, 105.0)
+    assert counts(in_time)["availability"] == GOOD
+    too_late.tick(159.0)
+    assert counts(too_late)["availability"] == BAD
+
+
+def test_without_the_figures_of_the_former_run_nothing_is_counted_twice() -> None:
+    canaries = ledger()
+    run = PreviousRun(floor=None, newest_arrived=None, died_at=100.0, resumed_at=300.0)
+    canaries.restore(run, sent(98, 99, 100), [found(98), found(99)])
+    assert counts(canaries)["completeness"] == NOTHING
+    assert canaries.pending == 1
+
+
+def test_a_restart_of_the_sender_alone_changes_nothing_that_is_known() -> None:
+    canaries = ledger()
+    send(canaries, 0, 1)
+    canaries.arrived(0, 0, 1.5)
+    canaries.scheduled(2, 0, 2.0)  # its acknowledgement was lost with the sender
+    before = canaries.counters
+    run = PreviousRun(floor=None, newest_arrived=None, died_at=2.0, resumed_at=5.0)
+    canaries.restore(run, sent(0, 1, 2), [Arrival(0, 0, 5.0, 2.0)])
+    assert canaries.counters == before
+    assert canaries.totals.duplicates == 0
+    canaries.tick(62.0)
+    assert counts(canaries)["availability"] == SliCount(1, 3, 0)

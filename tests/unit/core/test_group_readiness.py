@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.flow_offsets import SyncRuns, Untranslated
+from mm2slo_core.group_readiness import (
+    Blocked,
+    BlockReason,
+    GroupEvidence,
+    LogRange,
+    PartitionEvidence,
+    ReadinessLimits,
+    SeenCheckpoint,
+    judge_group,
+)
+from mm2slo_core.topology import TopicPartition
+
+ORDERS = TopicPartition("orders", 0)
+PAYMENTS = TopicPartition("payments", 3)
+NOW = 10_000.0
+BUDGET = ReadinessLimits(max_redelivery_records=100, max_checkpoint_lag_records=50)
+
+
+def runs(*syncs: tuple[int, int]) -> SyncRuns:
+    found = SyncRuns()
+    for upstream, downstream in syncs:
+        found.add(upstream, downstream)
+    return found
+
+
+# The target lags 500 offsets behind in its numbering; the group stands at 1000 = 500 there.
+GOOD = PartitionEvidence(
+    source=ORDERS,
+    commit=1000,
+    checkpoint=SeenCheckpoint(upstream=990, downstream=480, at=NOW - 30),
+    target_log=LogRange(0, 700),
+    source_end=1200,
+    offset_map=runs((900, 400), (1100, 600)),
+)
+
+
+def group(*partitions: PartitionEvidence) -> GroupEvidence:
+    return GroupEvidence("billing", partitions, tasks_running=True)
+
+
+def test_a_group_with_a_close_checkpoint_is_ready_and_the_figures_say_how_close() -> None:
+    found = judge_group(group(GOOD), BUDGET, NOW)
+    assert (found.ready, found.blocked) == (True, ())
+    assert (found.checkpoint_lag, found.redelivery_lower, found.redelivery_upper) == (10, 20, 20)
+
+
+def test_figures_add_up_over_partitions() -> None:
+    other = replace(GOOD, source=PAYMENTS, checkpoint=SeenCheckpoint(960, 450, NOW))
+    found = judge_group(group(GOOD, other), BUDGET, NOW)
+    assert (found.checkpoint_lag, found.redelivery_lower, found.redelivery_upper) == (50, 70, 70)
+    assert found.ready
+
+
+def test_without_a_map_redelivery_is_bounded_by_what_the_target_holds() -> None:
+    found = judge_group(group(replace(GOOD, offset_map=None)), BUDGET, NOW)
+    assert (found.redelivery_lower, found.redelivery_upper) == (0, 220)
+    assert found.blocked == (Blocked(BlockReason.REDELIVERY_OVER_BUDGET, ORDERS, 220),)
+
+
+def test_a_commit_beyond_what_is_replicated_is_bounded_by_the_target_end() -> None:
+    ahead = replace(GOOD, commit=1190, target_log=LogRange(0, 610))
+    found = judge_group(group(ahead), replace(BUDGET, max_checkpoint_lag_records=500), NOW)
+    assert found.redelivery_upper == 130
+
+
+@pytest.mark.parametrize(
+    ("case", "evidence", "expected"),
+    [
+        (
+            "no checkpoint",
+            replace(GOOD, checkpoint=None),
+            Blocked(BlockReason.NO_CHECKPOINT, ORDERS),
+        ),
+        (
+            "no offset sync",
+            replace(GOOD, checkpoint=None, untranslated=Untranslated.NO_SYNC),
+            Blocked(BlockReason.NO_OFFSET_SYNC, ORDERS),
+        ),
+        (
+            "behind all syncs",
+            replace(GOOD, checkpoint=None, untranslated=Untranslated.BEHIND_OLDEST_SYNC),
+            Blocked(BlockReason.BEHIND_OLDEST_SYNC, ORDERS),
+        ),
+        (
+            "stale",
+            replace(GOOD, checkpoint=SeenCheckpoint(949, 480, NOW)),
+            Blocked(BlockReason.CHECKPOINT_STALE, ORDERS, 51),
+        ),
+        (
+            "too much to read again",
+            replace(GOOD, checkpoint=SeenCheckpoint(990, 399, NOW)),
+            Blocked(BlockReason.REDELIVERY_OVER_BUDGET, ORDERS, 101),
+        ),
+        (
+            "expired",
+            replace(GOOD, target_log=LogRange(490, 700)),
+            Blocked(BlockReason.CHECKPOINT_EXPIRED, ORDERS, 10),
+        ),
+        (
+            "beyond the target",
+            replace(GOOD, target_log=LogRange(0, 470)),
+            Blocked(BlockReason.CHECKPOINT_AHEAD, ORDERS, 10),
+        ),
+        (
+            "the group was rewound behind its checkpoint",
+            replace(GOOD, commit=950),
+            Blocked(BlockReason.WOULD_SKIP_RECORDS, ORDERS, 30),
+        ),
+        (
+            "no target topic",
+            replace(GOOD, target_log=None, target_topic_exists=False),
+            Blocked(BlockReason.TARGET_TOPIC_MISSING, ORDERS),
+        ),
+        (
+            "no target partition",
+            replace(GOOD, target_log=None),
+            Blocked(BlockReason.TARGET_PARTITIONS_MISSING, ORDERS),
+        ),
+    ],
+)
+def test_reasons_of_a_partition(case: str, evidence: PartitionEvidence, expected: Blocked) -> None:
+    found = judge_group(group(evidence), BUDGET, NOW)
+    assert (found.ready, found.blocked) == (False, (expected,)), case
+
+
+@pytest.mark.parametrize(
+    ("evidence", "reason"),
+    [
+        (replace(group(GOOD), tasks_running=False), BlockReason.TASKS_NOT_RUNNING),
+        (replace(group(GOOD), flow_alive=False), BlockReason.FLOW_NOT_ALIVE),
+        (replace(group(GOOD), source_readable=False), BlockReason.SOURCE_UNREADABLE),
+    ],
+)
+def test_reasons_of_the_surroundings(evidence: GroupEvidence, reason: BlockReason) -> None:
+    found = judge_group(evidence, BUDGET, NOW)
+    assert (found.ready, found.blocked) == (False, (Blocked(reason),))
+    assert found.redelivery_upper == 20  # the figures stay
+
+
+def test_tasks_of_which_nothing_is_known_do_not_block() -> None:
+    assert judge_group(replace(group(GOOD), tasks_running=None), BUDGET, NOW).ready
+
+
+@pytest.mark.parametrize(
+    ("case", "target_commit", "active", "age", "reason"),
+    [
+        ("synced", 480, False, 300.0, None),
+        ("ahead on the target", 500, True, 300.0, None),
+        ("behind", 470, False, 300.0, BlockReason.TARGET_OFFSET_BEHIND),
+        ("absent", None, False, 300.0, BlockReason.TARGET_OFFSET_BEHIND),
+        ("behind because it is active there", 470, True, 300.0, BlockReason.TARGET_GROUP_ACTIVE),
+        ("not due yet", 470, False, 30.0, None),
+    ],
+)
+def test_synced_group_offsets(
+    case: str, target_commit: int | None, *, active: bool, age: float, reason: BlockReason | None
+) -> None:
+    part = replace(
+        GOOD, checkpoint=SeenCheckpoint(990, 480, NOW - age), target_commit=target_commit
+    )
+    evidence = replace(group(part), syncs_group_offsets=True, target_group_active=active)
+    found = judge_group(evidence, BUDGET, NOW)
+    assert [blocked.reason for blocked in found.blocked] == ([reason] if reason else []), case
+    unsynced = replace(evidence, syncs_group_offsets=False)
+    assert judge_group(unsynced, BUDGET, NOW).ready
+
+
+def test_silence_of_checkpoints_is_normal_for_an_idle_group() -> None:
+    idle = replace(GOOD, checkpoint=SeenCheckpoint(1000, 500, NOW - 30 * 86400))
+    found = judge_group(group(idle), BUDGET, NOW)
+    assert (found.ready, found.checkpoint_lag, found.redelivery_upper) == (True, 0, 0)
+
+
+def test_an_empty_partition_needs_no_checkpoint() -> None:
+    empty = replace(GOOD, commit=0, checkpoint=None, target_log=LogRange(0, 0), source_end=0)
+    found = judge_group(group(GOOD, empty), BUDGET, NOW)
+    assert (found.ready, found.redelivery_upper) == (True, 20)
+    waiting = replace(empty, source_end=5)
+    assert not judge_group(group(GOOD, waiting), BUDGET, NOW).ready
+
+
+def test_the_worst_partition_stands_for_its_reason_and_unknown_figures_stay_out() -> None:
+    missing = replace(GOOD, source=PAYMENTS, checkpoint=None)
+    bad = [
+        replace(GOOD, source=TopicPartition("orders", number), target_log=LogRange(480 + gone, 700))
+        for number, gone in ((1, 3), (2, 9), (3, 1))
+    ]
+    found = judge_group(group(missing, *bad), BUDGET, NOW)
+    assert found.blocked == (
+        Blocked(BlockReason.NO_CHECKPOINT, PAYMENTS),
+        Blocked(BlockReason.CHECKPOINT_EXPIRED, TopicPartition("orders", 2), 9),
+    )
+    assert found.checkpoint_lag == 30
+    nothing = judge_group(group(missing), BUDGET, NOW)
+    assert (nothing.checkpoint_lag, nothing.redelivery_lower) == (None, None)
+
+
+@given(
+    gaps=st.lists(st.booleans(), min_size=20, max_size=200),
+    sync_every=st.integers(1, 30),
+    data=st.data(),
+)
+def test_the_true_redelivery_is_always_within_the_bounds(
+    gaps: list[bool], sync_every: int, data: st.DataObject
+) -> None:
+    """A log with holes (compaction, markers) is copied densely, synced as MM2 does."""
+    offsets = [upstream for upstream, hole in enumerate(gaps) if not hole] or [0]
+    syncs: list[tuple[int, int]] = []
+    for downstream, upstream in enumerate(offsets):
+        last = syncs[-1] if syncs else None
+        if (
+            last is None
+            or downstream - last[1] >= sync_every
+            or upstream - last[0] != downstream - last[1]
+        ):
+            syncs.append((upstream, downstream))
+    commit = data.draw(st.integers(0, len(gaps)))
+    at = data.draw(st.sampled_from(syncs))
+    checkpoint = SeenCheckpoint(at[0], at[1], NOW)
+    part = PartitionEvidence(
+        source=ORDERS,
+        commit=commit,
+        checkpoint=checkpoint,
+        target_log=LogRange(0, len(offsets)),
+        offset_map=runs(*syncs),
+    )
+    found = judge_group(group(part), BUDGET, NOW)
+    true = sum(upstream < commit for upstream in offsets[checkpoint.downstream :])
+    assert found.redelivery_lower is not None
+    assert found.redelivery_upper is not None
+    assert found.redelivery_lower <= true <= found.redelivery_upper

@@ -1,0 +1,235 @@
+"""SyncRuns against a target log that is written down record by record."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import dataclass, field
+
+import pytest
+
+from mm2slo_core.flow_offsets import Bounds, SyncRuns
+from mm2slo_core.offset_sync_runs import Head
+
+MARKER = -1
+
+
+@dataclass
+class Replication:
+    """A target partition as MirrorMaker 2 writes it: which source offset is at each offset."""
+
+    lag_max: int
+    log: list[int] = field(default_factory=list)
+    syncs: list[tuple[int, int]] = field(default_factory=list)
+    _previous: int | None = None
+
+    def restart(self) -> None:
+        self._previous = None
+
+    def copy(self, upstream: int) -> None:
+        downstream = len(self.log)
+        self.log.append(upstream)
+        first_or_gap = self._previous is None or upstream != self._previous + 1
+        if first_or_gap or downstream - (self.syncs[-1][1] + 1) >= self.lag_max:
+            self.syncs.append((upstream, downstream))
+        self._previous = upstream
+
+    def position(self, upstream: int) -> int:
+        """Find the first record at or after *upstream* in the newest epoch that covers it."""
+        starts = [at for at in range(1, len(self.log)) if self.log[at] <= self.log[at - 1]]
+        covering = [start for start in (0, *starts) if self.log[start] <= upstream]
+        start = covering[-1] if covering else 0
+        ends = [at for at in starts if at > start] or [len(self.log)]
+        return next((at for at in range(start, ends[0]) if self.log[at] >= upstream), ends[0])
+
+    def redelivery(self, upstream: int, downstream: int) -> int:
+        return sum(at < upstream for at in self.log[downstream:] if at != MARKER)
+
+
+def runs_of(replication: Replication, *, dense: bool = True, max_points: int = 256) -> SyncRuns:
+    runs = SyncRuns(dense=dense, max_points=max_points)
+    for sync in replication.syncs:
+        runs.add(*sync)
+    return runs
+
+
+def simulate(
+    seed: int, *, gaps: bool = False, crashes: bool = False, markers: bool = False
+) -> Replication:
+    dice = random.Random(seed)
+    replication = Replication(lag_max=dice.choice([0, 3, 10, 100]))
+    source = [dice.randrange(50)]
+    for _ in range(dice.randint(1, 600)):
+        source.append(source[-1] + (dice.randint(2, 30) if gaps and dice.random() < 0.05 else 1))
+    at = committed = 0
+    while at < len(source):
+        replication.copy(source[at])
+        at += 1
+        if dice.random() < 0.02:
+            committed = at
+        if markers and dice.random() < 0.1:
+            replication.log.append(MARKER)
+        if crashes and dice.random() < 0.005:
+            replication.restart()
+            # The end is always reached: in the middle of a replay there is no place to fail to.
+            at = committed
+    return replication
+
+
+def holds(bounds: Bounds | None, truth: int) -> bool:
+    return (
+        bounds is not None
+        and bounds.lower <= truth
+        and (bounds.upper is None or truth <= bounds.upper)
+    )
+
+
+@pytest.mark.parametrize("max_points", [8, 256])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("crashes", [False, True])
+def test_bounds_hold_the_truth_for_every_offset(
+    max_points: int, *, gaps: bool, crashes: bool
+) -> None:
+    for seed in range(12):
+        replication = simulate(seed, gaps=gaps, crashes=crashes)
+        runs = runs_of(replication, max_points=max_points)
+        head = Head(replication.log[-1] + 1, len(replication.log))
+        assert len(runs) <= max_points
+        for downstream, upstream in enumerate(replication.log):
+            origin = runs.upstream_bounds(downstream)
+            assert origin is None or holds(origin, upstream), (seed, downstream)
+        for upstream in range(replication.log[-1] + 3):
+            truth = replication.position(upstream)
+            assert holds(runs.target_bounds(upstream, head), truth), (seed, upstream)
+            assert holds(runs.target_bounds(upstream), truth), (seed, upstream)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("max_points", [8, 256])
+def test_redelivery_bounds_hold_the_truth(max_points: int, *, gaps: bool, crashes: bool) -> None:
+    for seed in range(12):
+        replication = simulate(seed, gaps=gaps, crashes=crashes)
+        runs = runs_of(replication, max_points=max_points)
+        head = Head(replication.log[-1] + 1, len(replication.log))
+        for upstream in range(0, replication.log[-1] + 3, 7):
+            for downstream in range(0, len(replication.log) + 2, 11):
+                truth = replication.redelivery(upstream, downstream)
+                bounds = runs.redelivery_bounds(upstream, downstream, head)
+                assert holds(bounds, truth), (seed, upstream, downstream)
+
+
+def test_with_markers_on_the_target_order_still_bounds_the_position() -> None:
+    for seed in range(12):
+        replication = simulate(seed, gaps=True, markers=True)
+        runs = runs_of(replication, dense=False)
+        for upstream in range(replication.log[-1] + 3 if replication.log[-1] != MARKER else 20):
+            needed = [at for at, up in enumerate(replication.log) if up >= upstream]
+            truth = needed[0] if needed else len(replication.log)
+            assert holds(runs.target_bounds(upstream), truth), (seed, upstream)
+
+
+def test_a_contiguous_stretch_between_two_syncs_is_exact() -> None:
+    runs = SyncRuns()
+    runs.add(100, 40)
+    runs.add(200, 140)
+    assert runs.target_bounds(150) == Bounds(90, 90)
+    assert runs.target_bounds(150) == (90, 90)
+    bounds = runs.target_bounds(150)
+    assert bounds is not None
+    assert bounds.exact
+    assert runs.upstream_bounds(90) == Bounds(150, 150)
+
+
+def test_a_gap_on_the_source_leaves_a_lower_and_an_upper_bound() -> None:
+    runs = SyncRuns()
+    runs.add(100, 40)
+    runs.add(200, 100)  # 40 of the 100 source offsets hold no record
+    assert runs.target_bounds(150) == Bounds(50, 90)
+    assert runs.target_bounds(110) == Bounds(41, 50)
+    assert runs.target_bounds(195) == Bounds(95, 100)
+    assert runs.upstream_bounds(60) == Bounds(120, 160)
+
+
+def test_more_target_than_source_offsets_leave_order_alone() -> None:
+    runs = SyncRuns()
+    runs.add(100, 40)
+    runs.add(110, 90)
+    assert runs.target_bounds(105) == Bounds(41, 90)
+    assert runs.upstream_bounds(60) == Bounds(100, None)
+    assert runs.redelivery_bounds(108, 40) == Bounds(1, 50)
+
+
+def test_beyond_the_newest_sync_the_head_closes_the_bracket() -> None:
+    runs = SyncRuns()
+    runs.add(100, 40)
+    assert runs.target_bounds(150) == Bounds(41, 90)
+    assert runs.target_bounds(150, Head(160, 100)) == Bounds(90, 90)
+    assert runs.target_bounds(150, Head(160, 80)) == Bounds(70, 80)
+    assert runs.target_bounds(180, Head(160, 100)) == Bounds(100, 100)
+    assert runs.target_bounds(150, Head(160, 30)) == Bounds(41, 90)
+    assert SyncRuns().target_bounds(150) is None
+    order_only = SyncRuns(dense=False)
+    order_only.add(100, 40)
+    assert order_only.target_bounds(150) == Bounds(41, None)
+
+
+def test_before_the_oldest_sync_only_that_sync_bounds() -> None:
+    runs = SyncRuns()
+    runs.add(100, 40)
+    assert runs.target_bounds(99) == Bounds(0, 40)
+    assert runs.upstream_bounds(39) is None
+    assert runs.redelivery_bounds(150, 30, Head(160, 100)) == Bounds(50, 60)
+
+
+def test_a_replay_counts_the_records_that_are_on_the_target_twice() -> None:
+    runs = SyncRuns()
+    runs.add(0, 0)
+    runs.add(200, 200)
+    runs.add(50, 250)  # after a crash: 50..249 are copied again to 250..449
+    runs.add(250, 450)
+    head = Head(300, 500)
+    assert runs.target_bounds(200, head) == Bounds(400, 400)
+    assert runs.target_bounds(20, head) == Bounds(20, 20)
+    # From 200 on: 200..249 are new to the group, 250..399 hold 50..199 again.
+    assert runs.redelivery_bounds(200, 200, head) == Bounds(150, 150)
+    assert runs.redelivery_bounds(200, 400, head) == Bounds(0, 0)
+    assert runs.redelivery_bounds(200, 390, head) == Bounds(10, 10)
+    assert runs.redelivery_bounds(200, 100, head) == Bounds(250, 250)
+
+
+def test_a_target_that_steps_back_forgets_all_that_was_known() -> None:
+    runs = SyncRuns()
+    runs.add(0, 0)
+    runs.add(500, 500)
+    runs.add(501, 0)
+    assert list(runs.points()) == [(501, 0)]
+    runs.add(501, 0)
+    assert list(runs.points()) == [(501, 0)]
+
+
+def test_a_million_syncs_of_one_run_are_two_points() -> None:
+    runs = SyncRuns()
+    for at in range(0, 1_000_000, 100):
+        runs.add(at, at + 5)
+    assert list(runs.points()) == [(0, 5), (999_900, 999_905)]
+
+
+def test_a_partition_with_a_few_syncs_takes_less_than_700_bytes() -> None:
+    runs = SyncRuns()
+    for at in range(4):
+        runs.add(at * 100, at * 90)
+    parts = [getattr(runs, name) for name in SyncRuns.__slots__]
+    arrays = sum(sys.getsizeof(part) for part in parts if hasattr(part, "buffer_info"))
+    assert sys.getsizeof(runs) + arrays < 700
+
+
+def test_syncs_from_before_a_step_back_reach_no_offset() -> None:
+    """As OffsetSyncStore, which drops them; a hidden step back is none to it."""
+    known = SyncRuns()
+    assert not known.reaches(100)
+    known.add(100, 10)
+    known.add(300, 900)  # records were copied twice in between, which the syncs do not show
+    assert [known.reaches(offset) for offset in (99, 100, 299)] == [False, True, True]
+    known.add(200, 1000)
+    assert [known.reaches(offset) for offset in (100, 199, 200)] == [False, False, True]

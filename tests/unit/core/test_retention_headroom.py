@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.retention_headroom import (
+    CertainLoss,
+    Headroom,
+    RetentionLimit,
+    RetentionPolicy,
+    SavedLoss,
+    headroom,
+)
+
+HOUR = RetentionPolicy(seconds=3600.0, size_bytes=None)
+SIZE = RetentionPolicy(seconds=None, size_bytes=10**9)
+BOTH = RetentionPolicy(seconds=3600.0, size_bytes=10**9)
+NONE = RetentionPolicy(None, None)
+
+
+def config(policy: str = "delete", ms: str = "604800000", size: str = "-1") -> dict[str, str]:
+    return {"cleanup.policy": policy, "retention.ms": ms, "retention.bytes": size}
+
+
+@pytest.mark.parametrize(
+    ("settings_", "expected"),
+    [
+        (config(), RetentionPolicy(604800.0, None)),
+        (config(ms="-1", size="1000"), RetentionPolicy(None, 1000)),
+        (config(policy="compact", ms="1000", size="1000"), RetentionPolicy(None, None)),
+        (config(policy="compact,delete", ms="1500"), RetentionPolicy(1.5, None)),
+        (config(policy=" delete , compact"), RetentionPolicy(604800.0, None)),
+    ],
+)
+def test_limits_are_read_from_the_topic_configuration(
+    settings_: dict[str, str], expected: RetentionPolicy
+) -> None:
+    assert RetentionPolicy.from_topic_config(settings_) == expected
+
+
+@pytest.mark.parametrize(
+    ("case", "policy", "figures", "expected"),
+    [
+        ("time", HOUR, (500, 600.0, None), Headroom(1000, 3000.0, RetentionLimit.TIME)),
+        ("nothing waits", HOUR, (0, None, None), Headroom(1000, 3600.0, RetentionLimit.TIME)),
+        ("overdue", HOUR, (500, 4000.0, None), Headroom(1000, -400.0, RetentionLimit.TIME)),
+        ("size", SIZE, (500, None, 4.0), Headroom(1000, 250.0, RetentionLimit.SIZE)),
+        ("size, at rest", SIZE, (500, None, 0.0), Headroom(1000, None, RetentionLimit.UNLIMITED)),
+        ("the smaller: time", BOTH, (9, 3500.0, 4.0), Headroom(1000, 100.0, RetentionLimit.TIME)),
+        ("the smaller: size", BOTH, (9, 600.0, 4.0), Headroom(1000, 250.0, RetentionLimit.SIZE)),
+        ("both, at rest", BOTH, (9, 600.0, 0.0), Headroom(1000, 3000.0, RetentionLimit.TIME)),
+        ("no limit", NONE, (500, 600.0, 4.0), Headroom(1000, None, RetentionLimit.UNLIMITED)),
+        ("age unknown", HOUR, (500, None, 4.0), Headroom(1000, None, RetentionLimit.UNKNOWN)),
+        ("rate unknown", BOTH, (9, 600.0, None), Headroom(1000, None, RetentionLimit.UNKNOWN)),
+        ("settings unknown", None, (9, 600.0, 4.0), Headroom(1000, None, RetentionLimit.UNKNOWN)),
+    ],
+)
+def test_headroom(
+    case: str,
+    policy: RetentionPolicy | None,
+    figures: tuple[int, float | None, float | None],
+    expected: Headroom,
+) -> None:
+    waiting, age, rate = figures
+    found = headroom(
+        1500, 500, policy, records_waiting=waiting, oldest_age=age, production_rate=rate
+    )
+    assert found == expected, case
+
+
+def test_headroom_is_negative_by_what_is_lost() -> None:
+    found = headroom(500, 520, HOUR, records_waiting=7, oldest_age=1.0, production_rate=1.0)
+    assert found == Headroom(-20, 0.0, RetentionLimit.PASSED)
+
+
+def losses(*samples: tuple[float, int, int]) -> list[int]:
+    """Total after each sample of (at, next offset, log start), with a live position."""
+    loss = CertainLoss()
+    totals = []
+    for at, next_offset, log_start in samples:
+        loss.observe(at, next_offset, log_start)
+        totals.append(loss.total)
+    return totals
+
+
+@pytest.mark.parametrize(
+    ("case", "samples", "totals"),
+    [
+        ("removed below the position", [(0, 500, 100), (30, 500, 500)], [0, 0]),
+        ("one sample proves nothing", [(0, 100, 500)], [0]),
+        ("the second confirms", [(0, 100, 500), (30, 100, 500)], [0, 400]),
+        ("counted once", [(0, 100, 500), (30, 100, 500), (60, 100, 500)], [0, 400, 400]),
+        (
+            "retention runs on while MM2 stands still",
+            [(0, 100, 500), (30, 100, 700), (60, 100, 700)],
+            [0, 400, 600],
+        ),
+        (
+            "MM2 is back: its jump to the log start neither counts twice nor takes back",
+            [(0, 100, 500), (30, 100, 500), (60, 510, 500), (90, 900, 500)],
+            [0, 400, 400, 400],
+        ),
+        ("the first sample was merely early", [(0, 100, 500), (30, 600, 500)], [0, 0]),
+        ("half was still copied", [(0, 100, 500), (30, 300, 500)], [0, 200]),
+        (
+            "a replay steps back below the log start: it was copied before",
+            [(0, 800, 100), (30, 650, 700), (60, 650, 700)],
+            [0, 0, 0],
+        ),
+    ],
+)
+def test_certain_loss(case: str, samples: list[tuple[float, int, int]], totals: list[int]) -> None:
+    assert losses(*samples) == totals, case
+
+
+def test_a_jump_over_the_gap_is_loss_as_far_as_the_target_did_not_grow() -> None:
+    loss = CertainLoss()
+    loss.observe(0.0, 100, 500, target_end=1000)
+    assert loss.observe(30.0, 520, 500, target_end=1020) == 400
+    # The same jump, but the target grew by all of it: those records had been copied.
+    copied = CertainLoss()
+    copied.observe(0.0, 100, 500, target_end=1000)
+    assert copied.observe(30.0, 520, 500, target_end=1420) == 0
+
+
+def test_a_jump_after_a_confirmed_gap_counts_only_what_was_lost_since() -> None:
+    loss = CertainLoss()
+    loss.observe(0.0, 100, 500, target_end=1000)
+    loss.observe(30.0, 100, 700, target_end=1000)
+    assert loss.total == 400
+    assert loss.observe(60.0, 720, 700, target_end=1020) == 200
+    assert loss.total == 600
+
+
+def test_a_committed_position_confirms_only_after_its_period() -> None:
+    loss = CertainLoss()
+    # Committed every 60 s: the true position is far ahead of what both early samples say.
+    loss.observe(0.0, 100, 500, position_period=60.0)
+    assert loss.observe(30.0, 100, 500, position_period=60.0) == 0
+    assert loss.observe(60.0, 900, 500, position_period=60.0) == 0
+    # This one truly stands still.
+    stopped = CertainLoss()
+    stopped.observe(0.0, 100, 500, position_period=60.0)
+    stopped.observe(30.0, 100, 500, position_period=60.0)
+    assert stopped.observe(60.0, 100, 500, position_period=60.0) == 400
+
+
+def test_a_restart_goes_on_counting_from_what_was_saved() -> None:
+    first = CertainLoss()
+    first.observe(0.0, 100, 500)
+    first.observe(30.0, 100, 500)
+    assert first.saved == SavedLoss(total=400, judged_to=500)
+    second = CertainLoss(first.saved)
+    second.observe(60.0, 100, 600)
+    second.observe(90.0, 100, 600)
+    assert second.total == 500
+
+
+def test_a_source_created_anew_counts_nothing_and_resets_the_basis() -> None:
+    loss = CertainLoss(SavedLoss(total=400, judged_to=1_000_000))
+    loss.observe(0.0, 1_000_000, 900_000)
+    loss.source_recreated()
+    loss.observe(30.0, 0, 0)
+    loss.observe(60.0, 0, 20)
+    assert loss.total == 400
+    loss.observe(90.0, 0, 20)
+    assert loss.total == 420
+@given(
+    steps=st.lists(
+        st.tuples(st.integers(0, 40), st.integers(0, 60), st.integers(0, 50), st.booleans()),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_loss_never_exceeds_what_was_truly_lost_and_never_goes_back(
+    steps: list[tuple[int, int, int, bool]],
+) -> None:
+    """A simulated partition: records come, MM2 copies or is stopped, retention removes."""
+    end = position = start = target = truly = 0
+    loss = CertainLoss()
+    before = 0
+    for at, (produced, copied, removed, stopped) in enumerate(steps):
+        end += produced
+        if not stopped:
+            position = max(position, start)  # auto.offset.reset=earliest
+            moved = min(copied, end - position)
+            position += moved
+            target += moved
+        reached = min(start + removed, end)
+        truly += max(0, reached - max(start, position))
+        start = reached
+        loss.observe(float(at), position, start, target_end=target)
+        assert before <= loss.total <= truly
+        before = loss.total
+    for extra in range(2):  # MM2 stays stopped: everything gets confirmed
+        loss.observe(float(len(steps) + extra), position, start, target_end=target)
+    assert loss.total == truly

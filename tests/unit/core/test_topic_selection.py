@@ -1,0 +1,97 @@
+"""Which topics a flow copies, and under what names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mm2slo_core.config.flow_config import DEFAULT_TOPICS_EXCLUDE, FlowConfig
+from mm2slo_core.topic_selection import TopicPair, TopicRole, replicated_topics
+
+DATA, HEARTBEATS, CANARY = TopicRole.DATA, TopicRole.HEARTBEATS, TopicRole.CANARY
+
+
+def plan(
+    *topics: str,
+    include: tuple[str, ...] = (".*",),
+    exclude: tuple[str, ...] = DEFAULT_TOPICS_EXCLUDE,
+    canary: str | None = None,
+    **flow: Any,
+) -> tuple[TopicPair, ...]:
+    config = FlowConfig.model_validate(
+        {"flow": "us->eu", "topics": include, "topics_exclude": exclude, **flow}
+    )
+    return replicated_topics(config, topics, canary)
+
+
+def test_topics_are_named_after_the_source_and_come_in_the_order_of_names() -> None:
+    assert plan("pay", "orders") == (
+        TopicPair("orders", "us.orders", DATA),
+        TopicPair("pay", "us.pay", DATA),
+    )
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "__consumer_offsets",
+        "mm2-offset-syncs.eu.internal",
+        "mm2-configs.ap.internal",
+        "ap.checkpoints.internal",
+        "mm2slo.watermarks.internal",
+        "orders.replica",
+        ".hidden",
+    ],
+)
+def test_internal_topics_are_never_copied(topic: str) -> None:
+    assert plan(topic) == ()
+
+
+def test_internal_topics_stay_out_though_the_filter_names_them() -> None:
+    assert plan("__consumer_offsets", "us.checkpoints.internal", exclude=()) == ()
+
+
+@pytest.mark.parametrize(
+    ("topic", "copied"),
+    [("eu.orders", False), ("ap.eu.orders", False), ("ap.orders", True), ("europe.orders", True)],
+)
+def test_what_came_from_the_target_does_not_go_back(topic: str, copied: bool) -> None:
+    assert bool(plan(topic)) is copied
+
+
+def test_the_filter_chooses_by_whole_names_and_exclusion_wins() -> None:
+    found = plan("orders", "orders-old", "pay", include=("orders.*",), exclude=(".*-old",))
+    assert [pair.source for pair in found] == ["orders"]
+
+
+def test_heartbeats_are_copied_whatever_the_filter_says() -> None:
+    found = plan("heartbeats", "ap.heartbeats", "eu.heartbeats", "orders", include=("pay",))
+    assert found == (
+        TopicPair("ap.heartbeats", "us.ap.heartbeats", HEARTBEATS),
+        TopicPair("heartbeats", "us.heartbeats", HEARTBEATS),
+    )
+
+
+def test_the_canary_topic_is_no_data_unless_it_is_not_the_carrier() -> None:
+    assert plan("mm2slo.canary", canary="mm2slo.canary")[0].role is CANARY
+    assert plan("mm2slo.canary")[0].role is DATA
+
+
+def test_the_identity_policy_keeps_names_but_for_heartbeats_and_sees_no_cycles() -> None:
+    found = plan("heartbeats", "eu.orders", "orders", policy={"kind": "identity"})
+    assert found == (
+        TopicPair("eu.orders", "eu.orders", DATA),
+        TopicPair("heartbeats", "us.heartbeats", HEARTBEATS),
+        TopicPair("orders", "orders", DATA),
+    )
+
+
+def test_another_separator_shapes_names_and_cycles() -> None:
+    found = plan("orders", "eu_pay", "eu.pay", policy={"separator": "_"})
+    assert [pair.target for pair in found] == ["us_eu.pay", "us_orders"]
+
+
+def test_another_engine_has_nothing_to_do_with_heartbeats() -> None:
+    found = plan("heartbeats", "orders", engine="other", canary="orders")
+    assert [(pair.source, pair.role) for pair in found] == [("orders", CANARY)]
