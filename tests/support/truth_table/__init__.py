@@ -23,7 +23,7 @@ FLOW_SETTINGS: Mapping[str, Any] = {
     "freshness": [{"name": CLASS, "topics": [".*"], "threshold": "2s"}],
     "canary": {"deadline": f"{DEADLINE:.0f}s", "latency_tiers": ["2s", "3s"], "interval": "500ms"},
 }
-"""Patience and deadlines of seconds, where the document's setting has tens of them."""
+"""StateTimeouts and deadlines of seconds, where the document's setting has tens of them."""
 _SETTLED = DEADLINE + 2.5
 """After so long all that was under way when a fault started has been settled."""
 _STRETCH = 6.0
