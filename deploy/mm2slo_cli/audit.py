@@ -7,21 +7,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from mm2slo_audit.preparing import prepare as prepare_spark
-from mm2slo_audit.preparing.telling import write as write_prepared
+from mm2slo_audit.preparation import prepare as prepare_spark
+from mm2slo_audit.preparation.preparation_summary import write as write_prepared
 from mm2slo_audit.probe import probe as probe_records
 from mm2slo_audit.probe import write
-from mm2slo_audit.probe.probing import RECORDS
-from mm2slo_audit.report.writing import check_target
+from mm2slo_audit.probe.record_probe import RECORDS
+from mm2slo_audit.report.report_file import check_report_path
 from mm2slo_audit.run import AuditOptions, Span
 from mm2slo_audit.session import SparkOptions
 from mm2slo_cli.audit_run import Output, Places, execute
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.lab_terminal import pairs, steps
-from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import Config
 from mm2slo_core.config.durations import parse_duration
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 audit_app = typer.Typer(
     name="audit",
@@ -116,7 +116,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     pause = None if every is None else _seconds("--follow", every)
     if pause is not None and (start is not None or end is not None):
         raise UserError("--follow goes on where each run ended: leave out --from and --to")
-    target = None if report is None else check_target(report)
+    target = None if report is None else check_report_path(report)
     spark = SparkOptions.from_config(loaded.audit.spark)
     spark = replace(
         spark,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rich.console import Console
 
-from mm2slo_audit.report import terminal
-from mm2slo_audit.report.writing import write_report
+from mm2slo_audit.report import terminal_report
+from mm2slo_audit.report.report_file import write_report
 from mm2slo_audit.run import Ports, audit
-from mm2slo_audit.run.following import follow
-from mm2slo_audit.run.kafka_scoping import KafkaScoping
-from mm2slo_audit.run.progress import shown
-from mm2slo_audit.run.spark_engine import SparkSource
+from mm2slo_audit.run.follow_loop import follow
+from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
+from mm2slo_audit.run.run_progress import shown
+from mm2slo_audit.run.spark_engine import SparkEngineSource
 from mm2slo_cli.ending import Told, told_by_signals
 from mm2slo_store import Store
 
@@ -52,7 +52,7 @@ class Output:
         """Print it, and write it where it was asked for."""
         # Following, a window without any record is no news.
         self.worst = max(self.worst, 0 if report.exit_code == _NOTHING else report.exit_code)
-        terminal.write(Console(), report)
+        terminal_report.write(Console(), report)
         if self.target is not None:
             write_report(self.target, report)
 
@@ -99,10 +99,10 @@ def opened(
     with (
         shown() as progress,
         Store.open(places.store) as store,
-        SparkSource(config, spark, places.directory, lasting=lasting) as engine,
+        SparkEngineSource(config, spark, places.directory, lasting=lasting) as engine,
     ):
         yield Ports(
-            scoping=KafkaScoping(config, options.max_pending),
+            scope_reader=KafkaScopeReader(config, options.max_pending),
             engine=engine,
             store=store,
             clock=lambda: time.time_ns() // 1_000_000,

@@ -15,27 +15,27 @@ from typing import TYPE_CHECKING, TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from accuracy.classes import Tally
-from accuracy.coverage import coverage, population
-from accuracy.document import Figures, render
-from accuracy.in_spark import coverage_in_spark
-from accuracy.lab import lab_figures
-from accuracy.latency import known, widths
+from accuracy.accuracy_document import Figures, render
+from accuracy.bound_coverage import coverage, population
+from accuracy.lab_accuracy import lab_figures
+from accuracy.latency_bounds import known, widths
+from accuracy.spark_coverage import coverage_in_spark
+from accuracy.verdict_scores import Tally
 from audit_spark import poll_frame, record_frame, start
-from generated import generate
-from generated.unit import POLL_MS
+from generated_units import generate
+from generated_units.generated_unit import POLL_MS
 
 from mm2slo_audit.engine import judge as judge_in_spark
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.sampling import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accuracy.coverage import Coverage
-    from accuracy.latency import Widths
+    from accuracy.latency_bounds import Widths
+    from accuracy.bound_coverage import Coverage
 
-    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 Part = TypeVar("Part")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"

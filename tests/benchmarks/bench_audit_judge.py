@@ -19,13 +19,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from audit_load import generate, scopes
 
 from mm2slo_audit.engine import judge
-from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA
+from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA
 from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
-    from mm2slo_audit.engine.parts import Parts
+    from mm2slo_audit.engine.partition_parts import Parts
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SURPLUS = (Verdict.DUPLICATE, Verdict.REPLAY)

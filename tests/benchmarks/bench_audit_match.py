@@ -30,7 +30,7 @@ ENGINES = ("duckdb", "spark", "polars")
 
 def measure(engine: str, folder: Path, heap: str, rounds: int) -> dict[str, Any]:
     """Run in this process; the first round is cold."""
-    run, cpu = importlib.import_module(f"audit_matchers.with_{engine}").prepare(folder, heap)
+    run, cpu = importlib.import_module(f"audit_matchers.{engine}_matcher").prepare(folder, heap)
     times = []
     figures: Figures = {}
     for _ in range(rounds + 1):

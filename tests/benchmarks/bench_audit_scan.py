@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
-from mm2slo_audit.reading import land
-from mm2slo_audit.reading.records import CONSUMER
-from mm2slo_audit.reading.security import kafka_options
-from mm2slo_audit.scoping import open_clients, take_scopes
+from mm2slo_audit.ingestion import land
+from mm2slo_audit.ingestion.connector_rows import CONSUMER
+from mm2slo_audit.ingestion.connector_security import connector_options
+from mm2slo_audit.scope import open_clients, read_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import load_config
 from mm2slo_lab import Engine, Lab, LabTopology
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from mm2slo_audit.reading import Landed
-    from mm2slo_audit.scoping import Scoping
+    from mm2slo_audit.ingestion import Landed
+    from mm2slo_audit.scope import KafkaScopes
     from mm2slo_core.config import Config
     from mm2slo_lab.broker import Broker
 
@@ -78,17 +78,17 @@ def fill(broker: Broker, count: int, start: int) -> None:
 
 
 def bare(
-    spark: SparkSession, scoping: Scoping, config: Config, *, headers: bool, tuned: bool = False
+    spark: SparkSession, kafka_scopes: KafkaScopes, config: Config, *, headers: bool, tuned: bool = False
 ) -> None:
     from pyspark.sql import functions as F
 
     def side(alias: str) -> DataFrame:
-        (scope,) = scoping.scopes
+        (scope,) = kafka_scopes.scopes
         partitions = scope.flows[0].partitions if alias == "us" else scope.partitions
         tasks = sum(-(-each.end // 1_500_000) for each in partitions)
         rows = (
             spark.read.format("kafka")
-            .options(**kafka_options(config.clusters[alias]))
+            .options(**connector_options(config.clusters[alias]))
             .options(**(CONSUMER if tuned else {}))
             .options(subscribe=TOPIC, includeHeaders=str(headers).lower(), minPartitions=tasks)
             .load()
@@ -102,9 +102,9 @@ def bare(
     side("us").union(side("eu")).write.format("noop").mode("overwrite").save()
 
 
-def audit(spark: SparkSession, scoping: Scoping, config: Config) -> Landed:
+def audit(spark: SparkSession, kafka_scopes: KafkaScopes, config: Config) -> Landed:
     with tempfile.TemporaryDirectory(prefix="mm2slo-scan-") as directory:
-        return land(spark, scoping, config, Sample(0.01), directory, run="bench")
+        return land(spark, kafka_scopes, config, Sample(0.01), directory, run="bench")
 
 
 def cpu_seconds(pid: int) -> float:
@@ -138,17 +138,17 @@ def main() -> None:
             gateway = spark.sparkContext._gateway
             assert gateway is not None
             pid = gateway.proc.pid
-            scoping = take_scopes(config, ["us->eu"], [TOPIC], window, clients)
-            assert scoping.planned == 2 * given.records, scoping
-            landed = audit(spark, scoping, config)
+            kafka_scopes = read_scopes(config, ["us->eu"], [TOPIC], window, clients)
+            assert kafka_scopes.planned == 2 * given.records, kafka_scopes
+            landed = audit(spark, kafka_scopes, config)
             print(f"landed {landed.rows:,} of {landed.offsets:,}")
             runs: dict[str, Callable[[], object]] = {
-                "bare, no headers": lambda: bare(spark, scoping, config, headers=False),
-                "bare, with headers": lambda: bare(spark, scoping, config, headers=True),
+                "bare, no headers": lambda: bare(spark, kafka_scopes, config, headers=False),
+                "bare, with headers": lambda: bare(spark, kafka_scopes, config, headers=True),
                 "bare, headers, tuned": lambda: bare(
-                    spark, scoping, config, headers=True, tuned=True
+                    spark, kafka_scopes, config, headers=True, tuned=True
                 ),
-                "audit 1 %": lambda: audit(spark, scoping, config),
+                "audit 1 %": lambda: audit(spark, kafka_scopes, config),
             }
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
             for _ in range(given.rounds):
@@ -159,7 +159,7 @@ def main() -> None:
         cpu = min(one for _wall, one in each)
         middle = statistics.median(one for one, _cpu in each)
         print(
-            f"{name:20} {scoping.planned / wall / 1e6:6.3f} M records/s"
+            f"{name:20} {kafka_scopes.planned / wall / 1e6:6.3f} M records/s"
             f" (quickest {wall:.1f} s, median {middle:.1f} s; CPU {cpu:.1f} s)"
         )
     for name in list(times)[:-1]:

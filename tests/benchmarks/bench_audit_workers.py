@@ -22,15 +22,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from audit_load import generate, scopes
 from audit_matchers import NAMES
-from audit_matchers.with_spark import PARTITIONS
+from audit_matchers.spark_matcher import PARTITIONS
 from standalone import standalone
 
 from mm2slo_audit.engine import judge
-from mm2slo_audit.engine.matching import tally
-from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA
-from mm2slo_audit.engine.units import Units
+from mm2slo_audit.engine.match_tally import tally
+from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA
+from mm2slo_audit.engine.unit_columns import Units
 from mm2slo_audit.session import SparkOptions, spark_session
-from mm2slo_core.audit.sampling import Sample
+from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable

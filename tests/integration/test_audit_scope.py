@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 from reading import copied
 
-from mm2slo_audit.scoping import open_clients, take_scopes
-from mm2slo_core.audit.scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
+from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_core.audit.audit_scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
 from mm2slo_core.config import load_config
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mm2slo_audit.scoping import Scoping
+    from mm2slo_audit.scope import KafkaScopes
     from mm2slo_lab import Lab
 
 pytestmark = pytest.mark.lab
@@ -29,10 +29,10 @@ def window(seconds: float = 600.0) -> Window:
     return Window(round((now - seconds) * 1000), round((now + 1) * 1000))
 
 
-def scope_of(lab: Lab, *topics: str, over: Window | None = None, flow: str = "us->eu") -> Scoping:
+def scope_of(lab: Lab, *topics: str, over: Window | None = None, flow: str = "us->eu") -> KafkaScopes:
     config = load_config(lab.config_yaml())
     with open_clients(config) as clients:
-        return take_scopes(config, [flow], topics, over or window(), clients)
+        return read_scopes(config, [flow], topics, over or window(), clients)
 
 
 def replicated(

@@ -9,11 +9,11 @@ Its rooms, by what they find out:
     pairing      the same record by record, where counts do not tell
     buckets      equal records where cuts stand in for timestamps
     latest       compacted topics
-    unmatched    what is left over; `fates` and `surplus` give it its verdict
+    unmatched    what is left over; `judge_leftover` and `surplus` give it its verdict
     affinity     keys
     judging      all of it: `judge`
 """
 
-from mm2slo_audit.engine.judging import judge
+from mm2slo_audit.engine.judgement import judge
 
 __all__ = ["judge"]

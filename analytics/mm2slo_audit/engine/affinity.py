@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.schema import SOURCE
-from mm2slo_audit.engine.units import compares_records, target_table
+from mm2slo_audit.engine.record_schema import SOURCE
+from mm2slo_audit.engine.unit_columns import compares_records, target_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from mm2slo_audit.engine.units import Units
+    from mm2slo_audit.engine.unit_columns import Units
 
 _SIZES: Final = ("records", "copies", "strays", "overtook")
 
@@ -60,7 +60,7 @@ def keys(
     return both.join(disordered, on=["topic", "kh"], how="left").fillna(0, ["overtook"])
 
 
-def affinity_tally(found: DataFrame, *, by_size: bool) -> DataFrame:
+def tally_affinity(found: DataFrame, *, by_size: bool) -> DataFrame:
     """By topic, or by topic and what one key has: keys, and what they have together."""
     sizes = tuple(F.col(each).alias(f"{each}_of_one") for each in _SIZES) if by_size else ()
     return found.groupBy("topic", *sizes).agg(

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from mm2slo_audit.engine.parts import Parts
-    from mm2slo_audit.engine.units import Units
+    from mm2slo_audit.engine.partition_parts import Parts
+    from mm2slo_audit.engine.unit_columns import Units
 
 _PER_CORE: Final = 32
 """Of the exchange of all records: smaller hash tables stay in the caches."""
@@ -27,7 +27,7 @@ def exchange_partitions(spark: SparkSession, units: Units, split: Parts) -> int:
 
 
 @contextmanager
-def few_shuffle_partitions(spark: SparkSession) -> Iterator[None]:
+def limit_shuffle_partitions(spark: SparkSession) -> Iterator[None]:
     """All other exchanges: by the cores of the cluster, unless the session was told how many.
 
     What is kept for a second look keeps its partitions, however few records are in them. With

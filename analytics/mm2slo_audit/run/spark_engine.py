@@ -7,10 +7,10 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Self
 
-from mm2slo_audit.reading.folders import read_manifest
-from mm2slo_audit.run.cleaning import absolute, delete, delete_run
-from mm2slo_audit.run.errors import AuditEngineError
-from mm2slo_audit.run.ports import Landed
+from mm2slo_audit.ingestion.run_folders import read_manifest
+from mm2slo_audit.run.audit_ports import Landed
+from mm2slo_audit.run.engine_error import AuditEngineError
+from mm2slo_audit.run.folder_cleanup import absolute, delete, delete_landed_run
 from mm2slo_audit.session import spark_session
 from mm2slo_store import RunDirectory
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from mm2slo_audit.run.ports import Scoped
+    from mm2slo_audit.run.audit_ports import RunScope
     from mm2slo_audit.session import SparkOptions
-    from mm2slo_core.audit.outcome import UnitOutcome
-    from mm2slo_core.audit.sampling import Sample
-    from mm2slo_core.audit.scope import UnitScope, Window
+    from mm2slo_core.audit.audit_scope import UnitScope, Window
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_core.config import Config
 
 _SENTENCE: Final = 400
@@ -33,7 +33,7 @@ _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _QUICK: Final = "-XX:TieredStopAtLevel=1"
 
 
-class SparkSource:
+class SparkEngineSource:
     """Starts a session when it is first asked for; leaving the context ends it.
 
     *lasting*: the session is for more runs than the first.
@@ -64,13 +64,13 @@ class SparkSource:
             self._opened.close()
         if self._engine is None:
             short = records < _SHORT and not self._lasting
-            options = for_a_short_run(self._options) if short else self._options
+            options = tune_for_short_run(self._options) if short else self._options
             session = self._opened.enter_context(spark_session(options))
             self._engine = SparkEngine(session, self._config, self._directory)
         return self._engine
 
 
-def for_a_short_run(options: SparkOptions) -> SparkOptions:
+def tune_for_short_run(options: SparkOptions) -> SparkOptions:
     """The same with Java's quick compiler alone.
 
     A run over few records spends its time on compiling: that halves it (measured: 19 instead of
@@ -107,10 +107,10 @@ class SparkEngine:
         return {"mm2slo": version("mm2slo"), "spark": self._spark.version}
 
     def land(
-        self, scoped: Scoped, sample: Sample, run_id: str, on_read: Callable[[int], None]
+        self, scoped: RunScope, sample: Sample, run_id: str, on_read: Callable[[int], None]
     ) -> Landed:
         """See `Engine.land`."""
-        from mm2slo_audit.reading import land
+        from mm2slo_audit.ingestion import land
 
         with _told("reading"):
             found = land(
@@ -128,7 +128,7 @@ class SparkEngine:
             }
         flows = {scope.index: tuple(each.flow for each in scope.flows) for scope in scoped.scopes}
         return Landed(
-            scopes=found.scoping.scopes,
+            scopes=found.kafka_scopes.scopes,
             data=found,
             failed=tuple(replace(each, flows=flows[index]) for index, each in found.failed.items()),
             directories={
@@ -151,7 +151,7 @@ class SparkEngine:
         with _told(f"deleting what {run_id} has landed"):
             # Of a run that was interrupted: a job that goes on would write on.
             self._spark.sparkContext.cancelAllJobs()
-            delete_run(self._spark, self._directory, run_id, window)
+            delete_landed_run(self._spark, self._directory, run_id, window)
 
     def delete(self, paths: Collection[str]) -> None:
         """See `Engine.delete`."""

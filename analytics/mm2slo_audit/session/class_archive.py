@@ -16,7 +16,7 @@ from mm2slo_core.user_folders import cache_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mm2slo_audit.session.java import Java
+    from mm2slo_audit.session.java_runtime import Java
 
 _PATTERN: Final = "spark-*.jsa"
 # Spark's scripts put these before its jars.
@@ -38,7 +38,7 @@ def archive_path(java: Java, package: Path) -> Path:
     return cache_folder() / _PATTERN.replace("*", known.hexdigest()[:16])
 
 
-def mapping_options(archive: Path) -> str:
+def map_archive_options(archive: Path) -> str:
     """Options of a JVM that maps *archive*; none where there is none.
 
     Java goes on without one that it cannot use; the log option keeps that off the terminal.
@@ -46,12 +46,12 @@ def mapping_options(archive: Path) -> str:
     return f"-XX:SharedArchiveFile={archive} -Xlog:cds=off" if archive.is_file() else ""
 
 
-def writing_options(archive: Path) -> str:
+def write_archive_options(archive: Path) -> str:
     """Options of a JVM that writes *archive* when it ends."""
     return f"-XX:ArchiveClassesAtExit={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
-def keep_only(archive: Path) -> None:
+def delete_other_archives(archive: Path) -> None:
     """Remove archives of other builds of Java and Spark beside *archive*: each has 180 MB."""
     for other in archive.parent.glob(_PATTERN):
         if other != archive:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaOperationError
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
     from mm2slo_audit.run import RunReport
@@ -51,6 +51,6 @@ def _audit(stage: Stage) -> RunReport:
 
 
 def _print(report: RunReport) -> None:
-    from mm2slo_audit.report import terminal
+    from mm2slo_audit.report import terminal_report
 
-    terminal.write(Console(), report)
+    terminal_report.write(Console(), report)

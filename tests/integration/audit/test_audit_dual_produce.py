@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from audited.auditing import Request, audit
 from audited.contents import keyed, now
-from injecting import Found, named, write
+from fault_injection import Found, named, write
 
-from mm2slo_core.audit.scope import Comparison, Window
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.audit_scope import Comparison, Window
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Engine, Lab, LabTopology

@@ -8,16 +8,16 @@ import pytest
 from audited.auditing import Request, audit
 from audited.contents import keyed, keyless, now
 from audited.waiting import source_ends, wait_copied, wait_flushed
-from injecting import MARK, Injector, named
+from fault_injection import MARK, Injector, named
 
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.audit.verdict import SURPLUS, Verdict
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.transforms import dropping
 
 if TYPE_CHECKING:
-    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_lab.jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from accuracy.lab import equal_newest
+from accuracy.lab_accuracy import equal_newest
 from audited import (
     APPENDED,
     BALANCED,
@@ -19,12 +19,12 @@ from audited import (
     TRANSACTIONS,
     WIDER,
 )
-from injecting import Found, counterparts, named, replays
+from fault_injection import Found, counterparts, named, replays
 
+from mm2slo_core.audit.audit_scope import Comparison, TimestampType
 from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.scope import Comparison, TimestampType
-from mm2slo_core.audit.verdict import FAULTS as FAULT_VERDICTS
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_verdict import FAULTS as FAULT_VERDICTS
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from audited import (
     TRANSACTIONS,
     WIDER,
 )
-from injecting import Place, replays
+from fault_injection import Place, replays
 
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 import pytest
-from accuracy.lab import true_bounds
+from accuracy.lab_accuracy import true_bounds
 from audited import APPENDED, STAMPED
 
 from mm2slo_core.audit.latency_histogram import (
@@ -26,7 +26,7 @@ from mm2slo_core.audit.latency_histogram import (
 if TYPE_CHECKING:
     from audited import Told
 
-    from mm2slo_core.audit.outcome import LatencyCells, UnitOutcome
+    from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 pytestmark = pytest.mark.lab
 

@@ -9,10 +9,10 @@ from audited import US_EU
 from audited.auditing import Request, audit
 from audited.contents import keyed, now
 from audited.waiting import source_ends, wait_copied, wait_flushed
-from injecting import Injector
+from fault_injection import Injector
 
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audited.contents import keyed, now
-from injecting import write
+from fault_injection import write
 
 from mm2slo_audit.probe import probe
-from mm2slo_core.audit.identity import Identity
-from mm2slo_core.audit.probing import suggested
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.transformation_probe import suggest_identity
 from mm2slo_core.config import load_config
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from mm2slo_core.config import Config
@@ -57,7 +57,7 @@ def test_it_finds_what_the_flow_changes(config: Config) -> None:
     assert found.found.compared == 600
     assert (found.found.value, found.found.key, found.found.timestamp) == (600, 0, 0)
     assert found.found.header_names == {"trace": 600}
-    assert suggested(found.found) == Identity(value=False, ignored_headers=("trace",))
+    assert suggest_identity(found.found) == Identity(value=False, ignored_headers=("trace",))
 
 
 def test_a_topic_that_no_flow_copies_is_refused(config: Config) -> None:

@@ -10,14 +10,14 @@ from audited import US_EU
 from audited.auditing import QUICK, Request, auditor
 from audited.contents import keyed, keyless, now
 from audited.waiting import source_ends, wait_copied, wait_flushed
-from injecting import Injector, named
+from fault_injection import Injector, named
 from standalone import standalone
 
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
-    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]

@@ -9,9 +9,9 @@ from audited import US_EU
 from audited.command import submitted
 from audited.contents import keyed
 from audited.waiting import source_ends, wait_copied, wait_flushed
-from injecting import Injector
+from fault_injection import Injector
 
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
     from mm2slo_lab import Lab

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from mm2slo_core.audit.identity import Identity
-from mm2slo_core.audit.scope import (
+from mm2slo_core.audit.audit_scope import (
     FlowScope,
     SourcePartition,
     TargetPartition,
     UnitScope,
     Window,
 )
+from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 """A run of the audit without Kafka and Spark: generated records, judged by the reference."""
 
-from audit_runs.fakes import CONFIG, Clock, Heard, ReferenceEngine, Scopes, ports_for, started
+from audit_runs.fake_ports import CONFIG, Clock, Heard, ReferenceEngine, Scopes, ports_for, started
 
 __all__ = ["CONFIG", "Clock", "Heard", "ReferenceEngine", "Scopes", "ports_for", "started"]

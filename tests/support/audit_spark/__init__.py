@@ -20,14 +20,14 @@ import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
 from pyarrow import parquet
 
-from mm2slo_audit.engine.schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
+from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row, record_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from mm2slo_core.audit.record import ArrivalPoll, AuditRecord
+    from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
 
 _SETTINGS = {
     "spark.master": "local[2]",

@@ -6,9 +6,8 @@ import random
 from dataclasses import dataclass, replace
 from itertools import count
 
-from mm2slo_core.audit.identity import Identity
-from mm2slo_core.audit.record import ArrivalPoll, AuditRecord
-from mm2slo_core.audit.scope import (
+from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
+from mm2slo_core.audit.audit_scope import (
     Comparison,
     Cut,
     FlowScope,
@@ -18,6 +17,7 @@ from mm2slo_core.audit.scope import (
     UnitScope,
     Window,
 )
+from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 

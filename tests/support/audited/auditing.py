@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mm2slo_core.audit.audit_scope import NotAudited, Window
     from mm2slo_core.audit.conclusion import Conclusion
-    from mm2slo_core.audit.outcome import UnitOutcome
-    from mm2slo_core.audit.scope import NotAudited, Window
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 _TIMEOUT: Final = 30.0
 QUICK: Final = {

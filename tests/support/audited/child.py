@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from audited.auditing import Audited, Request
 from mm2slo_audit.engine import judge
-from mm2slo_audit.reading import land
-from mm2slo_audit.scoping import open_clients, take_scopes
+from mm2slo_audit.ingestion import land
+from mm2slo_audit.scope import open_clients, read_scopes
 from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
 from mm2slo_core.audit.conclusion import conclude
-from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.scope import TimestampType, UnitScope
+from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import load_config
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from mm2slo_audit.reading import Landed
-    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_audit.ingestion import Landed
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 _MEMORY: Final = "1g"
 
@@ -52,7 +52,7 @@ def run(request: Request, spark: SparkSession, directory: str) -> Audited:
     stages = _Stages()
     config, sample = load_config(request.config), Sample(request.sample)
     with open_clients(config) as clients:
-        scoping = take_scopes(
+        kafka_scopes = read_scopes(
             config,
             request.flows,
             request.topics,
@@ -61,13 +61,13 @@ def run(request: Request, spark: SparkSession, directory: str) -> Audited:
             max_pending=request.max_pending,
         )
         stages.ended("scopes")
-        landed = land(spark, scoping, config, sample, directory, run="test", clients=clients)
+        landed = land(spark, kafka_scopes, config, sample, directory, run="test", clients=clients)
         stages.ended("landing")
     judged = _judge(spark, landed, request, sample, lambda scope: scope)
     stages.ended("judging")
     unstamped = _judge(spark, landed, request, sample, _unstamped)
     stages.ended("unstamped")
-    not_audited = landed.scoping.not_audited
+    not_audited = landed.kafka_scopes.not_audited
     return Audited(
         outcomes=judged,
         not_audited=not_audited,
@@ -84,7 +84,7 @@ def _judge(
     sample: Sample,
     seen: Callable[[UnitScope], UnitScope | None],
 ) -> dict[str, UnitOutcome]:
-    scopes = [chosen for each in landed.scoping.scopes if (chosen := seen(each)) is not None]
+    scopes = [chosen for each in landed.kafka_scopes.scopes if (chosen := seen(each)) is not None]
     found = judge(
         spark, landed.records, landed.polls, scopes, sample, evidence_cap=request.evidence_cap
     )

@@ -16,7 +16,7 @@ import pyspark
 import mm2slo_audit
 from audited.auditing import QUICK
 from mm2slo_audit.session import SparkOptions
-from mm2slo_audit.session.jars import jar_settings
+from mm2slo_audit.session.connector_jars import connector_properties
 
 _TIMEOUT: Final = 300.0
 
@@ -41,7 +41,7 @@ def command(config: str, *options: str) -> Finished:
 
 def submitted(config: str, *options: str) -> Finished:
     """The same by `spark-submit`, which is told of master, jars and memory, and audit is not."""
-    conf = {**jar_settings(SparkOptions()), **QUICK, "spark.driver.memory": "1g"}
+    conf = {**connector_properties(SparkOptions()), **QUICK, "spark.driver.memory": "1g"}
     program = [
         str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
         *("--master", "local[2]"),

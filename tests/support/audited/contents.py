@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from injecting import Content
+from fault_injection import Content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

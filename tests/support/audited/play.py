@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from injecting import MARK, Content, Injector
+from fault_injection import MARK, Content, Injector
 
 from audited.contents import keyed, keyless, now, odd
 from audited.waiting import commits, copied, source_ends, wait_copied, wait_flushed

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from injecting import FullRead, compare, read_all
+from fault_injection import FullRead, compare, read_all
 from watching import watch
 
 from audited.auditing import Audited, Request, auditor
@@ -33,15 +33,15 @@ from audited.play import (
 )
 from audited.waiting import source_ends, wait_copied
 from audited.witness import witness
-from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.audit_scope import Window
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from injecting import Place, Stored
+    from fault_injection import Place, Stored
 
     from audited.witness import Witness
-    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_lab import Lab
 
 FLOW = {

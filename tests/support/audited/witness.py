@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from injecting import Place
+from fault_injection import Place
 
 from mm2slo_lab.waiting import wait_for
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audit_runs import CONFIG
-from generated import Faults, generate
+from generated_units import Faults, generate
 
-from mm2slo_audit.engine.schema import RECORD_SCHEMA
-from mm2slo_audit.reading.folders import run_folder
-from mm2slo_audit.run.errors import AuditEngineError
-from mm2slo_audit.run.ports import Landed
-from mm2slo_audit.run.spark_engine import SparkEngine, for_a_short_run
+from mm2slo_audit.engine.record_schema import RECORD_SCHEMA
+from mm2slo_audit.ingestion.run_folders import run_folder
+from mm2slo_audit.run.audit_ports import Landed
+from mm2slo_audit.run.engine_error import AuditEngineError
+from mm2slo_audit.run.spark_engine import SparkEngine, tune_for_short_run
 from mm2slo_audit.session import SparkOptions
-from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def test_a_corrupt_parquet_file_is_one_sentence(spark: SparkSession, tmp_path: P
 
 def test_short_runs_use_the_quick_compiler_where_java_is_ours() -> None:
     own = SparkOptions(conf={"spark.driver.extraJavaOptions": "-Xss4m"})
-    quick = for_a_short_run(own).conf["spark.driver.extraJavaOptions"]
+    quick = tune_for_short_run(own).conf["spark.driver.extraJavaOptions"]
     assert quick == "-Xss4m -XX:TieredStopAtLevel=1"
     cluster = SparkOptions(master="spark://host:7077")
-    assert for_a_short_run(cluster) is cluster
+    assert tune_for_short_run(cluster) is cluster

@@ -12,11 +12,11 @@ import pytest
 SUPPORT = Path(__file__).parents[3] / "support"
 PROGRAM = """
 from audit_runs import CONFIG
-from mm2slo_audit.run.spark_engine import SparkSource
+from mm2slo_audit.run.spark_engine import SparkEngineSource
 from mm2slo_audit.session import SparkOptions
 
-options = SparkOptions(master="local[1]", driver_memory="512m")
-with SparkSource(CONFIG, options, "audit", lasting=True) as source:
+spark_options = SparkOptions(master="local[1]", driver_memory="512m")
+with SparkEngineSource(CONFIG, options, "audit", lasting=True) as source:
     first = source.get(1)
     assert source.get(1) is first
     process = first._spark.sparkContext._gateway.proc

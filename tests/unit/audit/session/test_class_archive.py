@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from mm2slo_audit.session.class_archive import (
     archive_path,
-    keep_only,
-    mapping_options,
-    writing_options,
+    delete_other_archives,
+    map_archive_options,
+    write_archive_options,
 )
-from mm2slo_audit.session.java import Java
+from mm2slo_audit.session.java_runtime import Java
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,14 +49,14 @@ def test_the_archive_is_that_of_one_java_one_spark_and_one_class_path(
 
 def test_only_an_archive_that_is_there_is_mapped(tmp_path: Path) -> None:
     archive = tmp_path / "spark-0.jsa"
-    assert mapping_options(archive) == ""
+    assert map_archive_options(archive) == ""
     archive.write_bytes(b"classes")
-    assert mapping_options(archive) == f"-XX:SharedArchiveFile={archive} -Xlog:cds=off"
-    assert writing_options(archive).startswith(f"-XX:ArchiveClassesAtExit={archive} ")
+    assert map_archive_options(archive) == f"-XX:SharedArchiveFile={archive} -Xlog:cds=off"
+    assert write_archive_options(archive).startswith(f"-XX:ArchiveClassesAtExit={archive} ")
 
 
 def test_archives_of_other_builds_are_removed(tmp_path: Path) -> None:
     for name in ("spark-0.jsa", "spark-1.jsa", "kafka-4.1.2"):
         (tmp_path / name).touch()
-    keep_only(tmp_path / "spark-1.jsa")
+    delete_other_archives(tmp_path / "spark-1.jsa")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["kafka-4.1.2", "spark-1.jsa"]

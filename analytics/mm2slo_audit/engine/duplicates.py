@@ -1,0 +1,133 @@
+"""Duplicates, and the blocks of them that were copied again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.leftover_verdicts import code
+from mm2slo_audit.engine.record_schema import TARGET
+from mm2slo_audit.engine.unmatched_records import DUPLICATED
+from mm2slo_core.audit.record_verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+    from mm2slo_audit.engine.unit_columns import Units
+
+_PLACE: Final = ("topic", "partition")
+_WHERE: Final = (*_PLACE, "offset")
+_RUN: Final = (*_PLACE, "before")
+_BLOCK_BITS: Final = 3
+"""Eight offsets are looked at together."""
+_SEEN: Final = 2
+"""Blocks from that of a copy on in which its successor is sure to be the next."""
+_FEW: Final = 1_000_000
+"""Copies that every executor can hold."""
+
+
+def duplicates(
+    records: DataFrame,
+    leftover: DataFrame,
+    units: Units,
+    *,
+    census: bool,
+    keep: Callable[[DataFrame], DataFrame],
+) -> DataFrame:
+    """Verdicts on duplicates, judged or not, in the columns `FOUND`.
+
+    A replay is a run of two or more with no other target record read between them; only a census
+    reads all that lie between. It is named by its judged records. *keep* makes Spark hold on to a
+    frame that is used twice.
+    """
+    copies = leftover.where(F.col("kind") == DUPLICATED).select(
+        "topic", "partition", "offset", "owner_flow", "owner_partition", "ts", "fp", "kh"
+    )
+    number = copies.count() if census else 0
+    if number:
+        few = number <= _FEW
+        copies = _in_runs(records, copies, units, keep, few=few)
+    else:
+        none = F.lit(None).cast("bigint")
+        copies = copies.withColumns({"block": none, "block_end": none, "block_size": none})
+    verdict = F.when(F.col("block").isNull(), code(Verdict.DUPLICATE)).otherwise(
+        code(Verdict.REPLAY)
+    )
+    return copies.select(
+        "topic",
+        verdict.alias("verdict"),
+        F.col("owner_flow").alias("cell_flow"),
+        F.col("owner_partition").alias("cell_partition"),
+        F.col("owner_flow").alias("flow"),
+        "partition",
+        "offset",
+        "ts",
+        "fp",
+        "kh",
+        F.lit(None).cast("int").alias("other_partition"),
+        F.lit(None).cast("bigint").alias("other_offset"),
+        F.lit(1).alias("weight"),
+        "block",
+        "block_end",
+        "block_size",
+    )
+
+
+def _in_runs(
+    records: DataFrame,
+    copies: DataFrame,
+    units: Units,
+    keep: Callable[[DataFrame], DataFrame],
+    *,
+    few: bool,
+) -> DataFrame:
+    """Copies with the run that each is in.
+
+    What lies between two of them is looked for close behind the former, so that one scan finds it;
+    where nothing is read there, all of the partition is taken.
+    """
+    targets = units.of(records).where(F.col("side") == TARGET).select(*_WHERE)
+    block = F.shiftright("offset", _BLOCK_BITS)
+    behind = copies.select(
+        "topic", "partition", F.explode(F.array(block, block + 1)).alias("block")
+    ).distinct()
+    near = targets.withColumn("block", block).join(
+        behind.hint("broadcast" if few else "shuffle_hash"),
+        on=["topic", "partition", "block"],
+        how="left_semi",
+    )
+    numbered = keep(_numbered(near.select(*_WHERE), copies))
+    in_order = Window.partitionBy(*_RUN).orderBy("offset")
+    unseen = block - F.shiftright(F.lag("offset").over(in_order), _BLOCK_BITS) > _SEEN
+    doubtful = numbered.withColumn("unseen", unseen).where("unseen").select(*_PLACE).distinct()
+    if not doubtful.isEmpty():
+        all_of_it = targets.join(doubtful, on=list(_PLACE), how="left_semi")
+        numbered = numbered.join(doubtful, on=list(_PLACE), how="left_anti").unionByName(
+            _numbered(all_of_it, copies)
+        )
+    run = Window.partitionBy(*_RUN)
+    judged = F.when(units.judged, F.col("offset"))
+    in_run = F.count("*").over(run) > 1
+    return numbered.withColumns(
+        {
+            "block": F.when(in_run, F.min(judged).over(run)),
+            "block_end": F.when(in_run, F.max(judged).over(run) + 1),
+            "block_size": F.when(in_run, F.count(judged).over(run)),
+        }
+    )
+
+
+def _numbered(targets: DataFrame, copies: DataFrame) -> DataFrame:
+    """Copies with the number of other target records before them: side by side, it is the same."""
+    flagged = targets.join(copies.withColumn("copy", F.lit(1)), on=list(_WHERE), how="left")
+    until_here = (
+        Window.partitionBy(*_PLACE)
+        .orderBy("offset")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    others = F.count(F.when(F.col("copy").isNull(), 1)).over(until_here)
+    return flagged.withColumn("before", others).where("copy = 1")

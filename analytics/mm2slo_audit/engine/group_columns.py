@@ -1,0 +1,20 @@
+"""Which records belong together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from mm2slo_audit.engine.unit_columns import Units
+
+GROUP: Final = ("topic", "group_partition", "group_ts", "fp")
+"""What the records of a group have in common."""
+
+
+def grouped(records: DataFrame, units: Units) -> DataFrame:
+    """The records of *units*, with the columns of `GROUP`."""
+    return units.of(records).withColumns(
+        {"group_partition": units.group_partition, "group_ts": units.group_ts}
+    )

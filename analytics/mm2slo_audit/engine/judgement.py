@@ -1,0 +1,287 @@
+"""All units of a run judged, in as few passes as what they hold allows.
+
+A clean unit of plain records takes one pass (`matching`) and one over its keys. What counts do not
+tell is looked at record by record, in the slices of time where it is, and only then.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.affinity import keys, tally_affinity
+from mm2slo_audit.engine.compacted_topics import find_latest_leftover, latest
+from mm2slo_audit.engine.duplicates import duplicates
+from mm2slo_audit.engine.group_marks import (
+    DUPLICATED,
+    MISSING,
+    OVERTAKEN,
+    REPEATED,
+    UNEXPLAINED,
+)
+from mm2slo_audit.engine.leftover_verdicts import code, judge_leftover
+from mm2slo_audit.engine.match_tally import is_plain_unit, tally
+from mm2slo_audit.engine.parallelism import exchange_partitions, limit_shuffle_partitions
+from mm2slo_audit.engine.partition_parts import Parts, parts
+from mm2slo_audit.engine.record_pairs import (
+    add_arrival_brackets,
+    disorder,
+    find_disordered_keys,
+    pairs,
+    source_bytes,
+    tally_pairs,
+)
+from mm2slo_audit.engine.second_pass import SecondPass
+from mm2slo_audit.engine.slice_records import repeated
+from mm2slo_audit.engine.unit_columns import Units, judges_order
+from mm2slo_audit.engine.unit_ledger import UnitLedger
+from mm2slo_audit.engine.unmatched_records import unmatched
+from mm2slo_core.audit.audit_scope import Comparison
+from mm2slo_core.audit.record_verdict import UNREMARKABLE, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from mm2slo_core.audit.audit_scope import UnitScope
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
+
+
+def judge(
+    spark: SparkSession,
+    records: DataFrame,
+    polls: DataFrame,
+    scopes: Sequence[UnitScope],
+    sample: Sample,
+    *,
+    evidence_cap: int | None = 100,
+    partitions: int | None = None,
+    split: Parts | None = None,
+) -> list[UnitOutcome]:
+    """Judge the units of *scopes* as `mm2slo_core.audit.reference.judge` does, in that order.
+
+    *records* and *polls* have the columns of `AuditRecord` and `ArrivalPoll`; read them from
+    storage that can be read again, for anomalies take a second pass. *evidence_cap* limits
+    evidence per unit and verdict, and broken keys; None: all. *partitions*: of the exchange; None:
+    by the cores of the cluster. *split*: partitions to be tallied in parts; None: those
+    that would hold up the others.
+    """
+    units = Units(tuple(scopes))
+    if not units:
+        return []
+    if split is None:
+        split = parts(units.where(is_plain_unit), spark.sparkContext.defaultParallelism)
+    with ExitStack() as kept:
+        kept.enter_context(limit_shuffle_partitions(spark))
+        judging = _Judging(
+            spark=spark,
+            records=records,
+            polls=polls,
+            units=units,
+            census=sample.census,
+            cap=evidence_cap,
+            partitions=partitions or exchange_partitions(spark, units, split),
+            split=split,
+            ledgers={each.index: UnitLedger(each) for each in units.scopes},
+            kept=kept,
+        )
+        judging.run()
+        return [judging.ledgers[each.index].outcome() for each in units.scopes]
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """One call of `judge`."""
+
+    spark: SparkSession
+    records: DataFrame
+    polls: DataFrame
+    units: Units
+    census: bool
+    cap: int | None
+    partitions: int
+    split: Parts
+    ledgers: dict[int, UnitLedger]
+    kept: ExitStack
+
+    def run(self) -> None:
+        fast = self.units.where(is_plain_unit)
+        latest_units = self.units.where(lambda each: each.comparison is Comparison.LATEST)
+        exact = self.units.where(
+            lambda each: not is_plain_unit(each) and each.comparison is not Comparison.LATEST
+        )
+        in_records = self.records.where("in_records")
+        looked, found_in = self._match(fast) if fast else (None, 0)
+        paired = self._pairs(in_records, exact, fast, looked, found_in)
+        found = []
+        if paired is not None:
+            found.append(disorder(paired, self.units.where(judges_order)))
+        leftover = self._leftover(in_records, exact, looked, found_in)
+        if latest_units:
+            leftover.append(self._latest(latest_units))
+        if leftover:
+            over = self._keep(_union(leftover))
+            found.append(judge_leftover(self.spark, over, self.units))
+            if exact or found_in & DUPLICATED:
+                compared = Units((*fast.scopes, *exact.scopes))
+                found.append(
+                    duplicates(in_records, over, compared, census=self.census, keep=self._keep)
+                )
+        if found:
+            self._take(self._keep(_union(found).where(self.units.judged)))
+        self._judge_keys(paired)
+
+    def _pairs(
+        self,
+        in_records: DataFrame,
+        exact: Units,
+        fast: Units,
+        looked: DataFrame | None,
+        found_in: int,
+    ) -> DataFrame | None:
+        """Pairs that may have overtaken each other."""
+        paired = []
+        if exact:
+            paired.append(self._pair(in_records, exact))
+        if looked is not None and found_in & REPEATED:
+            self._tell_repeated(looked, fast)
+        if looked is not None and found_in & (OVERTAKEN | REPEATED):
+            paired.append(self._keep(pairs(_unbracketed(looked), fast)))
+        return _union(paired) if paired else None
+
+    def _leftover(
+        self, in_records: DataFrame, exact: Units, looked: DataFrame | None, found_in: int
+    ) -> list[DataFrame]:
+        leftover = []
+        if looked is not None and found_in & (MISSING | DUPLICATED | UNEXPLAINED):
+            leftover.append(unmatched(looked, self.units.where(is_plain_unit), told=True))
+        if exact:
+            leftover.append(unmatched(in_records, exact))
+        return leftover
+
+    def _match(self, fast: Units) -> tuple[DataFrame | None, int]:
+        """Tally plain units; the records that have to be looked at, and the flags of all marks."""
+        tallied = tally(self.records, self.polls, fast, self.partitions, self.split).collect()
+        for row in tallied:
+            if row.flow is not None:
+                self.ledgers[row.topic].take_tally(row)
+                self.ledgers[row.topic].take_bytes(row)
+        look = SecondPass.after(fast, tallied, self.cap)
+        for mark in look.marks:
+            self.ledgers[mark.topic].add_decided(mark)
+        for topic, oldest in look.choice.oldest.items():
+            self.ledgers[topic].take_open(oldest)
+        looked = look.records(self.spark, self.records.where("in_records"), self._keep)
+        return looked, look.flags
+
+    def _tell_repeated(self, looked: DataFrame, fast: Units) -> None:
+        rows = self._keep(repeated(looked, fast))
+        found = pairs(add_arrival_brackets(rows, self.polls, fast), fast)
+        for row in tally_pairs(found, fast).collect():
+            self.ledgers[row.topic].take_tally(row)
+        if any(len(each.flows) > 1 for each in fast.scopes):
+            self._take_bytes(rows, fast)
+
+    def _pair(self, in_records: DataFrame, exact: Units) -> DataFrame:
+        found = self._keep(pairs(add_arrival_brackets(in_records, self.polls, exact), exact))
+        for row in tally_pairs(found, exact).collect():
+            self.ledgers[row.topic].take_tally(row)
+        self._take_bytes(in_records, exact)
+        return found
+
+    def _latest(self, units: Units) -> DataFrame:
+        in_keys = self.records.where("in_keys")
+        self._take_bytes(in_keys, units)
+        compared = self._keep(latest(add_arrival_brackets(in_keys, self.polls, units), units))
+        matched = compared.where("settled and offset is not null")
+        copied = matched.where("t_offset is not null").withColumnsRenamed(
+            {"earliest": "s_earliest", "latest": "s_latest"}
+        )
+        for row in tally_pairs(copied, units).collect():
+            self.ledgers[row.topic].take_tally(row)
+        deleted = matched.where("t_offset is null").where(units.judged)
+        for row in deleted.groupBy("topic", "flow", "partition").count().collect():
+            self.ledgers[row.topic].take_deleted(row)
+        return find_latest_leftover(compared, units)
+
+    def _take_bytes(self, records: DataFrame, units: Units) -> None:
+        for row in source_bytes(records, units).collect():
+            self.ledgers[row.topic].take_bytes(row)
+
+    def _take(self, found: DataFrame) -> None:
+        """Counts, evidence and replays of judged verdicts."""
+        noted = F.col("weight") >= 0
+        counted = found.groupBy("topic", "cell_flow", "cell_partition", "verdict").agg(
+            F.sum("weight").alias("n"), F.min(F.when(noted, F.col("ts"))).alias("oldest")
+        )
+        replayed = False
+        remarkable = False
+        for row in counted.collect():
+            self.ledgers[row.topic].take_count(row)
+            replayed |= row.verdict == code(Verdict.REPLAY)
+            remarkable |= row.verdict not in map(code, UNREMARKABLE)
+        if remarkable:
+            remarkable_ones = ~F.col("verdict").isin([code(each) for each in UNREMARKABLE])
+            evidence = found.where(noted & remarkable_ones)
+            order = (F.coalesce("cell_flow", F.lit(0)), "partition", "offset")
+            for row in _first(evidence, ("topic", "verdict"), order, self.cap).collect():
+                self.ledgers[row.topic].take_evidence(row)
+        if replayed:
+            blocks = found.where("block is not null").select(
+                "topic", "partition", "block", "block_end", "block_size"
+            )
+            for row in blocks.distinct().collect():
+                self.ledgers[row.topic].take_replay(row)
+
+    def _judge_keys(self, paired: DataFrame | None) -> None:
+        ordered = self.units.where(judges_order)
+        if not self.census and ordered:
+            strata = self.records.where("in_keys and kh is not null")
+            paired = pairs(_unbracketed(strata), ordered)
+        disordered = None
+        if paired is not None and ordered:
+            disordered = find_disordered_keys(paired, ordered)
+        found = self._keep(keys(self.spark, self.records, disordered, self.units))
+        broken = False
+        for row in tally_affinity(found, by_size=not self.census).collect():
+            self.ledgers[row.topic].take_affinity(row)
+            broken |= row.keys_split > 0 or row.keys_disordered > 0
+        if broken:
+            rows = found.where("strays > 0 or overtook > 0")
+            for row in _first(rows, ("topic",), ("kh",), self.cap).collect():
+                self.ledgers[row.topic].broken_keys.append(row.kh)
+
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        return self.kept.enter_context(_persisted(frame))
+
+
+def _unbracketed(records: DataFrame) -> DataFrame:
+    none = F.lit(None).cast("bigint")
+    return records.withColumns({"earliest": none, "latest": none})
+
+
+@contextmanager
+def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
+    yield frame.persist()
+    frame.unpersist()
+
+
+def _first(
+    frame: DataFrame, of: tuple[str, ...], order: Sequence[object], cap: int | None
+) -> DataFrame:
+    """The first *cap* rows of each group; Spark drops the rest before it sorts them all."""
+    if cap is None:
+        return frame
+    place = F.row_number().over(Window.partitionBy(*of).orderBy(*order))  # type: ignore[arg-type]
+    return frame.withColumn("place", place).where(F.col("place") <= cap).drop("place")
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames)

@@ -1,0 +1,149 @@
+"""What became of missing records, and what explains the target records that none explains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.unit_columns import compares_records, source_table, target_table
+from mm2slo_audit.engine.unmatched_records import MISSING, UNEXPLAINED
+from mm2slo_core.audit.record_verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from mm2slo_audit.engine.unit_columns import Units
+
+VERDICTS: Final = tuple(Verdict)
+"""Verdicts by code: their place in the list."""
+FOUND: Final = (
+    "topic",
+    "verdict",
+    "cell_flow",
+    "cell_partition",
+    "flow",
+    "partition",
+    "offset",
+    "ts",
+    "fp",
+    "kh",
+    "other_partition",
+    "other_offset",
+    "weight",
+    "block",
+    "block_end",
+    "block_size",
+)
+"""Columns of a verdict: the partition that counts it (`cell_flow` null: the target's own), then
+what its evidence says; `weight`: what it adds to the count, 0 where it is counted already, -1 where
+that was wrong, which is no evidence; `block_end` and `block_size` of its replay."""
+
+
+def code(verdict: Verdict) -> int:
+    """A verdict as a number."""
+    return VERDICTS.index(verdict)
+
+
+def judge_leftover(spark: SparkSession, leftover: DataFrame, units: Units) -> DataFrame:
+    """Verdicts on missing and unexplained records, judged or not; columns `FOUND`."""
+    rows = leftover.where(F.col("kind").isin(MISSING, UNEXPLAINED))
+    moved = _paired(rows, "moved", ("topic", "group_ts", "fp"), units.flag(compares_records))
+    altered = _paired(
+        moved,
+        "altered",
+        ("topic", "moved", "ts", "kh", "neighbourhood"),
+        ~F.col("moved") & units.flag(lambda each: each.identity.timestamp),
+        # Records without a key are told by their partition, where that is comparable.
+        neighbourhood=F.when(F.col("kh").isNull(), F.col("group_partition")),
+    )
+    missing = altered.where(F.col("kind") == MISSING).join(
+        F.broadcast(source_table(spark, units)), on=["topic", "flow", "partition"], how="left"
+    )
+    paired, told = F.col("moved") | F.col("altered"), F.col("told")
+    foreign = altered.where((F.col("kind") == UNEXPLAINED) & (~paired | told)).join(
+        F.broadcast(target_table(spark, units)), on=["topic", "partition"], how="left"
+    )
+    offset = F.col("offset")
+    age = units.figure(lambda each: each.taken_at) - F.col("ts")
+    still_open = (
+        F.when(offset < F.col("known_from"), code(Verdict.UNAUDITABLE))
+        .when(offset < F.col("next_offset"), code(Verdict.LOST))
+        .when(age > units.figure(lambda each: each.max_pending), code(Verdict.OVERDUE))
+        .otherwise(code(Verdict.PENDING))
+    )
+    on_source = (
+        F.when(F.col("moved"), code(Verdict.MOVED))
+        .when(F.col("altered"), code(Verdict.ALTERED))
+        .otherwise(still_open)
+    )
+    on_target = F.when(offset < F.col("auditable_from"), code(Verdict.UNAUDITABLE)).otherwise(
+        code(Verdict.EXTRA)
+    )
+    # What was told before it was found elsewhere is taken back.
+    verdicts = F.when(
+        told & paired, F.array(_weighed(on_source, F.lit(1)), _weighed(still_open, F.lit(-1)))
+    ).otherwise(F.array(_weighed(on_source, F.when(told, 0).otherwise(1))))
+    weight = F.when(paired, -1).when(told, 0).otherwise(1)
+    return _found(missing.withColumn("judgement", F.explode(verdicts)), F.col("flow")).unionByName(
+        _found(
+            foreign.withColumn("judgement", _weighed(on_target, weight)), F.lit(None).cast("int")
+        )
+    )
+
+
+def _weighed(verdict: Column, weight: Column) -> Column:
+    return F.struct(verdict.alias("verdict"), weight.alias("weight"))
+
+
+def _found(rows: DataFrame, flow: Column) -> DataFrame:
+    return rows.select(
+        "topic",
+        "judgement.verdict",
+        flow.alias("cell_flow"),
+        F.col("partition").alias("cell_partition"),
+        "flow",
+        "partition",
+        "offset",
+        "ts",
+        "fp",
+        "kh",
+        F.coalesce("moved_partition", "altered_partition").alias("other_partition"),
+        F.coalesce("moved_offset", "altered_offset").alias("other_offset"),
+        "judgement.weight",
+        *(F.lit(None).cast("bigint").alias(each) for each in FOUND[-3:]),
+    )
+
+
+def _paired(
+    rows: DataFrame,
+    name: str,
+    trait: tuple[str, ...],
+    eligible: Column,
+    *,
+    neighbourhood: Column | None = None,
+) -> DataFrame:
+    """Pair missing and unexplained records of one *trait*, the k-th with the k-th.
+
+    Adds *name* (whether it is in a pair) and the place of a missing record's counterpart.
+    """
+    if neighbourhood is not None:
+        rows = rows.withColumn("neighbourhood", neighbourhood)
+    alike = Window.partitionBy(*trait)
+    in_order = Window.partitionBy(*trait, "kind").orderBy("flow", "partition", "offset")
+    of_missing, of_unexplained = (
+        F.count(F.when(F.col("kind") == kind, 1)).over(alike) for kind in (MISSING, UNEXPLAINED)
+    )
+    counted = rows.withColumns(
+        {"fewer": F.least(of_missing, of_unexplained), "k": F.row_number().over(in_order)}
+    )
+    couple = Window.partitionBy(*trait, "k")
+    joined = eligible & (F.col("k") <= F.col("fewer"))
+    other = {
+        f"{name}_{each}": F.when(
+            joined, F.max(F.when(F.col("kind") == UNEXPLAINED, F.col(each))).over(couple)
+        )
+        for each in ("partition", "offset")
+    }
+    return counted.withColumns({name: joined, **other}).drop("fewer", "k")

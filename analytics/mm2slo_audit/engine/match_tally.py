@@ -1,0 +1,273 @@
+"""Matching, order and brackets of arrival in one exchange of the records.
+
+    records + polls ── exchange by (topic, partition) ──> groups of equal identity: copies of each
+       side, first offsets ──> sorted by source offset: bracket on the source, overtaken copies
+       ──> sorted by target offset: bracket on the target ──> tally by partition and cell
+
+All grouping and sorting happens within (topic, partition), or `parts` of it, so Spark adds no
+further exchange. Polls are rows among the records: sorted by offset descending, the last poll seen
+is the first that was beyond a record. For units of which `is_plain_unit` is true. What a group of
+counts does not tell is marked (`marks`), and left to those who look at records.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.group_marks import added_up, flags, mark_columns, of_lane
+from mm2slo_audit.engine.latency_cells import SUMS, latency_columns, packed
+from mm2slo_audit.engine.partition_parts import Parts, all_parts, part
+from mm2slo_audit.engine.record_schema import SOURCE
+from mm2slo_audit.engine.time_slices import TimeSlices
+from mm2slo_audit.engine.unit_columns import compares_records
+from mm2slo_core.audit.audit_scope import TimestampType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, WindowSpec
+
+    from mm2slo_audit.engine.unit_columns import Units
+    from mm2slo_core.audit.audit_scope import UnitScope
+
+_POLL: Final = -(1 << 63)
+"""Added to the time of a poll, so that it is told from the timestamp of a record."""
+_RECORD: Final = -(1 << 62)
+"""Timestamps of records are not below it."""
+_UNKNOWN: Final = -1
+"""The start of a poll that none preceded; no poll is of 1969."""
+_HALF: Final = 32
+"""Bits of the lower of two numbers in one: fewer columns, less to exchange and to compare."""
+_LOWER: Final = (1 << _HALF) - 1
+_PART_AT: Final = 24
+"""Of a place: bits of the partition, and above it those of the part."""
+_TOPIC_AT: Final = 40
+_ENDS: Final = ("s_low", "s_high", "t_low", "t_high")
+
+
+def is_plain_unit(scope: UnitScope) -> bool:
+    """Whether counts of copies tell all: own partition, own timestamp."""
+    return (
+        compares_records(scope)
+        and scope.identity.timestamp
+        and scope.target_time is TimestampType.CREATE
+    )
+
+
+def tally(
+    records: DataFrame,
+    polls: DataFrame,
+    units: Units,
+    partitions: int,
+    split: Parts | None = None,
+) -> DataFrame:
+    """One row per (topic, flow, partition, part), flow null for what the target alone has.
+
+    Columns: `matched` and `source_bytes` of judged records, but for what is repeated; `marks`, and
+    their groups by flag: `missing` (judged), `unexplained` (judged), `duplicated`, `repeated` (of
+    several source records, whose order or flow counts do not tell), `overtaken` (a later record
+    precedes it on the target); `e_cells`, `x_cells` (arrays of `packed`) and the sums of bounds.
+    With *split* also the first and last offsets of matched records: `s_low`, `s_high`, `t_low`,
+    `t_high`. *partitions*: how many the exchange makes.
+    """
+    split = split or {}
+    several_flows = any(len(each.flows) > 1 for each in units.scopes)
+    rows = _records(units, records, split).unionByName(_polls(units.of(polls), split))
+    if not several_flows:
+        rows = rows.drop("flow")
+    flow = F.max("flow") if several_flows else F.lit(0)
+    groups = (
+        rows.repartition(partitions, "place")
+        .groupBy("place", "ts", "fp")
+        .agg(
+            F.sum(F.when(_on_source(), 1).otherwise(F.lit(1 << _HALF))).alias("n"),
+            F.min(F.when(_on_source(), F.col("at"))).alias("s"),
+            F.max(F.when(~_on_source(), F.col("at"))).alias("t"),
+            F.sum("bytes").alias("bytes"),
+            flow.alias("flow"),
+        )
+        .select(
+            "place",
+            "ts",
+            "flow",
+            "bytes",
+            "s",
+            F.bitwise_not("t").alias("t"),
+            F.col("n").bitwiseAND(F.lit(_LOWER)).alias("ns"),
+            F.shiftright("n", _HALF).alias("nd"),
+        )
+    )
+    rows = _bracketed(groups, several_flows=several_flows)
+    return _tallied(rows, units, several_flows=several_flows, spans=bool(split))
+
+
+def _records(units: Units, records: DataFrame, split: Parts) -> DataFrame:
+    """Place of topic and partition; `at`: the offset, its complement (below 0) on the target."""
+    source = F.col("side") == SOURCE
+    return (
+        units.of(records)
+        .where("in_records")
+        .select(
+            _place(part(units, split)),
+            "ts",
+            "fp",
+            F.when(source, F.col("offset")).otherwise(F.bitwise_not("offset")).alias("at"),
+            F.when(source, F.col("size")).otherwise(0).cast("bigint").alias("bytes"),
+            F.when(source, F.col("flow")).alias("flow"),
+        )
+    )
+
+
+def _polls(polls: DataFrame, split: Parts) -> DataFrame:
+    """Polls in the columns of records: the time of the answer in `ts`, the start in `bytes`."""
+    source = F.col("side") == SOURCE
+    if split:
+        polls = polls.withColumn("part", F.explode(all_parts(split)))
+    return polls.select(
+        _place(F.col("part") if split else F.lit(0).cast("bigint")),
+        (F.col("latest") + _POLL).alias("ts"),
+        F.xxhash64("side", "flow", "end").alias("fp"),
+        F.when(source, F.col("end")).otherwise(F.bitwise_not("end")).alias("at"),
+        F.coalesce("earliest", F.lit(_UNKNOWN)).alias("bytes"),
+        F.when(source, F.col("flow")).alias("flow"),
+    )
+
+
+def _place(part: Column) -> Column:
+    topic = F.shiftleft(F.col("topic").cast("bigint"), _TOPIC_AT)
+    partition = F.col("partition").cast("bigint")
+    return topic.bitwiseOR(F.shiftleft(part, _PART_AT)).bitwiseOR(partition).alias("place")
+
+
+def _on_source() -> Column:
+    return F.col("at") >= 0
+
+
+def _bracketed(groups: DataFrame, *, several_flows: bool) -> DataFrame:
+    poll = F.col("ts") < _RECORD
+    both = ~poll & (F.col("ns") > 0) & (F.col("nd") > 0)
+    sorted_by_source = groups.select(
+        "*",
+        *_last_poll("s", poll, ["place", *(["flow"] if several_flows else [])]),
+        # Descending, so these are the copies of this record and all later ones.
+        F.min(F.when(both, F.col("t")))
+        .over(_from_last("s", poll, ["place", *(["flow"] if several_flows else [])]))
+        .alias("t_first"),
+    )
+    sorted_by_target = sorted_by_source.select("*", *_last_poll("t", poll, ["place"]))
+    return sorted_by_target.where(~poll)
+
+
+def _from_last(side: str, poll: Column, lane: list[str]) -> WindowSpec:
+    """From the last offset down; a poll after the record at its end, which it does not cover."""
+    order = F.when(poll, F.col(side) * 2).otherwise(F.col(side) * 2 + 1)
+    return (
+        Window.partitionBy(*lane)
+        .orderBy(F.desc(order), F.desc("ts"))
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+
+
+def _last_poll(side: str, poll: Column, lane: list[str]) -> list[Column]:
+    here = poll & F.col(side).isNotNull()
+    seen = _from_last(side, poll, lane)
+    # One poll that was landed twice is one group; its start was added up.
+    start = F.expr("bytes div (ns + nd)")
+    return [
+        F.last(F.when(here, F.col("ts") - _POLL), ignorenulls=True)
+        .over(seen)
+        .alias(f"{side}_latest"),
+        F.last(F.when(here, start), ignorenulls=True).over(seen).alias(f"{side}_start"),
+    ]
+
+
+def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool) -> DataFrame:
+    ns, nd = F.col("ns"), F.col("nd")
+    judged, stamped = units.judged, units.stamped_source
+    # Whose they are is not told either where flows meet.
+    repeated = (ns > 1) if several_flows else (ns > 1) & (nd > 0)
+    overtaken = F.coalesce((ns > 0) & (F.col("t_first") < F.col("t")), F.lit(False))
+    attributed = (ns == 1) if several_flows else (ns > 0)
+    topic = F.shiftright("place", _TOPIC_AT).cast("int").alias("topic")
+    partition = F.col("place").bitwiseAND(F.lit((1 << _PART_AT) - 1)).cast("int").alias("partition")
+    placed = rows.select(
+        "*",
+        topic,
+        partition,
+    ).withColumn("flow", F.when(ns > 0, F.col("flow")))
+    bounded = placed.select(
+        "place",
+        "topic",
+        "flow",
+        "ts",
+        F.when(stamped, F.col("ts")).otherwise(_known("s_start")).alias("s_earliest"),
+        F.when(stamped, F.col("ts")).otherwise(F.col("s_latest")).alias("s_latest"),
+        _known("t_start").alias("t_earliest"),
+        "t_latest",
+        "s",
+        "t",
+        "t_first",
+        (judged & (ns > 0) & (nd > 0) & ~repeated).alias("matched"),
+        F.when(judged & attributed, F.col("bytes")).otherwise(0).alias("source_bytes"),
+        ((ns > 0) & (nd > 0)).alias("copied"),
+        flags(units, repeated, overtaken).alias("flags"),
+    )
+    ends = [
+        F.when(F.col("copied"), F.col(name[0])).alias(name) for name in (_ENDS if spans else ())
+    ]
+    found = partition_tally(
+        bounded.select(
+            "place",
+            "flow",
+            F.col("matched").cast("int").alias("matched"),
+            "source_bytes",
+            *(each.alias(name) for name, each in latency_columns(units, F.col("matched")).items()),
+            *(each.alias(name) for name, each in mark_columns(TimeSlices(units)).items()),
+            *ends,
+        ),
+        ("place", "flow"),
+        ("matched", "source_bytes"),
+        marked=True,
+        ends=_ENDS if spans else (),
+    )
+    # Only now, for a column that is computed would be exchanged again to be grouped by.
+    number = F.shiftright("place", _PART_AT).bitwiseAND(F.lit((1 << (_TOPIC_AT - _PART_AT)) - 1))
+    return found.select(topic, partition, number.cast("int").alias("part"), "*").drop("place")
+
+
+def partition_tally(
+    rows: DataFrame,
+    lane: tuple[str, ...],
+    counts: tuple[str, ...],
+    *,
+    marked: bool = False,
+    ends: Sequence[str] = (),
+) -> DataFrame:
+    """Rows with their cells added up by *lane*, in two steps so that the second sees few.
+
+    *marked*: they have `mark_columns`; *ends*: columns of which the lowest (`_low`) or highest is
+    taken.
+    """
+    extremes = [(F.min if name.endswith("_low") else F.max)(name).alias(name) for name in ends]
+    by_cell = rows.groupBy(*lane, "e_cell", "x_cell", *(("mark",) if marked else ())).agg(
+        F.sum("matched").alias("n"),
+        *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
+        *(added_up() if marked else ()),
+        *extremes,
+    )
+    return by_cell.groupBy(*lane).agg(
+        *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
+        *(
+            F.collect_list(F.when(F.col("n") > 0, packed(kind))).alias(f"{kind}_cells")
+            for kind in ("e", "x")
+        ),
+        *(of_lane() if marked else ()),
+        *extremes,
+    )
+
+
+def _known(name: str) -> Column:
+    return F.when(F.col(name) != _UNKNOWN, F.col(name))

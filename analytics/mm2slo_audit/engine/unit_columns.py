@@ -1,0 +1,138 @@
+"""What the scopes say, as columns: figures of a unit by its index, and small tables to join."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from mm2slo_core.audit.audit_scope import Comparison, TimestampType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from mm2slo_core.audit.audit_scope import UnitScope
+
+
+@dataclass(frozen=True)
+class Units:
+    """Some units of a run, all of which one plan judges."""
+
+    scopes: tuple[UnitScope, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.scopes)
+
+    def where(self, holds: Callable[[UnitScope], bool]) -> Units:
+        """Those of which *holds* is true."""
+        return Units(tuple(each for each in self.scopes if holds(each)))
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """The rows of these units."""
+        return frame.where(F.col("topic").isin([each.index for each in self.scopes]))
+
+    def figure(self, of_unit: Callable[[UnitScope], int], kind: str = "bigint") -> Column:
+        """A figure of the row's unit; a literal where it is the same for all of them."""
+        values = {each.index: of_unit(each) for each in self.scopes}
+        if len(set(values.values())) == 1:
+            return F.lit(next(iter(values.values()))).cast(kind)
+        # One literal that the optimizer folds: a lookup costs an index into an array.
+        listed = [values.get(index) for index in range(max(values) + 1)]
+        return F.get(_literal(listed, f"array<{kind}>"), F.col("topic"))
+
+    def flag(self, of_unit: Callable[[UnitScope], bool]) -> Column:
+        """As `figure`, of a boolean."""
+        return self.figure(of_unit, "boolean")
+
+    @property
+    def judged(self) -> Column:
+        """Whether the row's `ts` is in the window of its unit."""
+        ts = F.col("ts")
+        start, end = (
+            self.figure(each) for each in (lambda u: u.window.start, lambda u: u.window.end)
+        )
+        return (ts >= start) & (ts < end)
+
+    @property
+    def group_partition(self) -> Column:
+        """The partition, where it belongs to the identity of a record; else -1."""
+        return F.when(self.flag(compares_records), F.col("partition")).otherwise(F.lit(-1))
+
+    @property
+    def group_ts(self) -> Column:
+        """The timestamp, where it belongs to the identity of a record; else 0."""
+        return F.when(self.flag(lambda each: each.identity.timestamp), F.col("ts")).otherwise(0)
+
+    @property
+    def stamped_source(self) -> Column:
+        """Whether the row's flow has a source that stamps records on arrival."""
+        stamped = {
+            each.index: [flow.source_time is TimestampType.LOG_APPEND for flow in each.flows]
+            for each in self.scopes
+        }
+        if not any(any(each) for each in stamped.values()):
+            return F.lit(False)
+        listed = [stamped.get(index, []) for index in range(max(stamped) + 1)]
+        flows = F.get(_literal(listed, "array<array<boolean>>"), F.col("topic"))
+        return F.coalesce(F.get(flows, F.col("flow")), F.lit(False))
+
+
+def compares_records(scope: UnitScope) -> bool:
+    """Whether each record must be in its own partition."""
+    return scope.comparison is Comparison.RECORDS
+
+
+def judges_order(scope: UnitScope) -> bool:
+    """Whether order means anything."""
+    return scope.comparison is not Comparison.LATEST and all(
+        each.has_positions for each in scope.flows
+    )
+
+
+def table(spark: SparkSession, rows: Iterable[Sequence[int | None]], schema: str) -> DataFrame:
+    """A small table without a Python worker: a literal that the executors parse."""
+    text = json.dumps([list(each) for each in rows])
+    names = [each.split()[0] for each in schema.split(", ")]
+    parsed = F.from_json(F.lit(text), "array<array<bigint>>")
+    cells = spark.range(1).select(F.explode(parsed).alias("row"))
+    return cells.select(
+        *(
+            F.col("row")[place].cast(field.split()[1]).alias(name)
+            for place, (name, field) in enumerate(zip(names, schema.split(", "), strict=True))
+        )
+    )
+
+
+def source_table(spark: SparkSession, units: Units) -> DataFrame:
+    """topic, flow, partition, known_from, next_offset of all source partitions."""
+    return table(
+        spark,
+        (
+            (unit.index, flow, each.partition, each.known_from, each.next_offset)
+            for unit in units.scopes
+            for flow, of_flow in enumerate(unit.flows)
+            for each in of_flow.partitions
+        ),
+        "topic int, flow int, partition int, known_from bigint, next_offset bigint",
+    )
+
+
+def target_table(spark: SparkSession, units: Units) -> DataFrame:
+    """topic, partition, auditable_from of all target partitions."""
+    return table(
+        spark,
+        (
+            (unit.index, each.partition, each.auditable_from)
+            for unit in units.scopes
+            for each in unit.partitions
+        ),
+        "topic int, partition int, auditable_from bigint",
+    )
+
+
+def _literal(values: object, kind: str) -> Column:
+    return F.from_json(F.lit(json.dumps(values)), kind)

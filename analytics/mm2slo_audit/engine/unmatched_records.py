@@ -1,0 +1,109 @@
+"""The records that match leaves over: missing on the target, surplus, or not explained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
+from mm2slo_audit.engine.group_columns import GROUP, grouped
+from mm2slo_audit.engine.record_schema import SOURCE
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from mm2slo_audit.engine.unit_columns import Units
+
+MISSING: Final = 0
+DUPLICATED: Final = 1
+UNEXPLAINED: Final = 2
+_FLOW: Final = 1 << 32
+
+COLUMNS: Final = (
+    "topic",
+    "kind",
+    "flow",
+    "partition",
+    "offset",
+    "ts",
+    "fp",
+    "kh",
+    "group_partition",
+    "group_ts",
+    "owner_flow",
+    "owner_partition",
+    "told",
+)
+
+
+def unmatched(records: DataFrame, units: Units, *, told: bool = False) -> DataFrame:
+    """Each record without a counterpart, with `kind` and for duplicates the owner of its group.
+
+    `told`: whether `matching` has told what becomes of it (`marks.DECIDED`), which *told* says that it
+    did.
+    """
+    bucketed = units.where(lambda each: each.bucketed)
+    others = units.where(lambda each: not each.bucketed)
+    if not bucketed:
+        return _unbalanced(records, others, told=told)
+    unpaired = _unpaired(records, bucketed)
+    if not others:
+        return unpaired
+    return unpaired.unionByName(_unbalanced(records, others, told=told))
+
+
+def _unbalanced(records: DataFrame, units: Units, *, told: bool) -> DataFrame:
+    """By counts.
+
+    Groups are counted first; only those that do not balance are joined back to their records and
+    numbered, so that the cost follows what is left over.
+    """
+    source = F.col("side") == SOURCE
+    rows = grouped(records, units)
+    unbalanced = (
+        rows.groupBy(*GROUP)
+        .agg(
+            F.count(F.when(source, 1)).alias("ns"),
+            F.count(F.when(~source, 1)).alias("nd"),
+            F.min(F.when(source, _home())).alias("owner"),
+        )
+        .where("ns != nd")
+    )
+    # The unbalanced groups build the hash table: they are the few, and there is nothing to sort.
+    joined = rows.join(unbalanced.hint("shuffle_hash"), on=list(GROUP), how="inner")
+    place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
+    surplus = F.row_number().over(place) > F.least("ns", "nd")
+    alone = F.col("ns") + F.col("nd") == 1
+    return _of_kind(joined.withColumn("surplus", surplus).where("surplus"), F.lit(told) & alone)
+
+
+def _unpaired(records: DataFrame, units: Units) -> DataFrame:
+    """By buckets: what balances in all of a group may not do so in one of them."""
+    source = F.col("side") == SOURCE
+    of_group = Window.partitionBy(*GROUP)
+    rows = pair_in_buckets(records, units).withColumns(
+        {
+            "ns": F.count(F.when(source, 1)).over(of_group),
+            "owner": F.min(F.when(source, _home())).over(of_group),
+        }
+    )
+    return _of_kind(rows.where("not paired"), F.lit(False))
+
+
+def _home() -> Column:
+    return F.col("flow") * F.lit(_FLOW) + F.col("partition")
+
+
+def _of_kind(surplus: DataFrame, told: Column) -> DataFrame:
+    source = F.col("side") == SOURCE
+    kind = F.when(source, MISSING).when(F.col("ns") > 0, DUPLICATED).otherwise(UNEXPLAINED)
+    return surplus.withColumns(
+        {
+            "kind": kind,
+            "owner_flow": F.expr(f"cast(owner div {_FLOW} as int)"),
+            "owner_partition": F.pmod("owner", F.lit(_FLOW)).cast("int"),
+            "told": told,
+        }
+    ).select(*COLUMNS)

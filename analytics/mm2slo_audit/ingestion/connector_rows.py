@@ -1,0 +1,126 @@
+"""Connector rows as records of the audit: hashed and sampled where they are read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.fingerprint_columns import record_columns
+from mm2slo_audit.engine.record_schema import side_code
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mm2slo_audit.ingestion.scan_plan import Place, Scan
+    from mm2slo_core.audit.record_identity import Identity
+    from mm2slo_core.audit.record_sample import Sample
+
+MAX_HEADERS: Final = 2
+"""Hashed one by one in generated code; of five the code is too large for Java to compile."""
+RECORDS_PER_TASK: Final = 1_500_000
+"""A partition with more offsets is read by several tasks."""
+_FEW_TOPICS: Final = 16
+# A fetch of Kafka's defaults brings 1 MB and the consumer hands out 500 records at a time.
+CONSUMER: Final = {
+    "kafka.max.poll.records": "5000",
+    "kafka.max.partition.fetch.bytes": str(4 << 20),
+    "kafka.fetch.max.bytes": str(64 << 20),
+    "kafka.receive.buffer.bytes": str(1 << 20),
+}
+
+
+def read_records(
+    spark: SparkSession,
+    scan: Scan,
+    sample: Sample,
+    kafka: Mapping[str, str],
+    *,
+    max_headers: int | None = None,
+) -> DataFrame:
+    """The records of *scan* that *sample* keeps, as `AuditRecord` has its columns.
+
+    *kafka* are the connector's `kafka.*` options of the cluster. *max_headers*: see the engine's
+    `fingerprint`. Payloads end here.
+    """
+    rows = read_rows(spark, scan, kafka, headers=scan.identity.headers)
+    kept = sampled(rows, scan.identity, sample, max_headers=max_headers)
+    return _placed(spark, kept, scan.places).select(
+        F.col("unit").alias("topic"),
+        "flow",
+        F.lit(side_code(scan.side)).cast("tinyint").alias("side"),
+        "partition",
+        "offset",
+        "ts",
+        "fp",
+        "kh",
+        "size",
+        "in_records",
+        "in_keys",
+        "tombstone",
+    )
+
+
+def sampled(
+    rows: DataFrame, identity: Identity, sample: Sample, *, max_headers: int | None = None
+) -> DataFrame:
+    """Hashes and strata of the connector's *rows*, of which *sample* keeps one."""
+    columns = record_columns(identity, sample, headers=identity.headers, max_headers=max_headers)
+    hashed = rows.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("ts"),
+        columns.fp.alias("fp"),
+        columns.kh.alias("kh"),
+        columns.size.cast("int").alias("size"),
+        columns.tombstone.alias("tombstone"),
+    )
+    drawn = hashed.withColumns({"in_records": columns.in_records, "in_keys": columns.in_keys})
+    return drawn if sample.census else drawn.where("in_records OR in_keys")
+
+
+def read_rows(
+    spark: SparkSession, scan: Scan, kafka: Mapping[str, str], *, headers: bool
+) -> DataFrame:
+    """The connector's own rows of *scan*."""
+    tasks = sum(-(-(each.end - each.start) // RECORDS_PER_TASK) for each in scan.ranges)
+    return (
+        spark.read.format("kafka")
+        .options(**CONSUMER)
+        .options(**kafka)
+        .options(**{"kafka.isolation.level": scan.isolation})
+        .option("assign", scan.assigned)
+        .option("startingOffsets", scan.starting)
+        .option("endingOffsets", scan.ending)
+        .option("includeHeaders", str(headers).lower())
+        .option("maxRecordsPerPartition", RECORDS_PER_TASK)
+        .option("minPartitions", max(tasks, spark.sparkContext.defaultParallelism))
+        # Missing offsets must be known of, not jumped over: see `landing`.
+        .option("failOnDataLoss", "true")
+        .load()
+    )
+
+
+def _placed(spark: SparkSession, rows: DataFrame, places: Mapping[str, Place]) -> DataFrame:
+    """*rows* with unit and flow by their topic."""
+    if len(places) <= _FEW_TOPICS:
+        (_name, first), *others = places.items()
+        unit, flow = F.lit(first.unit), F.lit(first.flow)
+        for name, place in others:
+            here = F.col("topic") == name
+            unit = F.when(here, place.unit).otherwise(unit)
+            flow = F.when(here, place.flow).otherwise(flow)
+        return rows.withColumns({"unit": unit.cast("int"), "flow": flow.cast("int")})
+    listed = json.dumps([[name, *place] for name, place in places.items()])
+    parsed = F.from_json(F.lit(listed), "array<array<string>>")
+    table = spark.range(1).select(F.explode(parsed).alias("place"))
+    named = table.select(
+        F.col("place")[0].alias("topic"),
+        F.col("place")[1].cast("int").alias("unit"),
+        F.col("place")[2].cast("int").alias("flow"),
+    )
+    return rows.join(F.broadcast(named), on="topic", how="inner")

@@ -1,0 +1,243 @@
+"""Reads both sides from Kafka into Parquet: hashes and offsets of the sampled records."""
+
+from __future__ import annotations
+
+import logging
+import math
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine.fingerprint_columns import TOO_MANY_HEADERS
+from mm2slo_audit.engine.record_schema import RECORD_SCHEMA
+from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, read_records
+from mm2slo_audit.ingestion.connector_security import connector_options
+from mm2slo_audit.ingestion.log_start_refresh import refresh_log_starts
+from mm2slo_audit.ingestion.poll_rows import poll_frame
+from mm2slo_audit.ingestion.read_errors import NO_CONNECTOR, explain_read_error, root_cause
+from mm2slo_audit.ingestion.run_folders import (
+    Manifest,
+    delete_folder,
+    describe,
+    make_folder,
+    run_folder,
+    write_manifest,
+)
+from mm2slo_audit.ingestion.scan_plan import group_by_flows, scans
+from mm2slo_audit.ingestion.scan_progress import ScanProgress
+from mm2slo_audit.scope import open_clients
+from mm2slo_audit.session.connector_jars import CONNECTOR
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from mm2slo_audit.scope import KafkaScopes
+    from mm2slo_core.audit.audit_scope import NotAudited, UnitScope
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.config import Config
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 5
+"""Each time retention overtakes the reading, what is gone is left out and all is read again."""
+_ROWS_PER_FILE: Final = 2_000_000
+_FILES_PER_CORE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Records and polls as the engine takes them."""
+
+    records: DataFrame
+    polls: DataFrame
+    kafka_scopes: KafkaScopes
+    """What could be read, with the bounds that it was read with: retention may have moved on
+    meanwhile. Indexes are as before; what failed is in `not_audited`."""
+    failed: Mapping[int, NotAudited]
+    """By index: why a unit could not be read."""
+    folders: Mapping[int, str]
+    """By index: where a unit's records are, beside those of other units."""
+    rows: int
+    offsets: int
+    """That were read, on both sides: the records at most."""
+
+
+def land(
+    spark: SparkSession,
+    kafka_scopes: KafkaScopes,
+    config: Config,
+    sample: Sample,
+    directory: str,
+    *,
+    run: str,
+    clients: Mapping[str, ClusterClient] | None = None,
+    on_read: Callable[[int], None] = lambda _read: None,
+) -> Landed:
+    """Read what *kafka_scopes* says and land what *sample* keeps under *directory* (see `folders`).
+
+    *run* names the folder of this run; one that exists is replaced. *clients* are asked for log
+    starts when retention overtakes the reading; None: clients of its own. *on_read* gets the number
+    of offsets read so far. Payloads never leave Spark.
+    A unit that cannot be read is in `failed`. Raises UserError when the directory cannot be
+    written, a file of the security be read, or Spark has no Kafka connector.
+    """
+    landing = _Landing(spark, kafka_scopes, config, sample, ScanProgress(on_read))
+    landing.clients = clients
+    folders: dict[int, str] = {}
+    for name, scopes in group_by_flows(kafka_scopes.scopes).items():
+        folder = run_folder(directory, name, scopes[0].window, run)
+        delete_folder(spark, folder)
+        make_folder(spark, folder)
+        before = landing.totals
+        landed = landing.land(scopes, f"{folder}/records")
+        if not landed:
+            delete_folder(spark, folder)
+            continue
+        rows, offsets = (now - then for now, then in zip(landing.totals, before, strict=True))
+        units = tuple(describe(scope) for scope in landed)
+        manifest = Manifest(run, rows, offsets, sample.rate, sample.salt, units)
+        write_manifest(spark, folder, manifest)
+        folders |= {scope.index: folder for scope in landed}
+    rows, offsets = landing.totals
+    records = empty_records(spark)
+    if folders:
+        paths = [f"{each}/records" for each in dict.fromkeys(folders.values())]
+        records = spark.read.schema(RECORD_SCHEMA).parquet(*paths)
+    return Landed(
+        records=records,
+        polls=poll_frame(spark, kafka_scopes.polls),
+        kafka_scopes=replace(
+            kafka_scopes,
+            scopes=tuple(sorted(landing.scopes, key=lambda scope: scope.index)),
+            not_audited=(*kafka_scopes.not_audited, *landing.failed.values()),
+        ),
+        failed=landing.failed,
+        folders=folders,
+        rows=rows,
+        offsets=offsets,
+    )
+
+
+class _Landing:
+    """One run's reading; what cannot be read is set apart, unit by unit."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        kafka_scopes: KafkaScopes,
+        config: Config,
+        sample: Sample,
+        meter: ScanProgress,
+    ) -> None:
+        self._spark = spark
+        self._scoping = kafka_scopes
+        self._config = config
+        self._sample = sample
+        self._meter = meter
+        self._kafka = {
+            alias: connector_options(cluster) for alias, cluster in config.clusters.items()
+        }
+        self._jobs = 0
+        self._most_headers: int | None = MAX_HEADERS
+        self.totals = (0, 0)
+        """Rows landed and offsets read so far."""
+        self.scopes: list[UnitScope] = []
+        self.failed: dict[int, NotAudited] = {}
+        self.clients: Mapping[str, ClusterClient] | None = None
+
+    def land(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
+        """Append the records of *scopes* to *path*; the scopes of those that could be read."""
+        try:
+            landed = self._read(scopes, path)
+        except (PySparkException, Py4JJavaError) as error:
+            said = str(error)
+            if any(mark in said for mark in NO_CONNECTOR):
+                raise UserError(
+                    "Spark has no Kafka connector: start spark-submit with"
+                    f" --packages {CONNECTOR}, or with its jars (docs/audit-air-gap.md)"
+                ) from None
+            if len(scopes) > 1:
+                # One topic may stand in the way of all that are read with it.
+                logger.warning("reading %d topics in halves: %s", len(scopes), root_cause(said))
+                half = len(scopes) // 2
+                return [*self.land(scopes[:half], path), *self.land(scopes[half:], path)]
+            self.failed[scopes[0].index] = explain_read_error(scopes[0].target_topic, said)
+            return []
+        self.scopes += landed
+        return landed
+
+    def _read(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
+        current = list(scopes)
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                self._write(current, path)
+            except (PySparkException, Py4JJavaError) as error:
+                # All is read again, and headers are hashed in a slower way.
+                if TOO_MANY_HEADERS in str(error) and self._most_headers is not None:
+                    self._most_headers = None
+                    continue
+                moved = self._narrowed(current) if left else None
+                if moved is None:
+                    raise
+                logger.warning("retention overtook the reading: %s", root_cause(str(error)))
+                current = moved
+            else:
+                break
+        return current
+
+    def _narrowed(self, scopes: Sequence[UnitScope]) -> list[UnitScope] | None:
+        try:
+            with (
+                nullcontext(self.clients) if self.clients else open_clients(self._config) as clients
+            ):
+                return refresh_log_starts(scopes, self._scoping.copies, clients)
+        except KafkaOperationError as problem:
+            logger.warning("log starts cannot be read again: %s", problem)
+            return None
+
+    def _write(self, scopes: Sequence[UnitScope], path: str) -> None:
+        planned = tuple(scans(scopes, self._scoping.isolations))
+        offsets = sum(each.offsets for each in planned)
+        frames = [
+            read_records(
+                self._spark,
+                each,
+                self._sample,
+                self._kafka[each.cluster],
+                max_headers=self._most_headers,
+            )
+            for each in planned
+        ]
+        records = reduce(DataFrame.unionByName, frames) if frames else empty_records(self._spark)
+        counted = Observation("landed")
+        context = self._spark.sparkContext
+        files = max(
+            context.defaultParallelism * _FILES_PER_CORE,
+            math.ceil(offsets * self._sample.rate / _ROWS_PER_FILE),
+        )
+        self._jobs += 1
+        tasks = min(files, sum(len(each.ranges) for each in planned))
+        with self._meter.job(
+            context, f"mm2slo-landing-{id(self)}-{self._jobs}", offsets, tasks=tasks
+        ):
+            observed = records.coalesce(files).observe(counted, F.count(F.lit(1)).alias("rows"))
+            observed.write.mode("append").option("compression", "zstd").parquet(path)
+        rows, read = self.totals
+        self.totals = (rows + int(counted.get["rows"]), read + offsets)
+
+
+def empty_records(spark: SparkSession) -> DataFrame:
+    """No record, with the columns of all."""
+    nothing = F.from_json(F.lit(None), RECORD_SCHEMA).alias("record")
+    return spark.range(0).select(nothing).select("record.*")

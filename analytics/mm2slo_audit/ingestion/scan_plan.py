@@ -1,0 +1,128 @@
+"""Which offsets are read together: one scan per cluster, side, isolation and identity (pure)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.timeline_record import Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from mm2slo_audit.scope import Isolations
+    from mm2slo_core.audit.audit_scope import SourcePartition, TargetPartition, UnitScope
+    from mm2slo_core.audit.record_identity import Identity
+    from mm2slo_kafka.partition_offsets import Isolation
+
+
+class Place(NamedTuple):
+    """Where a topic's records belong: index of the unit, and of the flow within it."""
+
+    unit: int
+    flow: int
+
+
+class Range(NamedTuple):
+    """Offsets [start, end) of a partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One read of many topics of one cluster, each of which belongs to one place."""
+
+    cluster: str
+    side: Side
+    isolation: Isolation
+    identity: Identity
+    places: Mapping[str, Place]
+    ranges: tuple[Range, ...]
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets it reads."""
+        return sum(each.end - each.start for each in self.ranges)
+
+    @property
+    def starting(self) -> str:
+        """The connector's `startingOffsets`."""
+        return _json({(each.topic, each.partition): each.start for each in self.ranges})
+
+    @property
+    def ending(self) -> str:
+        """The connector's `endingOffsets`."""
+        return _json({(each.topic, each.partition): each.end for each in self.ranges})
+
+    @property
+    def assigned(self) -> str:
+        """The connector's `assign`."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for each in self.ranges:
+            found[each.topic].append(each.partition)
+        return json.dumps(found, separators=(",", ":"))
+
+
+def group_by_flows(scopes: Iterable[UnitScope]) -> dict[str, list[UnitScope]]:
+    """The units that are landed together: those that the same flows feed.
+
+    By a name made of the flows' slugs, as in `us-to-eu`.
+    """
+    found: defaultdict[str, list[UnitScope]] = defaultdict(list)
+    for scope in scopes:
+        found["+".join(sorted(flow.flow.slug for flow in scope.flows))].append(scope)
+    return dict(sorted(found.items()))
+
+
+class _Key(NamedTuple):
+    cluster: str
+    side: Side
+    isolation: Isolation
+    identity: Identity
+    again: int
+    """A topic that has a second place is read a second time."""
+
+
+def scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) -> Iterator[Scan]:
+    """The reads that *scopes* need; *isolations* are in the places of their indexes."""
+    places: defaultdict[_Key, dict[str, Place]] = defaultdict(dict)
+    ranges: defaultdict[_Key, list[Range]] = defaultdict(list)
+    for key, topic, place, partitions in _topics(scopes, isolations):
+        while topic in places[key]:
+            key = key._replace(again=key.again + 1)  # noqa: PLW2901 - the first that has room
+        places[key][topic] = place
+        ranges[key] += [
+            Range(topic, each.partition, each.read_from, each.end)
+            for each in partitions
+            if each.read_from < each.end
+        ]
+    for key, found in places.items():
+        if ranges[key]:
+            cluster, side, isolation, identity, _again = key
+            yield Scan(cluster, side, isolation, identity, found, tuple(ranges[key]))
+
+
+def _topics(
+    scopes: Iterable[UnitScope], isolations: Sequence[Isolations]
+) -> Iterator[tuple[_Key, str, Place, Sequence[SourcePartition] | Sequence[TargetPartition]]]:
+    for scope in scopes:
+        levels = isolations[scope.index]
+        for index, flow in enumerate(scope.flows):
+            key = _Key(flow.flow.source, Side.SOURCE, levels.sources[index], scope.identity, 0)
+            yield key, flow.source_topic, Place(scope.index, index), flow.partitions
+        target = scope.flows[0].flow.target
+        key = _Key(target, Side.TARGET, levels.target, scope.identity, 0)
+        yield key, scope.target_topic, Place(scope.index, 0), scope.partitions
+
+
+def _json(offsets: Mapping[tuple[str, int], int]) -> str:
+    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for (topic, partition), offset in offsets.items():
+        found[topic][str(partition)] = offset
+    return json.dumps(found, separators=(",", ":"))

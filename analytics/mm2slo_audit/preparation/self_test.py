@@ -1,0 +1,128 @@
+"""An audit of made-up records with known faults: Spark, Parquet and the engine, without Kafka."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+
+from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, SOURCE, TARGET
+from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, sampled
+from mm2slo_core.audit.audit_scope import (
+    FlowScope,
+    SourcePartition,
+    TargetPartition,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_EACH: Final = 500
+"""Records of each of the two source partitions."""
+_LOST: Final = 200
+"""Offset in partition 0 of the record that is not copied."""
+_START: Final = 1_700_000_000_000
+_IDENTITY: Final = Identity()
+_CENSUS: Final = Sample(1.0)
+_COLUMNS: Final = RECORD_SCHEMA.replace(",", "").split()[6::2]
+"""Of a record, behind topic, flow and side."""
+_EXPECTED: Final = {Verdict.MATCHED: 2 * _EACH - 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}
+
+
+def run_self_test(spark: SparkSession, folder: str) -> None:
+    """Land, read and judge in *folder*. Raises UserError when the planted faults are not found."""
+    records, polls = f"{folder}/records", f"{folder}/polls"
+    _land(spark, records)
+    _polls(spark).write.parquet(polls)
+    (outcome,) = judge(
+        spark,
+        spark.read.schema(RECORD_SCHEMA).parquet(records),
+        spark.read.schema(POLL_SCHEMA).parquet(polls),
+        [_scope()],
+        _CENSUS,
+    )
+    found = {verdict: count for verdict, count in outcome.counts.items() if count}
+    if found != _EXPECTED:
+        told = ", ".join(f"{count} {verdict}" for verdict, count in found.items())
+        wanted = ", ".join(f"{count} {verdict}" for verdict, count in _EXPECTED.items())
+        raise UserError(
+            f"an audit of made-up records found {told or 'nothing'} where {wanted} are planted:"
+            " Spark on this machine does not do what the audit relies on; please report it with"
+            " the output of `java -version` and `pip show pyspark`"
+        )
+
+
+def _rows(spark: SparkSession) -> DataFrame:
+    """As the connector gives them, the copies without one record and with another one twice."""
+    sources = spark.range(2 * _EACH).selectExpr(
+        "'rehearsal' as topic",
+        "cast(id % 2 as int) as partition",
+        "id div 2 as offset",
+        f"timestamp_millis({_START} + id div 2) as timestamp",
+        "binary(string(id % 50)) as key",
+        "binary(string(id)) as value",
+        "array(named_struct('key', 'trace', 'value', binary(string(id)))) as headers",
+        f"{SOURCE} as side",
+    )
+    copies = sources.where(f"partition <> 0 or offset <> {_LOST}").selectExpr(
+        "* except (side, offset)",
+        f"offset - cast(partition = 0 and offset > {_LOST} as int) as offset",
+        f"{TARGET} as side",
+    )
+    again = copies.where("partition = 1 and offset = 0").selectExpr(
+        "* except (offset)", f"cast({_EACH} as bigint) as offset"
+    )
+    return sources.unionByName(copies).unionByName(again)
+
+
+def _land(spark: SparkSession, folder: str) -> None:
+    rows = _rows(spark)
+    sides = [
+        sampled(
+            rows.where(f"side = {side}"), _IDENTITY, _CENSUS, max_headers=MAX_HEADERS
+        ).selectExpr("0 as topic", "0 as flow", f"cast({side} as tinyint) as side", *_COLUMNS)
+        for side in (SOURCE, TARGET)
+    ]
+    landed = sides[0].unionByName(sides[1]).coalesce(2)
+    observed = landed.observe(Observation("landed"), F.count(F.lit(1)).alias("rows"))
+    observed.write.mode("append").option("compression", "zstd").parquet(folder)
+
+
+def _polls(spark: SparkSession) -> DataFrame:
+    return spark.range(4).selectExpr(
+        "0 as topic",
+        "0 as flow",
+        "cast(id % 2 as tinyint) as side",
+        "cast(id div 2 as int) as partition",
+        f"cast({_EACH + 1} as bigint) as end",
+        f"cast({_START} as bigint) as earliest",
+        f"cast({_START + 2 * _EACH} as bigint) as latest",
+    )
+
+
+def _scope() -> UnitScope:
+    ends = (_EACH - 1, _EACH + 1)
+    return UnitScope(
+        index=0,
+        target_topic="source.rehearsal",
+        flows=(
+            FlowScope(
+                Flow("source", "target"),
+                "rehearsal",
+                tuple(SourcePartition(number, 0, 0, _EACH, _EACH) for number in range(2)),
+            ),
+        ),
+        partitions=tuple(TargetPartition(number, 0, 0, end) for number, end in enumerate(ends)),
+        window=Window(_START, _START + _EACH),
+        identity=_IDENTITY,
+        taken_at=_START + _EACH,
+    )

@@ -1,0 +1,134 @@
+"""Reads the newest records of both sides and compares them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_audit.scope import open_clients
+from mm2slo_audit.scope.reachable_units import ReachableUnits
+from mm2slo_core.audit.transformation_probe import Differences, ProbedRecord, compare_records
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.record_slice import read_slice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mm2slo_audit.scope.audit_units import Feed
+    from mm2slo_audit.scope.reachable_units import ReachableUnit
+    from mm2slo_core.audit.audit_scope import NotAudited
+    from mm2slo_core.config import Config
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.topic_tail import TailRecord
+
+RECORDS: Final = 1_000
+"""Per flow and topic."""
+_LEAST: Final = 20
+"""Per partition: fewer say nothing of a rare case."""
+_ROOM: Final = 3
+"""Times as many originals as copies: many may have the time of the first one, or wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One flow's topic."""
+
+    flow: Flow
+    source_topic: str
+    target_topic: str
+    found: Differences
+
+
+def probe(
+    config: Config,
+    flows: Sequence[str],
+    topics: Sequence[str],
+    *,
+    records: int = RECORDS,
+    on_topic: Callable[[str], None] = lambda _topic: None,
+) -> tuple[tuple[Probe, ...], tuple[NotAudited, ...]]:
+    """Compare about *records* of each topic; also what could not be compared.
+
+    Raises UserError for an unknown flow or topic, and when no cluster pair can be asked.
+    """
+    chosen = config.select(flows)
+    labels = {flow.label for flow in chosen}
+    probes: list[Probe] = []
+    try:
+        with open_clients(config) as clients:
+            reach = ReachableUnits.find(config, chosen, topics, clients)
+            for unit in reach.units:
+                for number, feed in enumerate(unit.unit.feeds):
+                    if feed.flow.label in labels:
+                        on_topic(feed.topic)
+                        source, target = clients[feed.flow.flow.source], clients[unit.unit.cluster]
+                        found = _compared(unit, number, source, target, records)
+                        probes.append(_probe(feed, unit, found))
+    except KafkaOperationError as problem:
+        raise UserError(str(problem)) from None
+    return tuple(probes), reach.not_audited
+
+
+def _probe(feed: Feed, unit: ReachableUnit, found: Differences) -> Probe:
+    return Probe(feed.flow.flow, feed.topic, unit.unit.topic, found)
+
+
+def _compared(
+    unit: ReachableUnit, feed: int, source: ClusterClient, target: ClusterClient, records: int
+) -> Differences:
+    total = Differences()
+    count = min(unit.partitions, unit.source_partitions[feed])
+    each = max(_LEAST, records // max(count, 1))
+    for number in range(count):
+        if total.compared >= records:
+            break
+        here = TopicPartition(unit.unit.feeds[feed].topic, number)
+        there = TopicPartition(unit.unit.topic, number)
+        total += _partition(source, here, target, there, each)
+    return total
+
+
+def _partition(
+    source: ClusterClient,
+    here: TopicPartition,
+    target: ClusterClient,
+    there: TopicPartition,
+    most: int,
+) -> Differences:
+    """The newest copies, and the records of the source from the time of the first of them on."""
+    copies = _newest(target, there, most)
+    if not copies:
+        return Differences()
+    times = [each.timestamp_ms for each in copies if each.timestamp_ms is not None]
+    if times:
+        start = source.offsets_at([here], min(times) / 1000).offsets.get(here)
+        if start is not None:
+            last = max(times)
+            originals = [
+                each
+                for each in read_slice(source, here, start, _ROOM * most)
+                if each.timestamp_ms is None or each.timestamp_ms <= last
+            ]
+            found = compare_records(_probed(originals), _probed(copies))
+            if found.compared * 2 >= len(copies):
+                return found
+    # The target's timestamps are its own: the newest of both sides, as far as they overlap.
+    return compare_records(_probed(_newest(source, here, _ROOM * most)), _probed(copies))
+
+
+def _newest(client: ClusterClient, partition: TopicPartition, most: int) -> list[TailRecord]:
+    end = client.end_offsets([partition]).offsets.get(partition)
+    start = client.start_offsets([partition]).offsets.get(partition)
+    if end is None or start is None or start >= end:
+        return []
+    first = max(start, end - most)
+    return read_slice(client, partition, first, end - first)
+
+
+def _probed(records: Sequence[TailRecord]) -> list[ProbedRecord]:
+    return [
+        ProbedRecord(each.key, each.value, tuple(each.headers or ()), each.timestamp_ms)
+        for each in records
+    ]

@@ -1,0 +1,232 @@
+"""The figures of a report, taken from a run once for all its forms (pure)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.audit.audit_scope import Comparison, TimestampType
+from mm2slo_core.audit.conclusion import complete_up_to
+from mm2slo_core.audit.latency_histogram import (
+    PERCENTILES,
+    Bracket,
+    average,
+    merge,
+    minimum_n,
+    observed,
+    percentile,
+)
+from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mm2slo_audit.run.run_report import RunReport, UnitReport
+    from mm2slo_core.audit.audit_scope import UnitScope
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.unit_outcome import LatencyCells, PartitionOutcome
+    from mm2slo_core.topology import Flow
+
+P99: Final = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Latencies in ms, each between two bounds."""
+
+    records: int
+    average: Bracket | None
+    percentiles: Mapping[float, Bracket | None]
+    """None: too few records for it."""
+    negative: int = 0
+    """Records that arrived before they were sent: the clocks disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Source records of the window per second; scaled up where they were sampled."""
+
+    records: float
+    """Per second."""
+    size: float
+    """Bytes of keys and values per second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One topic, or one flow with all its topics."""
+
+    name: str
+    counts: Mapping[Verdict, int]
+    end_to_end: Latency
+    transfer: Latency
+    without_bracket: int
+    throughput: Throughput
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFigures:
+    """One target topic, and what its figures are worth."""
+
+    unit: UnitReport
+    figures: Figures
+    flows: tuple[tuple[Flow, str], ...]
+    """Each flow that feeds it, with its source topic."""
+    complete_up_to: int
+    partitions: tuple[Figures, ...]
+    quality: tuple[str, ...] = field(default=())
+    """In words: what must be known to read the figures right."""
+
+
+def compute_topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
+    """All that a report says about one target topic."""
+    outcome = unit.outcome
+    scope = outcome.scope
+    seconds = (scope.window.end - scope.window.start) / 1000
+    whole = _figures(scope.target_topic, outcome.partitions, sample, seconds)
+    return TopicFigures(
+        unit=unit,
+        figures=whole,
+        flows=tuple((each.flow, each.source_topic) for each in scope.flows),
+        complete_up_to=complete_up_to(outcome),
+        partitions=tuple(
+            _figures(_partition_name(part, unit), (part,), sample, seconds)
+            for part in sorted(
+                outcome.partitions, key=lambda each: (each.flow is None, each.flow, each.partition)
+            )
+        ),
+        quality=tuple(_quality(unit, whole, sample)),
+    )
+
+
+def compute_flow_figures(report: RunReport) -> tuple[Figures, ...]:
+    """Each flow with all its topics. What no flow explains is in the topics' figures alone."""
+    seconds = (report.window.end - report.window.start) / 1000
+    found: list[Figures] = []
+    for flow in report.flows:
+        parts = [
+            part
+            for unit in report.units
+            for part in unit.outcome.partitions
+            if part.flow is not None and unit.outcome.scope.flows[part.flow].flow == flow
+        ]
+        if parts:
+            found.append(_figures(flow.label, parts, report.sample, seconds))
+    return tuple(found)
+
+
+def _figures(
+    name: str, parts: Iterable[PartitionOutcome], sample: Sample, seconds: float
+) -> Figures:
+    parts = tuple(parts)
+    counts: Counter[Verdict] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    share = sample.record_threshold / (1 << 20)
+    return Figures(
+        name=name,
+        counts=+counts,
+        end_to_end=_latency(merge(part.end_to_end for part in parts), sample),
+        transfer=_latency(merge(part.transfer for part in parts), sample),
+        without_bracket=sum(part.without_bracket for part in parts),
+        throughput=Throughput(
+            sum(map(_sent, parts)) / share / seconds,
+            sum(part.source_bytes for part in parts) / share / seconds,
+        ),
+    )
+
+
+def _sent(part: PartitionOutcome) -> int:
+    """Source records: each has one verdict; a copy out of order has another one besides."""
+    if part.flow is None:
+        return 0
+    besides = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
+    return sum(count for verdict, count in part.counts.items() if verdict not in besides)
+
+
+def _latency(cells: LatencyCells, sample: Sample) -> Latency:
+    return Latency(
+        observed(cells),
+        average(cells),
+        {q: percentile(cells, q, sampled=not sample.census) for q in PERCENTILES},
+        cells.negative,
+    )
+
+
+def _partition_name(part: PartitionOutcome, unit: UnitReport) -> str:
+    scope = unit.outcome.scope
+    if part.flow is None:
+        return f"{scope.target_topic}-{part.partition} (target alone)"
+    flow = scope.flows[part.flow]
+    label = f"{flow.source_topic}-{part.partition}"
+    return label if len(scope.flows) == 1 else f"{flow.flow.label} {label}"
+
+
+def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str]:
+    outcome = unit.outcome
+    scope = outcome.scope
+    # Of a census the counts say it all, unless there is something to put in proportion.
+    yield from (bound.words for bound in unit.bounds if bound.upper > 0)
+    disorder = figures.counts.get(Verdict.OUT_OF_ORDER, 0)
+    if disorder and not sample.census:
+        yield (
+            f"{disorder:,} sampled records are out of order in their partition: that is detected,"
+            " but a rate by partition takes a census"
+        )
+    copied = figures.counts.get(Verdict.MATCHED, 0) + figures.counts.get(Verdict.LATE, 0)
+    if copied and not figures.end_to_end.records and not figures.transfer.records:
+        yield (
+            "no latency: the exporter's watermark timeline says nothing about these records"
+            " (it is written while `mm2slo exporter` runs)"
+        )
+    elif figures.without_bracket:
+        yield (
+            f"latency leaves out {figures.without_bracket:,} of {copied:,} records, about which"
+            " the watermark timeline says nothing"
+        )
+    if figures.end_to_end.negative:
+        yield (
+            f"{figures.end_to_end.negative:,} records arrived before they were sent: the clocks"
+            " of producers and clusters disagree"
+        )
+    few = figures.end_to_end.records
+    if 0 < few < minimum_n(P99):
+        yield f"{few:,} records are too few for a p99: it takes {minimum_n(P99)}"
+    yield from _weaker(unit, figures)
+    if scope.comparison is Comparison.KEYS:
+        yield "partition counts differ: records are compared whatever their partition"
+    elif scope.comparison is Comparison.LATEST:
+        yield "compacted: the newest value of each key is compared"
+
+
+def _told_apart(scope: UnitScope) -> str:
+    return "the stretch between offset syncs alone" if scope.bucketed else "their number alone"
+
+
+def _weaker(unit: UnitReport, figures: Figures) -> Iterable[str]:
+    outcome = unit.outcome
+    scope = outcome.scope
+    if scope.target_time is TimestampType.LOG_APPEND:
+        yield (
+            "the target stamps records itself: timestamps are not compared, so equal records of"
+            f" one partition are told apart by {_told_apart(scope)}"
+        )
+    left_out = [
+        name
+        for name, covered in (
+            ("keys", scope.identity.key),
+            ("values", scope.identity.value),
+            ("headers", scope.identity.headers),
+        )
+        if not covered
+    ]
+    left_out += [f"header {name}" for name in scope.identity.ignored_headers]
+    if left_out:
+        yield f"not compared, as configured: {', '.join(left_out)}"
+    if any(not flow.has_positions for flow in scope.flows):
+        yield "no MirrorMaker 2: what is due follows from age alone"
+    if not outcome.order_judged:
+        yield "order is not judged"
+    if unaudited := figures.counts.get(Verdict.UNAUDITABLE, 0):
+        yield f"{unaudited:,} records are unauditable: their counterpart is gone or not known of"

@@ -1,0 +1,245 @@
+"""The report as one HTML document: no scripts, nothing loaded, light and dark."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_audit.report.audit_figures import compute_flow_figures, compute_topic_figures
+from mm2slo_audit.report.figure_format import (
+    NOT_KNOWN,
+    affinity,
+    badge,
+    bracket,
+    coverage,
+    duration,
+    place,
+    throughput,
+    window,
+)
+from mm2slo_audit.run.time_span import utc
+from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile_name
+from mm2slo_core.audit.record_verdict import FAULTS, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mm2slo_audit.report.audit_figures import Figures, Latency, TopicFigures
+    from mm2slo_audit.run.run_report import RunReport
+
+_STYLE: Final = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --good: #15803d; --bad: #b91c1c;
+  --warn: #a16207; --dim: #666 }
+@media (prefers-color-scheme: dark) { :root { --good: #4ade80; --bad: #f87171; --warn: #facc15;
+  --dim: #aaa } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 84rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2.2rem } h3 { font-size: 1rem }
+.verdict { border-left: .35rem solid; padding: .6rem 1rem; background: var(--soft) }
+.verdict p { margin: .2rem 0; color: CanvasText }
+.clean { color: var(--good) } .faulty { color: var(--bad) } .nothing { color: var(--warn) }
+.dim, dt { color: var(--dim) } .wide { overflow-x: auto }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem } dd { margin: 0 }
+table { border-collapse: collapse; width: 100%; font-size: .93rem }
+th, td { text-align: left; padding: .3rem .45rem; border-bottom: 1px solid var(--line);
+  vertical-align: top }
+thead th { white-space: nowrap } td.number, th.number { text-align: right;
+  font-variant-numeric: tabular-nums; white-space: nowrap }
+details { margin: .6rem 0; border: 1px solid var(--line); border-radius: .4rem;
+  padding: .4rem .8rem }
+summary { cursor: pointer; font-weight: 600 } code { font-size: .9em }
+@media print { details::details-content { content-visibility: visible } }
+"""
+_CLASSES: Final = {0: "clean", 1: "faulty", 2: "nothing"}
+_COLUMNS: Final = (
+    ("Matched", (Verdict.MATCHED, Verdict.LATE)),
+    ("Lost", (Verdict.LOST,)),
+    ("Overdue", (Verdict.OVERDUE,)),
+    ("ExpiredRange", (Verdict.EXPIRED,)),
+    ("Altered", (Verdict.ALTERED,)),
+    ("Moved", (Verdict.MOVED,)),
+    ("Duplicates", (Verdict.DUPLICATE, Verdict.REPLAY)),
+    ("Extra", (Verdict.EXTRA,)),
+    ("Out of order", (Verdict.OUT_OF_ORDER,)),
+    ("Pending", (Verdict.PENDING,)),
+    ("Unauditable", (Verdict.UNAUDITABLE,)),
+)
+
+
+def html(report: RunReport) -> str:
+    """The whole report. Names come from configuration and clusters, so all of them are escaped."""
+    title = f"Replication audit: {badge(report.exit_code).lower()}"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escape(title)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+{"".join(_body(report))}
+</body>
+</html>
+"""
+
+
+def _body(report: RunReport) -> Iterator[str]:
+    topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
+    yield "<h1>Replication audit</h1>\n"
+    yield f'<div class="verdict {_CLASSES[report.exit_code]}"><strong>{badge(report.exit_code)}'
+    yield f"</strong><p>{escape(report.conclusion.line)}</p></div>\n"
+    yield _facts(report)
+    if topics:
+        flows = compute_flow_figures(report)
+        yield "<h2>Flows</h2>\n"
+        yield _counts("Flow", flows, [()] * len(flows))
+        yield "<h2>Topics</h2>\n"
+        yield _counts(
+            "Topic",
+            [topic.figures for topic in topics],
+            [(affinity(topic.unit.outcome.affinity),) for topic in topics],
+            ("Keys broken",),
+        )
+        yield "<h2>Latency</h2>\n"
+        yield '<p class="dim">Between two bounds each: a record arrived between two polls of the '
+        yield "watermark timeline.</p>\n"
+        yield _latencies(topics)
+        yield "<h2>Topic by topic</h2>\n"
+        yield from map(_topic, topics)
+    if report.not_audited:
+        yield "<h2>Not audited</h2>\n"
+        yield _table(
+            ("Topic", "Flows", "Reason", "Detail"),
+            (
+                (
+                    each.target_topic,
+                    ", ".join(flow.label for flow in each.flows),
+                    each.reason,
+                    each.detail,
+                )
+                for each in report.not_audited
+            ),
+        )
+
+
+def _facts(report: RunReport) -> str:
+    until = report.conclusion.complete_up_to
+    facts = {
+        "Flows": ", ".join(flow.label for flow in report.flows),
+        "Window": window(report),
+        "Complete up to": "not known" if until is None else utc(until),
+        "Coverage": coverage(report.sample),
+        "Run": f"{report.run_id}, took {duration(report.finished_at - report.started_at)}",
+        "Versions": ", ".join(f"{name} {number}" for name, number in report.versions.items()),
+    }
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items() if value
+    )
+    return f"<dl>{rows}</dl>\n"
+
+
+def _counts(
+    first: str,
+    rows: Sequence[Figures],
+    more: Sequence[Sequence[str]],
+    headings: Sequence[str] = (),
+) -> str:
+    names = [name for name, _ in _COLUMNS]
+    heads = _heads([first], [*names, *headings])
+    lines = []
+    for figures, extra in zip(rows, more, strict=True):
+        cells = "".join(_count(figures, verdicts) for _, verdicts in _COLUMNS)
+        cells += "".join(f'<td class="number">{escape(cell)}</td>' for cell in extra)
+        lines.append(f'<tr><th scope="row">{escape(figures.name)}</th>{cells}</tr>')
+    return _wide(heads, lines)
+
+
+def _count(figures: Figures, verdicts: Iterable[Verdict]) -> str:
+    verdicts = tuple(verdicts)
+    count = sum(figures.counts.get(each, 0) for each in verdicts)
+    kind = "dim" if not count else "faulty" if set(verdicts) <= FAULTS else ""
+    return f'<td class="number {kind}">{count:,}</td>'
+
+
+def _latencies(topics: Sequence[TopicFigures]) -> str:
+    names = [percentile_name(q) for q in PERCENTILES]
+    heads = _heads(["Topic", "Latency"], [*names, "Average", "Records"])
+    lines = []
+    for topic in topics:
+        for kind, found in (
+            ("end to end", topic.figures.end_to_end),
+            ("transfer", topic.figures.transfer),
+        ):
+            cells = "".join(f'<td class="number">{escape(cell)}</td>' for cell in _cells(found))
+            name = escape(topic.figures.name)
+            lines.append(f'<tr><th scope="row">{name}</th><td>{kind}</td>{cells}</tr>')
+    return _wide(heads, lines)
+
+
+def _cells(found: Latency) -> Iterator[str]:
+    for q in PERCENTILES:
+        yield bracket(found.percentiles[q])
+    yield bracket(found.average)
+    yield f"{found.records:,}" if found.records else NOT_KNOWN
+
+
+def _topic(topic: TopicFigures) -> str:
+    outcome = topic.unit.outcome
+    sources = ", ".join(f"{flow.label} from {name}" for flow, name in topic.flows)
+    parts = [
+        f"<details{' open' if _faulty(topic) else ''}><summary>{escape(topic.figures.name)}",
+        f"</summary><p>{escape(sources)}; {escape(throughput(topic.figures.throughput))};",
+        f" complete up to {utc(topic.complete_up_to)}</p><ul>",
+        *(f"<li>{escape(line)}</li>" for line in topic.quality),
+        "</ul>",
+        "<h3>Partitions</h3>",
+        _counts("Partition", topic.partitions, [()] * len(topic.partitions)),
+    ]
+    if outcome.replays:
+        parts.append("<h3>Blocks copied again</h3>")
+        parts.append(
+            _table(
+                ("Target partition", "From offset", "To offset", "Records"),
+                (
+                    (str(each.partition), str(each.start), str(each.end), f"{each.size:,}")
+                    for each in outcome.replays
+                ),
+            )
+        )
+    if outcome.evidence:
+        parts.append("<h3>Evidence</h3>")
+        parts.append(
+            _table(
+                ("Verdict", "Record"),
+                ((each.verdict, place(outcome.scope, each)) for each in outcome.evidence),
+            )
+        )
+    if outcome.affinity.broken_keys:
+        hashes = ", ".join(f"{each & (1 << 64) - 1:016x}" for each in outcome.affinity.broken_keys)
+        parts.append(f"<h3>Keys that broke affinity or order</h3><p><code>{hashes}</code></p>")
+    parts.append("</details>\n")
+    return "".join(parts)
+
+
+def _faulty(topic: TopicFigures) -> bool:
+    return any(topic.figures.counts.get(each) for each in FAULTS)
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return _wide(_heads(headings, ()), lines)
+
+
+def _heads(left: Sequence[str], right: Sequence[str]) -> str:
+    heads = [f'<th scope="col">{escape(each)}</th>' for each in left]
+    heads += [f'<th scope="col" class="number">{escape(each)}</th>' for each in right]
+    return "".join(heads)
+
+
+def _wide(heads: str, lines: Iterable[str]) -> str:
+    rows = "\n".join(lines)
+    return (
+        f'<div class="wide"><table><thead><tr>{heads}</tr></thead>\n'
+        f"<tbody>{rows}</tbody></table></div>\n"
+    )

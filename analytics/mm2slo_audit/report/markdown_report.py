@@ -1,0 +1,104 @@
+"""The report as Markdown, for a ticket or a chat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.report.audit_figures import P99, compute_flow_figures, compute_topic_figures
+from mm2slo_audit.report.figure_format import (
+    affinity,
+    badge,
+    bracket,
+    coverage,
+    format_latency,
+    others,
+    place,
+    throughput,
+    window,
+)
+from mm2slo_core.audit.record_verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mm2slo_audit.report.audit_figures import Figures, TopicFigures
+    from mm2slo_audit.run.run_report import RunReport
+
+_HEADINGS = ("Matched", "Lost", "Duplicates", "Pending", "p99 latency", "Also found")
+_SHOWN = frozenset(
+    {Verdict.MATCHED, Verdict.LOST, Verdict.DUPLICATE, Verdict.REPLAY, Verdict.PENDING}
+)
+_EVIDENCE = 20
+
+
+def markdown(report: RunReport) -> str:
+    """The whole report."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: RunReport) -> Iterator[str]:
+    topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
+    yield f"# Replication audit: {badge(report.exit_code)}"
+    yield ""
+    yield f"**{_plain(report.conclusion.line)}**"
+    yield ""
+    yield f"- window: {window(report)}"
+    yield f"- {coverage(report.sample)}"
+    yield f"- run: {report.run_id}"
+    if topics:
+        yield from _section("Flows", ("Flow", *_HEADINGS), map(_row, compute_flow_figures(report)))
+        yield from _section(
+            "Topics",
+            ("Topic", *_HEADINGS, "Keys broken"),
+            ([*_row(each.figures), affinity(each.unit.outcome.affinity)] for each in topics),
+        )
+    for topic in topics:
+        yield from _detail(topic)
+    if report.not_audited:
+        yield from _section(
+            "Not audited",
+            ("Topic", "Reason", "Detail"),
+            ([each.target_topic, each.reason, each.detail] for each in report.not_audited),
+        )
+
+
+def _section(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield from ("", f"## {title}", "")
+    yield f"| {' | '.join(headings)} |"
+    yield f"|{'|'.join('---' for _ in headings)}|"
+    for row in rows:
+        yield f"| {' | '.join(map(_plain, row))} |"
+
+
+def _row(figures: Figures) -> list[str]:
+    again = figures.counts.get(Verdict.DUPLICATE, 0) + figures.counts.get(Verdict.REPLAY, 0)
+    return [
+        figures.name,
+        f"{figures.counts.get(Verdict.MATCHED, 0):,}",
+        f"{figures.counts.get(Verdict.LOST, 0):,}",
+        f"{again:,}",
+        f"{figures.counts.get(Verdict.PENDING, 0):,}",
+        bracket(figures.end_to_end.percentiles[P99]),
+        others(figures.counts, _SHOWN) or "nothing",
+    ]
+
+
+def _detail(topic: TopicFigures) -> Iterator[str]:
+    yield from ("", f"### {_plain(topic.figures.name)}", "")
+    yield f"- {format_latency('end to end', topic.figures.end_to_end)}"
+    yield f"- {format_latency('transfer', topic.figures.transfer)}"
+    yield f"- throughput: {throughput(topic.figures.throughput)}"
+    yield from (f"- {_plain(line)}" for line in topic.quality)
+    outcome = topic.unit.outcome
+    for each in outcome.evidence[:_EVIDENCE]:
+        yield f"- {each.verdict}: {_plain(place(outcome.scope, each))}"
+    rest = len(outcome.evidence) - _EVIDENCE
+    if rest > 0:
+        yield f"- {rest:,} more in the results store"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown and HTML leave alone: names may hold their signs."""
+    for sign in "\\`*_[]|":
+        text = text.replace(sign, f"\\{sign}")
+    return text.replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")

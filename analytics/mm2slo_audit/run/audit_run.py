@@ -1,0 +1,253 @@
+"""One run: scope, lease, land, judge, conclude, publish."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.run.audit_options import config_hash, selected
+from mm2slo_audit.run.engine_error import AuditEngineError
+from mm2slo_audit.run.late_records import MissedRecord, reclassify_late
+from mm2slo_audit.run.run_progress import Stage
+from mm2slo_audit.run.run_report import RunReport, UnitReport
+from mm2slo_audit.run.stated_bounds import compute_stated_bounds
+from mm2slo_audit.run.time_span import utc
+from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope
+from mm2slo_core.audit.conclusion import conclude
+from mm2slo_core.user_errors import UserError
+from mm2slo_store import (
+    AuditRun,
+    JudgedUnit,
+    LeaseHeldError,
+    RunHeader,
+    RunState,
+    UnitKey,
+    UnjudgedUnit,
+    new_run_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from mm2slo_audit.run.audit_options import AuditOptions
+    from mm2slo_audit.run.audit_ports import Engine, Landed, Ports, RunScope
+    from mm2slo_core.audit.audit_scope import Window
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
+    from mm2slo_core.config import Config, FlowConfig
+    from mm2slo_store import Store
+
+_DEAD_AT_MOST = 20
+"""Failed runs whose directories are looked for: the newest."""
+
+
+def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
+    """Audit once and store the result.
+
+    Raises UserError for what the user can mend; the store is then as it was, but for the note
+    that a run failed.
+    """
+    flows = selected(config, options)
+    started_at = ports.clock()
+    ports.progress.stage(Stage.SCOPING)
+    window = options.span.window(started_at, _resume(flows, options, ports))
+    scoped = ports.scope_reader.read_scopes(flows, options.topics, window)
+    if not options.span.incremental:
+        _refuse_gone(scoped, window)
+    run_id = new_run_id(started_at)
+    header = RunHeader(
+        id=run_id,
+        flows=tuple(flow.flow for flow in flows),
+        window=window,
+        started_at=started_at,
+        sample_rate=options.sample.rate,
+        salt=options.sample.salt,
+        config_hash=config_hash(flows, options),
+    )
+    with ExitStack() as leases:
+        scoped = _leased(scoped, run_id, leases, ports)
+        if not scoped.scopes:
+            report = _report(header, (), scoped.not_audited, options.sample, ports)
+            _publish(report, header, (), ports)
+            return report
+        ports.progress.stage(Stage.STARTING)
+        engine = ports.engine.get(_offsets(scoped.scopes))
+        header = replace(header, versions=engine.versions)
+        return _announced(header, scoped, engine, options.sample, ports)
+
+
+def _announced(
+    header: RunHeader, scoped: RunScope, engine: Engine, sample: Sample, ports: Ports
+) -> RunReport:
+    """Read, judge and publish; a run that does not come to its end leaves a note, no records."""
+    ports.store.announce(header)
+    # After announcing: it tells which of the unfinished runs are dead.
+    for dead in ports.store.runs(state=RunState.FAILED, limit=_DEAD_AT_MOST):
+        engine.discard(dead.header.id, dead.header.window)
+    try:
+        ports.progress.stage(Stage.READING, _counted(scoped.scopes))
+        ports.progress.expect(_offsets(scoped.scopes))
+        landed = engine.land(scoped, sample, header.id, ports.progress.read)
+        ports.progress.stage(Stage.JUDGING)
+        units, failed = _judged(landed, engine, sample, ports.store)
+        not_audited = (*scoped.not_audited, *landed.failed, *failed)
+        report = _report(header, units, not_audited, sample, ports)
+        superseded = _publish(report, header, scoped.restarting_completion, ports)
+    except BaseException as error:
+        # A signal may come just after all was stored.
+        if ports.store.run(header.id).state is not RunState.FINISHED:
+            ports.store.fail(header, str(error) or f"ended by {type(error).__name__}")
+            # What stays because Spark is gone goes with the next run.
+            with suppress(AuditEngineError):
+                engine.discard(header.id, header.window)
+        raise
+    engine.delete(superseded)
+    return report
+
+
+def _refuse_gone(scoped: RunScope, window: Window) -> None:
+    """A window that somebody asked for must have something left.
+
+    An incremental run is told by its verdict, and the next one goes on after the window.
+    """
+    gone = [each for each in scoped.not_audited if each.reason is NotAuditedReason.EXPIRED]
+    if gone and not scoped.scopes and len(gone) == len(scoped.not_audited):
+        raise UserError(
+            f"nothing of the window from {utc(window.start)} to {utc(window.end)} is left:"
+            f" {gone[0].detail}; choose a later window"
+        )
+
+
+def _resume(flows: Sequence[FlowConfig], options: AuditOptions, ports: Ports) -> int | None:
+    """Where an incremental run goes on: the earliest moment that a topic is complete up to.
+
+    Of the topics that are there: one that was deleted, or is no longer copied, is never complete.
+    """
+    if not options.span.incremental:
+        return None
+    topics = ports.scope_reader.list_topics(flows, options.topics)
+    found = [ports.store.completion(flow, topic) for flow, topic in sorted(topics)]
+    return min((each.up_to for each in found if each is not None), default=None)
+
+
+def _leased(scoped: RunScope, run_id: str, leases: ExitStack, ports: Ports) -> RunScope:
+    """Only what nobody else audits right now; the rest is said to be leased."""
+    taken: dict[int, NotAudited] = {}
+    for scope in scoped.scopes:
+        key = UnitKey.of(scope)
+        lease = ports.store.lease(key.target_cluster, key.target_topic, holder=run_id)
+        try:
+            leases.enter_context(lease)
+        except LeaseHeldError as held:
+            taken[scope.index] = _unscoped(scope, NotAuditedReason.LEASED, str(held))
+    if not taken:
+        return scoped
+    kept = ports.scope_reader.without(scoped, taken.keys())
+    return replace(kept, not_audited=(*kept.not_audited, *taken.values()))
+
+
+def _judged(
+    landed: Landed, engine: Engine, sample: Sample, store: Store
+) -> tuple[tuple[UnitReport, ...], tuple[NotAudited, ...]]:
+    outcomes: list[UnitOutcome] = []
+    failed: list[NotAudited] = []
+    try:
+        outcomes += engine.judge(landed, landed.scopes, sample)
+    except AuditEngineError:
+        if len(landed.scopes) == 1:
+            raise
+        # One topic must not take the others with it: which of them is it?
+        for scope in landed.scopes:
+            try:
+                outcomes += engine.judge(landed, [scope], sample)
+            except AuditEngineError as problem:
+                failed.append(_unscoped(scope, NotAuditedReason.FAILED, str(problem)))
+    units = [
+        _unit(reclassify_late(outcome, _missed(store, outcome), sample), landed, sample)
+        for outcome in outcomes
+    ]
+    return tuple(units), tuple(failed)
+
+
+def _unit(outcome: UnitOutcome, landed: Landed, sample: Sample) -> UnitReport:
+    return UnitReport(
+        outcome,
+        compute_stated_bounds(outcome, sample),
+        landed.directories.get(outcome.scope.index, ()),
+    )
+
+
+def _missed(store: Store, outcome: UnitOutcome) -> Iterator[MissedRecord]:
+    scope = outcome.scope
+    index = {each.flow: number for number, each in enumerate(scope.flows)}
+    for each in store.prior_open_evidence(UnitKey.of(scope), scope.window):
+        if each.flow in index:
+            yield MissedRecord(
+                index[each.flow], each.partition, each.offset, each.timestamp, each.fingerprint
+            )
+
+
+def _report(
+    header: RunHeader,
+    units: Sequence[UnitReport],
+    not_audited: Sequence[NotAudited],
+    sample: Sample,
+    ports: Ports,
+) -> RunReport:
+    return RunReport(
+        run_id=header.id,
+        flows=header.flows,
+        window=header.window,
+        sample=sample,
+        started_at=header.started_at,
+        finished_at=ports.clock(),
+        conclusion=conclude(
+            [unit.outcome for unit in units],
+            not_audited,
+            sample=sample,
+        ),
+        units=tuple(units),
+        not_audited=tuple(not_audited),
+        config_hash=header.config_hash,
+        versions=header.versions,
+    )
+
+
+def _publish(
+    report: RunReport, header: RunHeader, restarting_completion: Collection[int], ports: Ports
+) -> tuple[str, ...]:
+    """Store it; the directories that nothing refers to any more."""
+    ports.progress.stage(Stage.PUBLISHING)
+    run = AuditRun(
+        header=header,
+        finished_at=report.finished_at,
+        exit_code=report.exit_code,
+        verdict_line=report.conclusion.line,
+        complete_up_to=report.conclusion.complete_up_to,
+        judged=tuple(
+            JudgedUnit(
+                unit.outcome,
+                unit.bounds,
+                unit.directories,
+                restarts_completion=unit.outcome.scope.index in restarting_completion,
+            )
+            for unit in report.units
+        ),
+        not_audited=tuple(
+            UnjudgedUnit(each, each.flows, header.window) for each in report.not_audited
+        ),
+    )
+    return ports.store.publish(run).superseded
+
+
+def _unscoped(scope: UnitScope, reason: NotAuditedReason, detail: str) -> NotAudited:
+    return NotAudited(scope.target_topic, reason, detail, tuple(each.flow for each in scope.flows))
+
+
+def _offsets(scopes: Iterable[UnitScope]) -> int:
+    return sum(scope.planned for scope in scopes)
+
+
+def _counted(scopes: Sequence[UnitScope]) -> str:
+    return "1 topic" if len(scopes) == 1 else f"{len(scopes):,} topics"

@@ -1,0 +1,18 @@
+"""How long a run waits, where it is told to wait longer or shorter than its flows (pure)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mm2slo_core.config import Config
+
+
+def override_max_pending(config: Config, seconds: float) -> Config:
+    """*config* with that `audit.max_pending` in every flow."""
+    change = {"max_pending": seconds}
+    flows = tuple(
+        flow.model_copy(update={"audit": flow.audit.model_copy(update=change)})
+        for flow in config.flows
+    )
+    return config.model_copy(update={"flows": flows})

@@ -1,0 +1,49 @@
+"""Reads a topic to the end that it has now."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_kafka.topic_tail import TailState, TopicTail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.partition_offsets import Isolation
+    from mm2slo_kafka.topic_tail import Start, TailRecord
+
+_PATIENCE_SECONDS: Final = 20.0
+_BATCH: Final = 10_000
+
+
+def read_to_end(
+    client: ClusterClient,
+    topic: str,
+    *,
+    start: Start = "start",
+    isolation: Isolation = "read_uncommitted",
+) -> Iterator[TailRecord]:
+    """The records of *topic* in their order; none when it does not exist.
+
+    Raises KafkaOperationError when the cluster gives nothing for 20 seconds.
+    """
+    tail = TopicTail(client, topic, start=start, isolation=isolation)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    try:
+        while True:
+            batch = tail.poll(_BATCH, 0.2)
+            if batch.records:
+                deadline = time.monotonic() + _PATIENCE_SECONDS
+                yield from batch.records
+            if tail.caught_up or tail.state is TailState.ABSENT:
+                return
+            if batch.problem is not None and time.monotonic() > deadline:
+                raise batch.problem
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"reading topic {topic!r} on cluster {client.alias} does not come to its end"
+                )
+    finally:
+        tail.close()

@@ -1,0 +1,170 @@
+"""Starts a Spark session, and leaves nothing behind when it ends."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_audit.session.class_archive import (
+    archive_path,
+    map_archive_options,
+    write_archive_options,
+)
+from mm2slo_audit.session.interrupt_handler import keep_interrupt_handler, silence_gateway_logs
+from mm2slo_audit.session.java_runtime import require_java
+from mm2slo_audit.session.spark_properties import SESSION, is_needed_at_launch, settings
+from mm2slo_audit.session.start_errors import explain_start_failure
+from mm2slo_audit.session.stderr_relay import StderrRelay
+from mm2slo_core.user_errors import MissingExtraError, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from mm2slo_audit.session.spark_options import SparkOptions
+
+_UNDER_SUBMIT: Final = "PYSPARK_GATEWAY_PORT"
+_EXIT_SECONDS: Final = 20.0
+_ARCHIVING_SECONDS: Final = 300.0
+
+
+@contextmanager
+def spark_session(
+    options: SparkOptions, *, archive_to: Path | None = None
+) -> Iterator[SparkSession]:
+    """A session by *options*; it and its JVM have ended when the context does.
+
+    Under spark-submit the master, memory and jars are those of spark-submit. With *archive_to* the
+    JVM writes the classes that it has loaded there when it ends; without, it maps the archive that
+    `mm2slo audit prepare` wrote, where there is one. Raises UserError when Spark cannot be
+    started, MissingExtraError without pyspark.
+    """
+    try:
+        import pyspark
+    except ImportError:
+        raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[audit]'") from None
+    if _UNDER_SUBMIT in os.environ:
+        with _submitted(options) as session:
+            yield session
+        return
+    package = Path(pyspark.__file__).parent
+    _require_own_spark(package)
+    java = require_java()
+    if archive_to is None:
+        launched = _launched(
+            options, map_archive_options(archive_path(java, package)), _EXIT_SECONDS
+        )
+    else:
+        launched = _launched(options, write_archive_options(archive_to), _ARCHIVING_SECONDS)
+    with launched as session:
+        yield session
+
+
+@contextmanager
+def _submitted(options: SparkOptions) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(options.app_name)
+    for name, value in {**SESSION, **options.conf}.items():
+        builder = builder.config(name, value)
+    with keep_interrupt_handler():
+        session = builder.getOrCreate()
+    try:
+        with silence_gateway_logs():
+            yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _launched(
+    options: SparkOptions, java_options: str, exit_seconds: float
+) -> Iterator[SparkSession]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        raise UserError("a Spark session is already running in this process: stop it first")
+    wanted = settings(options, java_options)
+    relay = StderrRelay()
+    started: list[Popen[bytes]] = []
+    try:
+        try:
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]  # PySpark's own
+                _conf(SparkConf, {n: v for n, v in wanted.items() if is_needed_at_launch(n)}),
+                popen_kwargs={"stderr": relay.write_end},
+            )
+            started.append(gateway.proc)
+        finally:
+            relay.process_started()
+        with keep_interrupt_handler():
+            context = SparkContext(conf=_conf(SparkConf, wanted), gateway=gateway)
+        session = SparkSession(context)
+    except (PySparkException, Py4JError) as error:
+        for process in started:
+            _end(process)
+        _forget_gateway(SparkContext)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise explain_start_failure(relay.ended(), reason, options.master) from None
+    except BaseException:
+        for process in started:
+            _end(process)
+        _forget_gateway(SparkContext)
+        raise
+    relay.session_started()
+    try:
+        with silence_gateway_logs():
+            yield session
+    finally:
+        with suppress(Exception):
+            session.stop()
+        # Where the JVM has died, the first stop gives up before it has let go of the context.
+        with suppress(Exception):
+            context.stop()
+        with suppress(Exception):
+            gateway.shutdown()
+        for process in started:
+            _end(process, exit_seconds)
+        _forget_gateway(SparkContext)
+
+
+def _conf(kind: Any, values: Mapping[str, str]) -> Any:
+    conf = kind(loadDefaults=False)
+    for name, value in values.items():
+        conf.set(name, value)
+    return conf
+
+
+def _end(process: Popen[bytes], exit_seconds: float = _EXIT_SECONDS) -> None:
+    """The JVM ends by itself when its standard input does."""
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(exit_seconds)
+    except TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _forget_gateway(context: Any) -> None:
+    # PySpark keeps one JVM per process for good; the next session here starts its own.
+    context._gateway = None
+    context._jvm = None
+
+
+def _require_own_spark(package: Path) -> None:
+    """SPARK_HOME wins over the Spark that pip installed, and may be of any version."""
+    home = os.environ.get("SPARK_HOME")
+    if home and Path(home).resolve() != package.resolve():
+        raise UserError(
+            f"SPARK_HOME is {home}, and the audit needs the Spark of its own pyspark package in"
+            f" {package}: unset SPARK_HOME, or run it by that Spark's spark-submit"
+        )

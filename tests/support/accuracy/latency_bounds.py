@@ -1,0 +1,98 @@
+"""How wide latency bounds from polls are, and whether they hold the truth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.latency_histogram import (
+    PERCENTILES,
+    lower_bound_ms,
+    merge,
+    observed,
+    percentile,
+    upper_bound_ms,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.audit.latency_histogram import Bracket
+    from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Each record's least and greatest possible latency, ms, each in ascending order."""
+
+    least: list[int]
+    greatest: list[int]
+
+
+def known(latencies: Sequence[int]) -> Truth:
+    """Of latencies that are known exactly."""
+    ascending = sorted(latencies)
+    return Truth(ascending, ascending)
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """One percentile: between what the truth lies, and what the audit says."""
+
+    q: float
+    least_ms: int
+    greatest_ms: int
+    found: Bracket | None
+
+    @property
+    def held(self) -> bool:
+        """Whether the bounds hold what can be true."""
+        found = self.found
+        if found is None or found.lower is None:
+            return False
+        return found.lower <= self.greatest_ms and self.least_ms <= found.upper
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Latencies of one kind on one topic."""
+
+    records: int
+    percentiles: tuple[Percentile, ...]
+    mean_width_ms: float
+    widest_ms: int
+    """Of any record, rounded outward to buckets."""
+
+
+def cells_of(outcome: UnitOutcome, which: str) -> LatencyCells:
+    """`end_to_end` or `transfer` over all partitions."""
+    return merge(getattr(each, which) for each in outcome.partitions)
+
+
+def nearest_rank(ascending: Sequence[int], q: float) -> int:
+    """The q-quantile of all values."""
+    return ascending[math.ceil(q * len(ascending)) - 1]
+
+
+def widths(outcome: UnitOutcome, which: str, truth: Truth) -> Widths:
+    """Compare an outcome's bounds with true latencies in ms."""
+    cells = cells_of(outcome, which)
+    return Widths(
+        records=observed(cells),
+        percentiles=tuple(
+            Percentile(
+                q,
+                nearest_rank(truth.least, q),
+                nearest_rank(truth.greatest, q),
+                percentile(cells, q),
+            )
+            for q in PERCENTILES
+        ),
+        mean_width_ms=(cells.total_upper_ms - cells.total_lower_ms) / observed(cells),
+        widest_ms=max(
+            upper_bound_ms(upper) - lower_bound_ms(lower)
+            for lower, upper in cells.cells
+            if lower is not None
+        ),
+    )

@@ -1,0 +1,236 @@
+"""Fakes behind the ports of a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.run.audit_ports import Landed, Ports, RunScope
+from mm2slo_audit.run.engine_error import AuditEngineError
+from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
+from mm2slo_core.audit.reference import judge
+from mm2slo_core.config import load_config
+from mm2slo_store import RunDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from generated_units import Generated
+
+    from mm2slo_audit.run.run_progress import Stage
+    from mm2slo_core.audit.audit_record import AuditRecord
+    from mm2slo_core.audit.audit_scope import UnitScope, Window
+    from mm2slo_core.audit.record_sample import Sample
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
+    from mm2slo_core.config import FlowConfig
+    from mm2slo_core.topology import Flow
+    from mm2slo_store import Store
+
+
+@dataclass
+class Clock:
+    """A clock that moves when told to."""
+
+    now: int
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Scopes:
+    """Scoping of generated units; `error` is raised instead when there is one."""
+
+    units: tuple[Generated, ...]
+    error: BaseException | None = None
+    windows: list[Window] = field(default_factory=list)
+    unscoped: tuple[NotAudited, ...] = ()
+
+    def list_topics(
+        self, flows: Sequence[FlowConfig], topics: Sequence[str]
+    ) -> set[tuple[Flow, str]]:
+        absent = {NotAuditedReason.TARGET_MISSING, NotAuditedReason.SOURCE_MISSING}
+        scopes = [unit.scope for unit in self.units]
+        there = {(each.flow, scope.target_topic) for scope in scopes for each in scope.flows}
+        there |= {
+            (flow, each.target_topic)
+            for each in self.unscoped
+            if each.reason not in absent
+            for flow in each.flows
+        }
+        wanted = {flow.flow for flow in flows}
+        return {
+            (flow, topic)
+            for flow, topic in there
+            if flow in wanted and (not topics or topic in topics)
+        }
+
+    def read_scopes(
+        self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window
+    ) -> RunScope:
+        self.windows.append(window)
+        if self.error is not None:
+            raise self.error
+        wanted = {flow.flow for flow in flows}
+        return RunScope(
+            tuple(
+                replace(unit.scope, index=number, window=window)
+                for number, unit in enumerate(self.units)
+                if unit.scope.flows[0].flow in wanted
+                and (
+                    not topics
+                    or {unit.scope.flows[0].source_topic, unit.scope.target_topic} & set(topics)
+                )
+            ),
+            self.unscoped,
+        )
+
+    def without(self, scoped: RunScope, indexes: Collection[int]) -> RunScope:
+        kept = tuple(scope for scope in scoped.scopes if scope.index not in indexes)
+        return replace(scoped, scopes=kept)
+
+
+@dataclass
+class ReferenceEngine:
+    """Lands nothing but a manifest, and judges by the plain-Python reference."""
+
+    units: tuple[Generated, ...]
+    folder: Path
+    unreadable: Mapping[int, str] = field(default_factory=dict)
+    """Units that cannot be read, and why."""
+    broken: frozenset[int] = frozenset()
+    """Units whose judging fails."""
+    on_land: Callable[[], None] = lambda: None
+    asked_for: list[int] = field(default_factory=list)
+    """About how many records each run said it would read."""
+    problem: BaseException | None = None
+
+    def get(self, records: int) -> ReferenceEngine:
+        self.asked_for.append(records)
+        if self.problem is not None:
+            raise self.problem
+        return self
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return {"mm2slo": "0.1.0", "spark": "none"}
+
+    def land(
+        self, scoped: RunScope, sample: Sample, run_id: str, on_read: Callable[[int], None]
+    ) -> Landed:
+        folder = self.folder / run_id
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text(json.dumps({"rate": sample.rate}))
+        self.on_land()
+        readable = [scope for scope in scoped.scopes if scope.index not in self.unreadable]
+        read = sum(len(self.units[scope.index].records) for scope in readable)
+        on_read(read)
+        return Landed(
+            scopes=tuple(readable),
+            failed=tuple(
+                NotAudited(
+                    scope.target_topic,
+                    NotAuditedReason.FAILED,
+                    self.unreadable[scope.index],
+                    tuple(flow.flow for flow in scope.flows),
+                )
+                for scope in scoped.scopes
+                if scope.index in self.unreadable
+            ),
+            directories={
+                scope.index: (RunDirectory(str(folder), rows=read),) for scope in readable
+            },
+        )
+
+    def judge(
+        self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
+    ) -> list[UnitOutcome]:
+        assert set(scopes) <= set(landed.scopes)
+        if any(scope.index in self.broken for scope in scopes):
+            raise AuditEngineError("the records of the topic cannot be judged: the disk is full")
+        return [
+            judge(
+                [
+                    replace(each, topic=scope.index)
+                    for each in _sampled(self.units[scope.index].records, sample)
+                ],
+                [replace(each, topic=scope.index) for each in self.units[scope.index].polls],
+                scope,
+                sample,
+            )
+            for scope in scopes
+        ]
+
+    def discard(self, run_id: str, window: Window) -> None:
+        assert window.start < window.end
+        shutil.rmtree(self.folder / run_id, ignore_errors=True)
+
+    def delete(self, paths: Collection[str]) -> None:
+        for path in paths:
+            shutil.rmtree(path)
+
+
+def _sampled(records: Sequence[AuditRecord], sample: Sample) -> list[AuditRecord]:
+    marked = [
+        replace(
+            each,
+            in_records=sample.keeps_record(each.fingerprint),
+            in_keys=sample.keeps_key(each.key_hash),
+        )
+        for each in records
+    ]
+    return [each for each in marked if each.in_records or each.in_keys]
+
+
+@dataclass
+class Heard:
+    """Progress that remembers."""
+
+    stages: list[Stage] = field(default_factory=list)
+    expected: int = 0
+    records: int = 0
+    said: list[str] = field(default_factory=list)
+
+    def stage(self, stage: Stage, detail: str = "") -> None:
+        self.stages.append(stage)
+        self.said += [detail] if detail else []
+
+    def expect(self, records: int) -> None:
+        self.expected = records
+
+    def read(self, records: int) -> None:
+        self.records = records
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+def ports_for(store: Store, folder: Path, *units: Generated, clock: Clock | None = None) -> Ports:
+    """Ports of fakes for *units*, whose clock stands at the end of the first one."""
+    return Ports(
+        scope_reader=Scopes(units),
+        engine=ReferenceEngine(units, folder),
+        store=store,
+        clock=clock or Clock(units[0].scope.window.end),
+        progress=Heard(),
+    )
+
+
+def started(ports: Ports) -> tuple[Scopes, ReferenceEngine, Heard]:
+    """The fakes of *ports* by their own types."""
+    assert isinstance(ports.scope_reader, Scopes)
+    assert isinstance(ports.engine, ReferenceEngine)
+    assert isinstance(ports.progress, Heard)
+    return ports.scope_reader, ports.engine, ports.progress
+
+
+CONFIG = load_config(
+    """
+    clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
+    flows: [{flow: us->eu}]
+    """
+)
+"""Two clusters that nobody connects to, and the flow of generated units."""

@@ -1,0 +1,95 @@
+"""What was done to a topic, as the audit has to say it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fault_injection.stored_records import Place
+    from mm2slo_core.audit.record_verdict import Verdict
+    from mm2slo_core.audit.unit_outcome import Evidence
+    from mm2slo_core.timeline_record import Side
+
+
+class Found(NamedTuple):
+    """A record that a verdict names."""
+
+    side: Side
+    partition: int
+    offset: int
+
+
+@dataclass(slots=True)
+class Truth:
+    """Places by verdict; of what is moved or altered, where its counterpart is on the target."""
+
+    places: defaultdict[Verdict, set[Found]] = field(default_factory=lambda: defaultdict(set))
+    counterparts: dict[Found, Place] = field(default_factory=dict)
+
+    def add(self, verdict: Verdict, side: Side, places: Iterable[Place]) -> None:
+        """*places* of one side deserve *verdict*."""
+        self.places[verdict] |= {Found(side, *place) for place in places}
+
+    def named(self) -> dict[Verdict, set[Found]]:
+        """Places by verdict, without verdicts that no record deserves."""
+        return {verdict: set(found) for verdict, found in self.places.items() if found}
+
+    def counts(self) -> dict[Verdict, int]:
+        """How many records deserve each verdict; without zeros."""
+        return {verdict: len(found) for verdict, found in self.places.items() if found}
+
+
+def named(evidence: Iterable[Evidence]) -> dict[Verdict, set[Found]]:
+    """What an audit's evidence names, in the terms of `Truth`. No place is named twice."""
+    found: defaultdict[Verdict, list[Found]] = defaultdict(list)
+    for each in evidence:
+        found[each.verdict].append(Found(each.side, each.partition, each.offset))
+    twice = [place for places in found.values() for place, n in Counter(places).items() if n > 1]
+    assert not twice, f"named more than once: {twice[:5]}"
+    return {verdict: set(places) for verdict, places in found.items()}
+
+
+def counterparts(evidence: Iterable[Evidence]) -> dict[Found, tuple[int | None, int | None]]:
+    """Where an audit found what was moved or altered."""
+    return {
+        Found(each.side, each.partition, each.offset): (each.other_partition, each.other_offset)
+        for each in evidence
+        if each.other_offset is not None
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Recall and precision of one verdict, from what is true and what was found."""
+
+    true: int
+    found: int
+    both: int
+
+    @property
+    def recall(self) -> float:
+        """Share of what is true that was found; 1 where nothing is."""
+        return self.both / self.true if self.true else 1.0
+
+    @property
+    def precision(self) -> float:
+        """Share of what was found that is true; 1 where nothing was."""
+        return self.both / self.found if self.found else 1.0
+
+
+def scores(
+    truth: Mapping[Verdict, set[Found]], found: Mapping[Verdict, set[Found]]
+) -> dict[Verdict, Score]:
+    """The score of each verdict that either side knows."""
+    return {
+        verdict: Score(
+            true=len(truth.get(verdict, ())),
+            found=len(found.get(verdict, ())),
+            both=len(truth.get(verdict, set()) & found.get(verdict, set())),
+        )
+        for verdict in sorted({*truth, *found})
+    }

@@ -1,0 +1,44 @@
+"""Samples drawn from generated records, as the reading part of an audit would draw them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.audit.audit_record import AuditRecord
+    from mm2slo_core.audit.record_sample import Sample
+
+
+class Drawing:
+    """Asks each fingerprint and each key hash once per sample, not each record."""
+
+    def __init__(self, records: Iterable[AuditRecord]) -> None:
+        self._records = tuple(records)
+        self._of_content: defaultdict[int, list[int]] = defaultdict(list)
+        self._of_key: defaultdict[int | None, list[int]] = defaultdict(list)
+        for place, record in enumerate(self._records):
+            self._of_content[record.fingerprint].append(place)
+            self._of_key[record.key_hash].append(place)
+
+    def draw(self, sample: Sample) -> list[AuditRecord]:
+        """The records in either stratum, each marked with those it is in."""
+        contents = {
+            place
+            for fingerprint, places in self._of_content.items()
+            if sample.keeps_record(fingerprint)
+            for place in places
+        }
+        keys = {
+            place
+            for key_hash, places in self._of_key.items()
+            if sample.keeps_key(key_hash)
+            for place in places
+        }
+        return [
+            replace(self._records[place], in_records=place in contents, in_keys=place in keys)
+            for place in sorted(contents | keys)
+        ]

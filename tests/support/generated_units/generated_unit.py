@@ -1,0 +1,192 @@
+"""A whole unit of audit, with its polls and its truth."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fault_injection import Found, Place, Truth
+
+from generated_units.simulated_partition import START, Faults, Lane, Written, arrivals, simulate
+from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
+from mm2slo_core.audit.audit_scope import (
+    FlowScope,
+    SourcePartition,
+    TargetPartition,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
+from mm2slo_core.timeline_record import Side
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+POLL_MS = 50
+REQUEST_MS = 3
+MAX_PENDING_MS = 600
+_NEAR = 50
+"""A moved record comes among so many of its time."""
+_PAIRED = frozenset({Verdict.ALTERED, Verdict.MOVED})
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What an audit is given, and what it has to find."""
+
+    scope: UnitScope
+    records: tuple[AuditRecord, ...]
+    polls: tuple[ArrivalPoll, ...]
+    truth: Truth
+    counts: dict[Verdict, int]
+    """Of all verdicts, also those that leave no evidence."""
+    end_to_end: tuple[int, ...]
+    """True latencies of matched records, ms."""
+    transfer: tuple[int, ...]
+
+
+def generate(
+    seed: int, *, partitions: int = 3, size: int = 4_000, faults: Faults | None = None
+) -> Generated:
+    """*partitions* lanes of *size* source records each; equal seeds give equal units."""
+    draw = random.Random(seed)
+    chosen = faults or Faults()
+    lanes = [simulate(number, size, chosen, draw) for number in range(partitions)]
+    taken_at = max(each.sent[-1].timestamp for each in lanes) + 400
+    _move(lanes, draw)
+    _judge_age(lanes, taken_at)
+    targets = [_target(lane, lanes, draw) for lane in lanes]
+    scope = UnitScope(
+        index=0,
+        target_topic="us.generated",
+        flows=(FlowScope(Flow("us", "eu"), "generated", tuple(map(_source_scope, lanes))),),
+        partitions=tuple(
+            TargetPartition(lane.number, 0, 0, len(lane.written), chosen.unauditable)
+            for lane in lanes
+        ),
+        window=Window(START, taken_at),
+        identity=Identity(),
+        taken_at=taken_at,
+        max_pending=MAX_PENDING_MS,
+    )
+    records = [each for lane in lanes for each in _records(lane)]
+    polls = [
+        poll
+        for lane, arrived in zip(lanes, targets, strict=True)
+        for poll in (
+            *_polls(Side.SOURCE, lane.number, lane.arrived, lane.log_start),
+            *_polls(Side.TARGET, lane.number, arrived, 0),
+        )
+    ]
+    truth = _truth(lanes)
+    latencies = [each for pair in zip(lanes, targets, strict=True) for each in _latencies(*pair)]
+    return Generated(
+        scope=scope,
+        records=tuple(records),
+        polls=tuple(polls),
+        truth=truth,
+        counts=_counts(lanes, truth, expired=chosen.expired * partitions),
+        end_to_end=tuple(each for each, _ in latencies),
+        transfer=tuple(each for _, each in latencies),
+    )
+
+
+def _move(lanes: list[Lane], draw: random.Random) -> None:
+    """Write what is moved into the next lane, somewhere that is in no replayed block."""
+    for lane in lanes:
+        other = lanes[(lane.number + 1) % len(lanes)]
+        for offset, verdict in lane.verdicts.items():
+            if verdict is not Verdict.MOVED:
+                continue
+            moved = Written(lane.record(offset), offset, Verdict.MOVED, lane.number)
+            places = [
+                place
+                for place, each in enumerate(other.written)
+                if each.verdict is None and each.record.timestamp >= moved.record.timestamp
+            ]
+            other.written.insert(draw.choice(places[:_NEAR]), moved)
+
+
+def _judge_age(lanes: list[Lane], taken_at: int) -> None:
+    for lane in lanes:
+        for offset, verdict in lane.verdicts.items():
+            old = taken_at - lane.record(offset).timestamp > MAX_PENDING_MS
+            if verdict is Verdict.PENDING and old:
+                lane.verdicts[offset] = Verdict.OVERDUE
+
+
+def _source_scope(lane: Lane) -> SourcePartition:
+    return SourcePartition(
+        partition=lane.number,
+        log_start=lane.log_start,
+        read_from=lane.log_start,
+        end=lane.log_start + len(lane.sent),
+        next_offset=lane.next_offset,
+        known_from=lane.known_from,
+        expired=lane.log_start,
+    )
+
+
+def _target(lane: Lane, lanes: list[Lane], draw: random.Random) -> list[int]:
+    """When each target record arrived."""
+    sources: list[int] = []
+    for each in lane.written:
+        if each.origin is None:
+            sources.append(sources[-1] if sources else START)
+        else:
+            origin = lanes[each.lane]
+            sources.append(origin.arrived[each.origin - origin.log_start])
+    return arrivals(sources, draw)
+
+
+def _records(lane: Lane) -> Iterator[AuditRecord]:
+    for place, sent in enumerate(lane.sent):
+        yield AuditRecord(0, 0, Side.SOURCE, lane.number, lane.log_start + place, *sent)
+    for offset, written in enumerate(lane.written):
+        yield AuditRecord(0, 0, Side.TARGET, lane.number, offset, *written.record)
+
+
+def _polls(side: Side, partition: int, arrived: Sequence[int], first: int) -> Iterator[ArrivalPoll]:
+    """Polls that see at some time between request and answer what has arrived by then."""
+    earliest: int | None = None
+    for request in range(START - POLL_MS, arrived[-1] + 2 * POLL_MS, POLL_MS):
+        end = first + bisect_right(arrived, request + REQUEST_MS // 2)
+        yield ArrivalPoll(0, 0, side, partition, end, earliest, request + REQUEST_MS)
+        earliest = request
+
+
+def _truth(lanes: Sequence[Lane]) -> Truth:
+    truth = Truth()
+    for lane in lanes:
+        for offset, verdict in lane.verdicts.items():
+            truth.add(verdict, Side.SOURCE, [Place(lane.number, offset)])
+        for offset, each in enumerate(lane.written):
+            place = Place(lane.number, offset)
+            if each.verdict in SURPLUS or each.verdict is Verdict.UNAUDITABLE:
+                truth.add(each.verdict, Side.TARGET, [place])
+            elif each.verdict in _PAIRED and each.origin is not None:
+                truth.counterparts[Found(Side.SOURCE, each.lane, each.origin)] = place
+    return truth
+
+
+def _counts(lanes: Sequence[Lane], truth: Truth, *, expired: int) -> dict[Verdict, int]:
+    counts = truth.counts()
+    # What is out of order is matched as well.
+    unmatched = sum(
+        verdict is not Verdict.OUT_OF_ORDER for lane in lanes for verdict in lane.verdicts.values()
+    )
+    counts[Verdict.MATCHED] = sum(len(lane.sent) for lane in lanes) - unmatched
+    counts[Verdict.EXPIRED] = expired
+    return counts
+
+
+def _latencies(lane: Lane, arrived: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """End to end and transfer of each plain copy."""
+    for offset, each in enumerate(lane.written):
+        if each.verdict is None and each.origin is not None:
+            started = lane.arrived[each.origin - lane.log_start]
+            yield arrived[offset] - each.record.timestamp, arrived[offset] - started

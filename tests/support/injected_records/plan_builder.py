@@ -1,0 +1,422 @@
+"""Writes the two sides of a plan."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from injected_records.fault_plan import END, MAX_PENDING, START, Fault, Plan, Step
+from injected_records.record_arrivals import place, polls_of
+from mm2slo_core.audit.audit_record import AuditRecord
+from mm2slo_core.audit.audit_scope import (
+    Comparison,
+    FlowScope,
+    SourcePartition,
+    TargetPartition,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.fingerprint import chained
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import KeyCell
+from mm2slo_core.timeline_record import Side
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from injected_records.record_arrivals import Place
+    from mm2slo_core.audit.audit_record import ArrivalPoll
+
+WINDOW = Window(START, END)
+_LONE = {Fault.DROP, Fault.ALTER}
+"""Their timestamps are unique, as are those of copies that outlive their source record."""
+_SINGLE = {Fault.MOVE, Fault.ALTER, Fault.REORDER}
+
+
+@dataclass(slots=True)
+class Truth:
+    """What was made; only of records whose timestamp is in the window."""
+
+    places: defaultdict[Verdict, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    """Source records by verdict; duplicates, replays, extras by their place on the target."""
+    expired: Counter[tuple[int, int]] = field(default_factory=Counter)
+    copies: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    """Matched: source place -> partition and offset of its copy."""
+    arrivals: dict[Place, int] = field(default_factory=dict)
+    """Of every record, epoch ms."""
+    keys: set[int] = field(default_factory=set)
+    split: set[int] = field(default_factory=set)
+    disordered: set[int] = field(default_factory=set)
+    """Keys by their hash."""
+    records_moved: int = 0
+    of_keys: dict[int, KeyCell] = field(default_factory=dict)
+    """What each key has."""
+    overtook: Counter[int] = field(default_factory=Counter)
+
+    def count(self, verdict: Verdict) -> int:
+        if verdict is Verdict.EXPIRED:
+            return self.expired.total()
+        return len(self.places.get(verdict, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    records: tuple[AuditRecord, ...]
+    polls: tuple[ArrivalPoll, ...]
+    scope: UnitScope
+    truth: Truth
+
+
+def inject(plan: Plan, *, index: int = 0, sample: Sample | None = None) -> Injected:
+    """Write both sides of *plan* as the unit *index*."""
+    builder = _Builder(plan, index, sample or Sample(1.0))
+    return builder.build()
+
+
+class _Kind(Enum):
+    COPY = auto()
+    AGAIN = auto()
+    STRAY = auto()
+    """Moved or altered: explained by the source record it stands for."""
+    OUTLIVED = auto()
+    FOREIGN = auto()
+
+
+@dataclass(slots=True)
+class _Row:
+    record: AuditRecord
+    kind: _Kind
+    group: int
+    """The step it comes from."""
+    origin: Place | None = None
+    """Of a copy: its source record."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One source partition of one flow while it is written."""
+
+    offset: int = 0
+    steps: int = 0
+    seen: int = 0
+    log_start: int = 0
+    known_from: int = 0
+    next_offset: int | None = None
+    held: _Row | None = None
+    """A copy that waits to be overtaken."""
+
+
+class _Builder:
+    def __init__(self, plan: Plan, index: int, sample: Sample) -> None:
+        self.plan, self.index, self.sample = plan, index, sample
+        self.truth = Truth()
+        self.sources: list[AuditRecord] = []
+        self.targets: defaultdict[int, list[_Row]] = defaultdict(list)
+        self.lanes: defaultdict[tuple[int, int], _Lane] = defaultdict(_Lane)
+        self.lossy: set[int] = set()
+        """Steps whose records are not all copied."""
+        self.unauditable: list[AuditRecord] = []
+        self.tail: list[AuditRecord] = []
+        self.dropped: list[AuditRecord] = []
+        self.now = plan.start
+
+    def build(self) -> Injected:
+        steps = list(self._normalised())
+        for step in steps:
+            self.lanes[step.flow, step.partition].steps += 1
+        newest: dict[tuple[int, int], Step] = {}
+        followers: list[Step | None] = []
+        for step in reversed(steps):
+            followers.append(newest.get(_lane(step)))
+            newest[_lane(step)] = step
+        for number, (step, following) in enumerate(zip(steps, reversed(followers), strict=True)):
+            self._write(number, step, following)
+        scope = self._scope()
+        self._settle(scope)
+        rows = [row.record for partition in self.targets.values() for row in partition]
+        polls = tuple(polls_of(self.truth.arrivals, self.index))
+        return Injected((*self.sources, *rows), polls, scope, self.truth)
+
+    def _normalised(self) -> Iterator[Step]:
+        """Keys decide partitions; faults that allow for one record only get one."""
+        for step in self.plan.steps:
+            partitions = self.plan.source_partitions
+            partition = (step.partition if step.key is None else step.key) % partitions
+            single = step.fault in _SINGLE
+            yield replace(
+                step, partition=partition, multiplicity=1 if single else step.multiplicity
+            )
+
+    def _write(self, number: int, step: Step, following: Step | None) -> None:
+        lane = self.lanes[_lane(step)]
+        ends, seen = self.plan.ends, lane.seen + 1
+        outlived = ends.expired < seen <= ends.expired + ends.outlived
+        lone = step.fault in _LONE or outlived
+        self.now += step.pause + lone
+        lane.offset += step.hole
+        # Identical records are one group; its number is their content.
+        records = [self._source(number, step, lane.offset + n) for n in range(step.multiplicity)]
+        lane.offset += step.multiplicity
+        lane.seen = seen
+        if seen <= ends.expired:
+            lane.log_start = lane.known_from = lane.offset
+            inside = sum(WINDOW.contains(each.timestamp) for each in records)
+            self.truth.expired[_lane(step)] += inside
+        elif outlived:
+            lane.log_start = lane.known_from = lane.offset
+            for each in records:
+                self._copy(_Row(self._copied(each, self._home(step)), _Kind.OUTLIVED, number))
+        elif seen <= ends.expired + ends.outlived + ends.unknown:
+            lane.known_from = lane.offset
+            self.sources.extend(records)
+            self.unauditable.extend(records)
+        elif seen > lane.steps - ends.tail:
+            if lane.next_offset is None:
+                lane.next_offset = records[0].offset
+            self.sources.extend(records)
+            self.tail.extend(records)
+        else:
+            self.sources.extend(records)
+            self._befall(number, step, records, following)
+        self.now += lone
+
+    def _befall(
+        self, number: int, step: Step, records: list[AuditRecord], following: Step | None
+    ) -> None:
+        lane, home, last = self.lanes[_lane(step)], self._home(step), records[-1]
+        rows = [
+            _Row(self._copied(each, home), _Kind.COPY, number, origin=place(each))
+            for each in records
+        ]
+        final = rows[-1]
+        match step.fault:
+            case Fault.DROP:
+                self.lossy.add(number)
+                self.dropped.append(last)
+                del rows[-1]
+            case Fault.ALTER:
+                final.kind = _Kind.STRAY
+                altered = replace(final.record, fingerprint=chained(number, 1))
+                final.record = self._sampled(altered)
+                self._note(Verdict.ALTERED, last)
+            case Fault.MOVE:
+                away = (home + 1) % self.plan.target_partitions
+                final.record = replace(final.record, partition=away)
+                if self.plan.comparison is Comparison.RECORDS:
+                    final.kind = _Kind.STRAY
+                    self._note(Verdict.MOVED, last)
+            case Fault.REORDER if self._can_overtake(step, following):
+                lane.held = final
+                return
+        for row in rows:
+            self._copy(row)
+        self._release(lane, last)
+        if step.fault is Fault.DUPLICATE:
+            self._again([final])
+        elif step.fault is Fault.REPLAY:
+            self._again(self._block(home, step))
+        elif step.fault is Fault.EXTRA:
+            self._foreign(number, home, keyed=step.key is not None)
+
+    def _can_overtake(self, step: Step, following: Step | None) -> bool:
+        lane = self.lanes[_lane(step)]
+        return (
+            following is not None
+            and following.fault is Fault.NONE
+            and following.multiplicity == 1
+            and lane.seen + 1 <= lane.steps - self.plan.ends.tail
+            and self._home(step) == self._home(following)
+        )
+
+    def _release(self, lane: _Lane, overtaker: AuditRecord) -> None:
+        held, lane.held = lane.held, None
+        if held is None:
+            return
+        self._copy(held)
+        if not WINDOW.contains(overtaker.timestamp):
+            return
+        if self.plan.comparison is Comparison.RECORDS:
+            self._note(Verdict.OUT_OF_ORDER, overtaker)
+        if overtaker.key_hash is not None and overtaker.key_hash == held.record.key_hash:
+            self.truth.disordered.add(overtaker.key_hash)
+            self.truth.overtook[overtaker.key_hash] += 1
+
+    def _block(self, home: int, step: Step) -> list[_Row]:
+        """The newest copies of this flow, back to the first that must not be copied again."""
+        block: list[_Row] = []
+        for row in reversed(self.targets[home]):
+            if len(block) == step.block or row.kind is not _Kind.COPY or row.group in self.lossy:
+                break
+            if row.origin is not None and row.origin[1] == step.flow:
+                block.append(row)
+        return block[::-1]
+
+    def _again(self, rows: list[_Row]) -> None:
+        for row in rows:
+            self._copy(_Row(row.record, _Kind.AGAIN, row.group))
+
+    def _foreign(self, number: int, partition: int, *, keyed: bool) -> None:
+        self.now += 1
+        record = AuditRecord(
+            topic=self.index,
+            flow=0,
+            side=Side.TARGET,
+            partition=partition,
+            offset=-1,
+            timestamp=self.now,
+            fingerprint=chained(number, 2),
+            key_hash=chained(number, 3) if keyed else None,
+            size=7,
+        )
+        self._copy(_Row(self._sampled(record), _Kind.FOREIGN, number))
+        self.now += 1
+
+    def _source(self, number: int, step: Step, offset: int) -> AuditRecord:
+        record = AuditRecord(
+            topic=self.index,
+            flow=step.flow,
+            side=Side.SOURCE,
+            partition=step.partition,
+            offset=offset,
+            timestamp=self.now,
+            fingerprint=chained(number, 0),
+            key_hash=None if step.key is None else chained(step.key),
+            size=10 + number,
+        )
+        self.truth.arrivals[place(record)] = self.now + 20
+        return self._sampled(record)
+
+    def _sampled(self, record: AuditRecord) -> AuditRecord:
+        return replace(
+            record,
+            in_records=self.sample.keeps_record(record.fingerprint),
+            in_keys=self.sample.keeps_key(record.key_hash),
+        )
+
+    def _home(self, step: Step) -> int:
+        if self.plan.comparison is Comparison.RECORDS or step.key is None:
+            return step.partition % self.plan.target_partitions
+        return (step.key * 7 + 1) % self.plan.target_partitions
+
+    def _copied(self, record: AuditRecord, partition: int) -> AuditRecord:
+        return replace(record, side=Side.TARGET, flow=0, partition=partition, offset=-1)
+
+    def _copy(self, row: _Row) -> None:
+        rows = self.targets[row.record.partition]
+        # Every fifth offset is a marker's.
+        offset = len(rows) + len(rows) // 4
+        row.record = replace(row.record, offset=offset)
+        rows.append(row)
+        self.truth.arrivals[place(row.record)] = self.now + 300
+
+    def _note(self, verdict: Verdict, record: AuditRecord) -> None:
+        if WINDOW.contains(record.timestamp):
+            self.truth.places[verdict].add(place(record))
+
+    def _scope(self) -> UnitScope:
+        plan = self.plan
+        flows = []
+        for flow in range(plan.flows):
+            partitions = []
+            for partition in range(plan.source_partitions):
+                lane = self.lanes[flow, partition]
+                next_offset = lane.offset if lane.next_offset is None else lane.next_offset
+                partitions.append(
+                    SourcePartition(
+                        partition,
+                        log_start=lane.log_start,
+                        read_from=lane.log_start,
+                        end=lane.offset,
+                        next_offset=next_offset if plan.ends.position_known else None,
+                        known_from=lane.known_from,
+                        expired=self.truth.expired[flow, partition],
+                    )
+                )
+            flows.append(FlowScope(Flow(f"s{flow}", "t"), "topic", tuple(partitions)))
+        targets = []
+        for partition in range(plan.target_partitions):
+            rows = self.targets[partition]
+            outlived = [row.record.offset for row in rows if row.kind is _Kind.OUTLIVED]
+            end = rows[-1].record.offset + 1 if rows else 0
+            auditable_from = max(outlived, default=-1) + 1
+            targets.append(TargetPartition(partition, 0, 0, end, auditable_from))
+        return UnitScope(
+            index=self.index,
+            target_topic=f"topic{self.index}",
+            flows=tuple(flows),
+            partitions=tuple(targets),
+            window=WINDOW,
+            identity=Identity(),
+            comparison=plan.comparison,
+            taken_at=self.now + plan.cooling,
+            max_pending=MAX_PENDING,
+        )
+
+    def _settle(self, scope: UnitScope) -> None:
+        """Write down what only the ends and the snapshot decide."""
+        known = self.plan.ends.position_known
+        for record in self.unauditable:
+            self._note(Verdict.UNAUDITABLE, record)
+        for record in self.tail:
+            self._note(_waiting(record, scope), record)
+        for record in self.dropped:
+            self._note(Verdict.LOST if known else _waiting(record, scope), record)
+        per_key: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        for partition in scope.partitions:
+            rows = self.targets[partition.partition]
+            for before, row, after in zip([None, *rows], rows, [*rows[1:], None], strict=False):
+                in_run = any(each and each.kind is _Kind.AGAIN for each in (before, after))
+                auditable = row.record.offset >= partition.auditable_from
+                self._settle_row(row, auditable=auditable, in_run=in_run)
+                key = row.record.key_hash
+                if key is not None and auditable and WINDOW.contains(row.record.timestamp):
+                    per_key[key][row.record.partition] += 1
+        self._settle_keys(per_key)
+
+    def _settle_row(self, row: _Row, *, auditable: bool, in_run: bool) -> None:
+        if row.kind is _Kind.COPY and row.origin is not None:
+            if WINDOW.contains(row.record.timestamp):
+                self.truth.places[Verdict.MATCHED].add(row.origin)
+                self.truth.copies[row.origin] = (row.record.partition, row.record.offset)
+        elif row.kind is _Kind.AGAIN:
+            self._note(Verdict.REPLAY if in_run else Verdict.DUPLICATE, row.record)
+        elif row.kind is _Kind.OUTLIVED:
+            self._note(Verdict.UNAUDITABLE, row.record)
+        elif row.kind is _Kind.FOREIGN:
+            self._note(Verdict.EXTRA if auditable else Verdict.UNAUDITABLE, row.record)
+
+    def _settle_keys(self, per_key: dict[int, Counter[int]]) -> None:
+        homes: dict[int, int] = {}
+        sent: Counter[int] = Counter()
+        for each in self.sources:
+            if each.key_hash is not None and WINDOW.contains(each.timestamp):
+                homes[each.key_hash] = each.partition
+                sent[each.key_hash] += 1
+        self.truth.keys = homes.keys() & per_key.keys()
+        self.truth.disordered &= self.truth.keys
+        for key in self.truth.keys:
+            rows = per_key[key]
+            if self.plan.comparison is Comparison.RECORDS:
+                strays = rows.total() - rows[homes[key]]
+            else:
+                strays = rows.total() - max(rows.values())
+            self.truth.records_moved += strays
+            self.truth.of_keys[key] = KeyCell(
+                1, sent[key], rows.total(), strays, self.truth.overtook[key]
+            )
+            if strays:
+                self.truth.split.add(key)
+
+
+def _waiting(record: AuditRecord, scope: UnitScope) -> Verdict:
+    old = scope.taken_at - record.timestamp > MAX_PENDING
+    return Verdict.OVERDUE if old else Verdict.PENDING
+
+
+def _lane(step: Step) -> tuple[int, int]:
+    return step.flow, step.partition

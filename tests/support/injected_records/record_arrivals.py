@@ -1,0 +1,54 @@
+"""When records arrive, and the polls of the watermark timeline that saw it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
+from mm2slo_core.timeline_record import Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Place = tuple[Side, int, int, int]
+"""Side, flow (0 on the target), partition, offset."""
+
+POLL_EVERY = 5_000
+BLIND_MS = 60_000
+"""Before the last arrival of all the polls end: what arrives then has no bracket."""
+
+
+def place(record: AuditRecord) -> Place:
+    """Where a record is."""
+    return record.side, record.flow, record.partition, record.offset
+
+
+def poll_times(arrivals: Mapping[Place, int]) -> range:
+    """All of them; they start after the first arrival."""
+    first = min(arrivals.values(), default=0)
+    last = max(arrivals.values(), default=0) - BLIND_MS
+    start = first + 2 * POLL_EVERY
+    return range(start, max(start, last) + 1, POLL_EVERY)
+
+
+def bracket(arrival: int, times: range) -> tuple[int | None, int] | None:
+    """By arithmetic: the poll before the arrival, and the one at or after it."""
+    at = max(0, -(-(arrival - times.start) // POLL_EVERY))
+    if at >= len(times):
+        return None
+    return (None if at == 0 else times[at - 1]), times[at]
+
+
+def polls_of(arrivals: Mapping[Place, int], index: int) -> Iterator[ArrivalPoll]:
+    """The polls at which an end had moved; those between say nothing more."""
+    times = poll_times(arrivals)
+    logs: defaultdict[tuple[Side, int, int], dict[int, int]] = defaultdict(dict)
+    for (side, flow, partition, offset), arrival in arrivals.items():
+        logs[side, flow, partition][offset] = arrival
+    for (side, flow, partition), log in logs.items():
+        for offset in sorted(log):
+            seen = bracket(log[offset], times)
+            later = bracket(log[offset + 1], times) if offset + 1 in log else None
+            if seen is not None and seen != later:
+                yield ArrivalPoll(index, flow, side, partition, offset + 1, *seen)

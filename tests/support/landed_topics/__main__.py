@@ -1,0 +1,57 @@
+"""See the package."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pyspark.sql import functions as F
+
+from mm2slo_audit.ingestion import land
+from mm2slo_audit.ingestion.run_folders import read_manifest
+from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.config import load_config
+
+
+def main() -> None:
+    """Land, count, and tell."""
+    file, directory, sample, start, end, flow, *topics = sys.argv[1:]
+    config = load_config(Path(file).read_text(encoding="utf-8"))
+    told: list[int] = []
+    options = SparkOptions(master="local[2]", driver_memory="1g")
+    with spark_session(options) as spark, open_clients(config) as clients:
+        kafka_scopes = read_scopes(config, [flow], topics, Window(int(start), int(end)), clients)
+        landed = land(
+            spark, kafka_scopes, config, Sample(float(sample)), directory,
+            run="r1", clients=clients, on_read=told.append,
+        )  # fmt: skip
+        grouped = landed.records.groupBy("topic", "side", "partition", "ts", "fp")
+        counted = grouped.agg(F.count("*").alias("n")).groupBy("topic", "side")
+        sums = counted.agg(F.sum("n"), F.count("*")).orderBy("topic", "side").collect()
+        both = landed.records.groupBy("topic", "partition", "ts", "fp").agg(
+            F.sum(F.when(F.col("side") == 0, 1).otherwise(-1)).alias("balance")
+        )
+        unbalanced = both.where("balance <> 0").count()
+        manifests = [read_manifest(spark, each) for each in dict.fromkeys(landed.folders.values())]
+    answer = {
+        "rows": landed.rows,
+        "offsets": landed.offsets,
+        "sides": [list(row) for row in sums],
+        "unbalanced": unbalanced,
+        "failed": {str(index): each.detail for index, each in landed.failed.items()},
+        "not_audited": [each.reason for each in kafka_scopes.not_audited],
+        "folders": sorted(
+            Path(each).relative_to(directory).as_posix() for each in landed.folders.values()
+        ),
+        "manifests": [[each.run, each.rows, each.offsets] for each in manifests],
+        "progress": [told[-1], kafka_scopes.planned],
+    }
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Equal records that cuts tell apart, in Spark: a loss that numbers alone hide, and the cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from audit_spark import poll_frame, record_frame
+from one_unit import CENSUS, dst, scope, src
+
+from mm2slo_audit.engine import judge
+from mm2slo_audit.engine.record_pairs import pairs
+from mm2slo_audit.engine.unit_columns import Units
+from mm2slo_core.audit.audit_scope import Cut, TimestampType
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from mm2slo_core.audit.audit_scope import UnitScope
+
+CUTS = (Cut(20, 120), Cut(40, 140), Cut(60, 160))
+# The record at 5 is lost; one like it was written at 175 by somebody else.
+RECORDS = (src(5, 7), src(70, 7), dst(170, 7, at=1_600), dst(175, 7, at=1_601))
+
+
+def stamped(*cuts: Cut) -> UnitScope:
+    return scope(
+        source={"cuts": cuts},
+        identity=Identity().without_timestamp(),
+        target_time=TimestampType.LOG_APPEND,
+    )
+
+
+@pytest.mark.parametrize(
+    ("unit", "counts"),
+    [
+        pytest.param(stamped(), {Verdict.MATCHED: 2}, marks=pytest.mark.long),
+        (stamped(*CUTS), {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}),
+    ],
+)
+def test_a_loss_and_an_equal_foreign_record_far_away(
+    spark: SparkSession, unit: UnitScope, counts: dict[Verdict, int]
+) -> None:
+    records, polls = record_frame(spark, RECORDS), poll_frame(spark, ())
+    (outcome,) = judge(spark, records, polls, [unit], CENSUS, partitions=1)
+    assert outcome.counts == counts
+
+
+def test_pairs_exchange_the_records_once_and_pass_no_python(spark: SparkSession) -> None:
+    none = "cast(null as bigint) as"
+    records = record_frame(spark, RECORDS).selectExpr("*", f"{none} earliest", f"{none} latest")
+    found = pairs(records, Units((stamped(*CUTS),)))
+    plan = str(found._jdf.queryExecution().executedPlan().toString())
+    exchanges = [line for line in plan.splitlines() if "Exchange " in line]
+    assert [line for line in exchanges if "BroadcastExchange" not in line] == [
+        line for line in exchanges if "hashpartitioning(topic" in line
+    ]
+    assert plan.count("Exchange hashpartitioning(topic") == 1
+    for python in ("BatchEvalPython", "ArrowEvalPython", "PythonUDF"):
+        assert python not in plan

@@ -1,0 +1,64 @@
+"""What the plans of `matching` and `affinity` must be, whatever they answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from audit_spark import poll_frame, record_frame
+from generated_units import generate
+
+from mm2slo_audit.engine.affinity import keys, tally_affinity
+from mm2slo_audit.engine.match_tally import tally
+from mm2slo_audit.engine.unit_columns import Units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture
+def adaptive(spark: SparkSession) -> Iterator[SparkSession]:
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    yield spark
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+
+
+def executed_plan(frame: DataFrame) -> str:
+    """The plan as it was in the end, of one that ran."""
+    frame.collect()
+    text = str(frame._jdf.queryExecution().executedPlan().toString())
+    assert "isFinalPlan=true" in text
+    return text.split("== Initial Plan ==", maxsplit=1)[0]
+
+
+def test_the_records_are_exchanged_once_and_pass_no_python(adaptive: SparkSession) -> None:
+    unit = generate(1, size=1_500, partitions=2)
+    plan = executed_plan(
+        tally(
+            record_frame(adaptive, unit.records),
+            poll_frame(adaptive, unit.polls),
+            Units((unit.scope,)),
+            3,
+        )
+    )
+    assert plan.count("Exchange ") == plan.count("Exchange hashpartitioning(place") == 1
+    for python in ("BatchEvalPython", "ArrowEvalPython", "PythonUDF"):
+        assert python not in plan
+
+
+def test_the_sizes_of_keys_come_from_counts_by_key_and_pass_no_python(
+    adaptive: SparkSession,
+) -> None:
+    unit = generate(1, size=1_500, partitions=2)
+    units = Units((unit.scope,))
+    found = keys(adaptive, record_frame(adaptive, unit.records), None, units)
+    plan, by_size = (
+        executed_plan(tally_affinity(found, by_size=by_size)) for by_size in (False, True)
+    )
+    # Counts by key and partition, then by key: the records themselves are never exchanged.
+    assert plan.count("Exchange hashpartitioning(topic") == 3
+    assert by_size.count("Exchange hashpartitioning(topic") == 3
+    for python in ("BatchEvalPython", "ArrowEvalPython", "PythonUDF"):
+        assert python not in by_size

@@ -1,0 +1,168 @@
+"""Which offsets are read together, and what is said when that fails."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_audit.ingestion.connector_security import connector_options
+from mm2slo_audit.ingestion.read_errors import explain_read_error, root_cause
+from mm2slo_audit.ingestion.scan_plan import Place, group_by_flows, scans
+from mm2slo_audit.scope import Isolations
+from mm2slo_core.audit.audit_scope import (
+    FlowScope,
+    NotAuditedReason,
+    SourcePartition,
+    TargetPartition,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.config import load_config
+from mm2slo_core.timeline_record import Side
+from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mm2slo_kafka.partition_offsets import Isolation
+
+US_EU, AP_EU = Flow("us", "eu"), Flow("ap", "eu")
+PLAIN = Isolations(("read_uncommitted",), "read_uncommitted")
+
+
+def unit(
+    index: int,
+    target: str,
+    *sources: tuple[Flow, str, tuple[int, int]],
+    identity: Identity | None = None,
+    read: tuple[int, int] = (0, 10),
+) -> UnitScope:
+    return UnitScope(
+        index=index,
+        target_topic=target,
+        flows=tuple(
+            FlowScope(flow, topic, (SourcePartition(0, 0, start, end, None),))
+            for flow, topic, (start, end) in sources
+        ),
+        partitions=(TargetPartition(0, 0, *read), TargetPartition(1, 0, 7, 7)),
+        window=Window(0, 1),
+        identity=identity or Identity(),
+    )
+
+
+def test_one_read_of_a_side_takes_many_topics_and_no_empty_partition() -> None:
+    units = [
+        unit(0, "us.a", (US_EU, "a", (3, 9))),
+        unit(1, "us.b", (US_EU, "b", (5, 5)), read=(2, 4)),
+    ]
+    source, target = scans(units, [PLAIN, PLAIN])
+    assert (source.cluster, source.side, source.offsets) == ("us", Side.SOURCE, 6)
+    assert json.loads(source.assigned) == {"a": [0]}
+    assert json.loads(source.starting) == {"a": {"0": 3}}
+    assert json.loads(source.ending) == {"a": {"0": 9}}
+    assert (target.cluster, target.side, target.offsets) == ("eu", Side.TARGET, 12)
+    assert json.loads(target.assigned) == {"us.a": [0], "us.b": [0]}
+    assert target.places == {"us.a": Place(0, 0), "us.b": Place(1, 0)}
+
+
+def test_a_side_with_nothing_to_read_is_no_read() -> None:
+    assert [each.side for each in scans([unit(0, "t", (US_EU, "a", (4, 4)))], [PLAIN])] == [
+        Side.TARGET
+    ]
+
+
+def test_other_identities_and_isolations_are_read_apart() -> None:
+    committed: Isolation = "read_committed"
+    units = [
+        unit(0, "us.a", (US_EU, "a", (0, 1))),
+        unit(1, "us.b", (US_EU, "b", (0, 1)), identity=Identity(headers=False)),
+        unit(2, "us.c", (US_EU, "c", (0, 1))),
+    ]
+    found = list(scans(units, [PLAIN, PLAIN, Isolations((committed,), "read_uncommitted")]))
+    assert [(each.side, sorted(each.places)) for each in found] == [
+        (Side.SOURCE, ["a"]),
+        (Side.TARGET, ["us.a", "us.c"]),
+        (Side.SOURCE, ["b"]),
+        (Side.TARGET, ["us.b"]),
+        (Side.SOURCE, ["c"]),
+    ]
+    assert [each.isolation for each in found][-1] == committed
+
+
+def test_a_topic_that_belongs_to_two_units_is_read_twice() -> None:
+    units = [unit(0, "x", (US_EU, "a", (0, 5))), unit(1, "y", (US_EU, "a", (2, 9)))]
+    sources = [each for each in scans(units, [PLAIN, PLAIN]) if each.side is Side.SOURCE]
+    assert [(each.places["a"], each.offsets) for each in sources] == [
+        (Place(0, 0), 5),
+        (Place(1, 0), 7),
+    ]
+
+
+def test_units_are_landed_by_the_flows_that_feed_them() -> None:
+    shared = unit(1, "t", (US_EU, "t", (0, 1)), (AP_EU, "t", (0, 1)))
+    found = group_by_flows([unit(0, "us.a", (US_EU, "a", (0, 1))), shared])
+    assert {name: [each.index for each in units] for name, units in found.items()} == {
+        "ap-to-eu+us-to-eu": [1],
+        "us-to-eu": [0],
+    }
+    reads = scans([shared], [Isolations(("read_uncommitted",) * 2, "read_uncommitted")] * 2)
+    places = {each.cluster: each.places["t"] for each in reads}
+    assert places == {"us": Place(1, 0), "ap": Place(1, 1), "eu": Place(1, 0)}
+
+
+SECURE = """\
+clusters:
+  us:
+    bootstrap_servers: "us:9093"
+    security:
+      protocol: SASL_SSL
+      sasl: {mechanism: SCRAM-SHA-512, username: app, password: hunter2}
+      tls: {ca_file: CA_FILE}
+  eu: {bootstrap_servers: "eu:9092"}
+flows: [{flow: us->eu}]
+"""
+
+
+def test_certificates_go_as_text_since_executors_may_run_elsewhere(tmp_path: Path) -> None:
+    ca_file = tmp_path / "ca.pem"
+    ca_file.write_text("-----START CERTIFICATE-----\n", encoding="ascii")
+    config = load_config(SECURE.replace("CA_FILE", str(ca_file)))
+    options = connector_options(config.clusters["us"])
+    assert options["kafka.bootstrap.servers"] == "us:9093"
+    assert options["kafka.security.protocol"] == "SASL_SSL"
+    assert options["kafka.ssl.truststore.certificates"] == "-----START CERTIFICATE-----\n"
+    assert "kafka.ssl.truststore.location" not in options
+    assert "hunter2" in options["kafka.sasl.jaas.config"]
+    assert connector_options(config.clusters["eu"]) == {
+        "kafka.bootstrap.servers": "eu:9092",
+        "kafka.security.protocol": "PLAINTEXT",
+    }
+
+
+def test_a_certificate_that_cannot_be_read_is_named() -> None:
+    config = load_config(SECURE.replace("CA_FILE", "no/such/ca.pem"))
+    with pytest.raises(UserError, match=r"^no/such/ca\.pem cannot be read \(FileNotFoundError\)"):
+        connector_options(config.clusters["us"])
+
+
+SAID = """\
+Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
+org.apache.spark.SparkException: Could not poll
+\tat org.apache.spark.sql.kafka010.X(Y.scala:1)
+Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized: [secret]
+"""
+
+
+def test_why_a_topic_could_not_be_read() -> None:
+    denied = explain_read_error("us.a", SAID)
+    assert denied.reason is NotAuditedReason.AUTHORIZATION
+    assert denied.detail.startswith("Spark's user may not read the topic")
+    other = explain_read_error("us.a", "java.lang.IllegalStateException: odd\nmore")
+    assert other.reason is NotAuditedReason.FAILED
+    assert other.detail == "reading it failed: IllegalStateException: odd"
+    assert root_cause("plain words\nand more") == "plain words"
+    assert root_cause("") == "Spark gave no reason"

@@ -1,0 +1,40 @@
+"""Figures in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from mm2slo_audit.report.audit_figures import Throughput
+from mm2slo_audit.report.figure_format import bracket, duration, others, throughput
+from mm2slo_core.audit.latency_histogram import Bracket
+from mm2slo_core.audit.record_verdict import Verdict
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (None, "-"),
+        (Bracket(14.0, 120.0), "14-120 ms"),
+        (Bracket(14.0, 14.0), "14 ms"),
+        (Bracket(None, 120.0), "<= 120 ms"),
+        (Bracket(0.0, 3.0), "<= 3 ms"),
+        (Bracket(990.0, 1_040.0), "1.0 s"),
+        (Bracket(900.0, 1_040.0), "0.9-1.0 s"),
+        (Bracket(10_000.0, 31_000.0), "10-31 s"),
+        (Bracket(60_000.0, 180_000.0), "1.0-3.0 min"),
+        (Bracket(None, 36_000_000.0), "<= 10 h"),
+    ],
+)
+def test_a_latency_is_given_between_its_bounds(found: Bracket | None, words: str) -> None:
+    assert bracket(found) == words
+
+
+def test_faults_are_named_before_findings() -> None:
+    counts = {Verdict.EXTRA: 2, Verdict.DUPLICATE: 1, Verdict.ALTERED: 3, Verdict.MATCHED: 9}
+    assert others(counts, {Verdict.MATCHED}) == "3 altered, 1 duplicate, 2 extra"
+
+
+def test_throughput_and_duration() -> None:
+    assert throughput(Throughput(1_234.5, 56_700.0)) == "1,234 records/s, 56.7 kB/s"
+    assert throughput(Throughput(0.25, 12.0)) == "0.2 records/s, 12 B/s"
+    assert (duration(4_200), duration(200_000)) == ("4.2 s", "3 min 20 s")

@@ -1,0 +1,76 @@
+"""Runs one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from audit_runs import CONFIG, Clock, ports_for, started
+from generated_units import Faults, generate
+
+from mm2slo_audit.run import AuditOptions, Span
+from mm2slo_audit.run.follow_loop import follow
+from mm2slo_core.user_errors import UserError
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mm2slo_audit.run import RunReport
+
+CLEAN = Faults(
+    lost=0, altered=0, moved=0, duplicate=0, extra=0, out_of_order=0, identical=0, replays=(),
+    expired=0, unauditable=0, tail=0,
+)  # fmt: skip
+
+
+class Ended(BaseException):
+    """The signal that ends following."""
+
+
+def test_each_run_goes_on_where_the_last_one_was_complete_and_a_failure_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    unit = generate(4, partitions=1, size=200, faults=CLEAN)
+    clock = Clock(unit.scope.window.end)
+    reports: list[RunReport] = []
+    waits: list[float] = []
+    with Store.open(tmp_path / "audit.db") as store:
+        ports = ports_for(store, tmp_path / "runs", unit, clock=clock)
+        scopes, _, heard = started(ports)
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            clock.now += 60_000
+            scopes.error = UserError("eu does not answer") if len(waits) == 1 else None
+            if len(waits) == 3:
+                raise Ended
+
+        with pytest.raises(Ended):
+            follow(
+                CONFIG,
+                AuditOptions(span=Span(start=unit.scope.window.start)),
+                ports,
+                every=60.0,
+                told=reports.append,
+                wait=wait,
+            )
+    first, failed, third = scopes.windows
+    assert first == unit.scope.window
+    assert failed.start == third.start == first.end
+    assert third.end == first.end + 120_000
+    assert len(reports) == 2
+    assert waits == [60.0, 60.0, 60.0]
+    assert "this run failed, the next one is in 60 s: eu does not answer" in heard.said
+
+
+def test_what_the_first_run_refuses_ends_it(tmp_path: Path) -> None:
+    unit = generate(4, partitions=1, size=200, faults=CLEAN)
+    with Store.open(tmp_path / "audit.db") as store:
+        ports = ports_for(store, tmp_path / "runs", unit)
+        scopes, _, _ = started(ports)
+        scopes.error = UserError("no topic 'ordres'")
+        with pytest.raises(UserError, match="ordres"):
+            follow(
+                CONFIG, AuditOptions(), ports, every=1.0, told=lambda _: None, wait=lambda _: None
+            )

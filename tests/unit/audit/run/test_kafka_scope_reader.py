@@ -1,0 +1,81 @@
+"""Scopes for a run: which of them start anew, and how they are numbered when others go."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from audit_runs import CONFIG
+from one_unit import scope
+from told_clusters import ListedCluster
+
+from mm2slo_audit.run import kafka_scope_reader
+from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
+from mm2slo_audit.scope import Isolations, KafkaScopes
+from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import ErrorKind
+
+if TYPE_CHECKING:
+    from mm2slo_audit.run.audit_ports import RunScope
+    from mm2slo_core.audit.audit_scope import UnitScope
+
+
+def unit(index: int, log_starts: tuple[int, int], read_from: tuple[int, int]) -> UnitScope:
+    found = scope(index=index)
+    (flow,) = found.flows
+    partitions = tuple(
+        replace(each, log_start=log_start, read_from=first)
+        for each, log_start, first in zip(flow.partitions, log_starts, read_from, strict=True)
+    )
+    return replace(found, flows=(replace(flow, partitions=partitions),))
+
+
+@pytest.fixture
+def scoped(monkeypatch: pytest.MonkeyPatch) -> RunScope:
+    scopes = (
+        unit(0, (0, 5), (0, 6)),  # an older record is left in one of its partitions
+        unit(1, (0, 5), (0, 5)),
+        unit(2, (7, 0), (7, 0)),
+    )
+    found = KafkaScopes(
+        scopes=scopes,
+        isolations=(Isolations(("read_uncommitted",), "read_uncommitted"),) * 3,
+        copies=({}, {}, {}),
+    )
+    monkeypatch.setattr(kafka_scope_reader, "read_scopes", lambda *_args, **_more: found)
+    return KafkaScopeReader(CONFIG).read_scopes(CONFIG.flows, (), SimpleNamespace())  # type: ignore[arg-type]
+
+
+def test_topics_are_those_that_exist_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    us = ListedCluster({"orders": 1, "uncopied": 1})
+    eu = ListedCluster({"us.orders": 1, "us.deleted": 1})
+    clients = nullcontext({"us": us, "eu": eu})
+    monkeypatch.setattr(kafka_scope_reader, "open_clients", lambda _config: clients)
+    found = KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
+    assert found == {(Flow("us", "eu"), "us.orders")}
+    with pytest.raises(UserError, match="no topic 'nowhere' is copied by these flows"):
+        KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ("nowhere",))
+
+
+def test_clusters_that_do_not_answer_are_told_in_kafkas_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = ListedCluster(ErrorKind.UNREACHABLE)
+    clients = nullcontext({"us": away, "eu": away})
+    monkeypatch.setattr(kafka_scope_reader, "open_clients", lambda _config: clients)
+    with pytest.raises(UserError, match=r"listing topics on cluster us failed \(unreachable\)"):
+        KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
+
+
+def test_completion_begins_anew_where_the_source_holds_nothing_older(scoped: RunScope) -> None:
+    assert scoped.restarting_completion == {1, 2}
+
+
+def test_what_begins_anew_keeps_its_place_when_others_go(scoped: RunScope) -> None:
+    fewer = KafkaScopeReader(CONFIG).without(scoped, {1})
+    assert [each.index for each in fewer.scopes] == [0, 1]
+    assert fewer.restarting_completion == {1}

@@ -1,0 +1,92 @@
+"""What is stated of a topic, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+from one_unit import scope
+
+from mm2slo_audit.run.stated_bounds import compute_stated_bounds
+from mm2slo_core.audit.confidence_bounds import clopper_pearson, cluster_bootstrap
+from mm2slo_core.audit.key_cells import pool_key_cells
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, PartitionOutcome, UnitOutcome
+
+CENSUS, SAMPLE = Sample(1.0), Sample(0.01, salt=7)
+QUIET = [KeyCell(1, 10, 10)] * 180
+
+
+def unit(*keys: KeyCell, order_judged: bool = True) -> UnitOutcome:
+    affinity = AffinityOutcome(
+        keys=len(keys),
+        keys_split=sum(each.moved > 0 for each in keys),
+        keys_disordered=sum(each.overtook > 0 for each in keys),
+        records_moved=sum(each.moved for each in keys),
+        cells=pool_key_cells(keys),
+    )
+    part = PartitionOutcome(0, 0, {Verdict.MATCHED: 2_000})
+    return UnitOutcome(scope(), (part,), affinity, order_judged=order_judged)
+
+
+def of_keys(outcome: UnitOutcome, sample: Sample) -> dict[str, str]:
+    """Sentences of what follows loss and duplication."""
+    loss, duplication, *rest = compute_stated_bounds(outcome, sample)
+    assert (loss.name, duplication.name) == ("loss", "duplication")
+    return {each.name: each.words for each in rest}
+
+
+def test_a_census_is_exact_and_says_so() -> None:
+    outcome = unit(*QUIET, *[KeyCell(1, 10, 10, 3, 2)] * 20)
+    assert of_keys(outcome, CENSUS) == {
+        "broken affinity": "broken affinity is 10% (census of 200 keys, 20 split)",
+        "records that moved partition": (
+            "records that moved partition: 3% (census of 2,000 records, 60 moved)"
+        ),
+        "broken order": "broken order is 10% (census of 200 keys, 20 out of order)",
+        "records out of order within their key": (
+            "records out of order within their key: 2% (census of 2,000 records, 40 out of order)"
+        ),
+    }
+    *_, moved, _, overtook = compute_stated_bounds(outcome, CENSUS)
+    assert (moved.lower, moved.upper) == (0.03, 0.03)
+    assert (overtook.lower, overtook.upper) == (0.02, 0.02)
+
+
+def test_a_sample_bounds_rates_of_records_by_its_keys() -> None:
+    outcome = unit(*QUIET, *[KeyCell(1, 10, 10, 3)] * 20)
+    moved = compute_stated_bounds(outcome, SAMPLE)[3]
+    expected = cluster_bootstrap([(3, 10)] * 20 + [(0, 10)] * 180, seed=7)
+    assert (moved.lower, moved.upper) == (expected.lower, expected.upper)
+    assert moved.words.startswith("records that moved partition: 3% (95 %: ")
+    assert moved.words.endswith(", bootstrap over 200 keys)")
+    naive = clopper_pearson(60, 2_000)
+    assert moved.upper - moved.lower > 1.5 * (naive.upper - naive.lower)
+
+
+def test_of_no_event_in_a_sample_the_keys_are_bounded_and_no_rate_of_records() -> None:
+    assert of_keys(unit(*QUIET), SAMPLE) == {
+        "broken affinity": (
+            "broken affinity is below 1.66% with 95 % confidence (180 keys sampled, 0 split);"
+            " of their 1,800 records none moved"
+        ),
+        "broken order": (
+            "broken order is below 1.66% with 95 % confidence (180 keys sampled, 0 out of order);"
+            " of their 1,800 records none is out of order"
+        ),
+    }
+
+
+def test_a_few_broken_keys_of_a_sample_are_counted_and_nothing_is_claimed() -> None:
+    moved = compute_stated_bounds(unit(*QUIET, KeyCell(1, 10, 10, 4)), SAMPLE)[3]
+    assert (moved.lower, moved.upper) == (0.0, 1.0)
+    assert moved.words == (
+        "records that moved partition: 4 of 1,810 sampled, in 1 key: too few keys for an interval"
+    )
+
+
+@pytest.mark.parametrize("sample", [CENSUS, SAMPLE])
+def test_without_keys_or_order_nothing_is_stated_of_them(sample: Sample) -> None:
+    assert of_keys(unit(), sample) == {}
+    names = of_keys(unit(*QUIET, order_judged=False), sample)
+    assert next(iter(names)) == "broken affinity"
+    assert not any("order" in name for name in names)

@@ -1,0 +1,131 @@
+"""Arrival brackets from the timeline's records."""
+
+from __future__ import annotations
+
+from mm2slo_audit.scope.arrival_polls import TopicTimeline, arrival_polls, merged
+from mm2slo_audit.scope.partition_timeline import PartitionTimeline, Poll
+from mm2slo_core.audit.audit_record import ArrivalPoll
+from mm2slo_core.audit.audit_scope import (
+    FlowScope,
+    SourcePartition,
+    TargetPartition,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.topology import Flow
+
+US_EU, AP_EU = Flow("us", "eu"), Flow("ap", "eu")
+
+
+def record(
+    end: int, at: float, previous: float | None = None, *, topic_id: str = "one", start: int = 0,
+    committed: int | None = None, sync: int | None = None,
+) -> WatermarkRecord:  # fmt: skip
+    return WatermarkRecord(
+        flow=US_EU,
+        side=Side.SOURCE,
+        topic="orders",
+        topic_id=topic_id,
+        isolation="read_uncommitted",
+        times=PollTimes(at, at + 0.02, previous, None if previous is None else previous + 0.02),
+        partitions=(0,),
+        ends=(end,),
+        log_starts=(start,),
+        committed=() if committed is None else (committed,),
+        sync_upstreams=() if sync is None else (sync,),
+    )
+
+
+def timeline(*records: WatermarkRecord) -> TopicTimeline:
+    found = TopicTimeline()
+    for each in records:
+        found.add(each)
+    return found
+
+
+def test_polls_without_news_are_left_out_and_brackets_stay() -> None:
+    told = timeline(
+        record(10, 100.0), record(10, 160.0, 155.0), record(25, 200.0, 195.0), record(25, 260.0)
+    )
+    assert told.partitions[0].polls == [Poll(10, None, 100_020), Poll(25, 195_000, 200_020)]
+
+
+def test_a_writers_first_record_is_as_old_as_the_record_before_it() -> None:
+    told = timeline(record(10, 100.0, 95.0), record(30, 150.0))
+    assert told.partitions[0].polls[-1] == Poll(30, 100_000, 150_020)
+
+
+def test_another_topic_id_voids_what_was_told_and_is_remembered_as_a_birth() -> None:
+    told = timeline(record(10, 100.0), record(4, 160.0, 155.0, topic_id="two"))
+    assert told.partitions[0].polls == [Poll(4, 155_000, 160_020)]
+    assert told.born == (100.0, 160.02)
+    assert timeline(record(10, 100.0)).born is None
+
+
+def test_a_truncation_voids_the_offsets_beyond_it() -> None:
+    told = timeline(record(10, 100.0), record(20, 110.0, 105.0), record(15, 120.0, 115.0))
+    assert told.partitions[0].polls == [Poll(10, None, 100_020), Poll(15, 115_000, 120_020)]
+
+
+def test_positions_and_log_starts_are_kept_where_they_change() -> None:
+    told = timeline(
+        record(10, 100.0, committed=4, sync=6),
+        record(10, 160.0, committed=4, sync=6),
+        record(20, 170.0, start=5, committed=9, sync=6),
+    )
+    held = told.partitions[0]
+    assert held.positions == [(100.02, 7), (170.02, 10)]
+    assert held.starts == [(100.02, 0), (170.02, 5)]
+
+
+def test_of_several_writers_what_adds_nothing_is_left_out() -> None:
+    polls = [Poll(100, 5, 10), Poll(100, 7, 12), Poll(120, 10, 15), Poll(110, 12, 16)]
+    assert merged(polls) == [Poll(100, 5, 10), Poll(120, 10, 15)]
+
+
+def unit() -> UnitScope:
+    def source(read_from: int, end: int) -> SourcePartition:
+        return SourcePartition(0, 0, read_from, end, None)
+
+    return UnitScope(
+        index=3,
+        target_topic="orders",
+        flows=(
+            FlowScope(AP_EU, "orders", (source(0, 5),)),
+            FlowScope(US_EU, "orders", (source(12, 22),)),
+        ),
+        partitions=(TargetPartition(0, 0, 0, 40),),
+        window=Window(0, 1),
+        identity=Identity(),
+    )
+
+
+def test_brackets_are_given_for_what_is_read_and_no_more() -> None:
+    held = PartitionTimeline()
+    for end in (10, 20, 30, 40):
+        held.add_poll(end, end, end, None)
+    told = TopicTimeline()
+    told.partitions[0] = held
+    found = arrival_polls([unit()], {(US_EU, Side.SOURCE, "orders"): told})
+    assert found == (
+        ArrivalPoll(3, 1, Side.SOURCE, 0, 20, 10_000, 20_000),
+        ArrivalPoll(3, 1, Side.SOURCE, 0, 30, 20_000, 30_000),
+    )
+
+
+def test_a_shared_target_has_one_list_of_polls_by_all_of_its_writers() -> None:
+    found = {}
+    for flow, ends in ((US_EU, (10, 30)), (AP_EU, (20, 40))):
+        told = TopicTimeline()
+        for end in ends:
+            told.partitions[0].add_poll(end, end, end, end - 5)
+        found[flow, Side.TARGET, "orders"] = told
+    polls = arrival_polls([unit()], found)
+    assert [(poll.flow, poll.end, poll.earliest, poll.latest) for poll in polls] == [
+        (0, 10, 5_000, 10_000),
+        (0, 20, 15_000, 20_000),
+        (0, 30, 25_000, 30_000),
+        (0, 40, 35_000, 40_000),
+    ]

@@ -1,0 +1,81 @@
+"""In which order, and at which isolation level, both sides are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from mm2slo_audit.scope import cluster_survey
+from mm2slo_audit.scope.audit_units import plan_units
+from mm2slo_audit.scope.cluster_survey import ClusterSurvey
+from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
+from mm2slo_audit.scope.reachable_units import ReachableUnit
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.config import load_config
+from mm2slo_kafka.partition_offsets import OffsetReading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
+
+
+class Cluster:
+    """Notes what it is asked for."""
+
+    def __init__(self, alias: str, asked: list[tuple[str, ...]]) -> None:
+        self._alias = alias
+        self._asked = asked
+
+    def end_offsets(self, keys: Sequence[TopicPartition], isolation: str) -> OffsetReading:
+        self._asked.append(("ends", self._alias, isolation))
+        return OffsetReading(dict.fromkeys(keys, 10), {}, 0.0, 0.0)
+
+    def start_offsets(self, keys: Sequence[TopicPartition]) -> OffsetReading:
+        self._asked.append(("starts", self._alias))
+        return OffsetReading(dict.fromkeys(keys, 0), {}, 0.0, 0.0)
+
+    def offsets_at(self, keys: Sequence[TopicPartition], _moment: float) -> OffsetReading:
+        return OffsetReading(dict.fromkeys(keys, 0), {}, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("flow", "source", "target"),
+    [
+        ("{flow: us->eu}", UNCOMMITTED, UNCOMMITTED),
+        ("{flow: us->eu, isolation: read_committed}", COMMITTED, UNCOMMITTED),
+        ("{flow: us->eu, exactly_once: true, isolation: read_committed}", COMMITTED, COMMITTED),
+    ],
+)
+def test_positions_then_target_ends_then_source_ends(
+    monkeypatch: pytest.MonkeyPatch, flow: str, source: str, target: str
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def positions(*_asked: object) -> CommitsAndSyncs:
+        asked.append(("positions",))
+        return CommitsAndSyncs()
+
+    monkeypatch.setattr(cluster_survey, "read_commits_and_syncs", positions)
+    monkeypatch.setattr(cluster_survey, "read_topic_settings", lambda *_asked: {})
+    monkeypatch.setattr(cluster_survey, "read_timeline", lambda *_asked: {})
+    config = load_config(
+        "clusters: {us: {bootstrap_servers: 'us:1'}, eu: {bootstrap_servers: 'eu:1'}}\n"
+        f"flows: [{flow}]"
+    )
+    clients = {alias: cast("ClusterClient", Cluster(alias, asked)) for alias in ("us", "eu")}
+    (unit,) = plan_units(config.flows, {"us": ["t"]})
+    survey = ClusterSurvey(config, clients, Window(0, 1), lambda _line: None)
+    survey.take([ReachableUnit(unit, 1, (1,))])
+    assert asked == [
+        ("positions",),
+        ("ends", "eu", target),
+        ("ends", "us", source),
+        ("starts", "us"),
+        ("starts", "eu"),
+    ]
+    assert survey.not_audited == []

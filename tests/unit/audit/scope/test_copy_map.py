@@ -1,0 +1,70 @@
+"""What of one side still has its counterpart on the other."""
+
+from __future__ import annotations
+
+from mm2slo_audit.scope.copy_map import CopyMap
+from mm2slo_core.flow_offsets import SyncRuns
+
+
+def copy_map(
+    *syncs: tuple[int, int],
+    copies_start: int = 0,
+    known_from: int = 0,
+    dense: bool = True,
+    at_source_start: int | None = None,
+    at_target_start: int | None = None,
+) -> CopyMap:
+    runs = SyncRuns(dense=dense)
+    for sync in syncs:
+        runs.add(*sync)
+    return CopyMap(
+        runs=runs if syncs else None,
+        copies_start=copies_start,
+        known_from=known_from,
+        dense=dense,
+        source_end=1000,
+        target_end=900,
+        at_source_start=at_source_start,
+        at_target_start=at_target_start,
+    )
+
+
+def test_a_whole_source_explains_every_target_record() -> None:
+    assert copy_map((0, 0), (500, 500)).auditable_from(0) == 0
+    # Whether or not a sync of its first record has survived.
+    assert copy_map((40, 30), (500, 490)).auditable_from(0) == 0
+
+
+def test_copies_of_an_earlier_log_are_not_to_be_explained() -> None:
+    assert copy_map((0, 300), (500, 800), copies_start=300).auditable_from(0) == 300
+    assert copy_map((0, 300), (500, 800), copies_start=300).auditable_from(40) == 340
+
+
+def test_copies_of_what_the_source_has_removed_are_unauditable() -> None:
+    # 40 records lie before the flow started, so target record 60 is source record 100.
+    assert copy_map((40, 0), (500, 460)).auditable_from(100) == 60
+    assert copy_map((40, 0), (500, 460)).auditable_from(20) == 0
+
+
+def test_without_density_the_next_sync_bounds_it() -> None:
+    assert copy_map((0, 0), (500, 510), dense=False).auditable_from(100) == 510
+    assert copy_map((0, 0), dense=False).auditable_from(100) == 900
+
+
+def test_without_syncs_the_time_of_the_sources_first_record_bounds_it() -> None:
+    assert copy_map(at_source_start=250).auditable_from(100) == 250
+    assert copy_map().auditable_from(100) == 900
+
+
+def test_a_source_record_whose_copy_the_target_may_have_removed_is_not_judged() -> None:
+    assert copy_map((40, 0), (500, 460), known_from=40).judged_from(0) == 40
+    assert copy_map((40, 0), (500, 460), known_from=40).judged_from(60) == 100
+    # Beyond the last sync copies follow one another.
+    assert copy_map((40, 0), (500, 460)).judged_from(470) == 510
+    assert copy_map((40, 0), (500, 460), dense=False).judged_from(470) == 1000
+
+
+def test_a_target_cut_before_the_oldest_sync_leaves_what_follows_the_sync() -> None:
+    assert copy_map((40, 30), (500, 490), known_from=10).judged_from(20) == 40
+    assert copy_map(at_target_start=77).judged_from(20) == 77
+    assert copy_map().judged_from(20) == 1000

@@ -1,0 +1,86 @@
+"""Flows without positions: what time tells of where copies are and how far they have come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from told_clusters import LoggedCluster
+
+from mm2slo_audit.scope.audit_units import Feed, Unit
+from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
+from mm2slo_audit.scope.max_pending_override import override_max_pending
+from mm2slo_audit.scope.offsets_by_time import add_offsets_by_time
+from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading, assemble_scope
+from mm2slo_core.audit.audit_scope import Comparison, UnitScope, Window
+from mm2slo_core.config import load_config
+
+if TYPE_CHECKING:
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+SECOND = 1_000
+PRESENT = 1_000.0
+"""Epoch s: when the sources' ends were asked for."""
+CONFIG = load_config(
+    """
+    clusters: {us: {bootstrap_servers: "us:1"}, eu: {bootstrap_servers: "eu:1"}}
+    flows: [{flow: us->eu, engine: dual-produce, topics: [t], audit: {max_pending: 100s}}]
+    """
+)
+EACH_SECOND = range(0, 1_000 * SECOND, SECOND)
+"""Timestamps of a partition; its offsets are seconds."""
+
+
+def scope(us: LoggedCluster, eu: LoggedCluster, patience: float | None = None) -> UnitScope:
+    (flow,) = (CONFIG if patience is None else override_max_pending(CONFIG, patience)).flows
+    feed = Feed(flow, "t")
+    unit = Unit("eu", "t", (feed,))
+    clients = {"us": cast("ClusterClient", us), "eu": cast("ClusterClient", eu)}
+    partitions = len(eu.logs)
+    reading = FeedReading(feed, len(us.logs), us.readings(PRESENT), CommitsAndSyncs(), None)
+    reading = add_offsets_by_time(reading, unit, partitions, eu.readings(), clients)
+    read = UnitReading(unit, partitions, eu.readings(), (reading,))
+    return assemble_scope(read, Window(0, 1_000 * SECOND)).scope
+
+
+def positions(found: UnitScope) -> list[int | None]:
+    return [each.next_offset for each in found.flows[0].partitions]
+
+
+def known_from(found: UnitScope) -> list[int]:
+    return [each.known_from for each in found.flows[0].partitions]
+
+
+def test_what_is_older_than_the_newest_copy_by_the_patience_is_due() -> None:
+    us = LoggedCluster("t", [(0, EACH_SECOND)] * 2)
+    eu = LoggedCluster("t", [(0, EACH_SECOND[:900]), (0, EACH_SECOND[:700])])
+    assert positions(scope(us, eu)) == [799, 599]
+    # Another patience of the run is that of progress, too.
+    assert positions(scope(us, eu, 300.0)) == [599, 399]
+
+
+def test_a_copy_from_the_future_makes_nothing_due_that_is_young() -> None:
+    us = LoggedCluster("t", [(0, EACH_SECOND)])
+    eu = LoggedCluster("t", [(0, [*EACH_SECOND[:900], 50_000 * SECOND])])
+    assert positions(scope(us, eu)) == [900]
+
+
+def test_records_whose_copies_the_target_has_removed_are_not_judged() -> None:
+    us = LoggedCluster("t", [(0, EACH_SECOND)] * 2)
+    eu = LoggedCluster("t", [(200, EACH_SECOND[200:]), (0, EACH_SECOND)])
+    assert known_from(scope(us, eu)) == [200, 0]
+
+
+def test_with_other_partitions_a_copy_may_have_been_removed_from_any() -> None:
+    us = LoggedCluster("t", [(0, EACH_SECOND)] * 3)
+    eu = LoggedCluster("t", [(0, EACH_SECOND), (70, EACH_SECOND[400:])])
+    found = scope(us, eu)
+    assert found.comparison is Comparison.KEYS
+    assert known_from(found) == [400] * 3
+    eu = LoggedCluster("t", [(0, EACH_SECOND), (0, EACH_SECOND)])
+    assert known_from(scope(us, eu)) == [0] * 3
+
+
+def test_an_emptied_partition_tells_nothing_of_when_its_copies_went() -> None:
+    us = LoggedCluster("t", [(0, EACH_SECOND)] * 3)
+    eu = LoggedCluster("t", [(70, EACH_SECOND[400:]), (30, [])])
+    assert known_from(scope(us, eu)) == [1_000] * 3

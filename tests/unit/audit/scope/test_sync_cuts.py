@@ -1,0 +1,210 @@
+"""Cuts are true of what MirrorMaker 2 wrote, however it came about, and judge accordingly."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from mm2slo_audit.scope.sync_cuts import cuts
+from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint
+from mm2slo_core.audit.audit_record import AuditRecord
+from mm2slo_core.audit.audit_scope import (
+    Cut,
+    FlowScope,
+    SourcePartition,
+    TargetPartition,
+    TimestampType,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.reference import judge
+from mm2slo_core.timeline_record import Side
+from mm2slo_core.topology import Flow
+
+_SIZE = 1_500
+_WIDTH = 60
+_LAG_MAX = 10
+_BATCH = 5
+_FURTHEST_BACK = 40
+_WINDOW = Window(0, 1)
+
+
+def points(*pairs: tuple[int, int]) -> list[SyncPoint]:
+    return [SyncPoint(*each, at=0.0) for each in pairs]
+
+
+def test_what_is_copied_one_by_one_is_cut_at_equal_distances_from_where_reading_begins() -> None:
+    syncs = points((0, 1_000), (1_000, 2_000))
+    found = cuts(syncs, dense=True, read=(500, 1_000), target_end=2_000, narrowest=200)
+    assert found == ((500, 1_500), (700, 1_700), (900, 1_900))
+
+
+def test_a_sync_is_a_cut_and_what_is_between_unequal_ones_is_not() -> None:
+    syncs = points((0, 0), (400, 300), (1_000, 700))
+    found = cuts(syncs, dense=True, read=(100, 2_000), target_end=1_700, narrowest=100)
+    assert found == ((0, 0), (400, 300), (1_000, 700))
+
+
+def test_what_is_copied_again_is_one_stretch() -> None:
+    # Up to 1,050 and back to 700, then on.
+    syncs = points((0, 0), (1_000, 1_000), (700, 1_050), (2_000, 2_350))
+    found = cuts(syncs, dense=True, read=(0, 2_000), target_end=2_350, narrowest=100)
+    assert max(cut for cut in found if cut.upstream < 1_050) == (600, 600)
+    assert min(cut for cut in found if cut.upstream >= 1_050) == (1_050, 1_400)
+
+
+def test_a_step_back_that_no_sync_shows_is_told_by_the_distance() -> None:
+    # The sync before the crash is of 1,000, of what followed it 50 were copied twice.
+    syncs = points((0, 0), (1_000, 1_000), (1_010, 1_060), (2_000, 2_050))
+    found = cuts(syncs, dense=True, read=(900, 2_000), target_end=2_050, narrowest=10)
+    assert not [cut for cut in found if 950 < cut.upstream < 1_060]
+    assert (950, 950) in found
+    assert (1_060, 1_110) in found
+
+
+def test_markers_of_transactions_are_no_copies() -> None:
+    syncs = points((0, 0), (400, 500), (1_000, 1_300))
+    found = cuts(syncs, dense=False, read=(0, 1_500), target_end=2_000, narrowest=100)
+    assert found == ((0, 0), (400, 500), (1_000, 1_300))
+
+
+def test_a_target_that_was_created_anew_begins_anew() -> None:
+    syncs = points((0, 0), (1_000, 1_000), (1_000, 0), (1_500, 500))
+    found = cuts(syncs, dense=True, read=(500, 2_000), target_end=1_000, narrowest=500)
+    assert found == ((1_000, 0), (1_500, 500))
+
+
+def test_without_syncs_there_is_no_cut() -> None:
+    assert cuts((), dense=True, read=(0, 10), target_end=10) == ()
+
+
+def test_a_partition_has_few_cuts() -> None:
+    syncs = points((0, 0), (10_000_000, 10_000_000))
+    found = cuts(syncs, dense=True, read=(0, 10_000_000), target_end=10_000_000)
+    assert len(found) == 128
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A partition as MirrorMaker 2 copied it, with all that can go wrong."""
+
+    content: list[int]
+    """By source offset."""
+    target: list[tuple[int | None, int]]
+    """By target offset: of which source record, None where it is foreign, and its content."""
+    syncs: SyncHistory
+    dropped: frozenset[int]
+
+
+def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
+    """Batches that are written twice, foreign records, filters, and crashes: the same by *seed*."""
+    draw = random.Random(seed)
+    content = [draw.randrange(contents) for _ in range(_SIZE)]
+    dropped = frozenset(at for at in range(_SIZE) if draw.random() < dropped_share)
+    target: list[tuple[int | None, int]] = []
+    syncs = SyncHistory()
+    start = 0
+    while start < _SIZE:
+        until = min(_SIZE, start + draw.randrange(1, 400))
+        previous = synced = None
+        for low in range(start, until, _BATCH):
+            batch = range(low, min(low + _BATCH, until))
+            sent = [offset for offset in batch if offset not in dropped]
+            first = len(target)
+            # Of the very first sync there is nothing before it that would tell.
+            for _ in range(2 if target and draw.random() < 0.02 else 1):
+                first = len(target)
+                target += [(offset, content[offset]) for offset in sent]
+            for place, offset in enumerate(sent, first):
+                skipped = previous is not None and offset != previous + 1
+                if synced is None or skipped or place - synced > _LAG_MAX:
+                    syncs.add(SyncPoint(offset, place, at=0.0))
+                    synced = place
+                previous = offset
+            if draw.random() < 0.02:
+                strangers = range(draw.randrange(1, 4))
+                target += [(None, draw.randrange(contents)) for _ in strangers]
+        back = 0 if until == _SIZE else draw.choice((0, 0, draw.randrange(_FURTHEST_BACK)))
+        start = max(0, until - back)
+    return Copied(content, target, syncs, dropped)
+
+
+def cuts_of(made: Copied) -> tuple[Cut, ...]:
+    return cuts(
+        made.syncs.points,
+        dense=True,
+        read=(0, _SIZE),
+        target_end=len(made.target),
+        narrowest=_WIDTH,
+    )
+
+
+def test_cuts_are_true() -> None:
+    found = 0
+    for seed in range(60):
+        made = copied(seed, contents=3)
+        for upstream, downstream in cuts_of(made):
+            before = [of for of, _ in made.target[:downstream] if of is not None]
+            after = [of for of, _ in made.target[downstream:] if of is not None]
+            assert max(before, default=-1) < upstream <= min(after, default=upstream), seed
+            found += 1
+    # Crashes and foreign records leave most stretches whole.
+    assert found > 60 * 0.5 * _SIZE / _WIDTH
+
+
+def records_of(made: Copied) -> list[AuditRecord]:
+    def record(side: Side, offset: int, content: int) -> AuditRecord:
+        return AuditRecord(0, 0, side, 0, offset, _WINDOW.start, content, None, 1)
+
+    return [
+        *(record(Side.SOURCE, offset, each) for offset, each in enumerate(made.content)),
+        *(record(Side.TARGET, offset, each) for offset, (_of, each) in enumerate(made.target)),
+    ]
+
+
+def lost_of(made: Copied, found: tuple[Cut, ...]) -> Counter[int]:
+    """Records called lost, by content."""
+    source = SourcePartition(0, 0, 0, _SIZE, next_offset=_SIZE, cuts=found)
+    scope = UnitScope(
+        index=0,
+        target_topic="t",
+        flows=(FlowScope(Flow("s", "t"), "t", (source,)),),
+        partitions=(TargetPartition(0, 0, 0, len(made.target)),),
+        window=_WINDOW,
+        identity=Identity().without_timestamp(),
+        target_time=TimestampType.LOG_APPEND,
+    )
+    outcome = judge(records_of(made), (), scope, Sample(1.0))
+    return Counter(each.fingerprint for each in outcome.evidence if each.verdict is Verdict.LOST)
+
+
+@pytest.mark.parametrize(
+    ("contents", "share_by_count", "share_by_cuts"),
+    [
+        # Foreign and repeated records are as near to a loss here as they never are elsewhere.
+        (1, 0.0, 0.1),
+        (3, 0.05, 0.15),
+        (40, 0.4, 0.6),
+        (1_000_000, 1.0, 1.0),
+    ],
+)
+def test_nothing_is_lost_that_was_copied_and_cuts_find_more_of_what_was(
+    contents: int, share_by_count: float, share_by_cuts: float
+) -> None:
+    lost = by_count = by_cuts = 0
+    for seed in range(8):
+        made = copied(seed, contents=contents, dropped_share=0.01)
+        truth = Counter(made.content[offset] for offset in made.dropped)
+        found = lost_of(made, cuts_of(made))
+        assert found <= truth, seed
+        by_count += lost_of(made, ()).total()
+        by_cuts += found.total()
+        lost += truth.total()
+    assert by_count <= share_by_count * lost
+    assert share_by_cuts * lost <= by_cuts <= lost
