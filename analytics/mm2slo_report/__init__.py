@@ -1,1 +1,1 @@
-"""The report service: `/slo` as an API, a page, and a Slack digest."""
+"""The report service: objectives as an API, a page and a Slack digest."""

@@ -1,7 +1,7 @@
-"""What an audit says of one flow, from the summaries in the results store (pure).
+"""Audit figures of one flow, from the summaries in the results store (pure).
 
-A topic that several flows feed counts for each of them; its latency for none, for its histogram
-is of all of them.
+A topic fed by several flows counts for each of them; its latency histogram mixes them, so it counts
+for none.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.audit.latency_histogram import PERCENTILES, merge, percentile
 from mm2slo_core.audit.record_rates import Rate, record_rates
-from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.verdict import EVIDENCED, Verdict
-from mm2slo_core.catalogue.audited import Broken, Stretch
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import EVIDENCED, Verdict
+from mm2slo_core.catalogue.audit_result_metrics import KeyProperty, LatencyMeasure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mm2slo_core.audit.bounds import Interval
-    from mm2slo_core.audit.outcome import LatencyCells
+    from mm2slo_core.audit.confidence_bounds import Interval
+    from mm2slo_core.audit.unit_outcome import LatencyCells
     from mm2slo_core.topology import Flow
-    from mm2slo_store.rows import Run, StoredUnit
+    from mm2slo_store.audit_rows import Run, StoredUnit
 
 
-class Known(NamedTuple):
-    """A rate as counted, and between which bounds that of all lies; None: not known."""
+class RateEstimate(NamedTuple):
+    """The measured rate, and the confidence interval of the true rate, if known."""
 
     estimate: float
     interval: Interval | None
 
 
-class Seconds(NamedTuple):
-    """A latency between two bounds; lower None: not known."""
+class LatencyBounds(NamedTuple):
+    """Bounds of a latency in seconds; lower is None if unknown."""
 
     lower: float | None
     upper: float
@@ -41,27 +41,25 @@ class Seconds(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFigures:
-    """One flow in its newest finished audit."""
+    """A flow in its newest finished audit."""
 
     run: Run
     counts: Mapping[Verdict, int]
-    """By each verdict there is."""
     unaudited: int
-    """Topics."""
-    records: Mapping[Verdict, Known]
-    keys: Mapping[Broken, Known]
-    latency: Mapping[Stretch, Mapping[float, Seconds]]
-    """By quantile; those that are known."""
+    records: Mapping[Verdict, RateEstimate]
+    keys: Mapping[KeyProperty, RateEstimate]
+    latency: Mapping[LatencyMeasure, Mapping[float, LatencyBounds]]
+    """By quantile; only known ones."""
     evidence: Mapping[Verdict, int]
-    """Anomalies that are named."""
+    """Anomalies with evidence."""
     unevidenced: Mapping[Verdict, int]
-    """Anomalies that are counted alone."""
+    """Anomalies without evidence."""
 
 
 def audit_figures(
     run: Run, flow: Flow, units: Sequence[StoredUnit], evidence: Mapping[int, Mapping[Verdict, int]]
 ) -> AuditFigures:
-    """Of *flow*, by the *units* of *run* that it feeds and the *evidence* of each."""
+    """Figures of *flow* from the *units* of *run* and their *evidence* counts."""
     own = [unit for unit in units if any(each.flow == flow for each in unit.flows)]
     counts: Counter[Verdict] = Counter()
     kept: Counter[Verdict] = Counter()
@@ -74,11 +72,14 @@ def audit_figures(
         counts={verdict: counts[verdict] for verdict in Verdict},
         unaudited=sum(unit.not_audited is not None for unit in own),
         records={
-            verdict: Known(rate.estimate, rate.interval(census=census))
+            verdict: RateEstimate(rate.estimate, rate.interval(census=census))
             for verdict, rate in record_rates(counts, census=census).items()
         },
         keys=_keys(own, census=census),
-        latency={stretch: percentiles(latency_of(flow, own, stretch), run) for stretch in Stretch},
+        latency={
+            measure: percentiles(flow_latency(flow, own, measure), run)
+            for measure in LatencyMeasure
+        },
         evidence={verdict: kept[verdict] for verdict in Verdict if verdict in EVIDENCED},
         unevidenced={
             verdict: max(0, counts[verdict] - kept[verdict])
@@ -89,40 +90,43 @@ def audit_figures(
 
 
 def is_census(run: Run) -> bool:
-    """Whether the run looked at every record."""
+    """Whether *run* audited every record."""
     return Sample(run.header.sample_rate).census
 
 
-def latency_of(flow: Flow, units: Sequence[StoredUnit], stretch: Stretch) -> LatencyCells:
-    """The latencies of what *flow* alone feeds."""
-    alone = [unit for unit in units if tuple(each.flow for each in unit.flows) == (flow,)]
+def flow_latency(flow: Flow, units: Sequence[StoredUnit], measure: LatencyMeasure) -> LatencyCells:
+    """Latencies of the topics that only *flow* feeds."""
+    exclusive = [unit for unit in units if tuple(each.flow for each in unit.flows) == (flow,)]
     return merge(
-        unit.end_to_end if stretch is Stretch.END_TO_END else unit.transfer for unit in alone
+        unit.end_to_end if measure is LatencyMeasure.END_TO_END else unit.transfer
+        for unit in exclusive
     )
 
 
-def percentiles(cells: LatencyCells, run: Run) -> Mapping[float, Seconds]:
-    """By quantile, widened where *run* took a sample; without those of too few records."""
-    found: dict[float, Seconds] = {}
+def percentiles(cells: LatencyCells, run: Run) -> Mapping[float, LatencyBounds]:
+    """By quantile, widened for a sampled *run*; omits quantiles with too few records."""
+    found: dict[float, LatencyBounds] = {}
     for q in PERCENTILES:
         bracket = percentile(cells, q, sampled=not is_census(run))
         if bracket is not None:
             lower = None if bracket.lower is None else bracket.lower / 1000
-            found[q] = Seconds(lower, bracket.upper / 1000)
+            found[q] = LatencyBounds(lower, bracket.upper / 1000)
     return found
 
 
-def _keys(units: Sequence[StoredUnit], *, census: bool) -> Mapping[Broken, Known]:
+def _keys(units: Sequence[StoredUnit], *, census: bool) -> Mapping[KeyProperty, RateEstimate]:
     with_keys = [unit for unit in units if unit.affinity.keys]
     ordered = [unit for unit in with_keys if unit.order_judged]
     found = {}
-    for broken, several, events in (
-        (Broken.AFFINITY, with_keys, [unit.affinity.keys_split for unit in with_keys]),
-        (Broken.ORDER, ordered, [unit.affinity.keys_disordered for unit in ordered]),
+    for key_property, several, events in (
+        (KeyProperty.AFFINITY, with_keys, [unit.affinity.keys_split for unit in with_keys]),
+        (KeyProperty.ORDER, ordered, [unit.affinity.keys_disordered for unit in ordered]),
     ):
         if several:
             rate = Rate(sum(events), sum(unit.affinity.keys for unit in several))
-            # Topics may share keys, and a sample draws a key in all topics or in none.
+            # Topics may share keys, and sampling draws a key in all topics or in none.
             known = census or len(several) == 1
-            found[broken] = Known(rate.estimate, rate.interval(census=census) if known else None)
+            found[key_property] = RateEstimate(
+                rate.estimate, rate.interval(census=census) if known else None
+            )
     return found

@@ -1,12 +1,11 @@
-"""Reports as JSON, CSV, Markdown and HTML: pure functions, data in and text out."""
+"""Reports as JSON, CSV, Markdown and HTML (pure functions)."""
 
-from mm2slo_report.rendering.document import detail_document, entry_document, report_document
-from mm2slo_report.rendering.html import CONTENT_SECURITY_POLICY, as_html, page
-from mm2slo_report.rendering.json_text import as_json
-from mm2slo_report.rendering.markdown import as_markdown
-from mm2slo_report.rendering.references import References
-from mm2slo_report.rendering.table import COLUMNS, as_csv
-from mm2slo_report.rendering.views import (
+from mm2slo_report.rendering.csv_report import COLUMNS, as_csv
+from mm2slo_report.rendering.html_report import CONTENT_SECURITY_POLICY, as_html, page
+from mm2slo_report.rendering.json_document import detail_document, entry_document, report_document
+from mm2slo_report.rendering.json_report import as_json
+from mm2slo_report.rendering.markdown_report import as_markdown
+from mm2slo_report.rendering.page_views import (
     AuditView,
     EvidenceView,
     FlowView,
@@ -14,6 +13,7 @@ from mm2slo_report.rendering.views import (
     LatencyView,
     PercentileView,
 )
+from mm2slo_report.rendering.references import References
 
 __all__ = [
     "COLUMNS",

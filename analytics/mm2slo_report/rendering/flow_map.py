@@ -1,4 +1,4 @@
-"""Where the clusters and flows of the map are drawn: geometry alone, in the units of an SVG."""
+"""Geometry of the map of clusters and flows, in SVG units."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mm2slo_core.objectives.status import Status
+    from mm2slo_core.objectives.slo_status import Status
     from mm2slo_core.topology import Flow
 
 LABEL_HALF_HEIGHT: Final = 13.0
 _MOST_CLUSTERS: Final = 14
 _LONGEST_NAME: Final = 18
 _LETTER: Final = 8.6
-"""Width of a letter of a cluster's name; of a label's below."""
+"""Width of a letter in a cluster name; labels use _SMALL_LETTER."""
 _SMALL_LETTER: Final = 6.9
 _HALF_HEIGHT: Final = 20.0
 _MARGIN: Final = 8.0
-_AIR: Final = 4.0
-_APART: Final = 440.0
+_SPACING: Final = 4.0
+_CLUSTER_DISTANCE: Final = 440.0
 _BEND: Final = 95.0
 _GAP: Final = 4.0
 _STEPS: Final = 160
 _PARTS: Final = 24
-_TRIED: Final = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.2, 0.8)
+_LABEL_POSITIONS: Final = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.2, 0.8)
 _ARROW: Final = 12.0
 _PAIR: Final = 2
 _HUB: Final = 4
-"""From so many clusters on, one that all flows touch is drawn in the middle."""
+"""Minimum number of clusters to draw one with all flows in the middle."""
 
 
 class Point(NamedTuple):
-    """A place."""
+    """A position."""
 
     x: float
     y: float
@@ -43,16 +43,16 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapFlow:
-    """A flow to be drawn: *words* beside its line, in the colour and shape of *tone*."""
+    """A flow to draw: *text* as its label, color and icon by *status*."""
 
     flow: Flow
-    tone: Status
-    words: str
+    status: Status
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A cluster: its middle, and half of its width and height."""
+    """A cluster: its center, and half of its width and height."""
 
     name: str
     shown: str
@@ -63,11 +63,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """A flow: a path, an arrow head, and the middle of its label."""
+    """A flow: a path, an arrow head, and the center of its label."""
 
     flow: Flow
-    tone: Status
-    words: str
+    status: Status
+    text: str
     path: str
     arrow: str
     label: Point
@@ -76,10 +76,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowMap:
-    """All of it, within [left, left + width) and [top, top + height).
-
-    `left_out` flows found no room.
-    """
+    """The map within [left, left + width) and [top, top + height), without `left_out` flows."""
 
     left: float
     top: float
@@ -91,22 +88,22 @@ class FlowMap:
 
 
 class Box(NamedTuple):
-    """A rectangle by its middle and the halves of its sides."""
+    """A rectangle by its center and half its width and height."""
 
     at: Point
     half_width: float
     half_height: float
 
     def overlaps(self, other: Box) -> bool:
-        """Whether they share a place, with a little air between them."""
+        """Whether the boxes overlap or nearly touch."""
         return (
-            abs(self.at.x - other.at.x) < self.half_width + other.half_width + _AIR
-            and abs(self.at.y - other.at.y) < self.half_height + other.half_height + _AIR
+            abs(self.at.x - other.at.x) < self.half_width + other.half_width + _SPACING
+            and abs(self.at.y - other.at.y) < self.half_height + other.half_height + _SPACING
         )
 
 
 def flow_map(flows: Sequence[MapFlow]) -> FlowMap:
-    """The map of *flows*, the worst first: where there is no room, the last are left out."""
+    """The map of *flows*, worst first; too many are cut at the end."""
     drawn = _fitting(flows)
     names = sorted({name for each in drawn for name in (each.flow.source, each.flow.target)})
     hub = _hub(drawn, names)
@@ -158,9 +155,9 @@ def _hub(flows: Sequence[MapFlow], names: Sequence[str]) -> str | None:
 
 
 def _places(ring: Sequence[str], hub: str | None) -> dict[str, Point]:
-    """On an ellipse, start at its left; two of a kind side by side."""
+    """On an ellipse, starting at its left; two clusters side by side."""
     if len(ring) <= _PAIR and hub is None:
-        return {name: Point(_APART * number, 0.0) for number, name in enumerate(ring)}
+        return {name: Point(_CLUSTER_DISTANCE * number, 0.0) for number, name in enumerate(ring)}
     across, down = max(290.0, 40.0 * len(ring)), max(150.0, 26.0 * len(ring))
     if hub is not None:
         across, down = across * 1.15, down * 1.25
@@ -181,7 +178,7 @@ def _edge(
 ) -> Edge:
     source, target = nodes[drawn.flow.source], nodes[drawn.flow.target]
     across = Point(target.at.x - source.at.x, target.at.y - source.at.y)
-    # Of two flows that oppose each other, each bends to its own left: so they lie apart.
+    # Opposite flows both bend to their left, which keeps them apart.
     bend = _BEND / max(math.hypot(*across), 1.0) if opposed else 0.0
     control = Point(
         (source.at.x + target.at.x) / 2 + across.y * bend,
@@ -193,11 +190,11 @@ def _edge(
     end = min(t for t in ticks if _within(curve.at(t), target, _GAP)) - 1 / _STEPS
     tip, back = curve.at(end), curve.at(max(end - 0.03, 0.0))
     points = [curve.at(start + (end - start) * step / _PARTS) for step in range(_PARTS + 1)]
-    half_width = len(drawn.words) * _SMALL_LETTER / 2 + 20
+    half_width = len(drawn.text) * _SMALL_LETTER / 2 + 20
     return Edge(
         flow=drawn.flow,
-        tone=drawn.tone,
-        words=drawn.words,
+        status=drawn.status,
+        text=drawn.text,
         path="M" + " L".join(f"{each.x:.1f} {each.y:.1f}" for each in points),
         arrow=_arrow(tip, math.atan2(tip.y - back.y, tip.x - back.x)),
         label=_free(curve, start, end, half_width, taken),
@@ -208,8 +205,8 @@ def _edge(
 def _free(
     curve: _Curve, start: float, end: float, half_width: float, taken: Sequence[Box]
 ) -> Point:
-    """The place for a label on the *curve*: its middle, or the nearest that is free."""
-    for share in _TRIED:
+    """A free position for a label on the *curve*, nearest to its middle."""
+    for share in _LABEL_POSITIONS:
         place = curve.at(start + (end - start) * share)
         box = Box(place, half_width, LABEL_HALF_HEIGHT)
         if not any(box.overlaps(each) for each in taken):

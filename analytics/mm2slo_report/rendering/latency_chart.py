@@ -1,4 +1,4 @@
-"""The chart of a flow's latency percentiles: geometry alone, in the units of an SVG."""
+"""Geometry of the chart of a flow's latency percentiles, in SVG units."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.audit.latency_histogram import percentile_name
-from mm2slo_report.rendering.burn_down import Tick
-from mm2slo_report.rendering.figures import length
+from mm2slo_report.rendering.burn_down_chart import Tick
+from mm2slo_report.rendering.value_format import length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mm2slo_report.rendering.views import LatencyView, PercentileView
+    from mm2slo_report.rendering.page_views import LatencyView, PercentileView
 
 WIDTH: Final = 640.0
 LEFT: Final = 58.0
@@ -26,19 +26,19 @@ _LEAST: Final = 0.001
 
 
 class Bar(NamedTuple):
-    """One percentile: between `start` and `end` it lies for certain."""
+    """One percentile, known to lie between `start` and `end`."""
 
     name: str
     y: float
     start: float
     end: float
     open: bool
-    """Nothing is known of its lower bound."""
+    """The lower bound is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyChart:
-    """Bars on a logarithmic axis, and the thresholds that were promised."""
+    """Bars on a logarithmic axis, and the thresholds of the objectives."""
 
     height: float
     floor: float
@@ -76,7 +76,7 @@ def latency_chart(view: LatencyView, thresholds: Sequence[float] = ()) -> Latenc
         ticks=tuple(Tick(x(10.0**power), _decade(power)) for power in range(low, high + 1)),
         thresholds=tuple(Tick(x(each), length(each)) for each in sorted(set(thresholds))),
         summary="; ".join(
-            f"{percentile_name(each.q)} {bracket(each)}" for each in view.percentiles
+            f"{percentile_name(each.q)} {bounds_text(each)}" for each in view.percentiles
         ),
     )
 
@@ -85,8 +85,8 @@ def _decade(power: int) -> str:
     return f"{10 ** (power + 3):,} ms" if power < 0 else f"{10**power:,} s"
 
 
-def bracket(found: PercentileView) -> str:
-    """What is known of it: one figure where its bounds agree."""
+def bounds_text(found: PercentileView) -> str:
+    """The bounds as text; one value if they agree."""
     if found.lower is None:
         return f"at most {length(found.upper, up=True)}"
     lower, upper = length(found.lower), length(found.upper, up=True)

@@ -1,4 +1,4 @@
-"""Where a reader finds more, as far as the installation has it."""
+"""Base URLs for links in reports."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
-    """Addresses without a trailing slash. `service` is that of this service, as people reach it.
+    """URLs without a trailing slash.
 
-    With an empty `service` links are relative to the root; None leaves them out, as a file that
-    is passed around needs it.
+    `service` is the external URL of this service; empty makes links relative, None omits
+    them, as for a file that is passed on.
     """
 
     service: str | None = ""
     dashboard: str | None = None
-    """Of Grafana."""
+    """Grafana."""
     runbook: str | None = None
-    """Of the runbooks."""
     prometheus: str | None = None
     rules_version: str | None = None
-    """Of the rules that the figures were recorded by."""
+    """Of the recording rules that produced the values."""

@@ -10,26 +10,26 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from mm2slo_core.config.nearest import nearest
-from mm2slo_core.errors import UserError
-from mm2slo_report.reporting import UnknownObjectiveError
-from mm2slo_report.sources.port import SliSourceError
+from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.user_errors import UserError
+from mm2slo_report.reporter import UnknownObjectiveError
+from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web import (
-    audits,
-    exclusions,
-    flows,
-    health,
-    home,
-    listing,
-    metrics,
-    objective,
+    audit_routes,
+    exclusion_routes,
+    flow_routes,
+    health_routes,
+    metrics_route,
+    objective_list,
+    objective_routes,
     openapi,
-    reports,
+    report_routes,
+    status_page,
 )
-from mm2slo_report.web.answers import ProblemResponse
-from mm2slo_report.web.guard import Guard
-from mm2slo_report.web.metrics import Requests
-from mm2slo_report.web.problems import Problem, refused
+from mm2slo_report.web.http_responses import ProblemResponse
+from mm2slo_report.web.metrics_route import Requests
+from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
+from mm2slo_report.web.request_guard import Guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,25 +37,26 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
 
-    from mm2slo_report.web.service import Service
+    from mm2slo_report.web.report_service import Service
 
 _ROUTERS: Final = (
-    # `/slo/report` before `/slo/{id}`, which it would be one of.
-    listing.router, reports.router, objective.router, flows.router, audits.router,
-    exclusions.router, health.router, metrics.router, home.router,
+    # `/slo/report` precedes `/slo/{id}`, which would match it.
+    objective_list.router, report_routes.router, objective_routes.router, flow_routes.router,
+    audit_routes.router, exclusion_routes.router, health_routes.router, metrics_route.router,
+    status_page.router,
 )  # fmt: skip
 
 
 def create_app(service: Service) -> ASGIApp:
-    """The application that answers for *service*; it opens and closes nothing."""
+    """The ASGI application for *service*, which the caller opens and closes."""
     app = FastAPI(
         title="mm2slo report",
-        docs_url=None,  # pages that load their parts from elsewhere
+        docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,
         openapi_url="/openapi.json",
-        dependencies=[Depends(known_parameters)],
+        dependencies=[Depends(reject_unknown_parameters)],
         redirect_slashes=False,
-        default_response_class=Response,  # handlers say themselves of which media type they are
+        default_response_class=Response,  # handlers set their media type
     )
     app.state.service = service
     app.state.requests = Requests()
@@ -65,21 +66,21 @@ def create_app(service: Service) -> ASGIApp:
     for kind, problem_of in _PROBLEMS.items():
         app.add_exception_handler(kind, _handler(problem_of))
     app.openapi = lambda: openapi.document(app, service.settings.version)  # type: ignore[method-assign] # as FastAPI documents it
-    return Guard(_Counting(app), service.settings)
+    return Guard(_RequestCounter(app), service.settings)
 
 
-async def known_parameters(request: Request) -> None:
-    """Refuse parameters that a route has not: a misspelt one would be passed over silently."""
+async def reject_unknown_parameters(request: Request) -> None:
+    """Reject unknown query parameters instead of ignoring a misspelt one."""
     known = {each.alias for each in request.scope["route"].dependant.query_params}
     for name in request.query_params:
         if name not in known:
-            close = nearest(name, known)
+            close = suggest(name, known)
             hint = f"; did you mean {close!r}?" if close else ""
-            raise refused(name, f"there is no parameter {name!r} here{hint}", *sorted(known))
+            raise invalid_parameter(name, f"unknown parameter {name!r}{hint}", *sorted(known))
 
 
-class _Counting:
-    """Counts answers by route; outermost within the guard, so that errors count as well."""
+class _RequestCounter:
+    """Counts responses by route, including errors."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
@@ -94,54 +95,56 @@ class _Counting:
         await self._app(scope, receive, counted)
 
 
-def _of_unknown(error: UnknownObjectiveError) -> Problem:
-    return Problem(HTTPStatus.NOT_FOUND, "unknown", str(error), near=list(error.near))
+def _from_unknown_objective(error: UnknownObjectiveError) -> ProblemError:
+    return ProblemError(HTTPStatus.NOT_FOUND, "not-found", str(error), near=list(error.near))
 
 
-def _of_source(error: SliSourceError) -> Problem:
+def _from_source_error(error: SliSourceError) -> ProblemError:
     if error.slow:
-        return Problem(HTTPStatus.GATEWAY_TIMEOUT, "source-slow", str(error))
-    return Problem(HTTPStatus.BAD_GATEWAY, "source", str(error))
+        return ProblemError(HTTPStatus.GATEWAY_TIMEOUT, "source-slow", str(error))
+    return ProblemError(HTTPStatus.BAD_GATEWAY, "source", str(error))
 
 
-def _of_store(error: UserError) -> Problem:
-    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "store", str(error))
+def _from_user_error(error: UserError) -> ProblemError:
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "store", str(error))
 
 
-def _of_validation(error: RequestValidationError) -> Problem:
+def _from_validation_error(error: RequestValidationError) -> ProblemError:
     first, *_ = error.errors()
     where = str(first["loc"][-1])
     expected = first.get("ctx", {}).get("expected", "")
     accepted = [each.strip("'") for each in expected.replace(" or ", ", ").split(", ") if each]
-    return refused(where, f"{where}: {first['msg']}", *accepted)
+    return invalid_parameter(where, f"{where}: {first['msg']}", *accepted)
 
 
-def _of_http(error: HTTPException) -> Problem:
+def _from_http_exception(error: HTTPException) -> ProblemError:
     status = HTTPStatus(error.status_code)
     if status is HTTPStatus.NOT_FOUND:
-        return Problem(status, "unknown", "there is nothing here; see /openapi.json for what is")
-    return Problem(status, "http", status.description or status.phrase, headers=error.headers)
+        return ProblemError(status, "not-found", "not found; see /openapi.json for all paths")
+    return ProblemError(status, "http", status.description or status.phrase, headers=error.headers)
 
 
-def _of_fault(_error: Exception) -> Problem:
-    # It goes on to the server's log; the caller gets no part of it: it may say anything.
-    return Problem(
-        HTTPStatus.INTERNAL_SERVER_ERROR, "fault", "the service failed; its log says why"
+def _from_exception(_error: Exception) -> ProblemError:
+    # The server logs the exception; its text may hold secrets, so the response omits it.
+    return ProblemError(
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "internal-error",
+        "internal error; see the log of the service",
     )
 
 
-_PROBLEMS: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
-    Problem: lambda problem: problem,
-    UnknownObjectiveError: _of_unknown,
-    SliSourceError: _of_source,
-    UserError: _of_store,
-    RequestValidationError: _of_validation,
-    HTTPException: _of_http,
-    Exception: _of_fault,
+_PROBLEMS: Final[dict[type[Exception], Callable[[Any], ProblemError]]] = {
+    ProblemError: lambda problem: problem,
+    UnknownObjectiveError: _from_unknown_objective,
+    SliSourceError: _from_source_error,
+    UserError: _from_user_error,
+    RequestValidationError: _from_validation_error,
+    HTTPException: _from_http_exception,
+    Exception: _from_exception,
 }
 
 
-def _handler(problem_of: Callable[[Any], Problem]) -> Callable[[Request, Exception], Response]:
+def _handler(problem_of: Callable[[Any], ProblemError]) -> Callable[[Request, Exception], Response]:
     def answer(_request: Request, error: Exception) -> Response:
         return ProblemResponse(problem_of(error))
 

@@ -1,20 +1,20 @@
-"""Audits in JSON's own types, in the words of `mm2slo audit --json`."""
+"""JSON documents of audits, with the field names of `mm2slo audit --json`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile, percentile_name
-from mm2slo_core.audit.verdict import FAULTS, Verdict
-from mm2slo_report.rendering.figures import utc
+from mm2slo_core.audit.record_verdict import FAULTS, Verdict
+from mm2slo_report.rendering.value_format import utc
 
 if TYPE_CHECKING:
-    from mm2slo_core.audit.outcome import LatencyCells
-    from mm2slo_store.rows import Run, StoredEvidence, StoredUnit
+    from mm2slo_core.audit.unit_outcome import LatencyCells
+    from mm2slo_store.audit_rows import Run, StoredEvidence, StoredUnit
 
 
 def run_document(run: Run) -> dict[str, Any]:
-    """What is known of a run as a whole."""
+    """An audit run."""
     header = run.header
     return {
         "id": header.id,
@@ -34,7 +34,7 @@ def run_document(run: Run) -> dict[str, Any]:
 
 
 def unit_document(unit: StoredUnit) -> dict[str, Any]:
-    """A target topic in a run."""
+    """A target topic of a run."""
     reason = unit.not_audited
     return {
         "topic": unit.key.target_topic,
@@ -52,7 +52,7 @@ def unit_document(unit: StoredUnit) -> dict[str, Any]:
         },
         "end_to_end_latency": _latency(unit.end_to_end),
         "bounds": [
-            {"name": each.name, "lower": each.lower, "upper": each.upper, "words": each.words}
+            {"name": each.name, "lower": each.lower, "upper": each.upper, "sentence": each.sentence}
             for each in unit.bounds
         ],
         "order_judged": unit.order_judged,
@@ -60,7 +60,7 @@ def unit_document(unit: StoredUnit) -> dict[str, Any]:
 
 
 def evidence_document(found: StoredEvidence) -> dict[str, Any]:
-    """One anomaly: where it is, never what the record says."""
+    """One anomaly: its location and hashes, never its payload."""
     each = found.evidence
     return {
         "verdict": each.verdict.value,
@@ -79,7 +79,7 @@ def evidence_document(found: StoredEvidence) -> dict[str, Any]:
 
 
 def _latency(cells: LatencyCells) -> dict[str, Any]:
-    """Percentiles in seconds, each between two bounds; null of too few records."""
+    """Bounds of the percentiles in seconds; null with too few records."""
     found: dict[str, Any] = {}
     for q in PERCENTILES:
         bracket = percentile(cells, q, sampled=True)
@@ -95,5 +95,5 @@ def _utc(at: int | None) -> str | None:
 
 
 def _hash(value: int) -> str:
-    """16 hexadecimal digits: a number of 64 bits would lose some in JavaScript."""
+    """16 hex digits: JavaScript numbers cannot hold 64 bits."""
     return f"{value & (1 << 64) - 1:016x}"

@@ -1,32 +1,34 @@
-"""What audits found, as metrics: of each flow's newest finished one."""
+"""Metrics of each flow's newest finished audit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.latency_histogram import percentile_name
-from mm2slo_core.audit.verdict import FAULTS
-from mm2slo_core.catalogue import audited
-from mm2slo_core.catalogue.audited import Bound
-from mm2slo_report.web.exposition import Family
-from mm2slo_store.rows import RunState
+from mm2slo_core.audit.record_verdict import FAULTS
+from mm2slo_core.catalogue import audit_result_metrics
+from mm2slo_core.catalogue.audit_result_metrics import Bound
+from mm2slo_report.web.text_exposition import Family
+from mm2slo_store.audit_rows import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mm2slo_core.audit.verdict import Verdict
+    from mm2slo_core.audit.record_verdict import Verdict
     from mm2slo_core.catalogue import Metric
     from mm2slo_core.topology import Flow
-    from mm2slo_report.audit_figures import AuditFigures, Known
+    from mm2slo_report.audit_figures import AuditFigures, RateEstimate
 
     Figures = Mapping[Flow, AuditFigures]
     Labelled = Iterable[tuple[tuple[str, ...], float | None]]
-    """Labels beside those of the flow, and the figure; None: not known."""
+    """Labels in addition to those of the flow, and the value; None if unknown."""
 
 
 def audit_families(runs: Mapping[RunState, int], newest: Figures) -> Iterator[Family]:
-    """Runs by state, and the *newest* finished audit of each flow that has one."""
-    yield Family(audited.AUDIT_RUNS, [((state.value,), runs[state]) for state in RunState])
+    """Runs by state, and each flow's *newest* finished audit."""
+    yield Family(
+        audit_result_metrics.AUDIT_RUNS, [((state.value,), runs[state]) for state in RunState]
+    )
     for metric, figures in _FIGURES:
         yield Family(
             metric,
@@ -39,19 +41,21 @@ def audit_families(runs: Mapping[RunState, int], newest: Figures) -> Iterator[Fa
         )
 
 
-def _one(value: float | None) -> Labelled:
+def _single(value: float | None) -> Labelled:
     return [((), value)]
 
 
 def _seconds(epoch_ms: int | None) -> Labelled:
-    return _one(None if epoch_ms is None else epoch_ms / 1000)
+    return _single(None if epoch_ms is None else epoch_ms / 1000)
 
 
 def _by_verdict(counts: Mapping[Verdict, int]) -> Labelled:
     return [((verdict.value,), count) for verdict, count in counts.items()]
 
 
-def _bounded(known: Mapping[Verdict, Known] | Mapping[audited.Broken, Known]) -> Labelled:
+def _rates(
+    known: Mapping[Verdict, RateEstimate] | Mapping[audit_result_metrics.KeyProperty, RateEstimate],
+) -> Labelled:
     for of, (estimate, interval) in known.items():
         yield (of.value, Bound.ESTIMATE), estimate
         if interval is not None:
@@ -60,30 +64,36 @@ def _bounded(known: Mapping[Verdict, Known] | Mapping[audited.Broken, Known]) ->
 
 
 def _latency(figures: AuditFigures) -> Labelled:
-    for stretch, percentiles in figures.latency.items():
+    for measure, percentiles in figures.latency.items():
         for q, (lower, upper) in percentiles.items():
-            yield (stretch.value, percentile_name(q), Bound.LOWER), lower
-            yield (stretch.value, percentile_name(q), Bound.UPPER), upper
+            yield (measure.value, percentile_name(q), Bound.LOWER), lower
+            yield (measure.value, percentile_name(q), Bound.UPPER), upper
 
 
 _FIGURES: Final[tuple[tuple[Metric, Callable[[AuditFigures], Labelled]], ...]] = (
-    (audited.AUDIT_LAST_RUN_TIMESTAMP_SECONDS, lambda each: _seconds(each.run.finished_at)),
     (
-        audited.AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
+        audit_result_metrics.AUDIT_LAST_RUN_TIMESTAMP_SECONDS,
+        lambda each: _seconds(each.run.finished_at),
+    ),
+    (
+        audit_result_metrics.AUDIT_WINDOW_END_TIMESTAMP_SECONDS,
         lambda each: _seconds(each.run.header.window.end),
     ),
     (
-        audited.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
+        audit_result_metrics.AUDIT_COMPLETE_UP_TO_TIMESTAMP_SECONDS,
         lambda each: _seconds(each.run.complete_up_to),
     ),
-    (audited.AUDIT_RECORDS, lambda each: _by_verdict(each.counts)),
-    (audited.AUDIT_FAULTS_RECORDS, lambda each: _one(sum(each.counts[of] for of in FAULTS))),
-    (audited.AUDIT_UNAUDITED_TOPICS, lambda each: _one(each.unaudited)),
-    (audited.AUDIT_SAMPLED_RATIO, lambda each: _one(each.run.header.sample_rate)),
-    (audited.AUDIT_RECORDS_RATIO, lambda each: _bounded(each.records)),
-    (audited.AUDIT_KEYS_RATIO, lambda each: _bounded(each.keys)),
-    (audited.AUDIT_LATENCY_SECONDS, _latency),
-    (audited.AUDIT_EVIDENCE_RECORDS, lambda each: _by_verdict(each.evidence)),
-    (audited.AUDIT_UNEVIDENCED_RECORDS, lambda each: _by_verdict(each.unevidenced)),
+    (audit_result_metrics.AUDIT_RECORDS, lambda each: _by_verdict(each.counts)),
+    (
+        audit_result_metrics.AUDIT_FAULTS_RECORDS,
+        lambda each: _single(sum(each.counts[of] for of in FAULTS)),
+    ),
+    (audit_result_metrics.AUDIT_UNAUDITED_TOPICS, lambda each: _single(each.unaudited)),
+    (audit_result_metrics.AUDIT_SAMPLED_RATIO, lambda each: _single(each.run.header.sample_rate)),
+    (audit_result_metrics.AUDIT_RECORDS_RATIO, lambda each: _rates(each.records)),
+    (audit_result_metrics.AUDIT_KEYS_RATIO, lambda each: _rates(each.keys)),
+    (audit_result_metrics.AUDIT_LATENCY_SECONDS, _latency),
+    (audit_result_metrics.AUDIT_EVIDENCE_RECORDS, lambda each: _by_verdict(each.evidence)),
+    (audit_result_metrics.AUDIT_UNEVIDENCED_RECORDS, lambda each: _by_verdict(each.unevidenced)),
 )
 """Each metric of a flow with its figures, in the order of the catalogue."""

@@ -1,4 +1,4 @@
-"""The figures of each flow's newest finished audit, worked out once for each run."""
+"""Figures of each flow's newest finished audit, computed once for each run."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_report.audit_figures import AuditFigures, audit_figures
-from mm2slo_report.web.caching import Cache
+from mm2slo_report.web.result_cache import Cache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_core.topology import Flow
-    from mm2slo_report.web.ports import Records
-    from mm2slo_store.rows import Run
+    from mm2slo_report.web.service_ports import Records
+    from mm2slo_store.audit_rows import Run
 
 _SECONDS: Final = 3_600.0
 _RUNS: Final = 256
 
 
 class NewestAudits:
-    """Asks the store which runs are the newest, and for more only of those that are new.
-
-    Safe to use from several threads.
-    """
+    """Queries the newest runs, and reads units and evidence only of new runs. Thread-safe."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._kept: Cache[Mapping[Flow, AuditFigures]] = Cache(seconds=_SECONDS, capacity=_RUNS)
+        self._cache: Cache[Mapping[Flow, AuditFigures]] = Cache(seconds=_SECONDS, capacity=_RUNS)
 
-    def of(self, flows: Sequence[Flow]) -> Mapping[Flow, AuditFigures]:
-        """Of each of *flows* that has a finished audit, in their order. Raises UserError."""
+    def figures_of(self, flows: Sequence[Flow]) -> Mapping[Flow, AuditFigures]:
+        """Figures of each of *flows* with a finished audit, in that order. Raises UserError."""
         newest = self._records.newest_finished(flows)
         by_run: dict[str, list[Flow]] = {}
         for flow, run in newest.items():
@@ -38,9 +35,9 @@ class NewestAudits:
         found: dict[Flow, AuditFigures] = {}
         for run_id, of_run in by_run.items():
             run = newest[of_run[0]]
-            # A run changes in two ways: it is published anew, or a later one replaces parts of it.
+            # A run changes when it is published again or a later run supersedes units of it.
             key = (run_id, run.finished_at, run.superseded_units, tuple(of_run))
-            found.update(self._kept.get(key, partial(self._figures, run, of_run)))
+            found.update(self._cache.get(key, partial(self._figures, run, of_run)))
         return {flow: found[flow] for flow in newest}
 
     def _figures(self, run: Run, flows: Sequence[Flow]) -> Mapping[Flow, AuditFigures]:

@@ -1,4 +1,4 @@
-"""OpenAPI's document of the service, with examples, and schemas drawn from them."""
+"""The OpenAPI document of the service, with examples and schemas derived from them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,49 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fastapi.openapi.utils import get_openapi
 
-from mm2slo_report.web.describing import EXAMPLE, PROBLEM_EXAMPLE
-from mm2slo_report.web.problems import ALWAYS_TOLD
+from mm2slo_report.web.problem_details import REQUIRED_MEMBERS
+from mm2slo_report.web.response_docs import EXAMPLE, PROBLEM_EXAMPLE
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-_ABOUT: Final = """\
-Service-level objectives of MirrorMaker 2's flows. Every answer is about one instant (`as_of`, a
-whole minute). Figures are neither rounded nor clamped; null is "not known" or "does not apply",
-never zero. Times are RFC 3339 in UTC, lengths seconds, shares ratios of 1.
+_DESCRIPTION: Final = """\
+Service level objectives of MirrorMaker 2 flows. Every response is as of one instant (`as_of`, a
+whole minute). Values are neither rounded nor clamped; null means unknown or not applicable, never
+zero. Times are RFC 3339 in UTC, durations are in seconds, ratios are between 0 and 1.
 """
 _SECURITY: Final = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "Where tokens are configured."},
-    "basic": {"type": "http", "scheme": "basic", "description": "The token as password; to read."},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "If tokens are configured."},
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "The token as password; read only.",
+    },
 }
 
-_MAPS: Final = frozenset({"faults", "versions"})
-"""Objects whose names are figures, too."""
+_OPEN_OBJECTS: Final = frozenset({"faults", "versions"})
+"""Objects with arbitrary keys."""
 
 
 def document(app: FastAPI, version: str) -> dict[str, Any]:
-    """The document; made when it is first asked for."""
+    """The document, built on first use."""
     if not app.openapi_schema:
-        made = get_openapi(
-            title="mm2slo report", version=version, description=_ABOUT, routes=app.routes
+        built = get_openapi(
+            title="mm2slo report", version=version, description=_DESCRIPTION, routes=app.routes
         )
-        made.setdefault("components", {})["securitySchemes"] = _SECURITY
-        made["security"] = [{}, {"bearer": []}, {"basic": []}]
-        _fill(made)
-        app.openapi_schema = made
+        built.setdefault("components", {})["securitySchemes"] = _SECURITY
+        built["security"] = [{}, {"bearer": []}, {"basic": []}]
+        _add_examples(built)
+        app.openapi_schema = built
     return app.openapi_schema
 
 
 def schema_of(value: Any, name: str = "") -> dict[str, Any]:
-    """What documents like *value*, called *name*, have in common: names, and types of the known.
+    """The schema of documents like *value*, the member *name*.
 
-    What is not known is null, and there all the same; it is left out of nothing.
+    Every member is required; unknown values are null.
     """
-    if isinstance(value, dict) and name in _MAPS:
+    if isinstance(value, dict) and name in _OPEN_OBJECTS:
         inner = [schema_of(each) for each in value.values()][:1]
         return {"type": ["object", "null"], "additionalProperties": inner[0] if inner else {}}
     if isinstance(value, dict):
@@ -56,38 +60,38 @@ def schema_of(value: Any, name: str = "") -> dict[str, Any]:
     if isinstance(value, list):
         found: dict[str, Any] = {"type": "array"}
         return {**found, "items": schema_of(value[0])} if value else found
-    for kind, word in ((bool, "boolean"), (int, "number"), (float, "number"), (str, "string")):
+    for kind, type_name in ((bool, "boolean"), (int, "number"), (float, "number"), (str, "string")):
         if isinstance(value, kind):
-            return {"type": [word, "null"]}
+            return {"type": [type_name, "null"]}
     return {}
 
 
-def _fill(made: Any) -> None:
-    """Put examples and schemas where the routes name them; simplify those of parameters."""
-    # Made of figures that nobody needs before the document.
-    from mm2slo_report.web.examples import examples
+def _add_examples(node: Any) -> None:
+    """Insert examples and schemas where routes name them; simplify parameter schemas."""
+    # Imported on first use to keep the start fast.
+    from mm2slo_report.web.openapi_examples import examples
 
-    if isinstance(made, list):
-        for each in made:
-            _fill(each)
-    if not isinstance(made, dict):
+    if isinstance(node, list):
+        for each in node:
+            _add_examples(each)
+    if not isinstance(node, dict):
         return
-    if "in" in made and "schema" in made:
-        made["schema"] = _given(made["schema"])
-    name = made.pop(EXAMPLE, None)
+    if "in" in node and "schema" in node:
+        node["schema"] = _without_null(node["schema"])
+    name = node.pop(EXAMPLE, None)
     if name is not None:
-        made["example"] = examples()[name]
-        schema = made.setdefault("schema", schema_of(made["example"]))
+        node["example"] = examples()[name]
+        schema = node.setdefault("schema", schema_of(node["example"]))
         if name == PROBLEM_EXAMPLE:
-            # Other members tell more of some of them.
-            schema["required"] = list(ALWAYS_TOLD)
+            # Some problems have further members.
+            schema["required"] = list(REQUIRED_MEMBERS)
         return
-    for each in made.values():
-        _fill(each)
+    for each in node.values():
+        _add_examples(each)
 
 
-def _given(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter that is given: one that is not is left out, never null."""
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter without null: an optional parameter is omitted, never null."""
     options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     if len(options) != 1:
         return schema

@@ -1,7 +1,7 @@
-"""The tokens of a file, read again when it changes: who is taken out of it is let in no more.
+"""The token file, reloaded when it changes.
 
-A new file that cannot be read whole gives nobody more than they had: tokens that it still lists,
-and were known before, stay good, and no others. A file that is gone gives nothing to anybody.
+An invalid new file never grants access: only tokens that it still lists and that were valid before
+stay valid. A missing file revokes every token.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_report.web.tokens import Scope, Token, read_tokens
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LOOK_EVERY: Final = 1.0
-"""Seconds between two looks."""
+_CHECK_INTERVAL: Final = 1.0
+"""Seconds."""
 
 
 class _State(NamedTuple):
-    """By what a change of the file is noticed."""
+    """Detects a change of the file."""
 
     changed_ns: int
     size: int
@@ -33,50 +33,47 @@ class _State(NamedTuple):
 
 
 class TokenFile:
-    """The tokens of *name*. Raises UserError at the start for a file that cannot be used.
-
-    Safe to use from several threads.
-    """
+    """The tokens of the file *name*. Raises UserError when the first load fails. Thread-safe."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
         self._path = Path(name)
         self._clock = clock
         self._lock = threading.Lock()
-        self._state = self._look()
-        self._looked_at = clock()
+        self._state = self._stat()
+        self._checked_at = clock()
         self._tokens, problem = self._read()
         if problem:
             raise UserError(problem)
 
     @property
-    def good(self) -> tuple[Token, ...]:
-        """The tokens that let in now."""
+    def valid(self) -> tuple[Token, ...]:
+        """Tokens that currently grant access."""
         with self._lock:
             now = self._clock()
-            if now - self._looked_at >= _LOOK_EVERY:
-                self._looked_at = now
+            if now - self._checked_at >= _CHECK_INTERVAL:
+                self._checked_at = now
                 self._refresh()
             return self._tokens
 
     def _refresh(self) -> None:
-        state = self._look()
+        state = self._stat()
         if state == self._state:
             return
-        # Looked at before it is read: what changes in between is seen at the next look.
+        # Stat before reading: the next check sees a change made in between.
         self._state = state
         found, problem = self._read()
         if problem:
-            found = _narrowed(self._tokens, found)
+            found = _restrict(self._tokens, found)
             logger.error(
-                "%s; until that is mended, no token is good that was not before, and %d of %d are",
+                "%s; keeping %d of the %d previously loaded tokens until the file is fixed",
                 problem, len(found), len(self._tokens),
             )  # fmt: skip
         else:
-            logger.info("%s was read again: %d tokens", self._name, len(found))
+            logger.info("reloaded %s: %d tokens", self._name, len(found))
         self._tokens = found
 
-    def _look(self) -> _State | None:
+    def _stat(self) -> _State | None:
         try:
             found = self._path.stat()
         except OSError:
@@ -87,16 +84,15 @@ class TokenFile:
         try:
             text = self._path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+            reason = getattr(error, "strerror", None) or "not UTF-8 text"
             return (), (
-                f"report.tokens_file {self._name!r} cannot be read: {reason}; expected a file of "
-                "tokens"
+                f"cannot read report.tokens_file {self._name!r}: {reason}; expected a token file"
             )
         return read_tokens(text, self._name)
 
 
-def _narrowed(before: tuple[Token, ...], listed: tuple[Token, ...]) -> tuple[Token, ...]:
-    """Of *before* those that are *listed* still, with no wider scope than either says."""
+def _restrict(before: tuple[Token, ...], listed: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The *listed* tokens that were valid *before*, with the narrower scope of the two."""
     known = {each.digest: each for each in before}
     return tuple(
         Token(each.digest, Scope.READ, each.name)

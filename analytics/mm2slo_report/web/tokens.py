@@ -1,8 +1,8 @@
-"""Bearer tokens (RFC 6750) by their digests, from a file.
+"""Bearer tokens (RFC 6750), listed in a file by their digests.
 
-A line is `<SHA-256 of the token, 64 hex digits> <scope> <name>`, where the scope is `read` or
-`write` (which may read, too); `#` starts a comment. Browsers, which have no bearer tokens, may
-send one as the password of HTTP Basic, to read.
+Each line is `<SHA-256 of the token, 64 hex digits> <scope> <name>`; the scope is `read` or `write`
+(which includes read); `#` starts a comment. Browsers send a token as the password of HTTP Basic,
+for reading only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ _LINE: Final = re.compile(
 
 
 class Scope(StrEnum):
-    """What a token is good for."""
+    """What a token permits."""
 
     READ = "read"
     WRITE = "write"
@@ -35,7 +35,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token by its digest, which no message shows."""
+    """A token by its digest, which is never logged."""
 
     digest: str = field(repr=False)
     scope: Scope
@@ -43,7 +43,7 @@ class Token:
 
 
 def parse_tokens(text: str, file: str) -> tuple[Token, ...]:
-    """The tokens that *text* lists; *file* is its name. Raises UserError that shows no line."""
+    """Parse *text* of *file*. Raises UserError, whose message never quotes a line."""
     found, problem = read_tokens(text, file)
     if problem:
         raise UserError(problem)
@@ -51,14 +51,14 @@ def parse_tokens(text: str, file: str) -> tuple[Token, ...]:
 
 
 def read_tokens(text: str, file: str) -> tuple[tuple[Token, ...], str]:
-    """The tokens of those lines that can be read, and the first thing that is wrong, or nothing."""
+    """The tokens of the valid lines, and the first problem, or an empty string."""
     found: dict[str, Token] = {}
     problems: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].strip()
-        if not words:
+        content = line.partition("#")[0].strip()
+        if not content:
             continue
-        match = _LINE.fullmatch(words)
+        match = _LINE.fullmatch(content)
         if match is None:
             problems.append(
                 f"{file}, line {number}: expected the 64 hex digits of a token's SHA-256, then "
@@ -67,19 +67,19 @@ def read_tokens(text: str, file: str) -> tuple[tuple[Token, ...], str]:
             continue
         digest = match["digest"].lower()
         if digest in found:
-            problems.append(f"{file}, line {number}: the token is listed before: remove one line")
+            problems.append(f"{file}, line {number}: duplicate token; remove one of the lines")
             continue
         found[digest] = Token(digest, Scope(match["scope"]), match["name"] or f"line {number}")
     if not found and not problems:
         problems.append(
-            f"{file} lists no token, so nobody could ask anything: add a line, or remove "
+            f"{file} lists no token, so every request would be rejected: add a line, or remove "
             "report.tokens_file"
         )
     return tuple(found.values()), next(iter(problems), "")
 
 
-def find(tokens: Iterable[Token], authorization: str | None, *, basic: bool) -> Token | None:
-    """Of *tokens* that in an Authorization header; with *basic* also as a password."""
+def find_token(tokens: Iterable[Token], authorization: str | None, *, basic: bool) -> Token | None:
+    """The token in an Authorization header; with *basic* also as a Basic password."""
     scheme, _, credentials = (authorization or "").strip().partition(" ")
     shown = credentials.strip()
     if scheme.lower() == "basic" and basic:
@@ -87,9 +87,9 @@ def find(tokens: Iterable[Token], authorization: str | None, *, basic: bool) -> 
     elif scheme.lower() != "bearer":
         return None
     digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
-    # Every one is compared, so that the time does not tell which it was.
-    right = [each for each in tokens if hmac.compare_digest(digest, each.digest)]
-    return right[0] if right else None
+    # Compare all of them, so that the response time does not reveal which one matched.
+    matching = [each for each in tokens if hmac.compare_digest(digest, each.digest)]
+    return matching[0] if matching else None
 
 
 def _password(credentials: str) -> str:

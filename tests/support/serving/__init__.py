@@ -10,16 +10,16 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from reported import AVAILABILITY, DAY_MS, FLOW, Minutes, objective
+from minute_history import AVAILABILITY, DAY_MS, FLOW, Minutes, objective
 
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator, MinuteCounts, SpanCounts
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, MinuteCounts, SpanCounts
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.ledger import StoreLedger
-from mm2slo_report.reporting import Reporter
+from mm2slo_report.reporter import Reporter
+from mm2slo_report.stored_facts import StoreFacts
 from mm2slo_report.web.app import create_app
-from mm2slo_report.web.service import Service
-from mm2slo_report.web.settings import Settings
+from mm2slo_report.web.report_service import Service
+from mm2slo_report.web.service_settings import Settings
 
 with warnings.catch_warnings():
     # Starlette is moving from httpx to its successor; both do for a test.
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from mm2slo_core.objectives import Objective
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_report.sources.port import SliSourceError
-    from mm2slo_report.web.ports import Maintenance, Recording, Surroundings
-    from mm2slo_report.web.settings import Tokens
+    from mm2slo_report.sources.sli_source import SliSourceError
+    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, Recording
+    from mm2slo_report.web.service_settings import Tokens
     from mm2slo_report.web.tokens import Token
     from mm2slo_store import Store
 
@@ -87,14 +87,14 @@ class MemorySource:
     problems: dict[Indicator, SliSourceError] = field(default_factory=dict)
     down: SliSourceError | None = None
     name: str = "recorder"
-    asked: int = 0
-    told: tuple[str, ...] = ()
+    count_calls: int = 0
+    source_warnings: tuple[str, ...] = ()
 
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
     ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
         self._check()
-        self.asked += 1
+        self.count_calls += 1
         return {
             each: self.problems[each]
             if each in self.problems
@@ -118,7 +118,7 @@ class MemorySource:
 
     def warnings(self, window: float) -> Sequence[str]:
         assert window >= 0
-        return self.told
+        return self.source_warnings
 
     def _of(self, indicator: Indicator) -> Sums:
         return self.history.get(indicator, _NOTHING)
@@ -177,7 +177,7 @@ class Served:
 class FixedTokens:
     """Tokens that do not change."""
 
-    good: tuple[Token, ...]
+    valid: tuple[Token, ...]
 
 
 def served(
@@ -185,11 +185,11 @@ def served(
     source: MemorySource | None = None,
     *,
     tokens: tuple[Token, ...] = (),
-    let_in: Tokens | None = None,
+    token_source: Tokens | None = None,
     maintenance: Maintenance | None = None,
     missing_rules: Callable[[], Sequence[str]] | None = None,
     objectives: tuple[Objective, ...] | None = None,
-    surroundings: Surroundings | None = None,
+    flow_status: FlowStatus | None = None,
     recorder: Recording | None = None,
     **settings: Any,
 ) -> Served:
@@ -199,18 +199,18 @@ def served(
     reporter = Reporter(
         objectives=three_objectives() if objectives is None else objectives,
         source=source,
-        ledger=StoreLedger(store),
+        facts=StoreFacts(store),
         zone=ZoneInfo("Europe/Berlin"),
         clock=lambda: clock[0],
     )
     # Without keeping, each request sees what a test has just changed.
-    known = FixedTokens(tokens) if tokens else let_in
-    wanted = replace(Settings(version="0.1.0", kept_seconds=0.0, tokens=known), **settings)
+    known = FixedTokens(tokens) if tokens else token_source
+    wanted = replace(Settings(version="0.1.0", cache_seconds=0.0, tokens=known), **settings)
     service = Service(
         reporter,
         store,
         wanted,
-        surroundings,
+        flow_status,
         recorder,
         maintenance=maintenance,
         missing_rules=missing_rules,

@@ -1,4 +1,4 @@
-"""Where things are drawn: inside the picture, in proportion, and where a reader expects them."""
+"""Geometry of the charts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rendered import DAY_MS, LATENCIES, NOW
+from sample_report import DAY_MS, LATENCIES, NOW
 
-from mm2slo_core.objectives.status import Status
-from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_core.objectives.slo_status import Status
 from mm2slo_core.reporting.incidents import Day
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering import PercentileView
-from mm2slo_report.rendering.burn_down import HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
+from mm2slo_report.rendering.budget_steps import end_text
+from mm2slo_report.rendering.burn_down_chart import HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
 from mm2slo_report.rendering.flow_map import MapFlow, flow_map
 from mm2slo_report.rendering.latency_chart import latency_chart
-from mm2slo_report.rendering.pace import ending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def points(path: str) -> list[tuple[float, float]]:
     return list(zip(figures[::2], figures[1::2], strict=True))
 
 
-def test_a_budget_falls_from_all_of_it_by_what_each_day_took() -> None:
+def test_burn_down_falls_by_consumption_of_each_day() -> None:
     chart = burn_down(spent(0.0, 0.5, 0.25, 0.0), UTC, whole_end=NOW)
     assert chart is not None
     line = points(chart.line)
@@ -47,32 +47,32 @@ def test_a_budget_falls_from_all_of_it_by_what_each_day_took() -> None:
     share = [1 - (y - TOP) / (chart.zero - TOP) for _, y in line]
     assert share == pytest.approx([1, 1, 0.5, 0.25, 0.25], abs=0.002)
     assert chart.overspent == ""
-    assert chart.summary == "25 % is left. The costliest day is 11 Jul, with 50 % of the budget."
+    assert chart.summary == "25 % remaining. Costliest day: 11 Jul (50 % of the budget)."
     assert chart.worst is not None
-    assert chart.worst[2] == "11 Jul: 50 % used"
-    assert chart.pace == "day by day"
+    assert chart.worst[2] == "11 Jul: 50 % spent"
+    assert chart.steps == "by day"
 
 
-def test_an_overspent_budget_goes_below_zero_and_says_by_how_much() -> None:
+def test_burn_down_of_overspent_budget_goes_below_zero() -> None:
     chart = burn_down(spent(0.5, 1.5, 0.0), UTC, whole_end=NOW)
     assert chart is not None
     assert chart.overspent
     below = [y for _, y in points(chart.line) if y > chart.zero]
     assert len(below) == 2
     assert chart.end[1] == max(below)
-    assert "-100 % is left" in chart.summary
-    # Half a budget is gone when the line passes zero, a third of the way through the second day.
+    assert "-100 % remaining" in chart.summary
+    # The line crosses zero a third of the way through the second day.
     crossing = next(x for x, y in points(chart.line) if y == pytest.approx(chart.zero, abs=0.06))
     assert crossing == pytest.approx(LEFT + (WIDTH - LEFT - RIGHT) * (1 + 1 / 3) / 3, abs=0.2)
 
 
-def test_a_period_that_runs_leaves_room_for_its_rest() -> None:
+def test_burn_down_of_running_period_leaves_room() -> None:
     chart = burn_down(spent(0.1, 0.1), UTC, whole_end=NOW + 2 * DAY_MS)
     assert chart is not None
     assert chart.end[0] == pytest.approx(LEFT + (WIDTH - LEFT - RIGHT) / 2)
 
 
-def test_a_life_of_minutes_is_drawn_as_wide_as_one_of_days_and_told_by_the_clock() -> None:
+def test_burn_down_of_minutes_has_full_width_and_clock_labels() -> None:
     start = NOW - 4 * MINUTE_MS
     shares = (0.0, 3.0, 1.0, 0.0)
     minutes = [
@@ -84,15 +84,13 @@ def test_a_life_of_minutes_is_drawn_as_wide_as_one_of_days_and_told_by_the_clock
     ends = [x for x, y in points(chart.line) if y != pytest.approx(chart.zero, abs=0.06)]
     assert ends == pytest.approx([58, 200, 342, 484, 626], abs=0.1)
     assert [each.text for each in chart.columns] == ["10:26", "10:27", "10:28", "10:29"]
-    assert chart.pace == "by steps of 1 min"
-    assert chart.summary == (
-        "-300 % is left. The costliest step starts at 10:27, with 300 % of the budget."
-    )
+    assert chart.steps == "in steps of 1 min"
+    assert chart.summary == ("-300 % remaining. Costliest step: 10:27 (300 % of the budget).")
     assert chart.worst is not None
-    assert chart.worst[2] == "10:27: 300 % used"
+    assert chart.worst[2] == "10:27: 300 % spent"
 
 
-def test_steps_over_midnight_are_told_with_their_day() -> None:
+def test_burn_down_steps_over_midnight_have_dates() -> None:
     start = NOW - 20 * 60 * MINUTE_MS
     steps = [
         Day(start + number * 30 * MINUTE_MS, start + (number + 1) * 30 * MINUTE_MS, 1.0, 0.01)
@@ -101,26 +99,24 @@ def test_steps_over_midnight_are_told_with_their_day() -> None:
     chart = burn_down(steps, UTC, whole_end=NOW)
     assert chart is not None
     assert [chart.columns[0].text, chart.columns[-1].text] == ["13 Jul 14:30", "14 Jul 08:30"]
-    assert (chart.pace, len(chart.columns)) == ("by steps of 30 min", 7)
+    assert (chart.steps, len(chart.columns)) == ("in steps of 30 min", 7)
 
 
 @pytest.mark.parametrize(
-    ("minutes", "words"),
+    ("minutes", "text"),
     [(1, "10:31"), (13 * 60 + 29, "23:59"), (13 * 60 + 30, "2026-07-15 00:00")],
 )
-def test_an_end_is_told_by_the_clock_and_with_its_date_on_another_day(
-    minutes: int, words: str
-) -> None:
-    assert ending(NOW, NOW + minutes * MINUTE_MS, UTC) == words
+def test_end_text_has_date_only_on_another_day(minutes: int, text: str) -> None:
+    assert end_text(NOW, NOW + minutes * MINUTE_MS, UTC) == text
 
 
-def test_without_events_there_is_no_budget_to_draw() -> None:
+def test_burn_down_without_events_is_none() -> None:
     assert burn_down(spent(None, None), UTC, whole_end=NOW) is None
     assert burn_down([], UTC, whole_end=NOW) is None
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 500)), min_size=1, max_size=60))
-def test_everything_of_a_budget_lies_inside_the_picture(shares: list[float | None]) -> None:
+def test_burn_down_stays_inside_the_chart(shares: list[float | None]) -> None:
     chart = burn_down(spent(*shares), UTC, whole_end=NOW)
     if chart is None:
         return
@@ -130,12 +126,12 @@ def test_everything_of_a_budget_lies_inside_the_picture(shares: list[float | Non
     assert 2 <= len(chart.rows) <= 8
     assert len(chart.columns) <= 7
     gaps = [abs(a.at - b.at) for a, b in itertools.combinations(chart.rows, 2)]
-    assert min(gaps) > 12, "labels of the axis overlap"
+    assert min(gaps) > 12, "axis labels overlap"
 
 
 def drawn(*labels: str) -> list[MapFlow]:
     return [
-        MapFlow(flow=Flow.parse(each), tone=Status.OK, words="running, no data") for each in labels
+        MapFlow(flow=Flow.parse(each), status=Status.OK, text="running, no data") for each in labels
     ]
 
 
@@ -162,13 +158,13 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_label_covers_another_or_a_cluster(shape: str) -> None:
+def test_flow_map_labels_do_not_overlap(shape: str) -> None:
     for one, other in itertools.combinations(boxes(SHAPES[shape]), 2):
         assert not overlap(one, other), (one, other)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_everything_of_a_map_lies_inside_the_picture(shape: str) -> None:
+def test_flow_map_stays_inside_its_extent(shape: str) -> None:
     found = flow_map(SHAPES[shape])
     right, bottom = found.left + found.width, found.top + found.height
     for x, y, width, height in boxes(SHAPES[shape]):
@@ -180,7 +176,7 @@ def test_everything_of_a_map_lies_inside_the_picture(shape: str) -> None:
             assert found.top <= y <= bottom
 
 
-def test_an_arrow_ends_at_the_border_of_its_target() -> None:
+def test_flow_map_arrow_ends_at_border_of_target() -> None:
     found = flow_map(drawn("us->eu"))
     (edge,) = found.edges
     target = next(each for each in found.nodes if each.name == "eu")
@@ -190,7 +186,7 @@ def test_an_arrow_ends_at_the_border_of_its_target() -> None:
     assert tip[1] == pytest.approx(target.at.y)
 
 
-def test_a_large_map_keeps_the_worst_flows_and_says_how_many_are_left_out() -> None:
+def test_large_flow_map_keeps_worst_flows_and_counts_the_rest() -> None:
     found = flow_map(drawn(*(f"c{number}->c{number + 1}" for number in range(0, 100, 2))))
     assert len(found.nodes) == 14
     assert len(found.edges) == 7
@@ -198,13 +194,13 @@ def test_a_large_map_keeps_the_worst_flows_and_says_how_many_are_left_out() -> N
     assert {each.flow.label for each in found.edges} >= {"c0->c1", "c12->c13"}
 
 
-def test_a_long_name_is_cut_in_the_picture_alone() -> None:
+def test_long_cluster_name_is_truncated_only_in_map() -> None:
     (node, _) = flow_map(drawn("a-cluster-with-a-very-long-alias->b")).nodes
     assert node.name == "a-cluster-with-a-very-long-alias"
     assert node.shown == "a-cluster-with-a-…"
 
 
-def test_latencies_on_a_logarithmic_axis() -> None:
+def test_latency_chart_has_logarithmic_axis() -> None:
     chart = latency_chart(LATENCIES[0], [10.0, 10.0])
     assert [tick.text for tick in chart.ticks] == ["10 ms", "100 ms", "1 s", "10 s", "100 s"]
     steps = [after.at - before.at for before, after in itertools.pairwise(chart.ticks)]
@@ -212,14 +208,14 @@ def test_latencies_on_a_logarithmic_axis() -> None:
     assert [each.text for each in chart.thresholds] == ["10 s"]
     assert [each.name for each in chart.bars] == ["p50", "p90", "p95", "p99", "p99.9"]
     assert all(bar.start <= bar.end for bar in chart.bars)
-    # An unknown lower bound reaches to the edge.
+    # A bar with an unknown lower bound starts at the axis.
     assert chart.bars[-1].start == chart.ticks[0].at
     assert [bar.open for bar in chart.bars] == [False] * 4 + [True]
     assert chart.summary.startswith("p50 81 ms to 126 ms; p90 310 ms to 420 ms")
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
-def test_every_latency_lies_inside_the_picture(uppers: list[float]) -> None:
+def test_latency_bars_stay_inside_the_chart(uppers: list[float]) -> None:
     view = LATENCIES[0]
     found = tuple(PercentileView(q=0.5, lower=each / 2, upper=each) for each in uppers)
     chart = latency_chart(type(view)(flow=view.flow, origin="", records=1, percentiles=found))

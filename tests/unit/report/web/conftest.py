@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Empty at the start of a module."""
+    """A store that is empty at the start of a module."""
     path: Path = tmp_path_factory.mktemp("store") / "results.db"
     with Store.open(path, clock=lambda: NOW) as opened:
         yield opened
@@ -22,5 +22,5 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture
 def service(store: Store) -> Served:
-    """Open to everyone, as on loopback."""
+    """A service without tokens, as on loopback."""
     return served(store, a_source())

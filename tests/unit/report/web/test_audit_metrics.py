@@ -1,4 +1,4 @@
-"""What `/metrics` says of the newest finished audit of each flow: rates, latency, evidence."""
+"""Metrics of the newest finished audit of each flow: rates, latency, evidence."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from serving import NOW, Served, served
-from store_specs.results import evidence, orders_outcome
+from store_specs.sample_results import evidence, orders_outcome
 
+from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.latency_histogram import bucket
-from mm2slo_core.audit.outcome import AffinityOutcome, LatencyCells, PartitionOutcome
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, LatencyCells, PartitionOutcome
 from mm2slo_core.topology import Flow
 from mm2slo_store import AuditRun, JudgedUnit, RunHeader, Store
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from mm2slo_core.audit.outcome import UnitOutcome
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 HOUR = 3_600_000
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 WINDOW = Window(NOW - 2 * HOUR, NOW - HOUR)
 LATER = Window(NOW - HOUR, NOW)
 KNOWN = LatencyCells({(bucket(10), bucket(20)): 300})
-"""Of 300 records: enough for a p99, too few for a p99.9."""
+"""300 records: enough for p99, too few for p99.9."""
 COUNTS = {Verdict.MATCHED: 5, Verdict.LOST: 5, Verdict.DUPLICATE: 1, Verdict.REPLAY: 1}
 ROUNDED = 5e-6
-"""Of the bounds in tables of Clopper and Pearson's interval."""
+"""Rounding of published tables of Clopper-Pearson intervals."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def topic(
     window: Window = WINDOW,
     **more: Any,
 ) -> UnitOutcome:
-    """A topic that one flow feeds."""
+    """A topic fed by one flow."""
     part = {key: more.pop(key) for key in ("end_to_end", "transfer") if key in more}
     made = orders_outcome(window, topic=name)
     of_flow = replace(made.scope.flows[0], flow=flow)
@@ -88,7 +88,7 @@ def publish(
 
 
 def published(service: Served, flow: Flow = US_EU) -> dict[tuple[str, ...], float]:
-    """Name and labels, without those of the flow, and the value."""
+    """Values by name and labels, without the labels of the flow."""
     text = service.client.get("/metrics").text
     return {
         (sample.name.removeprefix("mm2_audit_"), *list(sample.labels.values())[3:]): sample.value
@@ -102,11 +102,11 @@ def bounds(found: Mapping[tuple[str, ...], float], *key: str) -> list[float | No
     return [found.get((*key, bound)) for bound in ("estimate", "lower", "upper")]
 
 
-def test_rates_of_a_sample_lie_between_their_exact_bounds(store: Store, service: Served) -> None:
+def test_rates_of_sampled_audit_have_exact_confidence_bounds(store: Store, service: Served) -> None:
     keys = AffinityOutcome(keys=10, keys_split=1, keys_disordered=0)
     publish(store, "r1", topic("t", COUNTS, affinity=keys))
     found = published(service)
-    # 5 of 10, 2 of 5, 0 of 10 and 1 of 10: Clopper and Pearson's interval at 95 %.
+    # 5 of 10, 2 of 5, 0 of 10 and 1 of 10: Clopper-Pearson intervals at 95 %.
     for key, expected in (
         (("records_ratio", "lost"), [0.5, 0.187086, 0.812914]),
         (("records_ratio", "duplicate"), [0.4, 0.052745, 0.853367]),
@@ -116,11 +116,11 @@ def test_rates_of_a_sample_lie_between_their_exact_bounds(store: Store, service:
     ):
         assert bounds(found, *key) == pytest.approx(expected, abs=ROUNDED), key
     assert found["sampled_ratio",] == 0.01
-    # In a sample an altered record counts as lost: its altered copy is drawn on its own.
+    # In a sample an altered record counts as lost: its copy is sampled independently.
     assert bounds(found, "records_ratio", "altered") == [None, None, None]
 
 
-def test_a_census_is_exact_over_all_topics(store: Store, service: Served) -> None:
+def test_rates_of_census_are_exact(store: Store, service: Served) -> None:
     counts = {Verdict.MATCHED: 90, Verdict.ALTERED: 10}
     keys = AffinityOutcome(keys=10, keys_split=1)
     publish(
@@ -134,22 +134,24 @@ def test_a_census_is_exact_over_all_topics(store: Store, service: Served) -> Non
     assert bounds(found, "records_ratio", "altered") == [0.05, 0.05, 0.05]
     assert bounds(found, "records_ratio", "lost") == [0.0, 0.0, 0.0]
     assert bounds(found, "keys_ratio", "affinity") == [0.05, 0.05, 0.05]
-    # Order was judged in one topic alone.
+    # Order was judged in one topic only.
     assert bounds(found, "keys_ratio", "order") == [0.0, 0.0, 0.0]
     assert found["sampled_ratio",] == 1.0
 
 
-def test_keys_that_topics_may_share_have_no_bounds(store: Store, service: Served) -> None:
+def test_keys_ratio_over_several_sampled_topics_has_no_bounds(
+    store: Store, service: Served
+) -> None:
     keys = AffinityOutcome(keys=10, keys_split=1)
     publish(store, "r1", *(topic(name, COUNTS, affinity=keys) for name in "tu"))
     found = published(service)
     assert bounds(found, "keys_ratio", "affinity") == [0.1, None, None]
-    # Records are drawn one by one, whatever their topic: 10 of 20.
+    # Records are sampled independently of their topic: 10 of 20.
     expected = [0.5, 0.27196, 0.72804]
     assert bounds(found, "records_ratio", "lost") == pytest.approx(expected, abs=ROUNDED)
 
 
-def test_of_nothing_that_is_settled_there_is_no_rate(store: Store, service: Served) -> None:
+def test_audit_without_settled_records_publishes_no_rates(store: Store, service: Served) -> None:
     publish(store, "r1", topic("t", {Verdict.PENDING: 3, Verdict.OVERDUE: 2}))
     found = published(service)
     assert found["records", "overdue"] == 2
@@ -158,7 +160,7 @@ def test_of_nothing_that_is_settled_there_is_no_rate(store: Store, service: Serv
     ]
 
 
-def test_latency_lies_between_bounds_in_seconds(store: Store, service: Served) -> None:
+def test_latency_percentiles_are_bounds_in_seconds(store: Store, service: Served) -> None:
     early = LatencyCells({(None, bucket(20)): 300})
     publish(store, "r1", topic("t", COUNTS, end_to_end=KNOWN, transfer=early), rate=1.0)
     found = {
@@ -167,20 +169,20 @@ def test_latency_lies_between_bounds_in_seconds(store: Store, service: Served) -
     assert found == {
         **{("end-to-end", p, "lower"): 0.010 for p in ("p50", "p90", "p95", "p99")},
         **{("end-to-end", p, "upper"): 0.020 for p in ("p50", "p90", "p95", "p99")},
-        # No poll preceded: the lower bound is not known, and not 0.
+        # Without a preceding poll, the lower bound is unknown, not 0.
         **{("transfer", p, "upper"): 0.020 for p in ("p50", "p90", "p95", "p99")},
     }
 
 
-def test_a_sample_of_too_few_records_has_no_p99(store: Store, service: Served) -> None:
+def test_sampled_latency_with_too_few_records_omits_p99(store: Store, service: Served) -> None:
     publish(store, "r1", topic("t", COUNTS, end_to_end=KNOWN))
     found = published(service)
     assert found["latency_seconds", "end-to-end", "p95", "upper"] == 0.020
-    # It takes 368 records until a rank of the sample is high enough.
+    # A sampled p99 needs 368 records.
     assert ("latency_seconds", "end-to-end", "p99", "upper") not in found
 
 
-def test_a_source_that_stamps_records_itself_has_transfer_alone(
+def test_log_append_time_source_publishes_only_transfer_latency(
     store: Store, service: Served
 ) -> None:
     publish(store, "r1", topic("t", COUNTS, transfer=KNOWN), rate=1.0)
@@ -188,13 +190,15 @@ def test_a_source_that_stamps_records_itself_has_transfer_alone(
     assert found == {"transfer"}
 
 
-def test_a_topic_of_two_flows_tells_the_latency_of_neither(store: Store, service: Served) -> None:
+def test_topic_fed_by_two_flows_publishes_no_latency(store: Store, service: Served) -> None:
     publish(store, "r1", orders_outcome(WINDOW), topic("t", COUNTS, transfer=KNOWN), rate=1.0)
     found = {key[1] for key in published(service) if key[0] == "latency_seconds"}
     assert found == {"transfer"}
 
 
-def test_evidence_is_counted_beside_what_has_none(store: Store, service: Served) -> None:
+def test_evidenced_and_unevidenced_records_are_counted_separately(
+    store: Store, service: Served
+) -> None:
     counts = {Verdict.MATCHED: 9, Verdict.LOST: 5, Verdict.EXPIRED: 7, Verdict.DUPLICATE: 1}
     kept = (*(evidence(Verdict.LOST, at) for at in (1, 2)), evidence(Verdict.DUPLICATE, 3))
     publish(store, "r1", topic("t", counts, evidence=kept), topic("u", {Verdict.MATCHED: 1}))
@@ -203,13 +207,13 @@ def test_evidence_is_counted_beside_what_has_none(store: Store, service: Served)
     assert found["evidence_records", "duplicate"] == 1
     assert found["unevidenced_records", "duplicate"] == 0
     assert found["evidence_records", "moved"] == 0
-    # Of what is right, or gone, there is none to keep.
+    # Records without an anomaly have no evidence.
     assert not {"matched", "pending", "unauditable", "expired-unreplicated"} & {
         key[1] for key in found if "evidence" in key[0] or "unevidenced" in key[0]
     }
 
 
-def test_flows_are_told_apart_also_within_one_run(store: Store, service: Served) -> None:
+def test_two_flows_of_one_run_have_separate_rates(store: Store, service: Served) -> None:
     back = {Verdict.MATCHED: 10}
     publish(store, "r1", topic("t", COUNTS), topic("t", back, flow=EU_US))
     assert published(service)["records_ratio", "lost", "estimate"] == 0.5
@@ -217,7 +221,7 @@ def test_flows_are_told_apart_also_within_one_run(store: Store, service: Served)
     assert bounds(found, "records_ratio", "lost") == pytest.approx([0, 0, 0.308497], abs=ROUNDED)
 
 
-def test_without_a_finished_audit_nothing_is_said_of_a_flow(store: Store, service: Served) -> None:
+def test_flow_without_finished_audit_has_no_audit_metrics(store: Store, service: Served) -> None:
     assert published(service) == {}
     running = RunHeader("r1", (US_EU,), WINDOW, NOW, 1.0, 0, "")
     store.announce(running)
@@ -232,9 +236,7 @@ def test_without_a_finished_audit_nothing_is_said_of_a_flow(store: Store, servic
     ]
 
 
-def test_the_newest_finished_run_holds_until_there_is_a_newer_one(
-    store: Store, service: Served
-) -> None:
+def test_metrics_use_newest_finished_run(store: Store, service: Served) -> None:
     publish(store, "r1", topic("t", COUNTS))
     assert published(service)["records_ratio", "lost", "estimate"] == 0.5
     running = RunHeader("r2", (US_EU,), LATER, NOW, 1.0, 0, "")
@@ -242,12 +244,12 @@ def test_the_newest_finished_run_holds_until_there_is_a_newer_one(
     assert published(service)["records_ratio", "lost", "estimate"] == 0.5
     publish(store, "r3", topic("t", {Verdict.MATCHED: 1}, window=LATER), at=NOW)
     assert published(service)["records_ratio", "lost", "estimate"] == 0
-    # An old window that is judged anew is not the newest run, however late it ends.
+    # Auditing an old window again does not make it the newest run.
     publish(store, "r0", topic("t", COUNTS), at=NOW - 2 * HOUR)
     assert published(service)["records_ratio", "lost", "estimate"] == 0
 
 
-def test_what_a_later_run_replaced_counts_no_more(store: Store, service: Served) -> None:
+def test_superseded_units_are_not_counted(store: Store, service: Served) -> None:
     publish(store, "r1", topic("t", COUNTS), topic("u", {Verdict.MATCHED: 10}))
     assert published(service)["records", "lost"] == 5
     publish(store, "r0", topic("t", {Verdict.MATCHED: 10}), at=NOW - 2 * HOUR)
@@ -255,25 +257,25 @@ def test_what_a_later_run_replaced_counts_no_more(store: Store, service: Served)
     assert (found["records", "lost"], found["records", "matched"]) == (0, 10)
 
 
-class Counting:
-    """A store that counts its questions."""
+class CountingStore:
+    """A store that records the names of its calls."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.asked: list[str] = []
+        self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        self.asked.append(name)
+        self.calls.append(name)
         return getattr(self._store, name)
 
 
-def test_a_run_is_read_once_however_often_it_is_scraped(store: Store) -> None:
+def test_repeated_scrapes_read_a_run_once(store: Store) -> None:
     publish(store, "r1", topic("t", COUNTS), topic("t", COUNTS, flow=EU_US))
-    counting = Counting(store)
+    counting = CountingStore(store)
     service = served(cast("Store", counting))
     first = published(service)
     assert published(service) == first
-    assert [each for each in counting.asked if each in {"units", "count_evidence"}] == [
+    assert [each for each in counting.calls if each in {"units", "count_evidence"}] == [
         "units",
         "count_evidence",
     ]

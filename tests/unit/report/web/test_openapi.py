@@ -1,4 +1,4 @@
-"""OpenAPI's document: every route, examples that fit their schemas, answers that fit them too."""
+"""The OpenAPI document: routes, valid examples, and responses that match the schemas."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KINDS: dict[str, Any] = {
 
 
 def misfits(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:
-    """What of *value* does not fit *schema*; the little of JSON Schema that is used here."""
+    """Violations of *schema* by *value*; a subset of JSON Schema."""
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds and not any(
@@ -60,7 +60,7 @@ def service(store: Store) -> Served:
     return served(store)
 
 
-def test_the_document_has_every_route(service: Served) -> None:
+def test_openapi_document_has_every_route(service: Served) -> None:
     found = document(service.client)
     assert found["openapi"].startswith("3.1")
     assert set(found["paths"]) == ROUTES
@@ -68,7 +68,7 @@ def test_the_document_has_every_route(service: Served) -> None:
     assert set(found["components"]["securitySchemes"]) == {"bearer", "basic"}
 
 
-def test_every_json_answer_has_an_example_that_fits_its_schema(service: Served) -> None:
+def test_json_responses_have_valid_examples(service: Served) -> None:
     examples = 0
     for path, methods in document(service.client)["paths"].items():
         for method, operation in methods.items():
@@ -100,13 +100,13 @@ def test_every_json_answer_has_an_example_that_fits_its_schema(service: Served) 
         ("/readyz", "/readyz"),
     ],
 )
-def test_an_answer_is_as_the_document_says(service: Served, route: str, path: str) -> None:
+def test_responses_match_the_documented_schema(service: Served, route: str, path: str) -> None:
     operation = document(service.client)["paths"][route]["get"]
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     assert misfits(service.get(path), schema) == []
 
 
-def test_problems_are_as_the_document_says(service: Served) -> None:
+def test_problems_match_the_documented_schema(service: Served) -> None:
     answers = document(service.client)["paths"]["/slo/{slo}"]["get"]["responses"]
     for path, status in (("/slo/x", "404"), ("/slo/us-to-eu-availability?at=x", "422")):
         answer = service.client.get(path)
@@ -115,7 +115,7 @@ def test_problems_are_as_the_document_says(service: Served) -> None:
         assert misfits({**answer.json(), "near": []}, schema) == []
 
 
-def test_a_schema_says_what_documents_have_in_common() -> None:
+def test_schema_of_document_requires_types_and_members() -> None:
     schema = schema_of({"a": 1, "b": [{"c": None}], "d": True})
     assert misfits({"a": 0.5, "b": [], "d": None}, schema) == []
     assert misfits({"a": "x", "b": {}, "d": 1}, schema) == [

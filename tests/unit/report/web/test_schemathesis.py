@@ -1,4 +1,4 @@
-"""Schemathesis against the service's own OpenAPI document, in process."""
+"""Schemathesis against the OpenAPI document of the service, in process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
-from reported import FLOW
+from minute_history import FLOW
 from schemathesis.checks import not_a_server_error
 from schemathesis.config import ChecksConfig, SchemathesisConfig
 from schemathesis.core.result import Ok
@@ -23,12 +23,12 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from serving import AS_OF, NOW, a_source, served
-from store_specs.results import evidence, judged, orders_outcome, run_of, unjudged
+from store_specs.sample_results import evidence, judged, orders_outcome, run_of, unjudged
 
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.audit.verdict import Verdict
-from mm2slo_report.rendering.figures import utc
-from mm2slo_report.rendering.views import FlowView, GroupView
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_report.rendering.page_views import FlowView, GroupView
+from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web.app import create_app
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
@@ -49,7 +49,7 @@ CHECKS = [
     positive_data_acceptance,
 ]
 OPERATIONS = 19
-MODES = {"what fits": GenerationMode.POSITIVE, "what does not": GenerationMode.NEGATIVE}
+MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
 CHEAP, THOROUGH = (
     settings(
         max_examples=count,
@@ -62,8 +62,8 @@ CHEAP, THOROUGH = (
 )
 
 
-class Nearby:
-    """An exporter that says something of everything."""
+class FakeFlowStatus:
+    """The state of one flow and one group."""
 
     def flows(self) -> tuple[FlowView, ...]:
         return (FlowView(flow=FLOW, state="running", lag_records=1, lag_seconds=0.5),)
@@ -74,7 +74,7 @@ class Nearby:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """An audit with evidence."""
+    """A store with an audit that has evidence."""
     with Store.open(tmp_path_factory.mktemp("schema") / "r.db", clock=lambda: NOW) as opened:
         window = Window(NOW - 9 * HOUR, NOW - 8 * HOUR)
         lost = [evidence(Verdict.LOST, number) for number in range(5)]
@@ -84,21 +84,21 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 class Subject:
-    """The service, its operations, and a client that is kept."""
+    """The service and its operations."""
 
     def __init__(self, store: Store) -> None:
         service = served(
             store,
             a_source(),
             tokens=(TOKEN,),
-            surroundings=Nearby(),
+            flow_status=FakeFlowStatus(),
             hosts=frozenset({asgi.HOST}),
-            kept_seconds=30.0,
+            cache_seconds=30.0,
             reports_per_minute=10**9,
         ).service
         self.app: Any = create_app(service)
         config = SchemathesisConfig(seed=1)
-        # What fits the schema may be refused for what no schema says: a time that is to come.
+        # Valid data may still be rejected for reasons no schema states, such as a future time.
         accepted = ["2xx", "304", "403", "404", "406", "409", "422"]
         config.projects.default.checks = ChecksConfig.from_dict(
             {"positive_data_acceptance": {"expected-statuses": accepted}}
@@ -121,8 +121,8 @@ def client(subject: Subject) -> Iterator[Any]:
         yield opened
 
 
-def hold_to_it(subject: Subject, client: Any, mode: GenerationMode, chosen: settings) -> None:
-    """Asks every operation so many times."""
+def check_operations(subject: Subject, client: Any, mode: GenerationMode, chosen: settings) -> None:
+    """Send generated requests to every operation."""
     for operation in subject.operations:
 
         @chosen
@@ -134,21 +134,23 @@ def hold_to_it(subject: Subject, client: Any, mode: GenerationMode, chosen: sett
             ask()
 
 
-def test_every_operation_is_among_them(subject: Subject) -> None:
+def test_schema_has_every_operation(subject: Subject) -> None:
     assert len({(each.method, each.path) for each in subject.operations}) == OPERATIONS
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_it_answers_as_it_says(subject: Subject, client: Any, mode: GenerationMode) -> None:
-    hold_to_it(subject, client, mode, CHEAP)
+def test_generated_requests_conform_to_schema(
+    subject: Subject, client: Any, mode: GenerationMode
+) -> None:
+    check_operations(subject, client, mode, CHEAP)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_it_answers_as_it_says_whatever_is_asked(
+def test_generated_requests_conform_to_schema_thorough(
     subject: Subject, client: Any, mode: GenerationMode
 ) -> None:
-    hold_to_it(subject, client, mode, THOROUGH)
+    check_operations(subject, client, mode, THOROUGH)
 
 
 @pytest.mark.parametrize(
@@ -179,10 +181,10 @@ def test_it_answers_as_it_says_whatever_is_asked(
         ),
     ],
 )
-def test_what_is_there_is_as_the_document_says(
+def test_existing_resources_conform_to_schema(
     subject: Subject, client: Any, method: str, path: str, more: dict[str, Any]
 ) -> None:
-    """Generated ids are of nothing, so these are asked for by name."""
+    """Generated ids do not exist, so these requests name existing resources."""
     (operation,) = (
         each for each in subject.operations if (each.method.upper(), each.path) == (method, path)
     )

@@ -1,4 +1,4 @@
-"""Tokens from a file that changes while the service runs."""
+"""Reloading of the token file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from serving import served
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_report.web.token_file import TokenFile
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def line(token: str, scope: str = "read") -> str:
     return f"{hashlib.sha256(token.encode()).hexdigest()} {scope} {token}\n"
 
 
-class Watched:
-    """A file of tokens, and a clock."""
+class WatchedFile:
+    """A token file with a clock."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -31,82 +31,82 @@ class Watched:
         path.write_text(text)
         self.file = TokenFile(str(path), clock=lambda: self._now)
 
-    def good(self) -> dict[str, str]:
-        """Name -> scope, a while later."""
+    def scopes(self) -> dict[str, str]:
+        """Scopes by name, one second later."""
         self._now += 1.0
-        return {each.name: each.scope.value for each in self.file.good}
+        return {each.name: each.scope.value for each in self.file.valid}
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "tokens", line("ana") + line("ben", "write"))
+def watched(tmp_path: Path) -> WatchedFile:
+    return WatchedFile(tmp_path / "tokens", line("ana") + line("ben", "write"))
 
 
-def test_who_is_taken_out_is_let_in_no_more_and_who_is_added_is(watched: Watched) -> None:
-    assert watched.good() == {"ana": "read", "ben": "write"}
+def test_changed_token_file_revokes_and_adds_tokens(watched: WatchedFile) -> None:
+    assert watched.scopes() == {"ana": "read", "ben": "write"}
     watched.path.write_text(line("ben") + line("eve", "write"))
-    assert watched.good() == {"ben": "read", "eve": "write"}
+    assert watched.scopes() == {"ben": "read", "eve": "write"}
 
 
-def test_a_file_that_is_replaced_by_another_is_noticed(watched: Watched) -> None:
+def test_replaced_token_file_is_reloaded(watched: WatchedFile) -> None:
     new = watched.path.with_name("new")
     new.write_text(line("eva") + line("ben", "write"))
     new.replace(watched.path)
-    assert watched.good() == {"eva": "read", "ben": "write"}
+    assert watched.scopes() == {"eva": "read", "ben": "write"}
 
 
-def test_it_is_looked_at_once_a_second_at_most(watched: Watched) -> None:
+def test_token_file_is_checked_at_most_once_per_second(watched: WatchedFile) -> None:
     watched.path.write_text(line("eve"))
-    assert {each.name for each in watched.file.good} == {"ana", "ben"}
-    assert watched.good() == {"eve": "read"}
+    assert {each.name for each in watched.file.valid} == {"ana", "ben"}
+    assert watched.scopes() == {"eve": "read"}
 
 
-def test_a_broken_file_takes_away_and_gives_nothing(
-    watched: Watched, caplog: pytest.LogCaptureFixture
+def test_invalid_token_file_only_revokes_tokens(
+    watched: WatchedFile, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):
         watched.path.write_text(
             line("ana", "write") + "hunter2 is no digest\n" + line("eve", "write")
         )
-        # Not ben, who is taken out; not eve, who is new; and ana still may not write.
-        assert watched.good() == {"ana": "read"}
-    (told,) = caplog.messages
-    assert "line 2: expected the 64 hex digits" in told
-    assert "1 of 2 are" in told
-    assert "hunter2" not in told
+        # ben is revoked, eve is new, and ana keeps her narrower scope.
+        assert watched.scopes() == {"ana": "read"}
+    (message,) = caplog.messages
+    assert "line 2: expected the 64 hex digits" in message
+    assert "keeping 1 of the 2 previously loaded tokens" in message
+    assert "hunter2" not in message
     watched.path.write_text(line("ana", "write") + line("eve", "write"))
-    assert watched.good() == {"ana": "write", "eve": "write"}
+    assert watched.scopes() == {"ana": "write", "eve": "write"}
 
 
-@pytest.mark.parametrize("content", [None, b"", b"# nobody\n", b"\xff\xfe"])
-def test_a_file_that_is_gone_or_empty_lets_nobody_in(
-    watched: Watched, caplog: pytest.LogCaptureFixture, content: bytes | None
+@pytest.mark.parametrize("content", [None, b"", b"# empty\n", b"\xff\xfe"])
+def test_missing_or_empty_token_file_revokes_all_tokens(
+    watched: WatchedFile, caplog: pytest.LogCaptureFixture, content: bytes | None
 ) -> None:
     if content is None:
         watched.path.unlink()
     else:
         watched.path.write_bytes(content)
     with caplog.at_level(logging.ERROR):
-        assert watched.good() == {}
+        assert watched.scopes() == {}
     assert len(caplog.messages) == 1
-    # Nobody is told again until something changes.
-    assert watched.good() == {}
+    # The message is not repeated until the file changes.
+    assert watched.scopes() == {}
     assert len(caplog.messages) == 1
 
 
-def test_a_start_with_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be read: No such file"):
+def test_start_with_invalid_token_file_raises(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
         TokenFile(str(tmp_path / "nowhere"))
     (tmp_path / "tokens").write_text("x\n")
     with pytest.raises(UserError, match="line 1"):
         TokenFile(str(tmp_path / "tokens"))
 
 
-def test_the_service_goes_by_the_file_as_it_is(watched: Watched, store: Store) -> None:
-    service = served(store, let_in=watched.file)
+def test_service_uses_current_token_file(watched: WatchedFile, store: Store) -> None:
+    service = served(store, token_source=watched.file)
 
     def status(token: str) -> int:
-        watched.good()
+        watched.scopes()
         headers = {"Authorization": f"Bearer {token}"}
         return int(service.client.get("/slo", headers=headers).status_code)
 
@@ -118,6 +118,6 @@ def test_the_service_goes_by_the_file_as_it_is(watched: Watched, store: Store) -
     assert status("eve") == 401
     answer = service.client.get("/readyz")
     assert answer.status_code == 503
-    assert "lists no token that lets anybody in" in answer.text
-    # Without a file that can be read nobody becomes one of those who need no token.
+    assert "lists no valid token" in answer.text
+    # A missing file does not disable authentication.
     assert service.client.get("/slo").status_code == 401

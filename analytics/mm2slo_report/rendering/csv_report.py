@@ -1,0 +1,103 @@
+"""Reports as CSV (RFC 4180): one row per objective and period, every digit."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_core.catalogue import WINDOW_SECONDS
+from mm2slo_report.rendering.json_document import entry_document
+from mm2slo_report.rendering.value_format import plain
+
+if TYPE_CHECKING:
+    from mm2slo_core.reporting.slo_report import Report
+
+_PATHS: Final = {
+    "id": "id",
+    "flow": "flow.name",
+    "source": "flow.source",
+    "target": "flow.target",
+    "sli": "sli.type",
+    "tier": "sli.tier",
+    "objective": "objective",
+    "period": "window.name",
+    "window_kind": "window.kind",
+    "window_start": "window.start",
+    "window_end": "window.end",
+    "window_seconds": "window.duration",
+    "as_of": "as_of",
+    "status": "status",
+    "status_reason": "status_reason",
+    "status_pair": "status_pair",
+    "sli_value": "sli_value",
+    "target_met": "target_met",
+    "good": "events.good",
+    "bad": "events.bad",
+    "total": "events.total",
+    "unknown": "events.unknown",
+    "excluded": "events.excluded",
+    "budget_total": "budget.total",
+    "budget_consumed": "budget.consumed",
+    "budget_remaining": "budget.remaining",
+    "budget_total_events": "budget.total_events",
+    "budget_remaining_events": "budget.remaining_events",
+    "budget_total_seconds": "budget.total_seconds",
+    "budget_remaining_seconds": "budget.remaining_seconds",
+    "budget_is_estimate": "budget.is_estimate",
+    **{f"burn_rate_{name}": f"burn_rate.{name}" for name in WINDOW_SECONDS},
+    "time_to_exhaustion_seconds": "time_to_exhaustion_seconds",
+    "projected_at_window_end": "projected_at_window_end",
+    "coverage": "coverage.ratio",
+    "coverage_last_hour": "coverage.last_hour",
+    "samples": "coverage.samples",
+    "expected_samples": "coverage.expected_samples",
+    "known_since": "coverage.known_since",
+    "previous_sli_value": "trend_vs_previous_window.sli_value",
+    "previous_budget_remaining": "trend_vs_previous_window.remaining",
+    "audited_up_to": "audit.audited_up_to",
+    "audit": "audit.sentence",
+    "owner": "owner",
+    "spec_hash": "spec_hash",
+    "warnings": "warnings",
+    "errors": "errors",
+    "previous_coverage": "trend_vs_previous_window.coverage",
+}
+COLUMNS: Final = tuple(_PATHS)
+"""The order is stable; new columns go last."""
+_STARTS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def as_csv(report: Report) -> str:
+    """A header, then one row per entry; unknown values are empty.
+
+    An apostrophe precedes text that spreadsheets would read as a formula. Warnings are joined by
+    `; `.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    for entry in report.entries:
+        document = entry_document(entry)
+        writer.writerow([_cell(_at(document, path)) for path in _PATHS.values()])
+    return out.getvalue()
+
+
+def _at(document: dict[str, Any], path: str) -> Any:
+    found: Any = document
+    for part in path.split("."):
+        if found is None:
+            return None
+        found = found[part]
+    return found
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return plain(value)
+    text = "; ".join(value) if isinstance(value, list) else str(value)
+    return f"'{text}" if text.startswith(_STARTS_A_FORMULA) else text

@@ -1,0 +1,93 @@
+"""Flows, groups, audits and latencies shown on the status page.
+
+None means unknown, never zero. Times are epoch ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.topology import Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowView:
+    """Current state of a flow, from its exporter."""
+
+    flow: Flow
+    state: str | None = None
+    """running, idle, stopped or unknown; None if not reported."""
+    lag_records: float | None = None
+    lag_seconds: float | None = None
+    headroom_seconds: float | None = None
+    """Time until retention removes unreplicated records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView:
+    """Current failover readiness of a consumer group."""
+
+    flow: Flow
+    group: str
+    ready: bool | None
+    reasons: tuple[str, ...] = ()
+    checkpoint_lag: float | None = None
+    redelivery_lower: float | None = None
+    redelivery_upper: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceView:
+    """Location of an anomaly; never its payload."""
+
+    verdict: str
+    flow: Flow
+    topic: str
+    """On the target."""
+    side: str
+    partition: int
+    offset: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditView:
+    """An audit run; `state` is running, finished or failed."""
+
+    id: str
+    flows: tuple[Flow, ...]
+    start: int
+    end: int
+    state: str
+    verdict: str = ""
+    complete_up_to: int | None = None
+    sample_rate: float = 1.0
+    counts: Mapping[str, int]
+    """Records by verdict."""
+    faults: int = 0
+    problems: tuple[str, ...] = ()
+    """Topics that were not audited, with reasons."""
+    evidence: tuple[EvidenceView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PercentileView:
+    """A percentile of a latency, in seconds, known to lie in [lower, upper]."""
+
+    q: float
+    lower: float | None
+    upper: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyView:
+    """Record latency of a flow; `origin` names its source, such as "audit 2026-07-01"."""
+
+    flow: Flow
+    origin: str
+    records: int
+    percentiles: tuple[PercentileView, ...]

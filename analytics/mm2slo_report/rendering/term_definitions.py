@@ -1,0 +1,59 @@
+"""Definitions of terms, shown at the end of a report."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFINITIONS: Final = (
+    ("Objective", "The share of good events that a flow's SLI must reach over a window."),
+    ("Measured", "Good events divided by all settled events. Unknown events count in neither."),
+    (
+        "Error budget",
+        (
+            "The share of events that may be bad: 100 % minus the objective. A negative "
+            "remaining budget is overspent."
+        ),
+    ),
+    (
+        "Budget in minutes",
+        (
+            "The error budget as minutes of total outage, since the first data of the window. For "
+            "SLIs that count events it is an estimate (about), at the mean event rate."
+        ),
+    ),
+    (
+        "Burn rate",
+        (
+            "Speed at which the error budget is spent: 1x spends it exactly by the end of the "
+            "window, 10x in a tenth of the window."
+        ),
+    ),
+    ("Exhausted", "When the error budget will be exhausted at the burn rate of the last hour."),
+    (
+        "Coverage",
+        (
+            "The share of minutes with a sample, times the share of events with a known outcome. "
+            "Planned maintenance and the time before the first data do not lower it."
+        ),
+    ),
+    (
+        "ok, warning, breached",
+        (
+            "Within budget; burning too fast, less than 25 % remaining, or an audit found faults; "
+            "budget exhausted."
+        ),
+    ),
+    (
+        "no data, idle",
+        (
+            "Expected samples are missing, or too few; no events occurred, and no samples are "
+            "missing."
+        ),
+    ),
+    ("Incident", "A run of minutes with bad events, with gaps of up to 5 minutes."),
+    (
+        "Audited",
+        "Result of comparing the records on both clusters, independent of canaries.",
+    ),
+)
+"""Term and meaning, in the order of reading."""

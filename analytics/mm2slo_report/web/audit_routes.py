@@ -1,0 +1,132 @@
+"""`/audits`: audit runs and their evidence, paginated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import WithJsonSchema
+
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.config.suggestion import suggest
+from mm2slo_report.rendering.value_format import utc
+from mm2slo_report.web import http_responses, page_cursor, query_parameters
+from mm2slo_report.web.audit_documents import evidence_document, run_document, unit_document
+from mm2slo_report.web.http_responses import Body
+from mm2slo_report.web.problem_details import invalid_parameter, not_found
+from mm2slo_report.web.report_service import service_of
+from mm2slo_report.web.response_docs import AUDIT, AUDITS, EVIDENCE, describe_responses
+from mm2slo_store.audit_rows import RunPlace
+
+if TYPE_CHECKING:
+    from mm2slo_report.web.report_service import Service
+    from mm2slo_store.audit_rows import Run
+
+router = APIRouter(tags=["audits"])
+
+LIMIT: Final = 100
+MAX_LIMIT: Final = 1_000
+_MAX_EVIDENCE: Final = 1_000_000
+_SUGGESTION_RUNS: Final = 500
+"""Newest runs that are searched for a suggestion."""
+
+Id = Annotated[str, Path(description="Run id.", max_length=200)]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Page size.")]
+Cursor = Annotated[str | None, Query(description="`next` of the previous page.")]
+
+
+@router.get("/audits", summary="Audit runs, newest first", responses=describe_responses(AUDITS))
+def audits(
+    request: Request,
+    flow: Annotated[str | None, Query(description="Only this flow, such as `us->eu`.")] = None,
+    limit: Limit = LIMIT,
+    cursor: Cursor = None,
+) -> Response:
+    """A finished run has its verdict, a failed run its reason."""
+    service = service_of(request)
+    wanted = None if flow is None else query_parameters.parse_flows("flow", [flow], service.flows)
+    query = {"flow": [each.label for each in wanted or ()]}
+    only = wanted[0] if wanted else None
+    place = None if cursor is None else _place(page_cursor.decode_cursor(cursor, query))
+    found = service.records.runs(flow=only, after=place, limit=limit + 1)
+    page = found[:limit]
+    following = None
+    if len(found) > limit:
+        last = page[-1].header
+        following = page_cursor.encode_cursor(page_cursor.Cursor(last.id, last.started_at), query)
+    document = {
+        "as_of": utc(service.now // 1000 * 1000),
+        "total": sum(service.records.count_runs(flow=only).values()),
+        "runs": [run_document(each) for each in page],
+        "next": following,
+    }
+    return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
+
+
+@router.get("/audits/{run}", summary="One audit run", responses=describe_responses(AUDIT))
+def one(request: Request, run: Id) -> Response:
+    """Counts by verdict and confidence bounds of each topic, or why it was not audited."""
+    service = service_of(request)
+    found = _run(service, run)
+    units = service.records.units(run_id=found.header.id)
+    document = {**run_document(found), "topics": [unit_document(each) for each in units]}
+    return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
+
+
+@router.get(
+    "/audits/{run}/evidence",
+    summary="Evidence of an audit run",
+    responses=describe_responses(EVIDENCE),
+)
+def evidence(
+    request: Request,
+    run: Id,
+    verdict: Annotated[
+        list[Annotated[str, WithJsonSchema(query_parameters.enum_schema(Verdict))]],
+        Query(description="Only these verdicts."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+    limit: Limit = LIMIT,
+    cursor: Cursor = None,
+) -> Response:
+    """Verdict, location and hashes of each anomaly; never its payload."""
+    service = service_of(request)
+    found = _run(service, run)
+    verdicts = query_parameters.parse_enum("verdict", verdict, Verdict)
+    query = {"run": run, "verdict": sorted(verdicts)}
+    first = 0
+    if cursor is not None:
+        after = page_cursor.decode_cursor(cursor, query).after
+        # A published run never changes, so a number identifies the position.
+        if not (after.isascii() and after.isdigit() and int(after[:9]) <= _MAX_EVIDENCE):
+            raise invalid_parameter(
+                "cursor",
+                "invalid cursor; expected the value of `next` from the previous page of this run",
+            )
+        first = int(after)
+    wanted = service.records.evidence(
+        run_id=found.header.id, verdicts=verdicts, start=first, limit=limit + 1
+    )
+    page = wanted[:limit]
+    further = len(wanted) > limit
+    document = {
+        "run": found.header.id,
+        "evidence": [evidence_document(each) for each in page],
+        "next": page_cursor.encode_cursor(page_cursor.Cursor(str(first + limit)), query)
+        if further
+        else None,
+    }
+    return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
+
+
+def _run(service: Service, run_id: str) -> Run:
+    # Databases reject some characters.
+    for run in service.records.runs_of([run_id] if run_id.isprintable() else []):
+        return run
+    known = service.records.runs(limit=_SUGGESTION_RUNS)
+    close = suggest(run_id, [each.header.id for each in known])
+    raise not_found("audit run", run_id, (close,) if close else ())
+
+
+def _place(cursor: page_cursor.Cursor) -> RunPlace:
+    # Runs of earlier pages may be superseded meanwhile; the position stays valid.
+    return RunPlace(cursor.as_of, cursor.after)

@@ -1,0 +1,170 @@
+"""Current state of flows and consumer groups, from the exporters' `/metrics`."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mm2slo_core.catalogue import (
+    CHECKPOINT_LAG_RECORDS,
+    FAILOVER_BLOCKED,
+    FAILOVER_READY,
+    FAILOVER_REDELIVERY_RECORDS,
+    FLOW_LAG_RECORDS,
+    FLOW_LAG_SECONDS,
+    FLOW_STATE,
+    RETENTION_HEADROOM_SECONDS,
+)
+from mm2slo_core.topology import Flow
+from mm2slo_report.rendering.page_views import FlowView, GroupView
+from mm2slo_report.sources.sli_source import SliSourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+_FAMILIES: Final = tuple(
+    each.name
+    for each in (
+        CHECKPOINT_LAG_RECORDS, FAILOVER_BLOCKED, FAILOVER_READY, FAILOVER_REDELIVERY_RECORDS,
+        FLOW_LAG_RECORDS, FLOW_LAG_SECONDS, FLOW_STATE, RETENTION_HEADROOM_SECONDS,
+    )
+)  # fmt: skip
+_SAMPLE: Final = re.compile(
+    r'(?P<name>\w+)\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\}\s+(?P<value>[^\s#]+)', re.ASCII
+)
+_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
+_ESCAPE: Final = re.compile(r"\\(.)")
+_UNESCAPED: Final = {"n": "\n"}
+_STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
+"""If replicas disagree on a flow's state, the first of these wins."""
+
+
+class Sample(NamedTuple):
+    """A sample of the text format."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+class ExporterFlowStatus:
+    """Queries every exporter on each call; *fetch* returns lines or raises SliSourceError.
+
+    Fails only if every exporter fails.
+    """
+
+    def __init__(self, addresses: Sequence[str], fetch: Callable[[str], Iterable[str]]) -> None:
+        self._addresses = tuple(addresses)
+        self._fetch = fetch
+
+    def flows(self) -> tuple[FlowView, ...]:
+        """Current state of the flows."""
+        return flow_views(self._samples())
+
+    def groups(self) -> tuple[GroupView, ...]:
+        """Failover readiness of consumer groups."""
+        return group_views(self._samples())
+
+    def _samples(self) -> list[Sample]:
+        found: list[Sample] = []
+        problems: list[SliSourceError] = []
+        for address in self._addresses:
+            try:
+                found += parse_samples(self._fetch(address))
+            except SliSourceError as problem:
+                problems.append(problem)
+        if problems and len(problems) == len(self._addresses):
+            raise problems[0]
+        return found
+
+
+def parse_samples(lines: Iterable[str]) -> Iterator[Sample]:
+    """Samples of the needed families, from Prometheus text 0.0.4 or OpenMetrics."""
+    for line in lines:
+        if not line.startswith(_FAMILIES):
+            continue
+        match = _SAMPLE.match(line)
+        if match is None or match["name"] not in _FAMILIES:
+            continue
+        try:
+            value = float(match["value"])
+        except ValueError:
+            continue
+        yield Sample(match["name"], _labels(match["labels"]), value)
+
+
+def flow_views(found: Iterable[Sample]) -> tuple[FlowView, ...]:
+    """Flows in *found*, sorted."""
+    states: defaultdict[Flow, set[str]] = defaultdict(set)
+    lags: dict[str, dict[Flow, float]] = {name: {} for name in _FAMILIES}
+    for each in found:
+        flow = _flow(each)
+        if flow is None:
+            continue
+        if each.name == FLOW_STATE.name:
+            states[flow] |= {each.labels.get("state", "")} if each.value else set()
+        elif each.name == RETENTION_HEADROOM_SECONDS.name:
+            lags[each.name][flow] = min(each.value, lags[each.name].get(flow, each.value))
+        else:
+            lags[each.name][flow] = max(each.value, lags[each.name].get(flow, each.value))
+    return tuple(
+        FlowView(
+            flow=flow,
+            state=next((each for each in _STATE_PRECEDENCE if each in seen), None),
+            lag_records=lags[FLOW_LAG_RECORDS.name].get(flow),
+            lag_seconds=lags[FLOW_LAG_SECONDS.name].get(flow),
+            headroom_seconds=lags[RETENTION_HEADROOM_SECONDS.name].get(flow),
+        )
+        for flow, seen in sorted(states.items())
+    )
+
+
+def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
+    """Groups in *found*; if replicas disagree, the worse result wins."""
+    ready: dict[tuple[Flow, str], bool] = {}
+    reasons: defaultdict[tuple[Flow, str], set[str]] = defaultdict(set)
+    lags: dict[tuple[Flow, str, str], float] = {}
+    topics: dict[tuple[Flow, str, str], float] = {}
+    for each in found:
+        flow, group = _flow(each), each.labels.get("group")
+        if flow is None or group is None:
+            continue
+        key = (flow, group)
+        if each.name == FAILOVER_READY.name:
+            ready[key] = ready.get(key, True) and each.value > 0
+        elif each.name == FAILOVER_BLOCKED.name and each.value:
+            reasons[key].add(each.labels.get("reason", ""))
+        elif each.name == FAILOVER_REDELIVERY_RECORDS.name:
+            bound = (*key, each.labels.get("bound", ""))
+            lags[bound] = max(each.value, lags.get(bound, each.value))
+        elif each.name == CHECKPOINT_LAG_RECORDS.name:
+            topic = (*key, each.labels.get("topic", ""))
+            topics[topic] = max(each.value, topics.get(topic, each.value))
+    checkpoint: dict[tuple[Flow, str], float] = {}
+    for (flow, group, _), lag in topics.items():
+        checkpoint[flow, group] = checkpoint.get((flow, group), 0.0) + lag
+    return tuple(
+        GroupView(
+            flow=flow,
+            group=group,
+            ready=verdict,
+            reasons=tuple(sorted(reasons[flow, group])),
+            checkpoint_lag=checkpoint.get((flow, group)),
+            redelivery_lower=lags.get((flow, group, "lower")),
+            redelivery_upper=lags.get((flow, group, "upper")),
+        )
+        for (flow, group), verdict in sorted(ready.items())
+    )
+
+
+def _labels(text: str) -> dict[str, str]:
+    return {
+        name: _ESCAPE.sub(lambda found: _UNESCAPED.get(found[1], found[1]), value)
+        for name, value in _LABEL.findall(text)
+    }
+
+
+def _flow(sample: Sample) -> Flow | None:
+    source, target = sample.labels.get("source"), sample.labels.get("target")
+    return Flow(source, target) if source and target else None

@@ -1,0 +1,199 @@
+"""`/slo/{id}`: one objective, its history, window pairs and definition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.objectives.quantity_text import shorthand
+from mm2slo_core.reporting.minute_counts import whole_minute
+from mm2slo_core.reporting.report_periods import ACCEPTED
+from mm2slo_report.rendering.json_document import detail_document, entry_document
+from mm2slo_report.rendering.value_format import finite, utc, whole
+from mm2slo_report.web import query_parameters
+from mm2slo_report.web.http_responses import YAML, Body
+from mm2slo_report.web.problem_details import invalid_parameter
+from mm2slo_report.web.report_service import respond_cached, service_of
+from mm2slo_report.web.response_docs import ALERTS, HISTORY, ONE, SPEC, describe_responses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.reporting.slo_report import History
+
+router = APIRouter(tags=["objectives"])
+
+_MAX_HISTORY_MS: Final = 100 * 86_400_000
+
+Id = Annotated[
+    str, Path(description="Objective id, such as `us-to-eu-availability`.", max_length=200)
+]
+At = Annotated[
+    str | None,
+    Query(
+        description="A past instant (RFC 3339); default: now.",
+        json_schema_extra=query_parameters.INSTANT,
+    ),
+]
+Period = Annotated[
+    str | None,
+    Query(
+        description=f"Such as {ACCEPTED}; default: the objective's own window.",
+        json_schema_extra=query_parameters.PERIOD,
+    ),
+]
+
+
+@router.get(
+    "/slo/{slo}", summary="One objective with days and incidents", responses=describe_responses(ONE)
+)
+def one(request: Request, slo: Id, at: At = None, period: Period = None) -> Response:
+    """The entry as in the list, and the error budget spent by each day and incident.
+
+    With less than two days of data, `days` holds shorter steps. An incident is a run of minutes
+    with bad events, with gaps of up to 5 minutes.
+    """
+    service = service_of(request)
+    service.reporter.objective(slo)
+    as_of = service.instant(at)
+    service.check_period(period, as_of)
+
+    def make() -> Body:
+        detail = service.detail(slo, as_of, period)
+        return Body.json(detail_document(detail, service.settings.references))
+
+    return respond_cached(
+        request, (as_of, period), make, service.freshness(at, as_of), charged=True
+    )
+
+
+@router.get("/slo/{slo}/history", summary="History", responses=describe_responses(HISTORY))
+def history(
+    request: Request,
+    slo: Id,
+    start: Annotated[
+        str | None,
+        Query(
+            alias="from",
+            description="Start (RFC 3339); default: one window ago.",
+            json_schema_extra=query_parameters.INSTANT,
+        ),
+    ] = None,
+    end: Annotated[
+        str | None,
+        Query(
+            alias="to",
+            description="End (RFC 3339); default: now.",
+            json_schema_extra=query_parameters.INSTANT,
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        Query(
+            description="Such as `5m`, `1h`, `1d`; at most 2,000 steps.",
+            json_schema_extra=query_parameters.STEP,
+        ),
+    ] = None,
+) -> Response:
+    """Event counts by step, without planned maintenance; default: the objective's window.
+
+    `remaining` is the error budget of the whole requested time that remains after the step.
+    """
+    service = service_of(request)
+    objective = service.reporter.objective(slo)
+    now, as_of = service.now, service.instant(None)
+    until = as_of
+    if end is not None:
+        until = min(as_of, whole_minute(query_parameters.parse_instant("to", end, now)))
+    since = until - round(objective.window * 1000)
+    if start is not None:
+        since = whole_minute(query_parameters.parse_instant("from", start, now))
+    if not 0 <= since < until:
+        raise invalid_parameter(
+            "from", f"no whole minute from {utc(max(since, 0))} to {utc(until)}"
+        )
+    if until - since > _MAX_HISTORY_MS:
+        raise invalid_parameter("from", "more than 100d; request shorter parts")
+    span = Span(since, until)
+    length = None if step is None else query_parameters.parse_step("step", step)
+
+    def make() -> Body:
+        try:
+            found = service.history(slo, span, as_of, length)
+        except ValueError as error:
+            raise invalid_parameter("step", f"step {step!r}: {error}", "5m", "1h", "1d") from None
+        return Body.json(history_document(slo, found))
+
+    return respond_cached(
+        request, (since, until, as_of, length), make, service.freshness(end, until), charged=True
+    )
+
+
+@router.get(
+    "/slo/{slo}/alerts", summary="Window pairs and burn rates", responses=describe_responses(ALERTS)
+)
+def alerts(request: Request, slo: Id, at: At = None) -> Response:
+    """Both burn rates of each window pair, its alert threshold (`factor`) and its state."""
+    service = service_of(request)
+    service.reporter.objective(slo)
+    as_of = service.instant(at)
+
+    def make() -> Body:
+        entry, _ = service.entry(slo, as_of, None)
+        return Body.json(alerts_document(entry_document(entry, service.settings.references)))
+
+    return respond_cached(request, (as_of,), make, service.freshness(at, as_of), charged=True)
+
+
+@router.get(
+    "/slo/{slo}/spec",
+    summary="Definition of the objective",
+    responses=describe_responses(SPEC, YAML),
+)
+def spec(request: Request, slo: Id) -> Response:
+    """The `slo:` section of mm2slo.yaml for this objective, as YAML."""
+    service = service_of(request)
+    objective = service.reporter.objective(slo)
+
+    def make() -> Body:
+        # Imported on first use to keep the start fast.
+        from mm2slo_core.config.slo_section import render_slo_section
+
+        return Body.text(render_slo_section((objective,)), YAML)
+
+    return respond_cached(request, (), make, service.freshness(None, service.now))
+
+
+def alerts_document(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an entry that concern alerts."""
+    shown = ("id", "as_of", "status", "status_reason", "status_pair", "burn_rate", "errors")
+    return {**{name: entry[name] for name in shown}, "pairs": entry["alerts"]}
+
+
+def history_document(slo: str, found: History) -> dict[str, Any]:
+    """An objective's history by step."""
+    return {
+        "id": slo,
+        "as_of": utc(found.as_of),
+        "start": utc(found.start),
+        "end": utc(found.end),
+        "step": shorthand(found.length / 1000),
+        "objective": found.objective.target,
+        "points": [
+            {
+                "start": utc(each.start),
+                "end": utc(each.end),
+                "good": whole(each.counts.good),
+                "bad": whole(each.counts.bad),
+                "total": whole(each.counts.total),
+                "unknown": whole(each.counts.unknown),
+                "samples": each.counts.minutes,
+                "sli_value": finite(each.ratio),
+                "burn_rate": finite(each.burn_rate),
+                "remaining": finite(each.remaining),
+            }
+            for each in found.steps
+        ],
+    }

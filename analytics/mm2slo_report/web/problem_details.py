@@ -1,0 +1,73 @@
+"""Errors as problem documents (RFC 9457, `application/problem+json`)."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MEDIA: Final = "application/problem+json"
+REQUIRED_MEMBERS: Final = ("type", "title", "status", "detail")
+"""Members of every problem document."""
+_TYPE: Final = "urn:mm2slo:problem:"
+
+
+class ProblemError(Exception):
+    """A failed request; *detail* is a sentence for people, without secrets.
+
+    *kind* is the last part of the problem type. *more* are extension members, such as `near`
+    (similar ids) and `accepted` (valid values).
+    """
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        kind: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.more = more
+
+    def document(self) -> dict[str, Any]:
+        """The problem as JSON data."""
+        return {
+            "type": f"{_TYPE}{self.kind}",
+            "title": self.status.phrase,
+            "status": self.status.value,
+            "detail": self.detail,
+            **{name: value for name, value in self.more.items() if value},
+        }
+
+    def body(self) -> bytes:
+        """The problem as UTF-8 JSON."""
+        # Request text may hold lone surrogates, which UTF-8 cannot encode; ASCII escapes can.
+        return json.dumps(self.document(), indent=2).encode() + b"\n"
+
+
+def not_found(what: str, wanted: str, near: tuple[str, ...] = ()) -> ProblemError:
+    """404: unknown name *wanted* of a *what*."""
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ProblemError(
+        HTTPStatus.NOT_FOUND, "not-found", f"unknown {what} {wanted!r}{hint}", near=list(near)
+    )
+
+
+def invalid_parameter(parameter: str, detail: str, *accepted: str) -> ProblemError:
+    """422: invalid value of *parameter*; *accepted* are examples of valid ones."""
+    return ProblemError(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "invalid-parameter",
+        detail,
+        parameter=parameter,
+        accepted=list(accepted),
+    )

@@ -1,0 +1,78 @@
+"""`/slo/report`: all objectives over one period, in the requested format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from mm2slo_report.web import query_parameters
+from mm2slo_report.web.content_negotiation import MEDIA, ReportFormat, negotiate_format
+from mm2slo_report.web.http_responses import Body
+from mm2slo_report.web.objective_routes import At, Period  # noqa: TC001 - FastAPI reads them
+from mm2slo_report.web.report_service import respond_cached, service_of
+from mm2slo_report.web.response_docs import REPORT, describe_report_responses
+from mm2slo_report.web.status_page import details
+
+if TYPE_CHECKING:
+    from mm2slo_core.reporting.slo_report import Report
+    from mm2slo_report.web.report_service import Service
+
+router = APIRouter(tags=["reports"])
+
+
+@router.get("/slo/report", summary="Report", responses=describe_report_responses(REPORT))
+def report(
+    request: Request,
+    period: Period = None,
+    at: At = None,
+    flow: Annotated[list[str], Query(description="Only these flows.")] = [],  # noqa: B006 - FastAPI copies it
+    wanted: Annotated[
+        ReportFormat | None,
+        Query(alias="format", description="Output format; default: by `Accept`."),
+    ] = None,
+) -> Response:
+    """All formats contain the same figures."""
+    service = service_of(request)
+    chosen_format = negotiate_format(request.headers.get("accept")) if wanted is None else wanted
+    flows = query_parameters.parse_flows("flow", flow, service.flows)
+    as_of = service.instant(at)
+    service.check_period(period, as_of)
+
+    def make() -> Body:
+        found = service.report(as_of, period)
+        if flows:
+            chosen = tuple(each for each in found.entries if each.objective.flow in flows)
+            found = replace(found, entries=chosen)
+        return _rendered(service, found, chosen_format)
+
+    return respond_cached(
+        request,
+        (as_of, period, flows, chosen_format),
+        make,
+        service.freshness(at, as_of),
+        charged=True,
+        vary="Accept",
+    )
+
+
+def _rendered(service: Service, found: Report, format_: ReportFormat) -> Body:
+    # Imported on first use to keep the start fast.
+    from mm2slo_report import rendering
+
+    references = service.settings.references
+    if format_ is ReportFormat.JSON:
+        return Body(rendering.as_json(found, references).encode(), MEDIA[format_])
+    if format_ is ReportFormat.CSV:
+        name = f"slo-{found.window.name if found.window else 'report'}.csv"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Body.text(rendering.as_csv(found), MEDIA[format_], headers)
+    costliest = details(service, found)
+    if format_ is ReportFormat.MARKDOWN:
+        return Body.text(rendering.as_markdown(found, costliest), MEDIA[format_])
+    return Body.text(
+        rendering.as_html(found, costliest, references=references),
+        MEDIA[format_],
+        {"Content-Security-Policy": rendering.CONTENT_SECURITY_POLICY},
+    )

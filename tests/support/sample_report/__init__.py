@@ -1,0 +1,245 @@
+"""A sample report of three flows over a month, and sample views of the status page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from minute_history import indicator, objective
+
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
+from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
+from mm2slo_core.reporting.entry_order import worst_first
+from mm2slo_core.reporting.incidents import by_day, incidents
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, MinuteCounts, SpanCounts
+from mm2slo_core.reporting.report_periods import days
+from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.reporting.slo_report import Detail, Report
+from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.topology import Flow
+from mm2slo_report.rendering import (
+    AuditView,
+    EvidenceView,
+    FlowView,
+    GroupView,
+    LatencyView,
+    PercentileView,
+)
+
+if TYPE_CHECKING:
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.reporting.report_entry import Entry
+
+NOW: Final = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
+DAY_MS: Final = 86_400_000
+HOUR_MS: Final = 3_600_000
+START: Final = NOW - 28 * DAY_MS
+WEST, EAST, NORTH = Flow("us", "eu"), Flow("eu", "us"), Flow("us", "ap")
+LATENCY: Final = SliKey(Sli.LATENCY, "10s")
+PER_MINUTE: Final = 60
+
+
+@dataclass(frozen=True)
+class SteadyHistory:
+    """Good events every minute from *since* to *until*, except during *outages*."""
+
+    outages: tuple[Span, ...] = ()
+    since: int = START - 28 * DAY_MS
+    until: int = NOW
+    per_minute: int = PER_MINUTE
+
+    def count(self, span: Span) -> SpanCounts:
+        """Counts computed from lengths, for speed."""
+        minutes = _shared(span, Span(self.since, self.until))
+        bad = sum(_shared(span, each) for each in self.outages)
+        return SpanCounts(
+            good=float((minutes - bad) * self.per_minute),
+            total=float(minutes * self.per_minute),
+            minutes=minutes,
+        )
+
+    def bad_minutes(self) -> list[MinuteCounts]:
+        """The minutes of the outages."""
+        return [
+            MinuteCounts(at, 0, self.per_minute, 0)
+            for each in self.outages
+            for at in range(each.start, each.end, MINUTE_MS)
+        ]
+
+
+def _shared(span: Span, other: Span) -> int:
+    return max(min(span.end, other.end) - max(span.start, other.start), 0) // MINUTE_MS
+
+
+def outage(days_ago: float, minutes: int) -> Span:
+    """An outage that started *days_ago*."""
+    start = NOW - round(days_ago * 24 * 60) * MINUTE_MS
+    return Span(start, start + minutes * MINUTE_MS)
+
+
+LONG_OUTAGE: Final = outage(9.3, 260)
+SHORT_OUTAGE: Final = outage(21.6, 35)
+RUNNING_OUTAGE: Final = Span(NOW - 12 * MINUTE_MS, NOW)
+HISTORIES: Final[dict[tuple[Flow, SliKey, float], SteadyHistory]] = {
+    (WEST, SliKey(Sli.AVAILABILITY), 0.999): SteadyHistory((SHORT_OUTAGE, LONG_OUTAGE)),
+    (WEST, LATENCY, 0.99): SteadyHistory((SHORT_OUTAGE, LONG_OUTAGE)),
+    (WEST, SliKey(Sli.COMPLETENESS), 0.9999): SteadyHistory(),
+    (EAST, SliKey(Sli.AVAILABILITY), 0.999): SteadyHistory((RUNNING_OUTAGE,)),
+    (EAST, LATENCY, 0.99): SteadyHistory((RUNNING_OUTAGE,)),
+    (EAST, SliKey(Sli.CHECKPOINT_FRESHNESS), 0.99): SteadyHistory(per_minute=0),
+    (NORTH, SliKey(Sli.AVAILABILITY), 0.999): SteadyHistory(since=NOW - 3 * DAY_MS),
+    (NORTH, LATENCY, 0.99): SteadyHistory(until=NOW - 5 * HOUR_MS),
+}
+"""At least one each of breached, warning, ok, idle, new and no data."""
+FACTS: Final = (
+    AuditedUnit(
+        run_id="20260713T000000Z-0a1b2c",
+        complete_up_to=NOW - 10 * HOUR_MS,
+        counts={Verdict.MATCHED: 1_204_881, Verdict.LOST: 2},
+        loss_below=None,
+    ),
+)
+
+
+def _query_and_histories() -> tuple[ReportQuery, dict[Objective, SteadyHistory]]:
+    histories = {
+        objective(target, flow=flow, key=key): history
+        for (flow, key, target), history in HISTORIES.items()
+    }
+    return ReportQuery(objectives=tuple(histories), as_of=NOW, zone=UTC), histories
+
+
+def sample_entries() -> tuple[Entry, ...]:
+    """The entries, worst first."""
+    question, histories = _query_and_histories()
+    answers = {
+        indicator(each): IndicatorData(
+            counts={span: history.count(span) for span in question.spans()},
+            known_since=history.since,
+            confirmation=confirmation(FACTS) if each.flow == WEST else None,
+        )
+        for each, history in histories.items()
+    }
+    return worst_first(entries(question, answers))
+
+
+def sample_report() -> Report:
+    """The report of all objectives."""
+    return Report(
+        as_of=NOW,
+        source="recorder",
+        zone="UTC",
+        window=None,
+        entries=sample_entries(),
+        warnings=("Prometheus keeps 15 d, less than the window of 28 d",),
+    )
+
+
+def sample_details() -> tuple[Detail, ...]:
+    """Details of objectives with outages."""
+    _, histories = _query_and_histories()
+    found = []
+    for entry in sample_entries():
+        history = histories[entry.objective]
+        if history.outages:
+            parts = days(entry.window, UTC)
+            allowed = entry.budget.total_events
+            counts = {part: history.count(part) for part in parts}
+            found.append(
+                Detail(
+                    entry=entry,
+                    days=by_day(parts, counts, allowed),
+                    incidents=incidents(history.bad_minutes(), allowed),
+                )
+            )
+    return tuple(found)
+
+
+FLOWS: Final = (
+    FlowView(
+        flow=WEST,
+        state="running",
+        lag_records=1_532.0,
+        lag_seconds=2.4,
+        headroom_seconds=604_000.0,
+    ),
+    FlowView(
+        flow=EAST,
+        state="stopped",
+        lag_records=88_120.0,
+        lag_seconds=712.0,
+        headroom_seconds=86_000.0,
+    ),
+    FlowView(flow=NORTH, state="unknown"),
+)
+GROUPS: Final = (
+    GroupView(
+        flow=WEST,
+        group="billing",
+        ready=True,
+        checkpoint_lag=120.0,
+        redelivery_lower=40.0,
+        redelivery_upper=160.0,
+    ),
+    GroupView(
+        flow=EAST,
+        group="search-indexer",
+        ready=False,
+        reasons=("checkpoint_stale", "flow_not_alive"),
+        checkpoint_lag=91_004.0,
+        redelivery_lower=90_000.0,
+        redelivery_upper=91_400.0,
+    ),
+    GroupView(flow=NORTH, group="ledger", ready=None),
+)
+AUDITS: Final = (
+    AuditView(
+        id="20260713T000000Z-0a1b2c",
+        flows=(WEST,),
+        start=NOW - 34 * HOUR_MS,
+        end=NOW - 10 * HOUR_MS,
+        state="finished",
+        verdict="faults: 2 lost; 1,204,883 of 1,204,883 records judged",
+        complete_up_to=NOW - 10 * HOUR_MS,
+        counts={"matched": 1_204_881, "lost": 2},
+        faults=2,
+        problems=("us.audit-log (authorization: Describe was refused)",),
+        evidence=(
+            EvidenceView(
+                verdict="lost",
+                flow=WEST,
+                topic="us.orders",
+                side="source",
+                partition=3,
+                offset=8_811_204,
+                timestamp=NOW - 20 * HOUR_MS,
+            ),
+            EvidenceView(
+                verdict="lost",
+                flow=WEST,
+                topic="us.orders",
+                side="source",
+                partition=3,
+                offset=8_811_205,
+                timestamp=NOW - 20 * HOUR_MS + 41,
+            ),
+        ),
+    ),
+)
+LATENCIES: Final = (
+    LatencyView(
+        flow=WEST,
+        origin="audit of 2026-07-13T00:00:00Z to 2026-07-14T00:00:00Z",
+        records=1_204_881,
+        percentiles=(
+            PercentileView(q=0.5, lower=0.081, upper=0.126),
+            PercentileView(q=0.9, lower=0.31, upper=0.42),
+            PercentileView(q=0.95, lower=0.55, upper=0.74),
+            PercentileView(q=0.99, lower=1.9, upper=2.6),
+            PercentileView(q=0.999, lower=None, upper=31.0),
+        ),
+    ),
+)

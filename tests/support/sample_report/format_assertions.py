@@ -1,0 +1,110 @@
+"""Compares CSV, Markdown and HTML reports with the entries of the JSON report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_core.reporting.percent_text import share, signed_share
+from mm2slo_report.rendering.value_format import burn, count
+from sample_report.parsed_output import Document, cells, data_of_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Entries = Sequence[dict[str, Any]]
+
+HTML_FIELDS: Final = {
+    "sli_value": "sli_value",
+    "objective": "objective",
+    "events.bad": "bad",
+    "events.total": "total",
+    "budget.remaining": "budget_remaining",
+    "burn_rate.1h": "burn_rate_1h",
+    "trend_vs_previous_window.sli_value": "previous_sli_value",
+    "coverage.ratio": "coverage",
+}
+"""Fields of an HTML row by JSON path, with their CSV columns."""
+_CSV_FIELDS: Final = HTML_FIELDS | {
+    "events.good": "good",
+    "events.unknown": "unknown",
+    "events.excluded": "excluded",
+    "budget.consumed": "budget_consumed",
+    "budget.total_events": "budget_total_events",
+    "budget.remaining_events": "budget_remaining_events",
+    "budget.total_seconds": "budget_total_seconds",
+    "coverage.samples": "samples",
+    "coverage.expected_samples": "expected_samples",
+}
+_COUNTS: Final = re.compile(r"([\d,.]+) good, ([\d,.]+) bad, ([\d,.]+) unknown, ([\d,.]+) excluded")
+
+
+def check_csv(text: str, entries: Entries) -> None:
+    """Every digit matches JSON."""
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["id"] for row in rows] == [each["id"] for each in entries]
+    for row, entry in zip(rows, entries, strict=True):
+        for path, column in _CSV_FIELDS.items():
+            assert _same(row[column], _at(entry, path)), (entry["id"], path)
+        assert row["status"] == entry["status"]
+        assert row["status_reason"] == entry["status_reason"]
+        assert row["as_of"] == entry["as_of"]
+        assert row["window_start"] == entry["window"]["start"]
+        assert row["budget_remaining_seconds"] == (
+            ""
+            if entry["budget"]["remaining_seconds"] is None
+            else f"{Decimal(repr(entry['budget']['remaining_seconds'])):f}"
+        )
+
+
+def check_html(html: str, entries: Entries) -> None:
+    """The `value` attributes match JSON exactly, and the texts match its values."""
+    rows = data_of_rows(html)
+    assert list(rows) == [each["id"] for each in entries]
+    for entry in entries:
+        cells_of_row = rows[entry["id"]]
+        for path in HTML_FIELDS:
+            assert _same(cells_of_row[path].value, _at(entry, path)), (entry["id"], path)
+        assert cells_of_row["sli_value"].text == share(entry["sli_value"])
+        assert cells_of_row["events.bad"].text == count(entry["events"]["bad"])
+        assert cells_of_row["events.total"].text == count(entry["events"]["total"])
+        assert cells_of_row["budget.remaining"].text.startswith(
+            signed_share(entry["budget"]["remaining"])
+        )
+    named = [each.attributes for each in Document(html).elements if "data-slo" in each.attributes]
+    assert [each["data-status"] for each in named] == [each["status"] for each in entries]
+
+
+def check_markdown(text: str, entries: Entries) -> None:
+    """The texts match the values of JSON."""
+    header, *rows = cells(text)
+    assert len(rows) == len(entries)
+    for row, entry in zip(rows, entries, strict=True):
+        row_texts = dict(zip(header, row, strict=True))
+        assert row_texts["Status"] == entry["status"].replace("_", " ")
+        assert row_texts["Flow"] == entry["flow"]["name"]
+        assert row_texts["Measured"] == share(entry["sli_value"])
+        assert row_texts["Bad events"] == count(entry["events"]["bad"])
+        assert row_texts["Events"] == count(entry["events"]["total"])
+        assert row_texts["Budget remaining"].startswith(signed_share(entry["budget"]["remaining"]))
+        assert row_texts["Burn rate 1h"] == burn(entry["burn_rate"]["1h"])
+        assert row_texts["Coverage"] == share(entry["coverage"]["ratio"])
+    names = ("good", "bad", "unknown", "excluded")
+    counted = sorted(_COUNTS.findall(text))
+    assert counted == sorted(
+        tuple(count(each["events"][name]) for name in names) for each in entries
+    )
+
+
+def _at(entry: dict[str, Any], path: str) -> Any:
+    found: Any = entry
+    for part in path.split("."):
+        found = None if found is None else found[part]
+    return found
+
+
+def _same(text: str, value: float | None) -> bool:
+    return text == "" if value is None else float(text) == value

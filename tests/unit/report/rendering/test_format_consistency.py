@@ -1,0 +1,42 @@
+"""JSON, CSV, Markdown and HTML of a report contain the same values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sample_report import sample_details, sample_report
+from sample_report.format_assertions import check_csv, check_html, check_markdown
+
+from mm2slo_core.reporting.percent_text import share
+from mm2slo_report.rendering import as_csv, as_html, as_json, as_markdown, page
+
+REPORT = sample_report()
+ENTRIES: list[dict[str, Any]] = json.loads(as_json(REPORT))["entries"]
+
+
+def test_sample_report_has_every_status_and_unknown_values() -> None:
+    assert {each["status"] for each in ENTRIES} == {"ok", "warning", "breached", "no_data", "idle"}
+    assert None in {each["sli_value"] for each in ENTRIES}
+
+
+def test_csv_has_exact_values_of_json() -> None:
+    check_csv(as_csv(REPORT), ENTRIES)
+
+
+@pytest.mark.parametrize(
+    "html", [as_html(REPORT, sample_details()), page(REPORT)], ids=["report", "page"]
+)
+def test_html_has_exact_values_of_json(html: str) -> None:
+    check_html(html, ENTRIES)
+
+
+def test_markdown_has_values_of_json_as_text() -> None:
+    check_markdown(as_markdown(REPORT), ENTRIES)
+
+
+def test_share_with_bad_events_is_never_100_percent() -> None:
+    for entry in ENTRIES:
+        if entry["events"]["bad"]:
+            assert share(entry["sli_value"]) != "100 %"

@@ -1,0 +1,172 @@
+"""JSON documents of entries, details and reports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from sample_report import EAST, NOW, WEST, sample_details, sample_entries, sample_report
+
+from mm2slo_core.sli_counters import SliKey
+from mm2slo_report.rendering import (
+    References,
+    as_json,
+    detail_document,
+    entry_document,
+    report_document,
+)
+
+if TYPE_CHECKING:
+    from mm2slo_core.reporting.report_entry import Entry
+
+ENTRIES = {each.id: each for each in sample_entries()}
+FIELDS = {
+    "id", "flow", "sli", "objective", "window", "as_of", "status", "status_reason", "status_pair",
+    "sli_value", "target_met", "events", "budget", "burn_rate", "time_to_exhaustion_seconds",
+    "projected_at_window_end", "alerts", "coverage", "trend_vs_previous_window", "audit", "owner",
+    "links", "spec_hash", "rules_version", "warnings", "errors",
+}  # fmt: skip
+
+
+def test_entry_document_of_breached_objective() -> None:
+    found = entry_document(ENTRIES["us-to-eu-availability"])
+    assert set(found) == FIELDS
+    assert found["flow"] == {"name": "us->eu", "slug": "us-to-eu", "source": "us", "target": "eu"}
+    assert found["window"] == {
+        "name": "28d",
+        "kind": "rolling",
+        "duration": 2_419_200.0,
+        "start": "2026-06-16T10:30:00Z",
+        "end": "2026-07-14T10:30:00Z",
+    }
+    assert found["as_of"] == "2026-07-14T10:30:00Z"
+    assert (found["status"], found["status_reason"]) == ("breached", "error budget exhausted")
+    bad, total = (35 + 260) * 60, 28 * 1440 * 60
+    assert found["events"] == {
+        "good": total - bad, "bad": bad, "total": total, "unknown": 0, "excluded": 0,
+    }  # fmt: skip
+    assert found["sli_value"] == (total - bad) / total
+    assert found["target_met"] is False
+    # 0.1 % of 28 days are 40.32 minutes; 295 were bad. Not clamped.
+    assert found["budget"]["total"] == 0.001
+    assert found["budget"]["total_seconds"] == 2419.2
+    assert found["budget"]["remaining_seconds"] == pytest.approx((40.32 - 295) * 60)
+    assert found["budget"]["remaining"] == pytest.approx(1 - 295 / 40.32)
+    assert found["budget"]["is_estimate"] is True
+    assert list(found["burn_rate"]) == ["5m", "30m", "1h", "2h", "6h", "1d", "3d"]
+    assert found["time_to_exhaustion_seconds"] == 0
+    assert found["trend_vs_previous_window"]["sli_value"] == 1
+    assert found["trend_vs_previous_window"]["sli_change"] == pytest.approx(-bad / total)
+    assert found["audit"]["faults"] == {"lost": 2}
+    assert found["audit"]["audited_up_to"] == "2026-07-14T00:30:00Z"
+    assert found["coverage"]["ratio"] == 1
+    assert found["coverage"]["samples"] == found["coverage"]["expected_samples"] == 28 * 1440
+
+
+def test_unknown_values_are_null() -> None:
+    found = entry_document(ENTRIES["eu-to-us-checkpoint-freshness"])
+    assert found["status"] == "idle"
+    for name in ("sli_value", "target_met", "time_to_exhaustion_seconds", "audit", "owner"):
+        assert found[name] is None, name
+    assert found["budget"]["remaining"] is None
+    assert found["budget"]["remaining_seconds"] is None
+    assert set(found["burn_rate"].values()) == {None}
+    assert found["trend_vs_previous_window"] is None
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf")])
+def test_nan_and_infinities_are_null(odd: float) -> None:
+    entry: Entry = next(iter(ENTRIES.values()))
+    changed = replace(
+        entry,
+        ratio=odd,
+        exhaustion_seconds=odd,
+        projected_remaining=odd,
+        counts=replace(entry.counts, total=odd, good=odd, unknown=odd),
+        budget=replace(
+            entry.budget, remaining=odd, consumed=odd, total_events=odd, remaining_minutes=odd
+        ),
+        burn_rates=dict.fromkeys(entry.burn_rates, odd),
+    )
+    report = replace(sample_report(), entries=(changed,))
+    (found,) = json.loads(as_json(report))["entries"]
+    assert found["sli_value"] is found["events"]["total"] is found["budget"]["consumed"] is None
+    assert found["budget"]["remaining_seconds"] is None
+
+
+def test_whole_counts_are_integers() -> None:
+    entry = ENTRIES["us-to-eu-availability"]
+    halved = replace(entry, counts=replace(entry.counts, good=10.5, total=12.0))
+    events = entry_document(halved)["events"]
+    assert (events["good"], events["bad"]) == (10.5, 1.5)
+    assert isinstance(events["total"], int)
+
+
+def test_latency_threshold_is_in_seconds() -> None:
+    found = entry_document(ENTRIES["eu-to-us-latency-10s"])["sli"]
+    assert (found["type"], found["tier"], found["threshold"]) == ("latency", "10s", 10.0)
+    assert found["name"] == "latency within 10s"
+    assert entry_document(ENTRIES["eu-to-us-availability"])["sli"]["threshold"] is None
+
+
+def test_spec_hash_depends_only_on_the_objective() -> None:
+    entry = ENTRIES["us-to-eu-availability"]
+    same = replace(entry, as_of=NOW + 60_000, objective=replace(entry.objective, owner="streams"))
+    other = replace(entry, objective=replace(entry.objective, target=0.99))
+    first = entry_document(entry)["spec_hash"]
+    assert entry_document(same)["spec_hash"] == first
+    assert entry_document(other)["spec_hash"] != first
+
+
+def test_entry_links_contain_known_references() -> None:
+    entry = ENTRIES["us-to-eu-availability"]
+    known = References(
+        service="https://slo.example.test",
+        dashboard="https://grafana.example.test",
+        rules_version="7",
+    )
+    found = entry_document(entry, known)
+    assert found["links"] == {
+        "self": "https://slo.example.test/slo/us-to-eu-availability",
+        "dashboard": "https://grafana.example.test",
+        "runbook": None,
+        "prometheus": None,
+    }
+    assert found["rules_version"] == "7"
+    assert entry_document(entry, References(service=None))["links"]["self"] is None
+
+
+def test_report_document_has_headline_and_worst_entry_first() -> None:
+    found = report_document(sample_report())
+    assert found["headline"] == {
+        "objectives": 8, "breached": 1, "warning": 4, "no_data": 1, "ok": 1, "idle": 1,
+    }  # fmt: skip
+    assert found["entries"][0]["status"] == "breached"
+    assert found["entries"][-1]["status"] == "idle"
+    assert found["window"] is None
+    assert found["source"] == "recorder"
+
+
+def test_detail_document_has_days_and_incidents() -> None:
+    (detail,) = (
+        each
+        for each in sample_details()
+        if each.entry.objective.flow == WEST
+        and each.entry.objective.key == SliKey(each.entry.objective.key.sli)
+    )
+    found = json.loads(json.dumps(detail_document(detail), allow_nan=False))
+    assert len(found["days"]) == 29
+    assert sum(each["bad"] for each in found["days"]) == 295 * 60
+    assert [each["duration_seconds"] for each in found["incidents"]] == [260 * 60, 35 * 60]
+    assert found["incidents"][0]["consumed"] == pytest.approx(260 / 40.32)
+    assert found["incidents"][0]["start"] == "2026-07-05T03:18:00Z"
+
+
+def test_json_text_ends_with_newline_and_keeps_unicode() -> None:
+    report = sample_report()
+    text = as_json(replace(report, warnings=("Kühlhaus",)))
+    assert text.endswith("}\n")
+    assert "Kühlhaus" in text
+    assert EAST.label in text

@@ -1,0 +1,89 @@
+"""Sentences of reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sample_report import sample_entries, sample_report
+
+from mm2slo_core.objectives.slo_status import Status
+from mm2slo_core.reporting.report_entry import Comparison
+from mm2slo_report.rendering import report_sentences
+from mm2slo_report.rendering.display_status import flow_display_status, flow_text
+
+REPORT = sample_report()
+
+
+def verdict_of(*statuses: Status) -> str:
+    entry = sample_entries()[0]
+    found = tuple(replace(entry, status=each) for each in statuses)
+    return report_sentences.verdict(replace(REPORT, entries=found))
+
+
+@pytest.mark.parametrize(
+    ("statuses", "text"),
+    [
+        ((), "No objectives are configured"),
+        ((Status.OK,), "The objective is within budget"),
+        ((Status.OK, Status.OK), "All 2 objectives are within budget"),
+        ((Status.OK, Status.IDLE), "1 of 2 objectives is within budget, 1 is idle"),
+        ((Status.IDLE, Status.IDLE), "All 2 objectives are idle"),
+        ((Status.OK, Status.NO_DATA), "No recent data for 1 of 2 objectives"),
+        ((Status.WARNING, Status.NO_DATA), "1 of 2 objectives has a warning"),
+        ((Status.WARNING, Status.BREACHED, Status.BREACHED), "2 of 3 objectives are breached"),
+    ],
+)
+def test_verdict_names_worst_status(statuses: tuple[Status, ...], text: str) -> None:
+    assert verdict_of(*statuses) == text
+
+
+@pytest.mark.parametrize(
+    ("coverage", "text"),
+    [(1.0, "99.95 %"), (0.9, "99.95 %"), (0.25, "99.95 % (coverage 25 %)"), (None, "99.95 %")],
+)
+def test_trend_shows_low_coverage(coverage: float | None, text: str) -> None:
+    before = Comparison(start=0, end=1, ratio=0.9995, remaining=0.5, coverage=coverage)
+    assert report_sentences.trend(replace(sample_entries()[0], before=before)) == text
+
+
+def test_status_counts_are_sorted_worst_first() -> None:
+    assert (
+        report_sentences.status_counts(REPORT) == "1 breached, 4 warning, 1 no data, 1 ok, 1 idle"
+    )
+
+
+def test_remaining_budget_texts() -> None:
+    entries = {each.id: each for each in sample_entries()}
+    assert report_sentences.budget_left(entries["us-to-eu-latency-10s"]) == "26.8 % (about 1.8 h)"
+    assert (
+        report_sentences.budget_time(entries["us-to-eu-availability"]) == "overspent by about 4.3 h"
+    )
+    assert report_sentences.budget_left(entries["eu-to-us-checkpoint-freshness"]) == "n/a"
+    assert report_sentences.exhaustion(entries["us-to-eu-availability"]) == "exhausted"
+    assert report_sentences.exhaustion(entries["us-to-eu-completeness"]) == "not burning"
+    assert report_sentences.exhaustion(entries["eu-to-us-latency-10s"]).startswith("in ")
+    # Unknown without data of the last hour.
+    assert report_sentences.exhaustion(entries["us-to-ap-latency-10s"]) == "n/a"
+    assert report_sentences.reason_text(entries["eu-to-us-availability"]).endswith("(fast)")
+
+
+@pytest.mark.parametrize(
+    ("state", "worst", "displayed", "text"),
+    [
+        ("running", Status.OK, Status.OK, "running"),
+        ("running", Status.BREACHED, Status.BREACHED, "running, breached"),
+        ("idle", Status.IDLE, Status.IDLE, "idle"),
+        ("stopped", Status.OK, Status.BREACHED, "stopped"),
+        ("stopped", None, Status.BREACHED, "stopped"),
+        ("unknown", Status.OK, Status.NO_DATA, "unknown"),
+        ("unknown", Status.WARNING, Status.WARNING, "unknown, warning"),
+        (None, Status.NO_DATA, Status.NO_DATA, "no data"),
+        (None, None, Status.NO_DATA, "unknown"),
+        ("running", None, Status.OK, "running"),
+    ],
+)
+def test_flow_display_combines_state_and_worst_status(
+    state: str | None, worst: Status | None, displayed: Status, text: str
+) -> None:
+    assert (flow_display_status(state, worst), flow_text(state, worst)) == (displayed, text)

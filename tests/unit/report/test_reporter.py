@@ -1,0 +1,190 @@
+"""Reports from an SLI source, stored facts and objectives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+from minute_history import AVAILABILITY, DAY_MS, FLOW, objective
+from serving import AS_OF, BACK, LATENCY, NOW, OUTAGE, MemorySource, a_source, three_objectives
+from store_specs.sample_results import AP_EU, US_EU, header, judged, orders_outcome, run_of
+
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.objectives.exclusion import Exclusion, Span
+from mm2slo_core.objectives.slo_status import Reason, Status
+from mm2slo_core.reporting.audit_confirmation import AuditedUnit
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_report.reporter import Reporter, UnknownObjectiveError
+from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.stored_facts import StoreFacts
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.topology import Flow
+
+from mm2slo_core.audit.audit_scope import Window
+
+
+@dataclass
+class MemoryFacts:
+    """Planned maintenance and audit facts in memory; records the requested spans."""
+
+    planned: list[Exclusion] = field(default_factory=list)
+    facts: dict[Flow, list[AuditedUnit]] = field(default_factory=dict)
+    spans: list[Mapping[Flow, Span]] = field(default_factory=list)
+
+    def exclusions(self, span: Span) -> Sequence[Exclusion]:
+        return [each for each in self.planned if Span(each.start, each.end).overlaps(span)]
+
+    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
+        self.spans.append(spans)
+        return {flow: self.facts.get(flow, []) for flow in spans}
+
+
+def reporter(
+    source: MemorySource | None = None,
+    facts: MemoryFacts | None = None,
+    objectives: Sequence[Objective] | None = None,
+) -> Reporter:
+    return Reporter(
+        objectives=three_objectives() if objectives is None else objectives,
+        source=a_source() if source is None else source,
+        facts=MemoryFacts() if facts is None else facts,
+        zone=ZoneInfo("Europe/Berlin"),
+        clock=lambda: NOW,
+    )
+
+
+def maintenance(start: int, end: int, flows: str = "us->eu") -> Exclusion:
+    return Exclusion(
+        id="x", flows=(flows,), start=start, end=end, reason="r", who="w", added_at=start
+    )
+
+
+def test_report_is_as_of_whole_minute_and_sorted_worst_first() -> None:
+    found = reporter().report()
+    assert (found.as_of, found.source, found.zone) == (AS_OF, "recorder", "Europe/Berlin")
+    assert [each.status for each in found.entries] == [Status.BREACHED, Status.NO_DATA, Status.OK]
+
+
+def test_report_of_all_objectives_queries_source_and_facts_once() -> None:
+    source, facts = a_source(), MemoryFacts()
+    reporter(source, facts).report()
+    assert source.count_calls == 1
+    assert [set(each) for each in facts.spans] == [{FLOW, BACK}]
+
+
+def test_audit_facts_are_read_over_longest_window_of_flow() -> None:
+    facts = MemoryFacts()
+    objectives = (objective(0.9, window=86_400.0), objective(0.9, key=LATENCY, window=2 * 86_400.0))
+    reporter(facts=facts, objectives=objectives).report()
+    assert facts.spans == [{FLOW: Span(AS_OF - 2 * DAY_MS, AS_OF)}]
+
+
+def test_report_contains_only_chosen_objectives() -> None:
+    found = reporter()
+    (chosen,) = found.report((found.objective("us-to-eu-latency-10s"),)).entries
+    assert chosen.id == "us-to-eu-latency-10s"
+    assert found.report(()).entries == ()
+
+
+def test_report_of_past_instant_has_counts_of_that_instant() -> None:
+    before, after = (
+        reporter().report(at=at, over="1d").entries for at in (OUTAGE, OUTAGE + 6 * MINUTE_MS)
+    )
+    assert {each.id: each.counts.bad for each in before}["us-to-eu-availability"] == 0
+    assert {each.id: each.counts.bad for each in after}["us-to-eu-availability"] == 360
+
+
+def test_maintenance_is_excluded_from_report_incidents_and_history() -> None:
+    facts = MemoryFacts([maintenance(OUTAGE, OUTAGE + 3 * MINUTE_MS)])
+    found = reporter(facts=facts)
+    detail = found.detail("us-to-eu-availability")
+    assert (detail.entry.counts.bad, detail.entry.excluded.bad) == (180, 180)
+    assert [(each.start, each.bad) for each in detail.incidents] == [(OUTAGE + 3 * MINUTE_MS, 180)]
+    assert sum(each.bad for each in detail.days) == 180
+    history = found.history("us-to-eu-availability")
+    assert sum(each.counts.bad for each in history.steps) == 180
+    # Maintenance of the other flow does not apply here.
+    facts.planned[:] = [maintenance(OUTAGE, OUTAGE + 3 * MINUTE_MS, "eu->us")]
+    assert found.detail("us-to-eu-availability").entry.counts.bad == 360
+
+
+def test_days_and_incidents_sum_up_to_the_entry() -> None:
+    detail = reporter().detail("us-to-eu-availability", over="28d")
+    assert sum(each.bad for each in detail.days) == detail.entry.counts.bad == 360
+    assert sum(each.bad for each in detail.incidents) == 360
+    (incident,) = detail.incidents
+    assert incident.consumed == pytest.approx(detail.entry.budget.consumed)
+
+
+def test_audit_faults_without_bad_canaries_set_warning() -> None:
+    fact = AuditedUnit(
+        run_id="r", complete_up_to=AS_OF, counts={Verdict.MATCHED: 9, Verdict.LOST: 1}
+    )
+    found = reporter(facts=MemoryFacts(facts={FLOW: [fact]})).report()
+    by_id = {each.id: each for each in found.entries}
+    latency = by_id["us-to-eu-latency-10s"]
+    assert (latency.status, latency.reason) == (Status.WARNING, Reason.AUDIT_FAULTS)
+    assert by_id["us-to-eu-availability"].status is Status.BREACHED
+    assert by_id["eu-to-us-availability"].confirmation is None
+
+
+def test_error_of_one_indicator_appears_only_in_its_entry() -> None:
+    source = a_source()
+    source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("no answer")
+    by_id = {each.id: each for each in reporter(source).report().entries}
+    assert by_id["us-to-eu-availability"].errors == ("no answer",)
+    assert by_id["us-to-eu-availability"].ratio is None
+    assert by_id["us-to-eu-latency-10s"].ratio == 1.0
+
+
+def test_report_with_failing_source_raises() -> None:
+    source = a_source()
+    source.down = SliSourceError("down", slow=True)
+    with pytest.raises(SliSourceError, match="down"):
+        reporter(source).report()
+
+
+def test_unknown_objective_id_suggests_similar_ids() -> None:
+    with pytest.raises(
+        UnknownObjectiveError, match="did you mean 'us-to-eu-latency-10s'"
+    ) as unknown:
+        reporter().objective("us-to-eu-latency-1s")
+    assert unknown.value.near[0] == "us-to-eu-latency-10s"
+    with pytest.raises(UnknownObjectiveError, match="see /slo") as unknown:
+        reporter().objective("zzz")
+    assert unknown.value.near == ()
+
+
+def test_invalid_period_or_step_raises_value_error() -> None:
+    with pytest.raises(ValueError, match="expected 28d"):
+        reporter().report(over="July")
+    with pytest.raises(ValueError, match="4,320 steps; expected at most 2,000"):
+        reporter().history("us-to-eu-availability", length=MINUTE_MS)
+
+
+def test_store_facts_returns_units_of_each_flow_span(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db", clock=lambda: NOW) as store:
+        for start in (0, 1_000, 2_000):
+            window = Window(start, start + 1_000)
+            run = run_of(f"run-{start}", judged(orders_outcome(window)), started_at=start)
+            store.publish(run)
+        store.announce(header("later", Window(0, 10)))
+        facts = StoreFacts(store)
+        found = facts.audit_facts(
+            {US_EU: Span(500, 2_000), AP_EU: Span(2_999, 9_000), BACK: Span(0, 9)}
+        )
+        assert [each.run_id for each in found[US_EU]] == ["run-0", "run-1000"]
+        assert [each.run_id for each in found[AP_EU]] == ["run-2000"]
+        assert found[BACK] == []
+        (fact,) = found[AP_EU]
+        # A sample of 1 % has a loss bound; the audit is complete up to the end of its window.
+        assert (fact.complete_up_to, fact.loss_below, fact.counts[Verdict.LOST]) == (3_000, 3e-4, 2)
+        assert facts.audit_facts({}) == {}

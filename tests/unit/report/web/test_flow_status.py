@@ -1,0 +1,161 @@
+"""`/flows` and failover readiness, from exporter metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from minute_history import FLOW
+from serving import BACK, served
+
+from mm2slo_report.rendering.page_views import FlowView, GroupView
+from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.web.flow_status import (
+    ExporterFlowStatus,
+    flow_views,
+    group_views,
+    parse_samples,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from serving import Served
+
+    from mm2slo_store import Store
+
+_OF = 'flow="us->eu",source="us",target="eu"'
+PAGE = f"""\
+# HELP mm2_flow_state 1 for the state the flow is in.
+# TYPE mm2_flow_state gauge
+mm2_flow_state{{{_OF},state="running"}} 1
+mm2_flow_state{{{_OF},state="stopped"}} 0
+mm2_flow_lag_records{{{_OF}}} 12
+mm2_flow_lag_seconds{{{_OF}}} 0.25
+mm2_retention_headroom_seconds{{{_OF},topic="a",limit="time"}} 9000
+mm2_retention_headroom_seconds{{{_OF},topic="b",limit="time"}} 700.5
+mm2_failover_ready{{{_OF},group="orders"}} 1
+mm2_failover_ready{{{_OF},group="bad \\"}} \\\\ \\n one"}} 0
+mm2_failover_blocked{{{_OF},group="bad \\"}} \\\\ \\n one",reason="checkpoint_stale"}} 1
+mm2_failover_blocked{{{_OF},group="bad \\"}} \\\\ \\n one",reason="no_checkpoint"}} 0
+mm2_failover_redelivery_records{{{_OF},group="orders",bound="lower"}} 3
+mm2_failover_redelivery_records{{{_OF},group="orders",bound="upper"}} 8
+mm2_checkpoint_lag_records{{{_OF},group="orders",topic="a"}} 4
+mm2_checkpoint_lag_records{{{_OF},group="orders",topic="b"}} 5
+mm2_checkpoint_lag_records_other{{{_OF},group="orders",topic="b"}} 500
+mm2_flow_lag_records{{broken
+mm2_flow_lag_records{{{_OF}}} none
+""".splitlines()
+BAD = 'bad "} \\ \n one'
+REPLICA = [
+    f'mm2_flow_state{{{_OF},state="unknown"}} 1',
+    f"mm2_flow_lag_records{{{_OF}}} 20",
+    f'mm2_failover_ready{{{_OF},group="orders"}} 0',
+    f'mm2_failover_blocked{{{_OF},group="orders",reason="flow_not_alive"}} 1',
+    f'mm2_checkpoint_lag_records{{{_OF},group="orders",topic="a"}} 6',
+]
+
+
+def test_flow_view_is_parsed_from_metrics() -> None:
+    assert flow_views(parse_samples(PAGE)) == (
+        FlowView(
+            flow=FLOW, state="running", lag_records=12, lag_seconds=0.25, headroom_seconds=700.5
+        ),
+    )
+
+
+def test_group_views_are_parsed_from_metrics() -> None:
+    assert group_views(parse_samples(PAGE)) == (
+        GroupView(flow=FLOW, group=BAD, ready=False, reasons=("checkpoint_stale",)),
+        GroupView(
+            flow=FLOW, group="orders", ready=True, checkpoint_lag=9, redelivery_lower=3,
+            redelivery_upper=8,
+        ),
+    )  # fmt: skip
+
+
+def fetch(address: str) -> Iterator[str]:
+    if address == "down":
+        raise SliSourceError("exporter down did not respond", slow=True)
+    yield from PAGE if address == "one" else REPLICA
+
+
+def test_worst_replica_wins_and_failing_replica_is_skipped() -> None:
+    for addresses in (["one", "down", "two"], ["two", "one", "down"]):
+        both = ExporterFlowStatus(addresses, fetch)
+        (flow,) = both.flows()
+        assert (flow.state, flow.lag_records) == ("running", 20)
+        orders = both.groups()[1]
+        assert (orders.ready, orders.reasons) == (False, ("flow_not_alive",))
+        assert orders.checkpoint_lag == 11
+    with pytest.raises(SliSourceError, match="did not respond"):
+        ExporterFlowStatus(["down"], fetch).groups()
+
+
+@pytest.fixture
+def service(store: Store) -> Served:
+    return served(store, flow_status=ExporterFlowStatus(["one"], fetch))
+
+
+def test_flows_show_worst_status_and_counts(service: Served) -> None:
+    found = service.get("/flows")
+    assert [(each["slug"], each["status"]) for each in found["flows"]] == [
+        ("us-to-eu", "breached"), ("eu-to-us", "no_data"),
+    ]  # fmt: skip
+    assert found["flows"][0]["objectives"] == ["us-to-eu-availability", "us-to-eu-latency-10s"]
+    assert found["flows"][0]["headline"]["breached"] == 1
+    assert found["as_of"] == "2026-07-14T10:30:00Z"
+
+
+def test_flow_by_slug_shows_current_state(service: Served) -> None:
+    found = service.get("/flows/us-to-eu")
+    assert found["flow"]["name"] == FLOW.label
+    assert found["now"] == {
+        "state": "running", "lag_records": 12, "lag_seconds": 0.25, "headroom_seconds": 700.5,
+    }  # fmt: skip
+    assert [each["status"] for each in found["entries"]] == ["breached", "ok"]
+    assert service.get("/flows/eu-to-us")["now"] is None
+    assert service.get("/flows/eu->us")["flow"]["source"] == BACK.source
+
+
+def test_unknown_flow_suggests_similar_slug(service: Served) -> None:
+    for path in ("/flows/us-to-ue", "/flows/us-to-ue/readiness"):
+        answer = service.client.get(path)
+        assert (answer.status_code, answer.json()["near"]) == (404, ["us-to-eu"])
+
+
+def test_readiness_lists_groups_that_are_not_ready_first(service: Served) -> None:
+    found = service.get("/flows/us-to-eu/readiness")
+    assert (found["groups"], found["ready"]) == (2, 1)
+    assert found["readiness"] == [
+        {
+            "group": BAD, "ready": False, "reasons": ["checkpoint_stale"],
+            "checkpoint_lag_records": None, "redelivery_records": {"lower": None, "upper": None},
+        },
+        {
+            "group": "orders", "ready": True, "reasons": [], "checkpoint_lag_records": 9,
+            "redelivery_records": {"lower": 3, "upper": 8},
+        },
+    ]  # fmt: skip
+    assert service.get("/flows/eu-to-us/readiness")["readiness"] == []
+
+
+def test_readiness_without_exporter_is_503_but_flows_are_served(store: Store) -> None:
+    alone = served(store)
+    answer = alone.client.get("/flows/us-to-eu/readiness")
+    assert (answer.status_code, answer.json()["type"]) == (503, "urn:mm2slo:problem:no-exporter")
+    assert alone.get("/flows/us-to-eu")["now"] is None
+    down = served(store, flow_status=ExporterFlowStatus(["down"], fetch))
+    assert down.client.get("/flows/us-to-eu/readiness").status_code == 504
+    assert down.get("/flows/us-to-eu")["now"] is None
+    page = down.client.get("/")
+    assert page.status_code == 200
+    assert "exporter down did not respond" in page.text
+
+
+def test_group_name_on_status_page_is_escaped(store: Store) -> None:
+    lines = [f'mm2_failover_ready{{{_OF},group="<script>alert(1)</script>"}} 0']
+    page = served(store, flow_status=ExporterFlowStatus(["x"], lambda _: lines))
+    text = page.client.get("/").text
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(1)" in text

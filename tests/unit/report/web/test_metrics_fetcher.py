@@ -1,0 +1,83 @@
+"""Fetching an exporter's `/metrics`."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import pytest
+from recording_server import Answer, RecordingServer, Request
+
+from mm2slo_report.sources.sli_source import SliSourceError
+from mm2slo_report.web import metrics_fetcher
+from mm2slo_report.web.metrics_fetcher import MetricsFetcher
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_fetcher_ignores_environment_proxy_and_netrc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        requests.append(request)
+        return Answer(body="a 1\nb 2\n")
+
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login eve password s3cret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with RecordingServer(answer) as server:
+        assert list(MetricsFetcher()(server.address)) == ["a 1", "b 2"]
+        (tmp_path / "token").write_text("t0ken\n")
+        assert list(MetricsFetcher(tmp_path / "token")(server.address)) == ["a 1", "b 2"]
+    logins = [each.headers.get("authorization") for each in requests]
+    assert logins == [None, "Bearer t0ken"]
+    assert requests[0].path == "/metrics"
+    assert base64.b64encode(b"eve:s3cret").decode() not in str(requests)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "message"),
+    [
+        (503, {}, "returned status 503"),
+        (302, {"Location": "http://127.0.0.1:9/"}, "returned status 302"),
+    ],
+)
+def test_unexpected_status_raises_source_error(
+    status: int, headers: dict[str, str], message: str
+) -> None:
+    with (
+        RecordingServer(lambda _: Answer(status=status, headers=headers)) as server,
+        pytest.raises(SliSourceError, match=message),
+    ):
+        list(MetricsFetcher()(server.address))
+
+
+def test_connection_error_and_invalid_token_raise_source_error(tmp_path: Path) -> None:
+    with pytest.raises(SliSourceError, match=r"cannot fetch .* \(ConnectionError\)") as error:
+        list(MetricsFetcher()("http://127.0.0.1:9"))
+    assert not error.value.slow
+    for content in (b"s3cret\nX-Evil: 1", b"\xff\xfe"):
+        (tmp_path / "token").write_bytes(content)
+        with pytest.raises(SliSourceError, match="cannot fetch") as refused:
+            list(MetricsFetcher(tmp_path / "token")("http://127.0.0.1:9"))
+        assert "s3cret" not in str(refused.value)
+
+
+def test_slow_or_large_response_raises_source_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with RecordingServer(lambda _: Answer(body="a 1\n" * 10)) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(metrics_fetcher, "_TOTAL_TIMEOUT", -1.0)
+            with pytest.raises(SliSourceError, match="too slow") as late:
+                list(MetricsFetcher()(server.address))
+            assert late.value.slow
+        monkeypatch.setattr(metrics_fetcher, "_MAX_BYTES", 20)
+        with pytest.raises(SliSourceError, match="too large"):
+            list(MetricsFetcher()(server.address))

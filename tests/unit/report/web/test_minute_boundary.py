@@ -1,0 +1,76 @@
+"""Requests at the start of a minute, before the recorder has stored the previous one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from minute_history import AVAILABILITY, FLOW, objective
+from serving import AS_OF, MemorySource, served
+
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
+from mm2slo_report.rendering.value_format import utc
+from mm2slo_report.sources.recorder_source import RecorderSource
+from mm2slo_store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OF = Indicator(FLOW, AVAILABILITY)
+SEEN = TargetHealth(name="http://a/metrics", scrapes=1, indicators=5)
+
+
+@dataclass
+class FakeRecorder:
+    """A recorder that stores minutes on request."""
+
+    store: Store
+    health: RecorderHealth = field(default_factory=lambda: RecorderHealth(targets=(SEEN,)))
+
+    def record(self, minute: int) -> None:
+        """Store a minute with sixty good events."""
+        started = (minute - (AS_OF - 7 * MINUTE_MS)) / MINUTE_MS * 60.0
+        self.store.record_minute(minute, {OF: Tally(started, started, 0.0)}, {OF}, ())
+        self.health = RecorderHealth(targets=(SEEN,), recorded_until=minute + MINUTE_MS)
+
+
+def test_new_objective_is_unchanged_until_minute_is_stored(tmp_path: Path) -> None:
+    """One missing minute of six would lower coverage to no data."""
+    with Store.open(tmp_path / "r.db", clock=lambda: AS_OF) as store:
+        recorder = FakeRecorder(store)
+        for ago in range(6, 1, -1):
+            recorder.record(AS_OF - ago * MINUTE_MS)
+        source = RecorderSource(store, keep=28 * 86_400.0)
+        service = served(
+            store,
+            cast("MemorySource", source),
+            objectives=(objective(0.999, window=3 * 86_400.0),),
+            recorder=recorder,
+            cache_seconds=30.0,
+        )
+
+        def read() -> Any:
+            entry = service.get("/slo")["entries"][0]
+            detail = service.get("/slo/us-to-eu-availability")["entry"]
+            history = service.get("/slo/us-to-eu-availability/history?step=1d")
+            assert detail == entry
+            assert history["end"] == history["as_of"] == entry["as_of"]
+            assert history["points"][-1]["total"] == entry["events"]["total"]
+            return entry
+
+        service.clock[0] = AS_OF + 50
+        before = read()
+        assert (before["as_of"], before["status"]) == (utc(AS_OF - MINUTE_MS), "ok")
+        assert (before["coverage"]["ratio"], before["coverage"]["samples"]) == (1.0, 5)
+        recorder.record(AS_OF - MINUTE_MS)
+        service.clock[0] = AS_OF + 150
+        after = read()
+        assert (after["as_of"], after["coverage"]["ratio"]) == (utc(AS_OF), 1.0)
+        assert after["events"]["total"] == before["events"]["total"] + 60
+        # A minute that is never stored delays `as_of` by at most one minute.
+        service.clock[0] = AS_OF + 2 * MINUTE_MS + 10
+        entry = service.get("/slo")["entries"][0]
+        assert entry["as_of"] == utc(AS_OF + 2 * MINUTE_MS)
+        assert entry["coverage"]["samples"] == 6
+        assert entry["coverage"]["expected_samples"] == 8

@@ -1,0 +1,64 @@
+"""Random requests get documented responses and never fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from serving import served
+
+if TYPE_CHECKING:
+    from serving import Served
+
+    from mm2slo_store import Store
+
+TEXTS = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(
+        [
+            "us->eu", "us-to-eu", "us-to-eu-availability", "availability", "ok", "28d", "2026-07",
+            "2026-07-12T10:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999", "1970",
+            "9999-W53", "-1", "0", "1", "1000", "1e9", "NaN", "null", "csv", "html", "1m", "1h",
+            "99999999999d", "lost", "removed", "\x00", "../..", "%s", "{}", "us-to-eu-latency-10s",
+        ]
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def service(store: Store) -> Served:
+    return served(store, reports_per_minute=10**9)
+
+
+@pytest.fixture(scope="module")
+def operations(service: Served) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (path, method, operation)
+        for path, methods in service.get("/openapi.json")["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+@given(data=st.data())
+def test_random_requests_never_fail(
+    service: Served, operations: list[tuple[str, str, dict[str, Any]]], data: st.DataObject
+) -> None:
+    client = service.client
+    path, method, operation = data.draw(st.sampled_from(operations))
+    query = []
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "path":
+            value = data.draw(TEXTS.filter(lambda text: text not in {"", ".", ".."}))
+            path = path.replace(f"{{{parameter['name']}}}", quote(value, safe=""))
+        elif data.draw(st.booleans()):
+            query.append(f"{quote(parameter['name'])}={quote(data.draw(TEXTS), safe='')}")
+    answer = client.request(method, f"{path}?{'&'.join(query)}")
+    allowed = {*operation["responses"], "403", "404"}
+    assert str(answer.status_code) in allowed, (path, query, answer.text)
+    assert answer.status_code < 500 or "/readiness" in path
+    if answer.status_code >= 400:
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["status"] == answer.status_code

@@ -1,0 +1,63 @@
+"""Reports while the recorder runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from serving import AS_OF, served
+
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
+
+if TYPE_CHECKING:
+    from mm2slo_store import Store
+
+SEEN = TargetHealth(name="http://a/metrics", scrapes=1, indicators=5)
+SHOWN = {AS_OF: "2026-07-14T10:30:00Z", AS_OF - MINUTE_MS: "2026-07-14T10:29:00Z"}
+
+
+@dataclass
+class FakeRecorder:
+    """A recorder with a given health."""
+
+    health: RecorderHealth
+
+
+@pytest.mark.parametrize(
+    ("until", "as_of"),
+    [
+        (AS_OF, AS_OF),
+        (AS_OF - MINUTE_MS, AS_OF - MINUTE_MS),  # about to be stored
+        (AS_OF - 2 * MINUTE_MS, AS_OF),  # missing
+        (AS_OF + 5 * MINUTE_MS, AS_OF),  # the clock went back
+        (None, AS_OF),
+    ],
+)
+def test_as_of_waits_for_minute_about_to_be_stored(
+    store: Store, until: int | None, as_of: int
+) -> None:
+    recorder = FakeRecorder(RecorderHealth(targets=(SEEN,), recorded_until=until))
+    service = served(store, recorder=recorder)
+    assert service.get("/slo")["as_of"] == SHOWN[as_of]
+    asked = service.get("/slo?at=2026-07-14T10:30:05Z")
+    assert asked["as_of"] == SHOWN[AS_OF]
+
+
+def test_report_before_first_recorded_minute_has_warning(store: Store) -> None:
+    warning = "no data recorded yet: the first figures follow the first whole minute"
+    recorder = FakeRecorder(RecorderHealth(targets=(SEEN,)))
+    service = served(store, recorder=recorder)
+    assert service.get("/slo")["warnings"] == [warning]
+    assert warning in service.client.get("/").text
+    recorder.health = RecorderHealth(targets=(SEEN,), recorded_until=AS_OF)
+    assert service.get("/slo")["warnings"] == []
+    recorder.health = RecorderHealth(recorded_by="another")
+    assert service.get("/slo")["warnings"] == []
+
+
+def test_recorder_without_scrapes_has_single_warning(store: Store) -> None:
+    away = TargetHealth(name="http://a/metrics", scrapes=1, failures=1, problem="no connection")
+    service = served(store, recorder=FakeRecorder(RecorderHealth(targets=(away,))))
+    assert service.get("/slo")["warnings"] == ["http://a/metrics cannot be scraped: no connection"]
