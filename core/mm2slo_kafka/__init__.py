@@ -1,1 +1,1 @@
-"""The Kafka edge: the only importer of confluent-kafka."""
+"""Kafka clients; the only importer of confluent-kafka."""

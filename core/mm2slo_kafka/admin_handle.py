@@ -1,4 +1,4 @@
-"""The admin client of one cluster, made anew when it has failed for too long."""
+"""The admin client of one cluster, replaced when it has failed for too long."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import AdminClient
 
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
 
 logger = logging.getLogger(__name__)
 
-_PATIENCE_SECONDS = 15.0
+_REPLACE_AFTER_SECONDS = 15.0
 _UNANSWERED = frozenset({ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT})
 
 
 class AdminHandle:
-    """Hands out the admin client, and replaces one that nothing has answered for 15 s.
+    """Provides the admin client, and replaces it after 15 s without an answer.
 
-    librdkafka 2.16 can miss the return of a broker for good: after a restart of the only broker,
-    2 of 12 clients never connected again, whatever was asked of them, and a new one did at once.
-    Thread-safe. Who uses the old client still goes on with it.
+    librdkafka 2.16 can fail to reconnect: after a restart of the only broker, 2 of 12 clients
+    never connected again, while a new client connected at once. Thread-safe. Callers that hold
+    the old client keep using it.
     """
 
     def __init__(self, handles: HandleFactory, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,31 +40,30 @@ class AdminHandle:
         self._failing_since: float | None = None
 
     def get(self) -> AdminClient:
-        """The client to ask now."""
         with self._lock:
             since = self._failing_since
-            if since is not None and self._clock() - since >= _PATIENCE_SECONDS:
+            if since is not None and self._clock() - since >= _REPLACE_AFTER_SECONDS:
                 logger.debug("making a new admin client of cluster %s", self._handles.alias)
                 self._admin = self._handles.admin()
                 self._failing_since = None
             return self._admin
 
     @contextmanager
-    def asking(self) -> Iterator[AdminClient]:
-        """The client for one request, whose outcome is taken note of."""
+    def request(self) -> Iterator[AdminClient]:
+        """The client for one request, whose outcome is recorded."""
         try:
             yield self.get()
-        except KafkaOperationError as problem:
-            self._note(problem)
+        except KafkaOperationError as error:
+            self._record(error)
             raise
         else:
-            self._note(None)
+            self._record(None)
 
-    def note(self, answer: Future[Any]) -> None:
-        """Take note of a future's outcome, as its callback; its failures are KafkaProblems."""
-        self._note(answer.exception())
+    def record_outcome(self, answer: Future[Any]) -> None:
+        """Done callback of a future whose failures are KafkaOperationErrors."""
+        self._record(answer.exception())
 
-    def _note(self, failure: BaseException | None) -> None:
+    def _record(self, failure: BaseException | None) -> None:
         unanswered = isinstance(failure, KafkaOperationError) and failure.kind in _UNANSWERED
         with self._lock:
             if not unanswered:

@@ -1,4 +1,4 @@
-"""Cutting long lists into requests of bounded size."""
+"""Splits iterables into lists of bounded size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in order, in lists of at most *size* (itertools.batched is of Python 3.12)."""
+    """The items in order, in lists of at most *size* (itertools.batched needs Python 3.12)."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk

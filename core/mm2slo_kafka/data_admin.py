@@ -1,7 +1,4 @@
-"""Topics and their data, changed on purpose: create, delete, grow, trim, reconfigure.
-
-For the lab and for tests; the exporter changes no topic but its own.
-"""
+"""Changes topics and their data, for the lab and for tests."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ _TIMEOUT = 30.0
 # Timestamps of ListOffsets (KIP-79).
 _LATEST = -1
 _EARLIEST = -2
-# What a partition answers while its leader comes: after creation, or its broker's restart.
+# Errors of a partition without a leader yet: after its creation or its broker's restart.
 _NO_LEADER_YET = frozenset(
     {
         KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -49,13 +46,13 @@ _NO_LEADER_YET = frozenset(
 
 
 class DataAdmin:
-    """One cluster's topics; *properties* are librdkafka's.
+    """Changes one cluster's topics; *properties* are librdkafka's.
 
-    Offsets are asked for by a new consumer each time, which knows every topic as it is:
-    `AdminClient.list_offsets` and `list_consumer_group_offsets` can end the process when a broker
-    goes away meanwhile (docs/performance.md). Every method waits until the cluster shows the
-    change. Raises confluent_kafka.KafkaException when the cluster refuses, TimeoutError when the
-    change does not show.
+    Offsets are read by a new consumer each time, so that metadata is never outdated:
+    `AdminClient.list_offsets` and `list_consumer_group_offsets` can crash the process when a
+    broker stops meanwhile (docs/performance.md). Every method waits until the change is visible.
+    Raises confluent_kafka.KafkaException when the cluster refuses, TimeoutError when the change
+    does not become visible.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -63,19 +60,19 @@ class DataAdmin:
         self._client = AdminClient(self._properties)
 
     def broker_count(self, timeout: float = _TIMEOUT) -> int:
-        """How many brokers are registered and serve; 0 when none answers within *timeout*."""
+        """Number of brokers in the metadata; 0 when none answers within *timeout*."""
         try:
             return len(self._client.list_topics(timeout=timeout).brokers)
         except KafkaException:
             return 0
 
     def partition_count(self, topic: str) -> int:
-        """How many partitions *topic* has; 0 when it does not exist."""
+        """Partitions of *topic*; 0 when it does not exist."""
         found = self._client.list_topics(timeout=_TIMEOUT).topics.get(topic)
         return 0 if found is None or found.error is not None else len(found.partitions)
 
     def topics(self) -> frozenset[str]:
-        """The names of all topics, internal ones too."""
+        """Names of all topics, including internal ones."""
         return frozenset(self._client.list_topics(timeout=_TIMEOUT).topics)
 
     def create_topic(
@@ -87,27 +84,23 @@ class DataAdmin:
         self._await_partitions(topic, partitions)
 
     def delete_topic(self, topic: str) -> None:
-        """Delete *topic* with its data."""
         _wait_all(self._client.delete_topics([topic], operation_timeout=_TIMEOUT))
         self._await_partitions(topic, 0)
 
     def recreate_topic(self, topic: str) -> None:
-        """Delete *topic* and create it empty, with as many partitions and a new topic id."""
-        partitions = self._demand(topic)
+        """Delete *topic* and create it empty, with the same partition count and a new topic id."""
+        partitions = self._require_topic(topic)
         self.delete_topic(topic)
         self.create_topic(topic, partitions)
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Let *topic* grow to *total* partitions."""
+        """Increase *topic* to *total* partitions."""
         _wait_all(self._client.create_partitions([NewPartitions(topic, total)]))
         self._await_partitions(topic, total)
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
-        """Delete each partition's records below an offset; the new log start offsets.
-
-        The topic must exist.
-        """
-        self._demand(topic)
+        """Delete records below the offset of each partition; returns the new log start offsets."""
+        self._require_topic(topic)
         wanted = [TopicPartition(topic, partition, offset) for partition, offset in before.items()]
         answers = self._client.delete_records(wanted)
         return {
@@ -115,7 +108,7 @@ class DataAdmin:
         }
 
     def set_topic_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
-        """Set configurations of *topic*; None takes one back to the broker's default."""
+        """Set configurations of *topic*; None resets one to the broker's default."""
         entries = [
             ConfigEntry(
                 name,
@@ -130,18 +123,17 @@ class DataAdmin:
         _wait_all(self._client.incremental_alter_configs([resource]))
 
     def topic_config(self, topic: str, name: str) -> str | None:
-        """The value of one configuration in force on *topic*; None when it has none."""
+        """The effective value of one configuration of *topic*; None when unset."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
         (future,) = self._client.describe_configs([resource]).values()
         entry = future.result(_TIMEOUT).get(name)
         return None if entry is None else entry.value
 
     def start_offsets(self, topic: str) -> dict[int, int]:
-        """The log start offset of each partition."""
         return self._offsets(topic, _EARLIEST)
 
     def end_offsets(self, topic: str) -> dict[int, int]:
-        """The high watermark of each partition (read uncommitted); empty without the topic."""
+        """High watermark of each partition; empty when the topic does not exist."""
         return self._offsets(topic, _LATEST)
 
     def group_offsets(self, group: str) -> dict[tuple[str, int], int]:
@@ -152,28 +144,28 @@ class DataAdmin:
             for name, topic in topics.items()
             for number in topic.partitions
         ]
-        with self._asking(group) as consumer:
+        with self._open_consumer(group) as consumer:
             found = consumer.committed(every, timeout=_TIMEOUT)
         return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
     def grant(self, user: str, resource: str, name: str, operation: str) -> None:
-        """Allow *user* an *operation* (as READ) on the *resource* (as TOPIC) of that name.
+        """Allow *user* an *operation* (such as READ) on a *resource* (such as TOPIC).
 
-        Both are spelled as in Kafka's ResourceType and AclOperation; the name `*` means all.
+        Both are names of Kafka's ResourceType and AclOperation; the name `*` means all.
         """
         _wait_all(self._client.create_acls([_acl(user, resource, name, operation)]))
 
     def revoke(self, user: str, resource: str, name: str, operation: str) -> int:
-        """Take back what `grant` gave; how many bindings that removed."""
+        """Undo `grant`; returns the number of removed bindings."""
         answers = self._client.delete_acls([_filter(user, resource, name, operation)])
         return sum(len(future.result(_TIMEOUT)) for future in answers.values())
 
-    def _demand(self, topic: str) -> int:
-        """The partitions of a topic that must exist: librdkafka would only say "no leaders"."""
+    def _require_topic(self, topic: str) -> int:
+        """Partition count of a topic that must exist; librdkafka would only report "no leaders"."""
         count = self.partition_count(topic)
         if not count:
             raise KafkaException(
-                KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"there is no topic {topic!r}")
+                KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"topic {topic!r} does not exist")
             )
         return count
 
@@ -183,18 +175,18 @@ class DataAdmin:
         if not request:
             return {}
         end = time.monotonic() + _TIMEOUT
-        with self._asking("mm2slo-lab") as consumer:
+        with self._open_consumer("mm2slo-lab") as consumer:
             while True:
                 try:
-                    return _answered(consumer.offsets_for_times(request, timeout=_TIMEOUT))
+                    return _offsets_of(consumer.offsets_for_times(request, timeout=_TIMEOUT))
                 except KafkaException as error:
                     if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > end:
                         raise
                 time.sleep(0.02)
 
     @contextmanager
-    def _asking(self, group: str) -> Iterator[Consumer]:
-        # Reading committed, the latest offset would be the last stable one.
+    def _open_consumer(self, group: str) -> Iterator[Consumer]:
+        # With read_committed, the latest offset would be the last stable offset.
         consumer = Consumer(
             {"isolation.level": "read_uncommitted", **self._properties, "group.id": group}
         )
@@ -208,13 +200,13 @@ class DataAdmin:
         while self.partition_count(topic) != count:
             if time.monotonic() > end:
                 raise TimeoutError(
-                    f"{topic} does not show {count} partitions after {_TIMEOUT:.0f} s"
+                    f"{topic} does not have {count} partitions after {_TIMEOUT:.0f} s"
                 )
             time.sleep(0.02)
 
 
-def _answered(found: list[TopicPartition]) -> dict[int, int]:
-    """The offset of each partition; raises KafkaException for the first that has none."""
+def _offsets_of(found: list[TopicPartition]) -> dict[int, int]:
+    """The offset of each partition; raises KafkaException for the first error."""
     for each in found:
         if each.error is not None:
             raise KafkaException(each.error)
@@ -239,7 +231,7 @@ def _filter(user: str, resource: str, name: str, operation: str) -> AclBindingFi
         name,
         ResourcePatternType.LITERAL,
         f"User:{user}",
-        None,  # type: ignore[arg-type]  # any host; the stub misses it
+        None,  # type: ignore[arg-type]  # None means any host; missing in the stub
         AclOperation[operation],
         AclPermissionType.ALLOW,
     )

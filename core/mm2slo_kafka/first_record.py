@@ -1,7 +1,7 @@
 """The first data record at or after an offset, for many partitions at once.
 
-Offsets are also taken by transaction markers, aborted records and records that compaction
-removed, so an offset difference does not tell that there is anything to read.
+Transaction markers, aborted records and compacted records take up offsets too, so an offset
+difference does not prove that there is a record to read.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.consuming import take_available
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError, kind_of
-from mm2slo_kafka.metadata import identify_topics
+from mm2slo_kafka.available_messages import take_available
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
+from mm2slo_kafka.topic_metadata import identify_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
     from confluent_kafka.admin import AdminClient
 
-    from mm2slo_kafka.handles import HandleFactory
-    from mm2slo_kafka.offsets import Isolation
+    from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.partition_offsets import Isolation
 
 _OPERATION = "reading first records"
 _BATCH = 500
@@ -36,7 +36,7 @@ _RECYCLE_CALLS = 200
 _SETTINGS: dict[str, str] = {
     "enable.partition.eof": "true",
     "auto.offset.reset": "earliest",
-    # One record per partition is wanted: the broker gives at least one batch whatever the limit.
+    # One record per partition is needed; brokers return at least one batch whatever the limit.
     "fetch.message.max.bytes": "4096",
     "queued.min.messages": "1",
     "queued.max.messages.kbytes": "16384",
@@ -47,28 +47,28 @@ _SETTINGS: dict[str, str] = {
 
 
 class TimestampType(StrEnum):
-    """Who stamped a record: its producer or the broker that appended it."""
+    """Whether the producer or the broker set a record's timestamp."""
 
     CREATE_TIME = "create_time"
     LOG_APPEND_TIME = "log_append_time"
 
 
 class FirstRecord(NamedTuple):
-    """A data record's place and time; `timestamp_ms` is None for records without one (v0)."""
+    """A data record's offset and time; `timestamp_ms` is None for records without one (v0)."""
 
     offset: int
     timestamp_ms: int | None
     timestamp_type: TimestampType | None
 
 
-class Unfinished(StrEnum):
-    """Why a partition got no answer."""
+class ReadFailure(StrEnum):
+    """Why no result is known for a partition."""
 
     DEADLINE = "deadline"
     NOT_VISIBLE = "not_visible"
-    """The log ends before the range does: an open transaction (read_committed), or truncation."""
+    """The log ends before the range: an open transaction (read_committed), or truncation."""
     OFFSET_OUT_OF_RANGE = "offset_out_of_range"
-    """The offset lies beyond the log's end: truncated, or created anew."""
+    """The offset is beyond the end offset: the topic was truncated or re-created."""
     UNKNOWN_TOPIC = "unknown_topic"
     AUTHORIZATION = "authorization"
     ERROR = "error"
@@ -76,44 +76,44 @@ class Unfinished(StrEnum):
 
 @dataclass(slots=True)
 class FirstRecords:
-    """Answers per partition. Each partition asked for is in exactly one of the two.
+    """Results per partition; each requested partition is in exactly one of the two.
 
-    `found` holds None where no data record exists in the range: all compacted, markers, or
-    (read_committed) aborted. Where the range starts below the log start, the answer is the
-    first record that is left.
+    `found` holds None where the range has no data record: only compacted records, transaction
+    markers, or (read_committed) aborted records. If the range starts below the log start, the
+    result is the first remaining record.
     """
 
     found: dict[TopicPartition, FirstRecord | None] = field(default_factory=dict)
-    unfinished: dict[TopicPartition, Unfinished] = field(default_factory=dict)
+    failures: dict[TopicPartition, ReadFailure] = field(default_factory=dict)
 
     def one(self, partition: TopicPartition, cluster: str) -> FirstRecord | None:
-        """The answer for one partition; raises KafkaOperationError where there is none."""
-        reason = self.unfinished.get(partition)
+        """The result for one partition; raises KafkaOperationError for its failure."""
+        reason = self.failures.get(partition)
         if reason is None:
             return self.found[partition]
         raise KafkaOperationError(
-            _KIND_OF_REASON.get(reason, ErrorKind.OTHER),
+            _KIND_OF_FAILURE.get(reason, ErrorKind.OTHER),
             cluster=cluster,
             operation=f"reading the first record of {partition}",
             detail=reason,
         )
 
 
-_KIND_OF_REASON = {
-    Unfinished.DEADLINE: ErrorKind.TIMEOUT,
-    Unfinished.OFFSET_OUT_OF_RANGE: ErrorKind.OFFSET_OUT_OF_RANGE,
-    Unfinished.UNKNOWN_TOPIC: ErrorKind.UNKNOWN_TOPIC,
-    Unfinished.AUTHORIZATION: ErrorKind.AUTHORIZATION,
+_KIND_OF_FAILURE = {
+    ReadFailure.DEADLINE: ErrorKind.TIMEOUT,
+    ReadFailure.OFFSET_OUT_OF_RANGE: ErrorKind.OFFSET_OUT_OF_RANGE,
+    ReadFailure.UNKNOWN_TOPIC: ErrorKind.UNKNOWN_TOPIC,
+    ReadFailure.AUTHORIZATION: ErrorKind.AUTHORIZATION,
 }
-_REASON_OF_KIND = {
-    ErrorKind.UNKNOWN_TOPIC: Unfinished.UNKNOWN_TOPIC,
-    ErrorKind.AUTHORIZATION: Unfinished.AUTHORIZATION,
-    ErrorKind.OFFSET_OUT_OF_RANGE: Unfinished.OFFSET_OUT_OF_RANGE,
+_FAILURE_OF_KIND = {
+    ErrorKind.UNKNOWN_TOPIC: ReadFailure.UNKNOWN_TOPIC,
+    ErrorKind.AUTHORIZATION: ReadFailure.AUTHORIZATION,
+    ErrorKind.OFFSET_OUT_OF_RANGE: ReadFailure.OFFSET_OUT_OF_RANGE,
 }
 
 
 class FirstRecordReader:
-    """Reads first records at one isolation level. Thread-safe: calls take turns."""
+    """Reads first records at one isolation level. Thread-safe: calls are serialised."""
 
     def __init__(
         self, handles: HandleFactory, admin: Callable[[], AdminClient], isolation: Isolation
@@ -128,7 +128,7 @@ class FirstRecordReader:
     def read(
         self, ranges: Mapping[TopicPartition, tuple[int, int]], timeout: float
     ) -> FirstRecords:
-        """Look into [offset, end) of each partition until all are answered or time is up."""
+        """Read [offset, end) of each partition until all have a result or *timeout* expires."""
         answers = FirstRecords()
         pending = {}
         for partition, (offset, end) in ranges.items():
@@ -142,7 +142,6 @@ class FirstRecordReader:
         return answers
 
     def close(self) -> None:
-        """Close the consumer."""
         with self._lock:
             self._drop()
 
@@ -161,25 +160,25 @@ class FirstRecordReader:
                 ]
             )
             try:
-                suspicious = True
+                check_existence = True
                 while pending and (remaining := deadline - time.monotonic()) > 0:
                     messages = take_available(consumer, _BATCH, min(remaining, _SLICE_SECONDS))
                     if messages:
-                        self._handles.causes.forget()
-                    elif suspicious:
-                        suspicious = False
+                        self._handles.last_error.clear()
+                    elif check_existence:
+                        check_existence = False
                         self._drop_unknown(pending, answers, deadline)
                     done = [
                         found
                         for message in messages
-                        if (found := _digest(message, pending, answers)) is not None
+                        if (found := _settle_partition(message, pending, answers)) is not None
                     ]
                     if done and pending:
                         consumer.incremental_unassign(done)
             finally:
                 consumer.unassign()
         for partition in pending:
-            answers.unfinished[partition] = Unfinished.DEADLINE
+            answers.failures[partition] = ReadFailure.DEADLINE
 
     def _drop_unknown(
         self,
@@ -187,7 +186,7 @@ class FirstRecordReader:
         answers: FirstRecords,
         deadline: float,
     ) -> None:
-        """Give up topics that do not exist: a consumer waits for them without a word."""
+        """Fail topics that do not exist: a consumer waits for them without an error."""
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             return
@@ -197,19 +196,19 @@ class FirstRecordReader:
         except KafkaOperationError:
             if not answers.found:
                 raise
-            return  # the controller is away, but leaders answer
+            return  # the controller is unreachable, but leaders answer
         for partition in [found for found in pending if found.topic in errors]:
             kind = errors[partition.topic]
-            answers.unfinished[partition] = _REASON_OF_KIND.get(kind, Unfinished.ERROR)
+            answers.failures[partition] = _FAILURE_OF_KIND.get(kind, ReadFailure.ERROR)
             del pending[partition]
 
     def _open(self) -> Consumer:
-        # A handle keeps every topic it ever saw: it is replaced before that grows.
+        # A handle keeps metadata of every topic it ever read, so it is replaced regularly.
         if self._calls >= _RECYCLE_CALLS:
             self._drop()
         self._calls += 1
         if self._consumer is None:
-            # Statistics would list every partition ever assigned: megabytes each.
+            # Statistics would list every partition ever assigned: megabytes per report.
             self._consumer = self._handles.consumer(
                 {**_SETTINGS, "isolation.level": self._isolation}, statistics=False
             )
@@ -222,15 +221,15 @@ class FirstRecordReader:
             self._consumer = None
 
 
-def _digest(
+def _settle_partition(
     message: Message,
     pending: dict[TopicPartition, tuple[int, int]],
     answers: FirstRecords,
 ) -> RawPartition | None:
-    """Settle the message's partition if it can be; returns it for being unassigned."""
+    """Store the result that a message gives for its partition; returns it to be unassigned."""
     topic, number, offset = message.topic(), message.partition(), message.offset()
     if topic is None or number is None:
-        return None  # speaks of no partition: lost connections are in the cause memory
+        return None  # not about a partition: connection errors are in `last_error`
     partition = TopicPartition(topic, number)
     wanted = pending.get(partition)
     if wanted is None:
@@ -242,14 +241,14 @@ def _digest(
             if offset is not None and offset >= end:
                 answers.found[partition] = None
             else:
-                answers.unfinished[partition] = Unfinished.NOT_VISIBLE
+                answers.failures[partition] = ReadFailure.NOT_VISIBLE
         elif error.retriable():
             return None
         else:
-            answers.unfinished[partition] = _REASON_OF_KIND.get(kind_of(error), Unfinished.ERROR)
+            answers.failures[partition] = _FAILURE_OF_KIND.get(kind_of(error), ReadFailure.ERROR)
     elif offset is None or offset < first:
-        # Reset to the earliest record, below what was asked: the offset was beyond the end.
-        answers.unfinished[partition] = Unfinished.OFFSET_OUT_OF_RANGE
+        # The consumer was reset to the earliest record: the offset was beyond the end.
+        answers.failures[partition] = ReadFailure.OFFSET_OUT_OF_RANGE
     elif offset >= end:
         answers.found[partition] = None
     else:

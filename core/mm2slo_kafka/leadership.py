@@ -1,8 +1,8 @@
-"""One leader among replicas, elected by a consumer group of the cluster that is written to.
+"""Leader election among replicas by membership in a consumer group.
 
-The group subscribes to a topic; the member that holds its partition 0 leads. Nothing is
-committed, so the group has no offsets for MirrorMaker 2 to translate. When a leader dies,
-the broker hands the partition on after the session timeout.
+The group subscribes to a topic; the member that is assigned its partition 0 leads. Nothing is
+committed, so the group has no offsets for MirrorMaker 2 to translate. When a leader fails, the
+broker reassigns the partition after the session timeout.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Consumer, TopicPartition
 
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
 
 _POLL_SECONDS = 0.5
 _MUTE_FETCH = {
-    # The group exists for its assignment; what it would read is of no interest.
+    # The group is used for its assignment only; its partitions are paused.
     "auto.offset.reset": "latest",
 }
 
 
 class Leadership:
-    """Membership in an election; `leading` tells whether this process holds the lead."""
+    """Membership in an election."""
 
     def __init__(
         self,
@@ -52,7 +52,6 @@ class Leadership:
 
     @property
     def leading(self) -> bool:
-        """Whether this process holds the lead now."""
         return self._leading.is_set()
 
     def start(self) -> None:
@@ -60,7 +59,7 @@ class Leadership:
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave the election, so that another replica leads without waiting for a timeout."""
+        """Leave the group, so that another replica leads without waiting for a timeout."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()

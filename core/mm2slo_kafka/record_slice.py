@@ -1,4 +1,4 @@
-"""Reads a few records of one partition, with all that they hold."""
+"""Reads a few complete records of one partition."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final, cast
 from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
-from mm2slo_kafka.consuming import take_available
-from mm2slo_kafka.tail import TailRecord
+from mm2slo_kafka.available_messages import take_available
+from mm2slo_kafka.topic_tail import TailRecord
 
 if TYPE_CHECKING:
     from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.client import ClusterClient
-    from mm2slo_kafka.offsets import Isolation
-    from mm2slo_kafka.tail import Headers
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.partition_offsets import Isolation
+    from mm2slo_kafka.topic_tail import Headers
 
 _SETTINGS: Final = {
     "enable.partition.eof": "true",
-    # What retention removed meanwhile is of no interest here.
+    # Records that retention has removed meanwhile are skipped.
     "auto.offset.reset": "earliest",
     "queued.min.messages": "1000",
 }
@@ -29,14 +29,15 @@ def read_slice(
     client: ClusterClient,
     partition: TopicPartition,
     start: int,
-    most: int,
+    max_records: int,
     *,
     isolation: Isolation = "read_uncommitted",
     timeout: float = 20.0,
 ) -> list[TailRecord]:
-    """Up to *most* records from offset *start* on; fewer where the partition ends before.
+    """Up to *max_records* records from offset *start*; fewer at the end of the partition.
 
-    Raises KafkaOperationError when the cluster refuses, and when it gives no record in *timeout* seconds.
+    Raises KafkaOperationError when the cluster refuses or returns no record within *timeout*
+    seconds.
     """
     found: list[TailRecord] = []
     operation = f"reading {partition}"
@@ -47,10 +48,10 @@ def read_slice(
         try:
             consumer.assign([RawPartition(partition.topic, partition.partition, start)])
             deadline = time.monotonic() + timeout
-            while len(found) < most:
+            while len(found) < max_records:
                 if (left := deadline - time.monotonic()) <= 0:
                     raise TimeoutError(f"no answer in {timeout:g} s")
-                for message in take_available(consumer, most - len(found), left):
+                for message in take_available(consumer, max_records - len(found), left):
                     error = message.error()
                     if error is None:
                         kind, timestamp_ms = message.timestamp()

@@ -1,4 +1,4 @@
-"""Counts requests per Kafka API, from librdkafka's statistics: exact, retries included."""
+"""Counts requests per Kafka API from librdkafka's statistics, including retries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class RequestCounts:
-    """Requests sent to one cluster since start, over all its client handles. Thread-safe.
+    """Requests sent to one cluster since start, over all its clients. Thread-safe.
 
-    Each handle reports running totals per broker and API name (`brokers.<name>.req` in
-    librdkafka's STATISTICS.md); what a closed handle counted stays counted.
+    Each client reports running totals per broker and API name (`brokers.<name>.req` in
+    librdkafka's STATISTICS.md); counts of closed clients are kept.
     """
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class RequestCounts:
         self._totals: Counter[str] = Counter()
 
     def totals(self) -> Mapping[str, int]:
-        """Requests per API name, such as `ListOffsets`; as of each handle's newest statistics."""
+        """Requests per API name, such as `ListOffsets`, by each client's newest statistics."""
         with self._lock:
             return dict(self._totals)
 
     def add(self, api: str, count: int = 1) -> None:
-        """Count requests of a handle that gives no statistics."""
+        """Count requests of a client without statistics."""
         with self._lock:
             self._totals[api] += count
 
     def new_handle(self) -> Callable[[str], None]:
-        """A statistics callback for one new client handle."""
+        """A statistics callback for one new client."""
         seen: Counter[str] = Counter()
 
         def on_statistics(document: str) -> None:

@@ -1,7 +1,4 @@
-"""Traffic made on purpose: records, transactions, and groups that commit.
-
-For the lab, tests and demonstrations.
-"""
+"""Generates records, transactions and group commits for the lab, tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 60.0
 _QUEUE = 100_000
-_OPEN_MS = 900_000  # the brokers' default of transaction.max.timeout.ms
+_TRANSACTION_TIMEOUT_MS = 900_000  # the brokers' default of transaction.max.timeout.ms
 _REPORT = 100
 _ANY_PARTITION = -1  # librdkafka's RD_KAFKA_PARTITION_UA: the partitioner decides
 _NOW = 0  # librdkafka: a timestamp of 0 is the time of the call
@@ -26,11 +23,11 @@ _NOW = 0  # librdkafka: a timestamp of 0 is the time of the call
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to produce: *count* records, the n-th with a key and a value that follow from n.
+    """What to produce: *count* records, with keys and values derived from the record number.
 
-    Without *keys* record n has the key `k<n>`; with them, keys repeat in turn. *partition* fixes
-    the partition, otherwise the key decides. *timestamp* (epoch seconds) is None for now; *rate*
-    (records per second) is None for as fast as the cluster takes them.
+    Record n has the key `k<n>`; with *keys*, these are used in rotation. *partition* None means
+    by key. *timestamp* (epoch seconds) None means now; *rate* (records per second) None means
+    unlimited.
     """
 
     count: int
@@ -43,25 +40,23 @@ class Load:
     rate: float | None = None
 
     def key(self, number: int) -> bytes:
-        """The key of record *number*."""
         text = self.keys[number % len(self.keys)] if self.keys else f"k{number}"
         return text.encode()
 
     def value(self, number: int) -> bytes:
-        """The value of record *number*: its number, filled up to `value_size` bytes."""
+        """The record number, padded to `value_size` bytes."""
         return f"v{number}-".encode().ljust(self.value_size, b".")
 
 
 @dataclass(slots=True)
 class Delivered:
-    """Where the records of one call went: the end offset each partition was left with."""
+    """Delivery results of one call: the count and the next offset of each partition."""
 
     count: int = 0
     next_offsets: dict[int, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
-    def note(self, error: KafkaError | None, message: Message) -> None:
-        """Take a delivery report."""
+    def record(self, error: KafkaError | None, message: Message) -> None:
         partition, offset = message.partition(), message.offset()
         if error is not None or partition is None or offset is None:
             self.errors.append(f"partition {partition}: {error}")
@@ -78,8 +73,8 @@ def produce(
 ) -> Delivered:
     """Produce *load* and wait until every record is acknowledged.
 
-    *progress* gets the number of records sent, now and then. Raises RuntimeError naming the
-    first failure when a record was not accepted.
+    *progress* is called periodically with the number of records sent. Raises RuntimeError with
+    the first failure when a record was not accepted.
     """
     producer = Producer({**_PRODUCER, **properties})
     delivered = Delivered()
@@ -98,7 +93,7 @@ def produce_in_transaction(
 ) -> Delivered:
     """Produce *load* in one transaction, then commit or *abort* it.
 
-    The marker takes one offset more in each partition that was written.
+    The transaction marker takes one more offset in each written partition.
     """
     with OpenTransaction(properties, topic, transactional_id=transactional_id) as transaction:
         delivered = transaction.send(load)
@@ -110,17 +105,17 @@ def produce_in_transaction(
 
 
 class OpenTransaction:
-    """A transaction that stays open until told, so that the last stable offset stands still.
+    """A transaction that stays open and holds back the last stable offset.
 
-    Leaving the context aborts what is still open.
+    Leaving the context aborts a transaction that is still open.
     """
 
     def __init__(self, properties: Mapping[str, str], topic: str, *, transactional_id: str) -> None:
         self._topic = topic
         settings = {
             **_PRODUCER,
-            # Until told, not until the default of a minute has passed.
-            "transaction.timeout.ms": _OPEN_MS,
+            # The default of one minute would abort it.
+            "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS,
             **properties,
             "transactional.id": transactional_id,
         }
@@ -130,19 +125,17 @@ class OpenTransaction:
         self._open = True
 
     def send(self, load: Load) -> Delivered:
-        """Produce *load* inside the transaction and wait until it is on the broker."""
+        """Produce *load* in the transaction and wait until it is acknowledged."""
         delivered = Delivered()
         _send(self._producer, self._topic, load, delivered, None)
         _flush(self._producer, self._topic, delivered)
         return delivered
 
     def commit(self) -> None:
-        """Commit the transaction."""
         self._producer.commit_transaction(_TIMEOUT)
         self._open = False
 
     def abort(self) -> None:
-        """Abort the transaction."""
         self._producer.abort_transaction(_TIMEOUT)
         self._open = False
 
@@ -163,11 +156,10 @@ def consume(
     isolation: str = "read_uncommitted",
     until_end: bool = False,
 ) -> list[Message]:
-    """Read *count* records of *topics* from their start, belonging to no group.
+    """Read *count* records of *topics* from their start, without group membership.
 
-    With *until_end* fewer are enough when every partition has been read to its end, as offsets
-    hold no record where compaction or a transaction marker took it. Raises TimeoutError when
-    fewer come within *timeout* seconds.
+    With *until_end*, fewer are returned when every partition has been read to its end. Raises
+    TimeoutError when fewer arrive within *timeout* seconds.
     """
     settings = {
         **_CONSUMER,
@@ -194,9 +186,9 @@ def consume(
 def consume_and_commit(
     properties: Mapping[str, str], topic: str, group: str, count: int, *, timeout: float = _TIMEOUT
 ) -> dict[int, int]:
-    """Read the next *count* records of *topic* as *group* and commit; the commits by partition.
+    """Read the next *count* records of *topic* as *group*; returns the commits by partition.
 
-    Raises TimeoutError when fewer come within *timeout* seconds; then nothing is committed.
+    Raises TimeoutError, without a commit, when fewer arrive within *timeout* seconds.
     """
     settings = {
         **_CONSUMER,
@@ -230,7 +222,7 @@ def commit(
         consumer.close()
 
 
-# A produced record must say when it was refused, and a retried one must not come twice.
+# Refused records must be reported, and retries must not duplicate records.
 _PRODUCER = {
     "log_level": 2,
     "enable.idempotence": True,
@@ -260,7 +252,7 @@ def _send(
     for sent in range(load.count):
         number = load.first + sent
         if load.rate is not None:
-            # Sending happens in the background; what waits here are the delivery reports.
+            # Sending happens in the background; this serves delivery reports.
             while (ahead := sent / load.rate - (time.monotonic() - start)) > 0:
                 producer.poll(ahead)
         while True:
@@ -270,7 +262,7 @@ def _send(
                     value=load.value(number),
                     key=load.key(number),
                     headers=headers,
-                    on_delivery=delivered.note,
+                    on_delivery=delivered.record,
                     partition=partition,
                     timestamp=timestamp,
                 )
@@ -286,7 +278,7 @@ def _send(
 def _flush(producer: Producer, topic: str, delivered: Delivered) -> None:
     left = producer.flush(_TIMEOUT)
     if left or delivered.errors:
-        first = delivered.errors[0] if delivered.errors else "no answer"
+        first = delivered.errors[0] if delivered.errors else "no response"
         raise RuntimeError(
             f"{left + len(delivered.errors)} records for {topic} were not accepted: {first}"
         )
@@ -295,7 +287,7 @@ def _flush(producer: Producer, topic: str, delivered: Delivered) -> None:
 def _read(
     consumer: Consumer, count: int, topics: list[str], timeout: float, *, ends: int = 1
 ) -> list[Message]:
-    """The next *count* records, or those before *ends* partitions reported their end."""
+    """The next *count* records; fewer if *ends* partitions reach their end first."""
     found: list[Message] = []
     end = time.monotonic() + timeout
     while len(found) < count and ends > 0:

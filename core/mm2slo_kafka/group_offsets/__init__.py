@@ -1,11 +1,11 @@
-"""What consumer groups committed, asked for in a process of its own.
+"""Reads committed offsets of consumer groups in a separate process.
 
 librdkafka (2.16, confluentinc/librdkafka pull request 5397) uses freed memory when the connection
-to a group's coordinator breaks while it sends: an assertion then ends the process. That happens
-when a cluster goes away or comes back, which is when an exporter is needed.
+to a group coordinator breaks during a request, and an assertion then ends the process. That
+happens when a cluster stops or returns, which the exporter must survive.
 """
 
-from mm2slo_kafka.group_offsets.asking import Committed, GroupOffsets
-from mm2slo_kafka.group_offsets.reader import GroupOffsetsReader
+from mm2slo_kafka.group_offsets.committed_offsets import Committed, GroupOffsets
+from mm2slo_kafka.group_offsets.group_offsets_reader import GroupOffsetsReader
 
 __all__ = ["Committed", "GroupOffsets", "GroupOffsetsReader"]

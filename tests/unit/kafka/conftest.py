@@ -1,4 +1,4 @@
-"""librdkafka's mock cluster: a Kafka without Java."""
+"""librdkafka's mock cluster: Kafka without Java."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from concurrent.futures import Future
 import pytest
 from confluent_kafka import Producer
 
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.metadata import TopicIdentity
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.topic_metadata import TopicIdentity
 
 PARTITIONS = 4  # the mock cluster creates every topic with four
 
@@ -30,10 +30,10 @@ sys.stdin.read()
 
 
 class MockCluster:
-    """One broker. Topics come into being when they are written to.
+    """One broker, which creates topics on first write.
 
-    It lives in a process of its own, which is killed: librdkafka may end the process that frees
-    a mock cluster after many clients have come and gone.
+    It runs in a separate process, which is killed: librdkafka may crash the process that frees a
+    mock cluster after many clients.
     """
 
     def __init__(self) -> None:
@@ -73,11 +73,11 @@ class MockCluster:
 
 
 class ScriptedClient(ClusterClient):
-    """A client whose topic is what the test says: the mock cluster describes no topics."""
+    """A client with a given topic identity: the mock cluster cannot describe topics."""
 
     identity: TopicIdentity | None = TopicIdentity("id-1", PARTITIONS)
 
-    def begin_identify(
+    def start_identify(
         self,
         topic: str,
         timeout: float = 0.0,
@@ -108,7 +108,7 @@ def scripted(mock_cluster: MockCluster) -> Iterator[ScriptedClient]:
 
 @pytest.fixture
 def dead_client() -> Iterator[ClusterClient]:
-    """A client of a cluster that is away: nothing listens on port 1."""
+    """A client of an unreachable cluster: nothing listens on port 1."""
     with ClusterClient("eu", {"bootstrap.servers": "127.0.0.1:1"}) as made:
         yield made
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from mm2slo_kafka.admin_handle import AdminHandle
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
 
 
 class Handles:
-    """Makes admin clients that are numbers: the first, the second, ..."""
+    """Creates admin clients that are numbers: 1, 2, ..."""
 
     alias = "us"
 
@@ -33,11 +33,11 @@ class World:
         self.handle = AdminHandle(handles, clock=lambda: self.now)
 
     def ask(self, at: float, kind: ErrorKind | None = None) -> int:
-        """Ask at a moment, with an answer or a failure; the client that was asked."""
+        """Send a request that succeeds or fails; returns the client in use."""
         self.now = at
         problem = None if kind is None else failure(kind)
         asked: list[object] = []
-        with suppress(KafkaOperationError), self.handle.asking() as admin:
+        with suppress(KafkaOperationError), self.handle.request() as admin:
             asked.append(admin)
             if problem is not None:
                 raise problem
@@ -45,20 +45,20 @@ class World:
 
 
 def failure(kind: ErrorKind) -> KafkaOperationError:
-    return KafkaOperationError(kind, cluster="us", operation="asking", detail="no")
+    return KafkaOperationError(kind, cluster="us", operation="request", detail="no")
 
 
 @pytest.mark.parametrize("kind", [ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT])
-def test_a_client_that_nothing_answers_for_long_is_replaced_again_and_again(
+def test_admin_client_without_answer_for_15_seconds_is_replaced(
     kind: ErrorKind,
 ) -> None:
     world = World()
     asked = {at: world.ask(at, kind) for at in (100, 105, 114.9, 115, 120, 129.9, 130, 145)}
-    # Patience with the second starts with its own first failure.
+    # The 15 s of the second client start with its own first failure.
     assert asked == {100: 1, 105: 1, 114.9: 1, 115: 2, 120: 2, 129.9: 2, 130: 3, 145: 4}
 
 
-def test_an_answer_whatever_it_says_ends_the_doubt() -> None:
+def test_admin_client_after_any_answer_is_kept() -> None:
     world = World()
     world.ask(100, ErrorKind.UNREACHABLE)
     world.ask(110)
@@ -68,14 +68,14 @@ def test_an_answer_whatever_it_says_ends_the_doubt() -> None:
     assert world.ask(154) == 1
 
 
-def test_a_future_tells_as_well() -> None:
+def test_record_outcome_of_futures_replaces_failing_client() -> None:
     world = World()
     failed: Future[None] = Future()
     failed.set_exception(failure(ErrorKind.TIMEOUT))
-    world.handle.note(failed)
+    world.handle.record_outcome(failed)
     assert world.ask(115) == 2
-    world.handle.note(failed)
+    world.handle.record_outcome(failed)
     answered: Future[None] = Future()
     answered.set_result(None)
-    world.handle.note(answered)
+    world.handle.record_outcome(answered)
     assert world.ask(200) == 2

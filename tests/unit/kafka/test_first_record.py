@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.first_record import FirstRecord, TimestampType, Unfinished
+from mm2slo_kafka.first_record import FirstRecord, ReadFailure, TimestampType
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from tests.unit.kafka.conftest import MockCluster
 
-    from mm2slo_kafka.client import ClusterClient
+    from mm2slo_kafka.cluster_client import ClusterClient
 
 
-def test_the_record_at_the_offset_is_found_with_its_time(
+def test_first_record_at_offset_has_offset_and_timestamp(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b", b"c"])
@@ -23,7 +23,7 @@ def test_the_record_at_the_offset_is_found_with_its_time(
     assert found == FirstRecord(1, 1_700_000_000_123, TimestampType.CREATE_TIME)
 
 
-def test_a_transaction_marker_is_no_record(
+def test_first_record_in_range_of_transaction_marker_is_none(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write_transaction(topic, [b"a"], commit=True)
@@ -32,7 +32,7 @@ def test_a_transaction_marker_is_no_record(
     assert client.first_record_at_or_after(orders, 1, 2) is None
 
 
-def test_a_record_beyond_the_range_does_not_count(
+def test_first_record_beyond_range_is_none(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write_transaction(topic, [b"a"], commit=True)
@@ -40,11 +40,11 @@ def test_a_record_beyond_the_range_does_not_count(
     assert client.first_record_at_or_after(TopicPartition(topic, 0), 1, 2) is None
 
 
-def test_an_empty_range_asks_nothing(dead_client: ClusterClient) -> None:
+def test_first_record_in_empty_range_sends_no_request(dead_client: ClusterClient) -> None:
     assert dead_client.first_record_at_or_after(TopicPartition("orders", 0), 7, 7) is None
 
 
-def test_many_partitions_are_answered_together_each_with_its_own(
+def test_first_records_of_several_partitions_returns_one_per_partition(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     for partition in range(4):
@@ -52,19 +52,19 @@ def test_many_partitions_are_answered_together_each_with_its_own(
     ranges = {TopicPartition(topic, n): (n, n + 1) for n in range(4)}
     answer = client.first_records(ranges, timeout=10)
     assert {p.partition: r.offset for p, r in answer.found.items() if r} == {0: 0, 1: 1, 2: 2, 3: 3}
-    assert answer.unfinished == {}
+    assert answer.failures == {}
 
 
-def test_a_range_beyond_the_log_is_not_answered_with_nothing(
+def test_first_records_beyond_log_end_fails_as_not_visible(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b"])
     orders = TopicPartition(topic, 0)
     answer = client.first_records({orders: (2, 5)}, timeout=10)
-    assert answer.unfinished == {orders: Unfinished.NOT_VISIBLE}
+    assert answer.failures == {orders: ReadFailure.NOT_VISIBLE}
 
 
-def test_an_offset_beyond_the_log_is_out_of_range(
+def test_first_record_at_offset_beyond_log_end_is_out_of_range(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b"])
@@ -73,11 +73,11 @@ def test_an_offset_beyond_the_log_is_out_of_range(
     assert caught.value.kind is ErrorKind.OFFSET_OUT_OF_RANGE
 
 
-def test_a_cluster_that_is_away_leaves_all_unfinished_at_the_deadline(
+def test_first_records_of_unreachable_cluster_fail_at_deadline(
     dead_client: ClusterClient,
 ) -> None:
     started = time.monotonic()
     orders = TopicPartition("orders", 0)
     answer = dead_client.first_records({orders: (0, 5)}, timeout=0.5)
-    assert answer.unfinished == {orders: Unfinished.DEADLINE}
+    assert answer.failures == {orders: ReadFailure.DEADLINE}
     assert time.monotonic() - started < 1.0

@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.handles import HandleFactory
-from mm2slo_kafka.offsets import OffsetReader
+from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.partition_offsets import OffsetReader
 
 HERE = TopicPartition("orders", 0)
 SINCE = 1_700_000_000.0
 
 
-class Growing:
-    """A partition whose records come between two requests, as their times in ms tell."""
+class GrowingPartition:
+    """A partition that gets one record, given by its time in ms, after each request."""
 
     def __init__(self, log: list[int], *, arriving: list[int]) -> None:
         self.log = log
         self.arriving = arriving
         self.asked: list[int] = []
 
-    def consumer(self, *_settings: object, **_options: object) -> Growing:
+    def consumer(self, *_settings: object, **_options: object) -> GrowingPartition:
         return self
 
     def offsets_for_times(self, asked: list[Any], timeout: float) -> Any:
@@ -42,17 +42,17 @@ class Growing:
 @pytest.mark.parametrize(
     ("case", "log", "arriving", "expected"),
     [
-        ("there from the start", [1, 1_700_000_000_000], [], 1),
-        ("none at all", [1, 2], [], 2),
-        ("comes after the first look", [1], [1_700_000_000_005], 1),
-        ("comes after the end was read", [1], [2, 1_700_000_000_005], 2),
-        ("comes after the second look", [1], [2, 3, 1_700_000_000_005], 2),
+        ("present at the start", [1, 1_700_000_000_000], [], 1),
+        ("no such record", [1, 2], [], 2),
+        ("appended after the first lookup", [1], [1_700_000_000_005], 1),
+        ("appended after the end offset was read", [1], [2, 1_700_000_000_005], 2),
+        ("appended after the second lookup", [1], [2, 3, 1_700_000_000_005], 2),
     ],
 )
-def test_no_record_is_passed_over_that_comes_while_we_look(
+def test_offsets_at_time_do_not_skip_records_appended_meanwhile(
     monkeypatch: pytest.MonkeyPatch, case: str, log: list[int], arriving: list[int], expected: int
 ) -> None:
-    fake = Growing(log, arriving=arriving)
+    fake = GrowingPartition(log, arriving=arriving)
     monkeypatch.setattr(HandleFactory, "consumer", fake.consumer)
     admin: Any = fake
     reader = OffsetReader(HandleFactory("us", {}), lambda: admin, "read_uncommitted")

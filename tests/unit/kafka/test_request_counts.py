@@ -9,7 +9,7 @@ def statistics(**brokers: dict[str, int]) -> str:
     return json.dumps({"brokers": {name: {"req": counts} for name, counts in brokers.items()}})
 
 
-def test_running_totals_of_one_handle_are_counted_once() -> None:
+def test_totals_of_running_counts_are_not_added_twice() -> None:
     counts = RequestCounts()
     handle = counts.new_handle()
     handle(statistics(b1={"Metadata": 2, "ListOffsets": 5, "Fetch": 0}))
@@ -17,7 +17,7 @@ def test_running_totals_of_one_handle_are_counted_once() -> None:
     assert counts.totals() == {"Metadata": 3, "ListOffsets": 9}
 
 
-def test_handles_add_up_and_a_replaced_one_stays_counted() -> None:
+def test_totals_sum_over_clients() -> None:
     counts = RequestCounts()
     first, second = counts.new_handle(), counts.new_handle()
     first(statistics(b1={"Fetch": 10}))
@@ -26,7 +26,7 @@ def test_handles_add_up_and_a_replaced_one_stays_counted() -> None:
     assert counts.totals() == {"Fetch": 13}
 
 
-def test_a_broker_that_is_forgotten_takes_nothing_back() -> None:
+def test_totals_after_broker_left_do_not_decrease() -> None:
     counts = RequestCounts()
     handle = counts.new_handle()
     handle(statistics(b1={"Fetch": 10}, b2={"Fetch": 10}))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_kafka.errors import ErrorKind
-from mm2slo_kafka.metadata import TopicIdentity
-from mm2slo_kafka.tail import (
+from mm2slo_kafka.kafka_errors import ErrorKind
+from mm2slo_kafka.topic_metadata import TopicIdentity
+from mm2slo_kafka.topic_tail import (
     Batch,
     Restarted,
     RestartReason,
@@ -20,7 +20,7 @@ from mm2slo_kafka.tail import (
 if TYPE_CHECKING:
     from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
-    from mm2slo_kafka.client import ClusterClient
+    from mm2slo_kafka.cluster_client import ClusterClient
 
 MakeTail = Callable[..., TopicTail]
 
@@ -52,7 +52,7 @@ def values(batches: list[Batch]) -> list[bytes | None]:
     return [record.value for batch in batches for record in batch.records]
 
 
-def test_all_partitions_are_read_to_the_end_they_had(
+def test_tail_reads_all_partitions_until_caught_up(
     mock_cluster: MockCluster, make_tail: MakeTail, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b"], partition=0)
@@ -68,7 +68,7 @@ def test_all_partitions_are_read_to_the_end_they_had(
     assert (first.timestamp_ms, first.key, first.headers) == (1_700_000_000_123, b"key", None)
 
 
-def test_an_empty_topic_is_caught_up_without_a_record(
+def test_tail_of_empty_partition_is_caught_up(
     mock_cluster: MockCluster, make_tail: MakeTail, topic: str
 ) -> None:
     mock_cluster.write(topic, [])
@@ -77,7 +77,7 @@ def test_an_empty_topic_is_caught_up_without_a_record(
     assert values(poll_until(tail, lambda: tail.caught_up)) == []
 
 
-def test_a_marker_at_the_end_does_not_keep_it_from_catching_up(
+def test_tail_of_partition_ending_with_marker_is_caught_up(
     mock_cluster: MockCluster, make_tail: MakeTail, topic: str
 ) -> None:
     mock_cluster.write_transaction(topic, [b"a"], commit=True)
@@ -86,7 +86,7 @@ def test_a_marker_at_the_end_does_not_keep_it_from_catching_up(
     assert tail.position == {0: 2}
 
 
-def test_it_follows_and_returns_a_record_when_it_is_there(
+def test_tail_after_catch_up_returns_new_record_without_delay(
     mock_cluster: MockCluster, make_tail: MakeTail, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a"])
@@ -95,13 +95,13 @@ def test_it_follows_and_returns_a_record_when_it_is_there(
     mock_cluster.write(topic, [b"b"])
     started = time.monotonic()
     batches = [tail.poll(1000, timeout=5.0)]
-    while not values(batches):  # the end of a partition ends a poll, too
+    while not values(batches):  # reaching the end of a partition also ends a poll
         batches.append(tail.poll(1000, timeout=5.0))
     assert values(batches) == [b"b"]
     assert time.monotonic() - started < 2.0
 
 
-def test_from_the_end_the_past_is_left_out(
+def test_tail_from_end_skips_existing_records(
     mock_cluster: MockCluster, make_tail: MakeTail, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"old"])
@@ -114,7 +114,7 @@ def test_from_the_end_the_past_is_left_out(
     assert values(batches) == [b"new"]
 
 
-def test_a_missing_topic_is_absent_and_read_once_it_exists(
+def test_tail_of_missing_topic_reads_it_once_created(
     mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
 ) -> None:
     scripted.identity = None
@@ -128,7 +128,7 @@ def test_a_missing_topic_is_absent_and_read_once_it_exists(
     assert all(batch.restarted is None for batch in batches)
 
 
-def test_a_new_topic_id_restarts_from_the_beginning(
+def test_tail_of_recreated_topic_restarts(
     mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b"])
@@ -142,7 +142,7 @@ def test_a_new_topic_id_restarts_from_the_beginning(
     assert values(batches[voided:]) == [b"a", b"b"]
 
 
-def test_a_topic_that_went_away_and_returns_unchanged_is_read_on(
+def test_tail_of_topic_that_reappears_continues(
     mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a"])
@@ -157,7 +157,7 @@ def test_a_topic_that_went_away_and_returns_unchanged_is_read_on(
     assert all(batch.restarted is None for batch in batches)
 
 
-def test_an_added_partition_is_read_from_its_beginning_and_nothing_twice(
+def test_tail_reads_added_partition_from_start(
     mock_cluster: MockCluster, make_tail: MakeTail, scripted: ScriptedClient, topic: str
 ) -> None:
     scripted.identity = TopicIdentity("id-1", 2)
@@ -170,10 +170,10 @@ def test_an_added_partition_is_read_from_its_beginning_and_nothing_twice(
     assert values(batches) == [b"z"]
 
 
-def test_a_cluster_that_is_away_is_a_problem_and_no_exception(
+def test_tail_of_unreachable_cluster_has_problem(
     dead_client: ClusterClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mm2slo_kafka.tail._REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("mm2slo_kafka.topic_tail._REQUEST_SECONDS", 0.5)
     tail = TopicTail(dead_client, "heartbeats")
     deadline = time.monotonic() + 10
     while tail.problem is None and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Reads a topic to the end it had at first, then follows it."""
+"""Reads a topic to its end offset, then follows it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError
 from confluent_kafka import TopicPartition as RawPartition
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.consuming import take_available
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError, kind_of
+from mm2slo_kafka.available_messages import take_available
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Consumer, Message
 
-    from mm2slo_kafka.client import ClusterClient
-    from mm2slo_kafka.metadata import TopicIdentity
-    from mm2slo_kafka.offsets import Isolation, OffsetReading
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
+    from mm2slo_kafka.topic_metadata import TopicIdentity
 
 Start = Literal["start", "end"] | float
 """Where reading starts; a number is epoch seconds: the first record at or after it."""
@@ -30,7 +30,7 @@ _REQUEST_SECONDS = 5.0
 _ABSENT_RETRY_SECONDS = 1.0
 _SETTINGS: dict[str, str] = {
     "enable.partition.eof": "true",
-    # A lost position is an event that the reader must hear of, not something to jump over.
+    # An offset out of range must be reported, not skipped.
     "auto.offset.reset": "error",
     "fetch.error.backoff.ms": "100",
     "fetch.queue.backoff.ms": "10",
@@ -41,34 +41,32 @@ _SETTINGS: dict[str, str] = {
 
 
 class TailState(StrEnum):
-    """What a tail is doing."""
-
     STARTING = "starting"
-    """The cluster has not answered yet: whether the topic exists is unknown."""
+    """The cluster has not answered yet; it is unknown whether the topic exists."""
     ABSENT = "absent"
     """The topic does not exist; it is read as soon as it does."""
     READING = "reading"
 
 
 class RestartReason(StrEnum):
-    """Why everything read so far is void."""
+    """Why everything read so far is invalid."""
 
     RECREATED = "recreated"
     OFFSET_OUT_OF_RANGE = "offset_out_of_range"
 
 
 class Restarted(NamedTuple):
-    """The topic is read from its start again; what was made of it before is to be dropped."""
+    """The topic is read from its start again; state built from earlier records must be dropped."""
 
     reason: RestartReason
 
 
 Headers = list[tuple[str, bytes | None]]
-"""Headers in their order; a name may occur again."""
+"""Headers in order; a name may occur more than once."""
 
 
 class TailRecord(NamedTuple):
-    """One record as stored. `timestamp_ms` is None where the record has none."""
+    """One record as stored. `timestamp_ms` is None for a record without one."""
 
     partition: int
     offset: int
@@ -79,7 +77,7 @@ class TailRecord(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What one poll brought. With `restarted`, clear first: all `records` come after it."""
+    """Result of one poll. With `restarted`, clear state first: all `records` come after it."""
 
     records: list[TailRecord]
     restarted: Restarted | None
@@ -89,9 +87,9 @@ class Batch(NamedTuple):
 class TopicTail:
     """One topic, or one partition of it, read in offset order per partition.
 
-    Belongs to one thread. Survives brokers that go away and topics that come, go, grow or are
-    created anew. `poll` never raises for the cluster's sake: a failure is in `Batch.problem`
-    and in `problem` until something succeeds.
+    Not thread-safe. Handles unavailable brokers and topics that are created, deleted, extended
+    or re-created. `poll` never raises for cluster errors: they are in `Batch.problem`, and in
+    `problem` until a request succeeds.
     """
 
     def __init__(
@@ -109,7 +107,7 @@ class TopicTail:
         self.problem: KafkaOperationError | None = None
         self.state = TailState.STARTING
         self._client = client
-        self._only = partition
+        self._only_partition = partition
         self._start: Start = start
         self._isolation: Isolation = isolation
         self._headers = headers
@@ -117,38 +115,38 @@ class TopicTail:
         self._consumer: Consumer | None = None
         self._topic_id: str | None = None
         self._positions: dict[int, int | None] = {}
-        self._goals: dict[int, int | None] = {}
+        self._initial_ends: dict[int, int | None] = {}
         self._identifying: Future[TopicIdentity | None] | None = None
         self._identify_at = 0.0
         self._restarted: Restarted | None = None
 
     @property
     def caught_up(self) -> bool:
-        """Whether each partition was read to the end it had when reading started."""
-        return self.state is TailState.READING and bool(self._positions) and not self._goals
+        """Whether each partition was read to the end offset it had at the start."""
+        return self.state is TailState.READING and bool(self._positions) and not self._initial_ends
 
     @property
     def position(self) -> Mapping[int, int | None]:
-        """The next offset per partition; None before the first answer of its broker."""
+        """The next offset per partition; None before its broker's first response."""
         return dict(self._positions)
 
     @property
     def topic_id(self) -> str | None:
-        """The id of the topic being read; None where brokers have no ids (before 2.8)."""
+        """The id of the topic; None on brokers without topic ids (before 2.8)."""
         return self._topic_id
 
     def poll(self, max_records: int = 1000, timeout: float = 1.0) -> Batch:
         """Up to *max_records* records; waits up to *timeout* seconds for the first.
 
-        Comes back sooner, without records, when a partition's end is reached.
+        Returns early, without records, when the tail has just caught up.
         """
         deadline = time.monotonic() + timeout
         was_caught_up = self.caught_up
         self._identify(deadline)
         records: list[TailRecord] = []
         if self.state is TailState.READING:
-            news = self.caught_up and not was_caught_up
-            wait = 0.0 if news else max(deadline - time.monotonic(), 0.0)
+            just_caught_up = self.caught_up and not was_caught_up
+            wait = 0.0 if just_caught_up else max(deadline - time.monotonic(), 0.0)
             records = self._take(take_available(self._open(), max_records, wait))
         elif (idle := min(deadline, self._identify_at) - time.monotonic()) > 0:
             time.sleep(idle)
@@ -156,7 +154,7 @@ class TopicTail:
         return Batch(records, restarted, self.problem)
 
     def close(self) -> None:
-        """Close the consumer; the tail is of no use afterwards."""
+        """Close the consumer; the tail cannot be used afterwards."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -165,7 +163,7 @@ class TopicTail:
 
     def _take(self, messages: list[Message]) -> list[TailRecord]:
         records: list[TailRecord] = []
-        positions, goals, with_headers = self._positions, self._goals, self._headers
+        positions, goals, with_headers = self._positions, self._initial_ends, self._headers
         for message in messages:
             error = message.error()
             if error is not None:
@@ -194,14 +192,14 @@ class TopicTail:
         return records
 
     def _take_error(self, message: Message, error: KafkaError) -> bool:
-        """Act on an event; True when it voids what was read."""
+        """Handle an error event; True when it invalidates what was read."""
         partition, offset = message.partition(), message.offset()
         if error.code() == KafkaError._PARTITION_EOF:
             if partition is not None and offset is not None:
                 self._positions[partition] = offset
-                goal = self._goals.get(partition)
+                goal = self._initial_ends.get(partition)
                 if goal is not None and offset >= goal:
-                    del self._goals[partition]
+                    del self._initial_ends[partition]
             return False
         kind = kind_of(error)
         if kind is ErrorKind.OFFSET_OUT_OF_RANGE:
@@ -210,25 +208,25 @@ class TopicTail:
         if kind is ErrorKind.UNKNOWN_TOPIC:
             self._identify_at = 0.0
         elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
-            # Without group membership, the group's permissions stand in the way of nothing.
+            # Without group membership, missing permissions on the group do not matter.
             self.problem = self._client.handles.problem(error, f"reading topic {self.topic!r}")
         return False
 
     # -- the topic ---------------------------------------------------------------------------
 
     def _identify(self, deadline: float) -> None:
-        """Look at the topic from time to time; before the first answer, wait for it."""
+        """Describe the topic periodically; while it is not being read, wait for the response."""
         if self._identifying is None and time.monotonic() >= self._identify_at:
             try:
-                self._identifying = self._client.begin_identify(self.topic, _REQUEST_SECONDS)
+                self._identifying = self._client.start_identify(self.topic, _REQUEST_SECONDS)
             except KafkaOperationError as problem:
                 self._failed(problem)
         if self._identifying is None:
             return
         try:
-            waits = self.state is not TailState.READING
+            is_blocking = self.state is not TailState.READING
             identity = self._identifying.result(
-                max(deadline - time.monotonic(), 0.0) if waits else 0.0
+                max(deadline - time.monotonic(), 0.0) if is_blocking else 0.0
             )
         except TimeoutError:
             return
@@ -239,7 +237,7 @@ class TopicTail:
         self._identifying = None
         self._identify_at = time.monotonic() + self._refresh_seconds
         try:
-            self._follow(identity)
+            self._apply_identity(identity)
             self.problem = None
         except KafkaOperationError as problem:
             self._failed(problem)
@@ -248,8 +246,8 @@ class TopicTail:
         self.problem = problem
         self._identify_at = time.monotonic() + _ABSENT_RETRY_SECONDS
 
-    def _follow(self, identity: TopicIdentity | None) -> None:
-        """Bring what is read into line with what exists."""
+    def _apply_identity(self, identity: TopicIdentity | None) -> None:
+        """Read the partitions that exist now."""
         if identity is None:
             if self.state is TailState.READING:
                 self._open().unassign()
@@ -259,48 +257,49 @@ class TopicTail:
         if self._topic_id not in (None, identity.topic_id):
             self._restart(RestartReason.RECREATED)
         self._topic_id = identity.topic_id
-        partitions = range(identity.partitions) if self._only is None else (self._only,)
+        partitions = (
+            range(identity.partitions) if self._only_partition is None else (self._only_partition,)
+        )
         new = [partition for partition in partitions if partition not in self._positions]
         if new:
-            self._begin(new)
+            self._add_partitions(new)
         if new or self.state is not TailState.READING:
             self._assign()
-        self._resolve_goals()
+        self._resolve_initial_ends()
 
     def _restart(self, reason: RestartReason) -> None:
-        """Void what was read; the next look at the topic starts again from its start."""
+        """Drop all positions; the topic is then read from its start again."""
         if self._consumer is not None:
             self._consumer.unassign()
         self._restarted = Restarted(reason)
         self._start = "start"
-        self._positions, self._goals = {}, {}
+        self._positions, self._initial_ends = {}, {}
         self.state = TailState.STARTING
         self._topic_id = None
         self._identify_at = 0.0
 
-    def _begin(self, new: list[int]) -> None:
-        """Find out where to start, and the end that makes up the past."""
+    def _add_partitions(self, new: list[int]) -> None:
         partitions = [TopicPartition(self.topic, partition) for partition in new]
-        # Partitions that were added later hold nothing but what is new: read all of it.
+        # Partitions that were added later are read from their start: all records are new.
         start: Start = "start" if self._positions else self._start
         if start == "start":
-            # Known offsets are fetched together; looking them up one by one in the consumer
-            # makes the first answers wait for a fetch that has nothing to give.
+            # One request for all offsets; lookups by the consumer, one per partition, would
+            # delay the first records behind fetches of empty partitions.
             starts = self._client.start_offsets(partitions, _REQUEST_SECONDS).offsets
         elif start == "end":
-            starts = self._sound(self._ends(partitions))
+            starts = self._require_offsets(self._ends(partitions))
         else:
-            starts = self._sound(
+            starts = self._require_offsets(
                 self._client.offsets_at(partitions, start, self._isolation, _REQUEST_SECONDS)
             )
         for partition in partitions:
             self._positions[partition.partition] = starts.get(partition)
-            self._goals[partition.partition] = None
+            self._initial_ends[partition.partition] = None
 
     def _assign(self) -> None:
         with self._client.handles.errors(f"reading topic {self.topic!r}", answered=True):
             consumer = self._open()
-            # Partitions assigned before their leader is known wait a second for the next look.
+            # A partition assigned before its leader is known waits a second for its leader.
             consumer.list_topics(self.topic, timeout=_REQUEST_SECONDS)
             consumer.assign(
                 [
@@ -312,11 +311,11 @@ class TopicTail:
             )
         self.state = TailState.READING
 
-    def _resolve_goals(self) -> None:
-        """Learn the ends that are still unknown; what is already behind us is no goal."""
+    def _resolve_initial_ends(self) -> None:
+        """Read the initial end offsets that are unknown; drop those that were reached."""
         unknown = [
             TopicPartition(self.topic, partition)
-            for partition, goal in self._goals.items()
+            for partition, goal in self._initial_ends.items()
             if goal is None
         ]
         if not unknown:
@@ -324,21 +323,21 @@ class TopicTail:
         for topic_partition, end in self._ends(unknown).offsets.items():
             partition = topic_partition.partition
             if (self._positions.get(partition) or 0) >= end:
-                del self._goals[partition]
+                del self._initial_ends[partition]
             else:
-                self._goals[partition] = end
+                self._initial_ends[partition] = end
 
     def _ends(self, partitions: Sequence[TopicPartition]) -> OffsetReading:
         return self._client.end_offsets(partitions, self._isolation, _REQUEST_SECONDS)
 
-    def _sound(self, reading: OffsetReading) -> dict[TopicPartition, int]:
-        """The offsets of a reading that has no errors; raises KafkaOperationError for the first."""
+    def _require_offsets(self, reading: OffsetReading) -> dict[TopicPartition, int]:
+        """The offsets of a reading; raises KafkaOperationError for its first error."""
         for partition, kind in reading.errors.items():
             raise KafkaOperationError(
                 kind,
                 cluster=self._client.handles.alias,
-                operation=f"finding where to start in {partition}",
-                detail="its leader gave no offset",
+                operation=f"reading the start offset of {partition}",
+                detail="its leader returned no offset",
             )
         return reading.offsets
 
@@ -351,5 +350,5 @@ class TopicTail:
 
 
 def _headers(message: Message) -> Headers:
-    # The client's type allows what producers may pass in; what it reads is a list of bytes.
+    # The client's type also covers what producers accept; consumed headers are a list.
     return cast("Headers", message.headers() or [])

@@ -1,4 +1,4 @@
-"""Committed offsets of many groups, by the admin client."""
+"""Reads committed offsets of many groups with the admin client."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import AdminClient
 
-    from mm2slo_kafka.errors import KafkaOperationError
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 
 class Committed(NamedTuple):
-    """The offset that a group would read next, and the text it stored beside it."""
+    """A committed offset and its metadata."""
 
     offset: int
     metadata: str
@@ -30,8 +30,8 @@ class Committed(NamedTuple):
 GroupOffsets = dict[TopicPartition, Committed]
 
 
-def operation_of(group: str) -> str:
-    """What is being done, as a problem says it."""
+def describe_operation(group: str) -> str:
+    """The operation, for error messages."""
     return f"reading committed offsets of group {group!r}"
 
 
@@ -43,23 +43,25 @@ def read_group_offsets(
     max_in_flight: int,
     timeout: float,
 ) -> dict[str, GroupOffsets | KafkaOperationError]:
-    """Committed offsets of each group, or why not; OffsetFetch takes one group per request.
+    """Committed offsets, or the error, of each group, with one OffsetFetch per group.
 
-    *timeout* bounds the whole call: groups not reached by then carry a timeout problem.
+    *timeout* bounds the whole call: groups not requested by then get a timeout error.
     """
-    waiting = iter(dict.fromkeys(groups))
+    remaining_groups = iter(dict.fromkeys(groups))
     deadline = time.monotonic() + timeout
     in_flight: dict[Future[ConsumerGroupTopicPartitions], str] = {}
     results: dict[str, GroupOffsets | KafkaOperationError] = {}
     while True:
-        while len(in_flight) < max_in_flight and (group := next(waiting, None)) is not None:
+        while (
+            len(in_flight) < max_in_flight and (group := next(remaining_groups, None)) is not None
+        ):
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 results[group] = handles.problem(
-                    TimeoutError("not reached within the timeout"), operation_of(group)
+                    TimeoutError("not requested within the timeout"), describe_operation(group)
                 )
                 continue
-            in_flight[_begin(admin, group, remaining)] = group
+            in_flight[_start_request(admin, group, remaining)] = group
         if not in_flight:
             admin.poll(0)
             return results
@@ -68,7 +70,9 @@ def read_group_offsets(
             results[group] = _settle(handles, admin, future, group)
 
 
-def _begin(admin: AdminClient, group: str, timeout: float) -> Future[ConsumerGroupTopicPartitions]:
+def _start_request(
+    admin: AdminClient, group: str, timeout: float
+) -> Future[ConsumerGroupTopicPartitions]:
     request = ConsumerGroupTopicPartitions(group)
     return admin.list_consumer_group_offsets([request], request_timeout=timeout)[group]
 
@@ -82,8 +86,8 @@ def _settle(
     failure = future.exception()
     if failure is not None:
         admin.poll(0)
-        return handles.problem(failure, operation_of(group))
-    handles.causes.forget()
+        return handles.problem(failure, describe_operation(group))
+    handles.last_error.clear()
     return {
         TopicPartition(found.topic, found.partition): Committed(found.offset, found.metadata or "")
         for found in future.result().topic_partitions or ()

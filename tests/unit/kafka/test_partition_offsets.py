@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.handles import HandleFactory
-from mm2slo_kafka.offsets import OffsetReader, OffsetReading
+from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReader, OffsetReading
 
 if TYPE_CHECKING:
     from tests.unit.kafka.conftest import MockCluster
@@ -21,7 +21,7 @@ def partitions(topic: str, count: int) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(topic, number) for number in range(count))
 
 
-def test_end_and_start_offsets_of_each_partition(
+def test_end_and_start_offsets_are_returned_per_partition(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a", b"b", b"c"], partition=1)
@@ -30,7 +30,7 @@ def test_end_and_start_offsets_of_each_partition(
     assert client.start_offsets(wanted).offsets == dict.fromkeys(wanted, 0)
 
 
-def test_a_partition_that_does_not_exist_is_an_error_of_its_own(
+def test_end_offsets_of_missing_partition_reports_unknown_topic(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"a"])
@@ -40,7 +40,7 @@ def test_a_partition_that_does_not_exist_is_an_error_of_its_own(
     assert reading.errors == {missing: ErrorKind.UNKNOWN_TOPIC}
 
 
-def test_a_reading_lies_between_its_two_stamps(mock_cluster: MockCluster, topic: str) -> None:
+def test_end_offsets_have_request_and_answer_times(mock_cluster: MockCluster, topic: str) -> None:
     mock_cluster.write(topic, [b"a"])
     stamps = iter((100.0, 100.5))
     with ClusterClient("us", mock_cluster.properties, clock=lambda: next(stamps)) as client:
@@ -48,13 +48,13 @@ def test_a_reading_lies_between_its_two_stamps(mock_cluster: MockCluster, topic:
     assert (reading.requested_at, reading.answered_at) == (100.0, 100.5)
 
 
-def test_no_partition_asks_nothing(dead_client: ClusterClient) -> None:
+def test_end_offsets_without_partitions_sends_no_request(dead_client: ClusterClient) -> None:
     reading = dead_client.end_offsets([])
     assert (reading.offsets, reading.errors) == ({}, {})
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-def test_a_cluster_that_is_away_is_unreachable_within_the_timeout(
+def test_end_offsets_of_unreachable_cluster_fail_within_timeout(
     dead_client: ClusterClient, isolation: Any
 ) -> None:
     started = time.monotonic()
@@ -65,9 +65,9 @@ def test_a_cluster_that_is_away_is_unreachable_within_the_timeout(
 
 
 class OneLeaderDown:
-    """Clients as they behave while broker 1, the leader of partition 1, does not answer.
+    """A client while broker 1, the leader of partition 1, does not answer.
 
-    `leaders` are those of the partitions; librdkafka gives nothing at all when one is silent.
+    Like librdkafka, it returns nothing when one of the leaders does not answer.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class OneLeaderDown:
 
 
 @pytest.fixture
-def half_down(monkeypatch: pytest.MonkeyPatch) -> OneLeaderDown:
+def one_leader_down(monkeypatch: pytest.MonkeyPatch) -> OneLeaderDown:
     fake = OneLeaderDown()
     monkeypatch.setattr(HandleFactory, "consumer", fake.consumer)
     return fake
@@ -123,77 +123,77 @@ def read(fake: OneLeaderDown, times: int = 1) -> OffsetReading:
     ("leader", "kind"),
     [
         pytest.param(-1, ErrorKind.UNREACHABLE, id="no leader"),
-        pytest.param(7, ErrorKind.UNREACHABLE, id="a leader that is no broker any more"),
-        pytest.param(1, ErrorKind.TIMEOUT, id="silent leader"),
+        pytest.param(7, ErrorKind.UNREACHABLE, id="leader is not a broker"),
+        pytest.param(1, ErrorKind.TIMEOUT, id="unresponsive leader"),
         pytest.param(None, ErrorKind.UNKNOWN_TOPIC, id="no such partition"),
     ],
 )
-def test_one_leader_down_leaves_the_other_partitions_readable(
-    half_down: OneLeaderDown, leader: int | None, kind: ErrorKind
+def test_end_offsets_with_one_leader_down_returns_other_partitions(
+    one_leader_down: OneLeaderDown, leader: int | None, kind: ErrorKind
 ) -> None:
-    del half_down.leaders[1]
+    del one_leader_down.leaders[1]
     if leader is not None:
-        half_down.leaders[1] = leader
-    reading = read(half_down)
+        one_leader_down.leaders[1] = leader
+    reading = read(one_leader_down)
     assert reading.offsets == {TopicPartition("orders", 0): 5, TopicPartition("orders", 2): 7}
     assert reading.errors == {TopicPartition("orders", 1): kind}
 
 
-def test_while_a_leader_is_down_no_time_is_lost_on_the_way_that_fails(
-    half_down: OneLeaderDown,
+def test_end_offsets_with_one_leader_down_skip_batched_request(
+    one_leader_down: OneLeaderDown,
 ) -> None:
-    read(half_down, times=3)
-    assert half_down.calls == [[0, 1, 2], *[[0, 2], [1]] * 3]
+    read(one_leader_down, times=3)
+    assert one_leader_down.calls == [[0, 1, 2], *[[0, 2], [1]] * 3]
 
 
-def test_when_all_leaders_answer_again_the_cheap_way_is_taken_again(
-    half_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
+def test_end_offsets_after_recovery_use_batched_request(
+    one_leader_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin: Any = half_down
+    admin: Any = one_leader_down
     reader = OffsetReader(HandleFactory("us", {}), lambda: admin, "read_uncommitted")
     reader.read_end(partitions("orders", 3), timeout=1.0)
-    monkeypatch.setattr(half_down, "silent", set())
-    half_down.calls.clear()
+    monkeypatch.setattr(one_leader_down, "silent", set())
+    one_leader_down.calls.clear()
     for _ in range(2):
         assert len(reader.read_end(partitions("orders", 3), timeout=1.0).offsets) == 3
-    assert half_down.calls == [[0, 2], [1], [0, 1, 2]]
+    assert one_leader_down.calls == [[0, 2], [1], [0, 1, 2]]
 
 
-def test_a_partition_that_its_leader_refuses_leaves_the_others_readable(
-    half_down: OneLeaderDown,
+def test_end_offsets_with_refused_partition_returns_other_partitions(
+    one_leader_down: OneLeaderDown,
 ) -> None:
-    """As while a topic is being created: librdkafka gives nothing for the whole request."""
-    half_down.silent = set()
-    half_down.leaders = dict.fromkeys(range(3), 0)
-    half_down.refused = {1}
-    reading = read(half_down)
+    """Happens while a topic is created; librdkafka then fails the whole request."""
+    one_leader_down.silent = set()
+    one_leader_down.leaders = dict.fromkeys(range(3), 0)
+    one_leader_down.refused = {1}
+    reading = read(one_leader_down)
     assert reading.offsets == {TopicPartition("orders", 0): 5, TopicPartition("orders", 2): 7}
     assert reading.errors == {TopicPartition("orders", 1): ErrorKind.UNREACHABLE}
 
 
-def test_a_leader_that_refuses_all_is_not_asked_once_per_partition(
-    half_down: OneLeaderDown,
+def test_end_offsets_refused_by_leader_limit_number_of_requests(
+    one_leader_down: OneLeaderDown,
 ) -> None:
-    half_down.silent = set()
-    half_down.leaders = dict.fromkeys(range(1000), 0)
-    half_down.refused = set(range(1000))
-    admin: Any = half_down
+    one_leader_down.silent = set()
+    one_leader_down.leaders = dict.fromkeys(range(1000), 0)
+    one_leader_down.refused = set(range(1000))
+    admin: Any = one_leader_down
     reader = OffsetReader(HandleFactory("us", {}), lambda: admin, "read_uncommitted")
     with pytest.raises(KafkaOperationError) as caught:
         reader.read_end(partitions("orders", 1000), timeout=10.0)
     assert caught.value.kind is ErrorKind.UNREACHABLE
-    assert len(half_down.calls) == 1 + 64
+    assert len(one_leader_down.calls) == 1 + 64
 
 
-def test_when_no_leader_answers_the_reading_fails_as_a_whole(half_down: OneLeaderDown) -> None:
-    half_down.silent = {0, 1}
+def test_end_offsets_with_all_leaders_down_raise_timeout(one_leader_down: OneLeaderDown) -> None:
+    one_leader_down.silent = {0, 1}
     with pytest.raises(KafkaOperationError) as caught:
-        read(half_down)
+        read(one_leader_down)
     assert caught.value.kind is ErrorKind.TIMEOUT
 
 
-def test_an_invalid_offset_without_an_error_is_no_offset(
-    half_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
+def test_end_offsets_with_invalid_offset_report_timeout(
+    one_leader_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(_partitions: object, timeout: float) -> Any:
         offsets = enumerate((5, -1001, 7))
@@ -201,20 +201,20 @@ def test_an_invalid_offset_without_an_error_is_no_offset(
             SimpleNamespace(topic="orders", partition=n, offset=o, error=None) for n, o in offsets
         ]
 
-    monkeypatch.setattr(half_down, "offsets_for_times", silent)
-    reading = read(half_down)
+    monkeypatch.setattr(one_leader_down, "offsets_for_times", silent)
+    reading = read(one_leader_down)
     assert reading.offsets == {TopicPartition("orders", 0): 5, TopicPartition("orders", 2): 7}
     assert reading.errors == {TopicPartition("orders", 1): ErrorKind.TIMEOUT}
 
 
-def test_an_answer_about_other_partitions_is_never_taken_for_ours(
-    half_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
+def test_end_offsets_with_mismatched_response_raise(
+    one_leader_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shuffled(_partitions: object, timeout: float) -> Any:
         return [
             SimpleNamespace(topic="orders", partition=n, offset=n, error=None) for n in (1, 0, 2)
         ]
 
-    monkeypatch.setattr(half_down, "offsets_for_times", shuffled)
+    monkeypatch.setattr(one_leader_down, "offsets_for_times", shuffled)
     with pytest.raises(RuntimeError, match="other partitions"):
-        read(half_down)
+        read(one_leader_down)

@@ -1,4 +1,4 @@
-"""Makes librdkafka handles: properties, logging, error memory and statistics in one place."""
+"""Creates librdkafka clients with their properties, logging, error and statistics callbacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from mm2slo_kafka.errors import CauseMemory, translate, translated
+from mm2slo_kafka.kafka_errors import LastConnectionError, translate, translated
 from mm2slo_kafka.request_counts import RequestCounts
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError
 
-    from mm2slo_kafka.errors import KafkaOperationError
+    from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 logger = logging.getLogger(__name__)
 
@@ -28,18 +28,18 @@ _STATISTICS_MS = 10_000
 _REPEAT_SECONDS = 60.0
 _REDACTED = "[redacted]"
 _SECRET_MARKS = ("password", "secret", "key.pem", "jaas", "oauthbearer.config", "token", "userinfo")
-_SHORTEST_SECRET = 3  # below that, replacing it would tear up unrelated words
+_SHORTEST_SECRET = 3  # replacing shorter ones would garble unrelated text
 
 _COMMON: dict[str, str] = {
     "client.id": "mm2slo",
-    # Idle connections are closed by brokers after ten minutes: no news.
+    # Brokers close idle connections after ten minutes, which is not worth a log line.
     "log.connection.close": "false",
     "reconnect.backoff.ms": "250",
     "reconnect.backoff.max.ms": "5000",
     "socket.keepalive.enable": "true",
 }
 _NO_GROUP: dict[str, str] = {
-    # Partitions are assigned by hand and nothing is committed: the broker never sees the group.
+    # Partitions are assigned manually and nothing is committed: the broker never sees the group.
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
     "allow.auto.create.topics": "false",
@@ -47,11 +47,11 @@ _NO_GROUP: dict[str, str] = {
 
 
 class HandleFactory:
-    """Client handles of one cluster, sharing cause memory, redaction and request counts."""
+    """Creates clients of one cluster that share last error, redaction and request counts."""
 
     def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
         self.alias = alias
-        self.causes = CauseMemory()
+        self.last_error = LastConnectionError()
         self.counts = RequestCounts()
         self._properties = dict(properties)
         self._secrets = _secrets(properties)
@@ -60,7 +60,7 @@ class HandleFactory:
         return f"{type(self).__name__}({self.alias!r})"
 
     def admin(self) -> AdminClient:
-        """A new admin client; raises KafkaOperationError for properties that cannot work."""
+        """A new admin client; raises KafkaOperationError for invalid properties."""
         with self.errors("configuring the client"):
             return AdminClient(self._settings({}), logger=_Log(self.alias, self.redact))
 
@@ -73,32 +73,33 @@ class HandleFactory:
             return Consumer(settings, logger=_Log(self.alias, self.redact))
 
     def producer(self, overrides: Mapping[str, str]) -> Producer:
-        """A new producer."""
         with self.errors("configuring the client"):
             return Producer(self._settings(overrides), logger=_Log(self.alias, self.redact))
 
     def errors(self, operation: str, *, answered: bool = False) -> AbstractContextManager[None]:
-        """Raise what happens inside as KafkaOperationError.
+        """Raise errors of the block as KafkaOperationError.
 
-        With *answered*, getting through means that the cluster answered.
+        With *answered*, success means that the cluster answered.
         """
         return translated(
-            self.alias, operation, causes=self.causes, redact=self.redact, answered=answered
+            self.alias, operation, last_error=self.last_error, redact=self.redact, answered=answered
         )
 
     def problem(self, error: KafkaError | BaseException, operation: str) -> KafkaOperationError:
-        """Translate one error, with its remembered cause."""
-        return translate(error, self.alias, operation, causes=self.causes, redact=self.redact)
+        """Translate one error, with the last connection error as its cause."""
+        return translate(
+            error, self.alias, operation, last_error=self.last_error, redact=self.redact
+        )
 
     def redact(self, text: str) -> str:
-        """The text without the values of this cluster's secret properties."""
+        """Remove the values of this cluster's secret properties from *text*."""
         for secret in self._secrets:
             text = text.replace(secret, _REDACTED)
         return text
 
     def _settings(self, overrides: Mapping[str, str], *, statistics: bool = True) -> dict[str, Any]:
         settings: dict[str, Any] = {**_COMMON, **self._properties, **overrides}
-        settings["error_cb"] = self.causes.remember
+        settings["error_cb"] = self.last_error.record
         if statistics:
             settings["statistics.interval.ms"] = _STATISTICS_MS
             settings["stats_cb"] = self.counts.new_handle()
@@ -115,27 +116,27 @@ def _secrets(properties: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class _Log:
-    """What librdkafka logs, redacted, with repetitions left out, as this module's log.
+    """Writes librdkafka's log lines to this module's log, redacted and without repetitions.
 
-    librdkafka calls `log(level, format, facility, name, text)` as a `logging.Logger` has it.
-    A failure is at most a warning here: the caller gets it as KafkaOperationError and decides.
+    librdkafka calls `log(level, format, facility, name, text)`, as of `logging.Logger`. Failures
+    are logged as warnings at most: the caller gets them as KafkaOperationError and decides.
     """
 
     def __init__(self, alias: str, redact: Callable[[str], str]) -> None:
         self._alias = alias
         self._redact = redact
         self._lock = threading.Lock()
-        self._told: dict[tuple[str, str], float] = {}
+        self._logged_at: dict[tuple[str, str], float] = {}
 
     def log(self, level: int, template: str, *arguments: object) -> None:
         facility = str(arguments[0]) if arguments else ""
         text = self._redact(template % arguments)
-        # Connection attempts repeat four times a second; what differs is the time they took.
+        # Connection attempts repeat four times a second and differ only in their duration.
         kind, now = (facility, text.split("(after", 1)[0]), time.monotonic()
         with self._lock:
-            if now - self._told.get(kind, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
+            if now - self._logged_at.get(kind, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
                 return
-            if len(self._told) > 1000:
-                self._told.clear()
-            self._told[kind] = now
+            if len(self._logged_at) > 1000:
+                self._logged_at.clear()
+            self._logged_at[kind] = now
         logger.log(min(level, logging.WARNING), "librdkafka on cluster %s: %s", self._alias, text)

@@ -1,4 +1,4 @@
-"""Sends single records without waiting, and tells how each one fared."""
+"""Sends single records without blocking, and reports each delivery result."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.handles import HandleFactory
+from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 _SETTINGS: dict[str, str] = {
     "acks": "all",
     "enable.idempotence": "true",
-    # A canary measures latency: it must not wait for company.
+    # Canaries measure latency, so they are never batched.
     "linger.ms": "0",
     "queue.buffering.max.messages": "10000",
-    # Creating topics is `ClusterClient.create_topic`'s, with settings that are chosen.
+    # Topics are created by `ClusterClient.create_topic`, with explicit settings.
     "allow.auto.create.topics": "false",
-    # An unknown topic is told when the delivery times out, which is soon enough.
+    # An unknown topic is reported when the delivery times out, which is early enough.
     "topic.metadata.propagation.max.ms": "5000",
 }
 _SLICE_SECONDS = 0.2
 
 
 class Delivered(NamedTuple):
-    """The cluster has the record, on all in-sync replicas. `timestamp_ms` is the stored one."""
+    """The record is on all in-sync replicas. `timestamp_ms` is the stored timestamp."""
 
     topic: str
     partition: int
@@ -45,9 +45,9 @@ DeliveryResult = Delivered | KafkaOperationError
 class RecordProducer:
     """An idempotent producer of one cluster.
 
-    `send` and `poll` may be called from several threads; results are told inside `poll` and
-    `flush`, on the thread that calls them. Constructing never blocks or raises for a cluster
-    that is away; it raises KafkaOperationError for properties that cannot work.
+    `send` and `poll` may be called from several threads; results are reported by `poll` and
+    `flush`, in the calling thread. The constructor never blocks and does not raise for an
+    unreachable cluster; it raises KafkaOperationError for invalid properties.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class RecordProducer:
         handles: HandleFactory | None = None,
         batching: Mapping[str, str] | None = None,
     ) -> None:
-        """*batching* are librdkafka properties for producers that may trade latency for size."""
+        """*batching* are librdkafka properties that trade latency for larger batches."""
         self.alias = alias
         self._handles = handles or HandleFactory(alias, properties)
         self._settings = {
@@ -82,11 +82,11 @@ class RecordProducer:
         self.close()
 
     def __len__(self) -> int:
-        """Records whose result has not been told yet."""
+        """Records without a reported result."""
         return len(self._producer)
 
     def __bool__(self) -> bool:
-        return True  # a producer with nothing under way is a producer
+        return True  # else a producer without pending records would be false
 
     def send(
         self,
@@ -99,9 +99,9 @@ class RecordProducer:
         timestamp_ms: int | None = None,
         on_delivery: Callable[[DeliveryResult], None],
     ) -> None:
-        """Hand over one record and return; exactly one result follows, a refusal at once.
+        """Queue one record and return; exactly one result is reported, a refusal at once.
 
-        *partition* None leaves the choice to the hash of the key, *timestamp_ms* None means now.
+        *partition* None means by the hash of the key, *timestamp_ms* None means now.
         """
         operation = f"writing to topic {topic!r}"
 
@@ -112,7 +112,7 @@ class RecordProducer:
             if error is not None:
                 on_delivery(self._handles.problem(error, operation))
                 return
-            self._handles.causes.forget()
+            self._handles.last_error.clear()
             on_delivery(_delivered(topic, message))
 
         try:
@@ -132,7 +132,7 @@ class RecordProducer:
                     ErrorKind.TIMEOUT,
                     cluster=self.alias,
                     operation=operation,
-                    detail="too many records wait to be taken by the cluster",
+                    detail="the producer queue is full",
                     code="_QUEUE_FULL",
                 )
             )
@@ -140,22 +140,22 @@ class RecordProducer:
             on_delivery(problem)
 
     def poll(self, timeout: float = 0.0) -> None:
-        """Tell results that are there, waiting up to *timeout* seconds for the first."""
+        """Report available results, waiting up to *timeout* seconds for the first."""
         self._serve(timeout)
         if self._purged:
-            # librdkafka fails the records first and then tells the fatal error behind it.
+            # librdkafka fails the records first and then reports the fatal error that caused it.
             self._serve(0.0)
-            self._tell_purged()
+            self._report_purged()
 
     def flush(self, timeout: float) -> int:
-        """Wait for all results up to *timeout* seconds; returns how many are still missing."""
+        """Wait up to *timeout* seconds for all results; returns how many are missing."""
         deadline = time.monotonic() + timeout
         while len(self) and (remaining := deadline - time.monotonic()) > 0:
             self.poll(min(remaining, _SLICE_SECONDS))
         return len(self)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Wait for results up to *timeout* seconds; what is left then is told as failed."""
+        """Wait up to *timeout* seconds for results; the rest are reported as failed."""
         if self.flush(timeout):
             self._producer.purge()
             self.poll(1.0)
@@ -164,11 +164,11 @@ class RecordProducer:
         try:
             self._producer.poll(timeout)
         except KafkaException as failure:
-            # Raised for fatal errors only: they end an idempotent producer and all its records.
+            # Raised for fatal errors only: an idempotent producer and its records then fail.
             self._fatal = failure.args[0]
             self._producer.purge()
 
-    def _tell_purged(self) -> None:
+    def _report_purged(self) -> None:
         purged, self._purged = self._purged, []
         for on_delivery, operation, error in purged:
             on_delivery(self._handles.problem(self._fatal or error, operation))
@@ -185,7 +185,7 @@ class RecordProducer:
         return self._handles.producer(self._settings)
 
 
-# The client's only names for them.
+# confluent-kafka has only these private names.
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})
 
 

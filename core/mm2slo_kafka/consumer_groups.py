@@ -1,4 +1,4 @@
-"""Consumer groups."""
+"""Lists consumer groups."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-    from mm2slo_kafka.errors import KafkaOperationError
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 
 class GroupListing(NamedTuple):
-    """One consumer group. `state` is Kafka's, lower case: stable, empty, dead, unknown and so on.
+    """One consumer group. `state` is Kafka's in lower case: stable, empty, dead, unknown, ...
 
-    `type` is classic or consumer (KIP-848), or unknown on brokers that do not tell.
+    `type` is classic or consumer (KIP-848), or unknown on brokers that do not report it.
     """
 
     group: str
@@ -26,7 +26,7 @@ class GroupListing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupsReading:
-    """Groups of the cluster; `problems` names brokers whose groups are missing from it."""
+    """Groups of the cluster; `problems` are errors of brokers whose groups are missing."""
 
     groups: tuple[GroupListing, ...]
     problems: tuple[KafkaOperationError, ...]

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import ConfigResource, ConfigSource  # type: ignore[attr-defined]  # re-exported without saying so
 
 from mm2slo_kafka.chunks import chunks
-from mm2slo_kafka.errors import kind_of
+from mm2slo_kafka.kafka_errors import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.admin import ConfigEntry as RawEntry  # type: ignore[attr-defined]  # re-exported without saying so
 
-    from mm2slo_kafka.errors import ErrorKind
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.kafka_errors import ErrorKind
 
 _CHUNK = 50
-"""Each topic answers with about 35 entries of 1.5 KB: a chunk is some 3 MB for a moment."""
+"""A response holds about 35 entries of 1.5 KB per topic: a chunk needs some 3 MB of memory."""
 
 _SOURCES = {source.value: source.name for source in ConfigSource}
 
@@ -32,8 +32,8 @@ _SOURCES = {source.value: source.name for source in ConfigSource}
 class ConfigEntry:
     """One setting of a topic.
 
-    `value` is None for a sensitive or unset value. `is_default` is true unless the topic itself
-    overrides it; `source` is Kafka's name for where it comes from (`DescribeConfigsResponse`).
+    `value` is None for a sensitive or unset value. `is_default` is true unless the topic
+    overrides it; `source` is Kafka's config source (`DescribeConfigsResponse`).
     """
 
     value: str | None
@@ -43,7 +43,7 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConfigReading:
-    """Settings of topics; each topic asked for is in exactly one of the two."""
+    """Settings of topics; each requested topic is in exactly one of the two."""
 
     configs: dict[str, dict[str, ConfigEntry]]
     errors: dict[str, ErrorKind]
@@ -59,8 +59,8 @@ def read_topic_configs(
 ) -> ConfigReading:
     """Settings of each topic, in chunked requests.
 
-    A topic has about 35 settings, nearly all at their default: with *defaults_of* only the
-    defaults of these names are kept. Raises KafkaOperationError when the cluster does not answer.
+    A topic has about 35 settings, nearly all at their default: with *defaults_of*, only defaults
+    of these names are kept. Raises KafkaOperationError when the cluster does not answer.
     """
     operation = "reading topic configurations"
     deadline = time.monotonic() + timeout
@@ -86,13 +86,13 @@ def read_topic_configs(
             if error is None or error.code() < 0:
                 raise handles.problem(failure, operation) from None
             reading.errors[resource.name] = kind_of(error)
-        handles.causes.forget()
+        handles.last_error.clear()
     admin.poll(0)
     return reading
 
 
 def _entry(entry: RawEntry) -> ConfigEntry:
-    source = cast("int", entry.source)  # a plain number, whatever the client's type says
+    source = cast("int", entry.source)  # the client's type stub is wrong: it is an int
     return ConfigEntry(
         None if entry.is_sensitive else entry.value,
         source != ConfigSource.DYNAMIC_TOPIC_CONFIG.value,

@@ -5,26 +5,26 @@ import time
 
 import pytest
 
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.handles import HandleFactory, _Log
+from mm2slo_kafka.client_handles import HandleFactory, _Log
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 SECRET = "correct-horse-battery"
 
 
-def test_making_a_client_of_a_cluster_that_is_away_returns_at_once() -> None:
+def test_constructor_for_unreachable_cluster_does_not_block() -> None:
     started = time.monotonic()
     with ClusterClient("eu", {"bootstrap.servers": "no-such-host.invalid:9092"}):
         assert time.monotonic() - started < 0.5
 
 
-def test_properties_that_cannot_work_are_refused_with_their_name() -> None:
+def test_constructor_with_invalid_property_names_it() -> None:
     with pytest.raises(KafkaOperationError, match=r"socket\.timeout\.ms") as caught:
         ClusterClient("eu", {"bootstrap.servers": "x:1", "socket.timeout.ms": "soon"})
     assert caught.value.kind is ErrorKind.INVALID_CONFIG
 
 
-def test_secrets_are_in_no_text() -> None:
+def test_secrets_are_redacted_in_texts_and_errors() -> None:
     factory = HandleFactory("eu", {"sasl.username": "app", "sasl.password": SECRET})
     assert factory.redact(f"login as app with {SECRET} failed") == (
         "login as app with [redacted] failed"
@@ -34,7 +34,7 @@ def test_secrets_are_in_no_text() -> None:
     assert SECRET not in str(problem)
 
 
-def test_the_log_of_librdkafka_is_redacted_and_says_a_repetition_once(
+def test_librdkafka_log_is_redacted_and_deduplicated(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     factory = HandleFactory("eu", {"sasl.password": SECRET})
@@ -55,7 +55,7 @@ def test_the_log_of_librdkafka_is_redacted_and_says_a_repetition_once(
 
 
 def test_librdkafka_writes_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    nobody = ClusterClient("eu", {"bootstrap.servers": "127.0.0.1:1"})
-    with nobody as client, pytest.raises(KafkaOperationError):
+    unreachable = ClusterClient("eu", {"bootstrap.servers": "127.0.0.1:1"})
+    with unreachable as client, pytest.raises(KafkaOperationError):
         client.topics(timeout=0.5)
     assert capfd.readouterr().err == ""

@@ -3,17 +3,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
-from mm2slo_kafka.tail import TopicTail
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
+from mm2slo_kafka.topic_tail import TopicTail
 
 if TYPE_CHECKING:
     from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
-    from mm2slo_kafka.client import ClusterClient
+    from mm2slo_kafka.cluster_client import ClusterClient
 
 
-def test_a_record_is_told_with_its_place_and_is_stored_as_given(
+def test_send_reports_offset_and_stores_record_unchanged(
     mock_cluster: MockCluster, scripted: ScriptedClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"earlier"], partition=2)
@@ -31,7 +31,7 @@ def test_a_record_is_told_with_its_place_and_is_stored_as_given(
         assert results == []
         assert producer.flush(10) == 0
     assert isinstance(results[0], Delivered)
-    assert results[0][:3] == (topic, 2, 1)  # the mock cluster makes up the time
+    assert results[0][:3] == (topic, 2, 1)  # the mock cluster sets its own timestamp
     assert len(results) == 1
     tail = TopicTail(scripted, topic, partition=2, headers=True)
     records = []
@@ -43,7 +43,7 @@ def test_a_record_is_told_with_its_place_and_is_stored_as_given(
     assert (records[-1].key, records[-1].value) == (b"k", b"v")
 
 
-def test_each_record_gets_one_result_when_the_cluster_is_away() -> None:
+def test_send_to_unreachable_cluster_reports_one_result() -> None:
     results: list[DeliveryResult] = []
     settings = {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": "1000"}
     with RecordProducer("eu", settings, delivery_timeout_seconds=1.0) as producer:
@@ -57,7 +57,7 @@ def test_each_record_gets_one_result_when_the_cluster_is_away() -> None:
     assert problem.operation == "writing to topic 'canary'"
 
 
-def test_closing_tells_what_was_not_delivered() -> None:
+def test_close_reports_undelivered_records_as_failed() -> None:
     results: list[DeliveryResult] = []
     producer = RecordProducer("eu", {"bootstrap.servers": "127.0.0.1:1"})
     producer.send("canary", value=b"v", on_delivery=results.append)
@@ -65,7 +65,7 @@ def test_closing_tells_what_was_not_delivered() -> None:
     assert [isinstance(result, KafkaOperationError) for result in results] == [True]
 
 
-def test_more_than_the_queue_takes_is_refused_at_once() -> None:
+def test_send_to_full_queue_is_refused_at_once() -> None:
     results: list[DeliveryResult] = []
     settings = {"bootstrap.servers": "127.0.0.1:1"}
     producer = RecordProducer("eu", settings)
@@ -78,7 +78,7 @@ def test_more_than_the_queue_takes_is_refused_at_once() -> None:
     assert len(results) == 10_001
 
 
-def test_what_was_sent_is_there_to_read(
+def test_sent_records_are_appended(
     mock_cluster: MockCluster, client: ClusterClient, topic: str
 ) -> None:
     mock_cluster.write(topic, [b"first"])

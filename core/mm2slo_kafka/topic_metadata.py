@@ -1,4 +1,4 @@
-"""Topics, their partition counts and their ids."""
+"""Topics, their partition counts and ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-exported without saying so
 
 from mm2slo_kafka.chunks import chunks
-from mm2slo_kafka.errors import ErrorKind, kind_of
+from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
     from confluent_kafka.admin import AdminClient, TopicDescription  # type: ignore[attr-defined]  # re-exported without saying so
 
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
 
 _CHUNK = 500
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The zero UUID: brokers before 2.8 and ZooKeeper clusters in between give no topic ids."""
+"""The zero UUID, which brokers without topic ids return (before 2.8)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicListing:
-    """All topics that this user may see, with their partition counts.
+    """All topics that this user is authorized to describe, with their partition counts.
 
-    A topic is in exactly one of `partition_counts` and `errors`. `leaderless` tells how many
-    partitions of a topic have no leader; topics without such partitions are left out.
+    A topic is in exactly one of `partition_counts` and `errors`. `leaderless` counts partitions
+    without a leader; topics without such partitions are left out.
     """
 
     cluster_id: str | None
@@ -43,7 +43,7 @@ class TopicListing:
 
 @dataclass(frozen=True, slots=True)
 class TopicIdentity:
-    """One existing topic; `topic_id` is None on brokers that have no ids (before 2.8)."""
+    """An existing topic; `topic_id` is None on brokers without topic ids (before 2.8)."""
 
     topic_id: str | None
     partitions: int
@@ -73,7 +73,7 @@ def list_topics(handles: HandleFactory, admin: AdminClient, timeout: float) -> T
 def identify_topics(
     handles: HandleFactory, admin: AdminClient, topics: Iterable[str], timeout: float
 ) -> tuple[dict[str, TopicIdentity], dict[str, ErrorKind]]:
-    """Id and partition count of each topic, and why not, in chunked requests.
+    """Id and partition count, or the error, of each topic, in chunked requests.
 
     Raises KafkaOperationError when the cluster does not answer.
     """
@@ -96,15 +96,15 @@ def identify_topics(
             if error is None or error.code() < 0:
                 raise handles.problem(failure, operation) from None
             errors[name] = kind_of(error)
-        handles.causes.forget()
+        handles.last_error.clear()
     admin.poll(0)
     return found, errors
 
 
-def begin_identify(
+def start_identify(
     handles: HandleFactory, admin: AdminClient, topic: str, timeout: float
 ) -> Future[TopicIdentity | None]:
-    """Ask for one topic without waiting; None means that it does not exist.
+    """Describe one topic without waiting; the result is None when it does not exist.
 
     The future raises KafkaOperationError for every other failure.
     """
@@ -114,12 +114,12 @@ def begin_identify(
 
     def settle(described: Future[TopicDescription]) -> None:
         failure = described.exception()
-        admin.poll(0)  # the error callback comes first: it tells why
+        admin.poll(0)  # runs the error callback, which has the cause
         if failure is None:
-            handles.causes.forget()
+            handles.last_error.clear()
             answer.set_result(_identity(described.result()))
         elif kind_of_failure(failure) is ErrorKind.UNKNOWN_TOPIC:
-            handles.causes.forget()
+            handles.last_error.clear()
             answer.set_result(None)
         else:
             answer.set_exception(handles.problem(failure, operation))
@@ -141,9 +141,9 @@ def create_topic(
     config: Mapping[str, str],
     timeout: float,
 ) -> bool:
-    """Create a topic; False when it exists already, whatever its settings. Raises KafkaOperationError.
+    """Create a topic; False when it exists, whatever its settings. Raises KafkaOperationError.
 
-    *replication_factor* None leaves it to the broker's default (KIP-464, brokers 2.4+).
+    *replication_factor* None means the broker's default (KIP-464, brokers 2.4+).
     """
     new = NewTopic(
         topic,
@@ -167,7 +167,7 @@ def create_topic(
 
 
 def kind_of_failure(failure: BaseException) -> ErrorKind:
-    """The kind of an exception that a future of confluent-kafka holds."""
+    """The kind of an exception from a confluent-kafka future."""
     if isinstance(failure, KafkaException) and failure.args:
         error: KafkaError = failure.args[0]
         return kind_of(error)

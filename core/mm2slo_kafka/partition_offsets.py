@@ -1,11 +1,11 @@
 """Start and end offsets of many partitions in one batched request per broker.
 
 `Consumer.offsets_for_times` with the timestamps -1 (end) and -2 (start) of ListOffsets (KIP-79)
-costs the least, but returns nothing at all when one leader is down. Then the same is asked for
-the partitions of each leader apart, for a while.
+costs the least, but returns nothing when one leader is down. Offsets are then requested per
+leader for a minute.
 
-`AdminClient.list_offsets` answers per partition, but is not used: when its look-up of leaders
-times out, librdkafka (2.16.1) frees memory twice, which ends the process.
+`AdminClient.list_offsets` has a result per partition, but is not used: when its leader lookup
+times out, librdkafka (2.16.1) frees memory twice, which crashes the process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as RawPartition
 
-from mm2slo_kafka.errors import ErrorKind, kind_of
-from mm2slo_kafka.metadata import identify_topics
+from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
+from mm2slo_kafka.topic_metadata import identify_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]  # re-exported without saying so
 
     from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.handles import HandleFactory
+    from mm2slo_kafka.client_handles import HandleFactory
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 _END = -1
 _START = -2
-_FAST_SHARE = 0.5
-"""Of the timeout, what the cheap way may use before the other is tried."""
+_BATCHED_TIMEOUT_SHARE = 0.5
+"""Share of the timeout for the batched request, before requests per leader are tried."""
 _DEGRADED_SECONDS = 60.0
-_MOST_REQUESTS = 64
-"""To one leader in one reading."""
+_MAX_REQUESTS = 64
+"""To one leader per call."""
 _RENEW_SECONDS = 5.0
-"""Least time between two replacements of a handle that knows too few partitions."""
-_WHOLE = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.INVALID_CONFIG})
-"""Failures that no other way of asking gets around."""
+"""Least time between two replacements of a consumer with outdated metadata."""
+_FATAL_KINDS = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.INVALID_CONFIG})
+"""Failures that requests per leader would not avoid."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetReading:
-    """Offsets of partitions as of one moment between `requested_at` and `answered_at`.
+    """Offsets of partitions at a time between `requested_at` and `answered_at`.
 
-    Each partition asked for is in exactly one of `offsets` and `errors`.
+    Each requested partition is in exactly one of `offsets` and `errors`.
     """
 
     offsets: dict[TopicPartition, int]
@@ -60,7 +60,7 @@ class OffsetReading:
 
 
 class OffsetReader:
-    """Reads offsets at one isolation level. Thread-safe: calls take turns."""
+    """Reads offsets at one isolation level. Thread-safe: calls are serialised."""
 
     def __init__(
         self,
@@ -81,26 +81,25 @@ class OffsetReader:
         self._renew_after = 0.0
 
     def read_end(self, partitions: Sequence[TopicPartition], timeout: float) -> OffsetReading:
-        """End offsets: the high watermark, or the last stable offset for read_committed."""
+        """High watermarks; last stable offsets for read_committed."""
         return self._read(partitions, _END, timeout, "reading end offsets")
 
     def read_start(self, partitions: Sequence[TopicPartition], timeout: float) -> OffsetReading:
-        """Log start offsets."""
         return self._read(partitions, _START, timeout, "reading start offsets")
 
     def read_at(
         self, partitions: Sequence[TopicPartition], timestamp: float, timeout: float
     ) -> OffsetReading:
-        """The first offset at or after a time (epoch seconds); the end where no record is."""
+        """The first offset at or after *timestamp* (epoch seconds); without one, the end offset."""
         if timestamp < 0:
-            raise ValueError(f"timestamp {timestamp} is before 1970: expected epoch seconds")
+            raise ValueError(f"timestamp {timestamp} is negative; expected epoch seconds")
         moment = int(timestamp * 1000)
         reading = self._read_by_time(partitions, moment, timeout)
         later = [partition for partition, offset in reading.offsets.items() if offset < 0]
         if not later:
             return reading
-        # First the ends, then a second look: a record that came between the first look and its
-        # end would be passed over.
+        # End offsets first, then a second lookup: a record appended between the first lookup
+        # and the end offset would be missed.
         ends = self.read_end(later, timeout)
         again = self._read_by_time(list(ends.offsets), moment, timeout)
         kept = {partition: at for partition, at in reading.offsets.items() if at >= 0}
@@ -116,14 +115,13 @@ class OffsetReader:
         )
 
     def close(self) -> None:
-        """Close the consumer."""
         with self._lock:
             self._drop_consumer()
 
     def _read_by_time(
         self, partitions: Sequence[TopicPartition], moment: int, timeout: float
     ) -> OffsetReading:
-        """As Kafka answers: -1 where no record is at or after the time."""
+        """Kafka's result: -1 where no record is at or after the time."""
         return self._read(partitions, moment, timeout, "looking up offsets by time")
 
     def _read(
@@ -135,24 +133,24 @@ class OffsetReader:
             return OffsetReading({}, {}, requested_at, requested_at)
         deadline = time.monotonic() + timeout
         with self._lock:
-            raw = self._raw_partitions(wanted, moment)
+            raw = self._timed_partitions(wanted, moment)
             if time.monotonic() >= self._degraded_until:
                 try:
-                    return self._read_at_once(
-                        wanted, raw, _lowest(moment), timeout * _FAST_SHARE, requested_at
+                    return self._read_batched(
+                        wanted, raw, _lowest(moment), timeout * _BATCHED_TIMEOUT_SHARE, requested_at
                     )
                 except KafkaException as error:
                     problem = self._handles.problem(error, operation)
-                    if problem.kind in _WHOLE:
+                    if problem.kind in _FATAL_KINDS:
                         raise problem from None
                     if problem.kind is ErrorKind.UNKNOWN_TOPIC:
-                        return self._none_readable(wanted, deadline, requested_at)
+                        return self._classify_unreadable(wanted, deadline, requested_at)
                     self._degraded_until = time.monotonic() + _DEGRADED_SECONDS
             requested_at = self._clock()
             with self._handles.errors(operation, answered=True):
-                return self._read_each(wanted, raw, moment, deadline, requested_at)
+                return self._read_by_leader(wanted, raw, moment, deadline, requested_at)
 
-    def _read_at_once(
+    def _read_batched(
         self,
         wanted: tuple[TopicPartition, ...],
         raw: list[RawPartition],
@@ -160,12 +158,12 @@ class OffsetReader:
         timeout: float,
         requested_at: float,
     ) -> OffsetReading:
-        reading = self._ask(wanted, raw, lowest, timeout, requested_at)
-        if self._knows_too_few(reading):
-            reading = self._ask(wanted, raw, lowest, timeout, requested_at)
+        reading = self._request_offsets(wanted, raw, lowest, timeout, requested_at)
+        if self._drop_outdated_consumer(reading):
+            reading = self._request_offsets(wanted, raw, lowest, timeout, requested_at)
         return reading
 
-    def _ask(
+    def _request_offsets(
         self,
         wanted: tuple[TopicPartition, ...],
         raw: list[RawPartition],
@@ -179,9 +177,9 @@ class OffsetReader:
         finally:
             consumer.poll(0)  # serves error, log and statistics callbacks
         answered_at = self._clock()
-        self._handles.causes.forget()
+        self._handles.last_error.clear()
         if [(found.topic, found.partition) for found in results] != list(wanted):
-            raise RuntimeError("librdkafka answered for other partitions than it was asked for")
+            raise RuntimeError("librdkafka returned other partitions than requested")
         offsets = {
             partition: found.offset
             for partition, found in zip(wanted, results, strict=True)
@@ -196,11 +194,11 @@ class OffsetReader:
             }
         return OffsetReading(offsets, errors, requested_at, answered_at)
 
-    def _knows_too_few(self, reading: OffsetReading) -> bool:
-        """Drop a consumer that does not know a topic's newer partitions; True when it did.
+    def _drop_outdated_consumer(self, reading: OffsetReading) -> bool:
+        """Drop a consumer that does not know a topic's newer partitions; True if it was dropped.
 
-        librdkafka trusts its metadata of a topic for minutes and asks no broker about a partition
-        that is not in there. A new handle starts with what is true now.
+        librdkafka keeps topic metadata for minutes and sends no request for a partition that is
+        not in it. A new consumer starts with current metadata.
         """
         known = {partition.topic for partition in reading.offsets}
         if time.monotonic() < self._renew_after or not any(
@@ -212,7 +210,7 @@ class OffsetReader:
         self._drop_consumer()
         return True
 
-    def _read_each(
+    def _read_by_leader(
         self,
         wanted: tuple[TopicPartition, ...],
         raw: list[RawPartition],
@@ -220,7 +218,7 @@ class OffsetReader:
         deadline: float,
         requested_at: float,
     ) -> OffsetReading:
-        """Ask each leader for its own, so that one that is down takes nothing from the others."""
+        """Request offsets per leader, so that one that is down does not affect the others."""
         metadata = self._describe(max(deadline - time.monotonic(), 0.1))
         by_leader: defaultdict[int, list[int]] = defaultdict(list)
         errors: dict[TopicPartition, ErrorKind] = {}
@@ -237,7 +235,7 @@ class OffsetReader:
             until = time.monotonic() + max(deadline - time.monotonic(), 0.1) / (
                 len(by_leader) - asked
             )
-            for part in self._ask_halves(
+            for part in self._request_by_halves(
                 its, [raw[index] for index in indexes], _lowest(moment), until, requested_at
             ):
                 if isinstance(part, OffsetReading):
@@ -253,7 +251,7 @@ class OffsetReader:
             self._degraded_until = 0.0
         return OffsetReading(offsets, errors, requested_at, self._clock())
 
-    def _ask_halves(
+    def _request_by_halves(
         self,
         wanted: tuple[TopicPartition, ...],
         raw: list[RawPartition],
@@ -261,28 +259,28 @@ class OffsetReader:
         deadline: float,
         requested_at: float,
     ) -> Iterator[OffsetReading | tuple[KafkaException, tuple[TopicPartition, ...]]]:
-        """Ask one leader; where it refuses a partition, and so all, ask for each half again.
+        """Request offsets from one leader; if it refuses one partition, and so all, bisect them.
 
-        A topic that was just created is refused for a moment. Answers and failures together
-        cover *wanted*; the number of requests is bounded whatever is refused.
+        A leader may refuse a topic that was just created. Results and failures together cover
+        *wanted*; the number of requests is bounded.
         """
-        waiting = [(wanted, raw)]
-        for _ in range(_MOST_REQUESTS):
-            if not waiting:
+        queue = [(wanted, raw)]
+        for _ in range(_MAX_REQUESTS):
+            if not queue:
                 return
-            part, its_raw = waiting.pop()
+            part, its_raw = queue.pop()
             try:
                 remaining = max(deadline - time.monotonic(), 0.1)
-                yield self._ask(part, its_raw, lowest, remaining, requested_at)
+                yield self._request_offsets(part, its_raw, lowest, remaining, requested_at)
             except KafkaException as failure:
                 refused = failure.args[0].code() > 0
                 if not refused or len(part) == 1 or time.monotonic() > deadline:
                     yield failure, part
                     continue
                 half = len(part) // 2
-                waiting += [(part[half:], its_raw[half:]), (part[:half], its_raw[:half])]
+                queue += [(part[half:], its_raw[half:]), (part[:half], its_raw[:half])]
                 last = failure
-        for part, _its_raw in waiting:
+        for part, _its_raw in queue:
             yield last, part
 
     def _describe(self, timeout: float) -> ClusterMetadata:
@@ -292,10 +290,10 @@ class OffsetReader:
         finally:
             admin.poll(0)
 
-    def _none_readable(
+    def _classify_unreadable(
         self, wanted: tuple[TopicPartition, ...], deadline: float, requested_at: float
     ) -> OffsetReading:
-        """Tell apart what librdkafka calls unknown when no partition at all has a leader."""
+        """Distinguish partitions without a leader from unknown ones: librdkafka does not."""
         topics = dict.fromkeys(topic for topic, _partition in wanted)
         known, errors = identify_topics(
             self._handles, self._admin(), topics, max(deadline - time.monotonic(), 0.1)
@@ -314,14 +312,14 @@ class OffsetReader:
             self._clock(),
         )
 
-    def _raw_partitions(
+    def _timed_partitions(
         self, wanted: tuple[TopicPartition, ...], moment: int
     ) -> list[RawPartition]:
         held = self._raw.get(moment)
         if held is not None and held[0] == wanted:
             return held[1]
         raw = [RawPartition(topic, partition, moment) for topic, partition in wanted]
-        if moment < 0:  # a time is rarely asked for twice
+        if moment < 0:  # times are rarely requested twice
             self._raw[moment] = (wanted, raw)
         return raw
 
@@ -337,7 +335,7 @@ class OffsetReader:
 
 
 def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | ErrorKind:
-    """The broker that leads *partition*, or why none does."""
+    """The leader of *partition*, or the reason why it has none."""
     topic = metadata.topics.get(partition.topic)
     if topic is None:
         return ErrorKind.UNKNOWN_TOPIC
@@ -350,7 +348,7 @@ def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | Error
 
 
 def _lowest(moment: int) -> int:
-    """The lowest valid answer: -1 says that no record is at or after a time (KIP-79)."""
+    """The lowest valid result: -1 means that no record is at or after a time (KIP-79)."""
     return 0 if moment < 0 else -1
 
 

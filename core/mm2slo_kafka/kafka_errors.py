@@ -1,8 +1,8 @@
-"""What can go wrong between us and a cluster, as one exception with a closed list of kinds.
+"""One exception for failed Kafka requests, with a closed list of kinds.
 
-librdkafka tells failed logins and TLS handshakes only through its error callback; the call that
-suffers from them times out. `CauseMemory` keeps the newest such event, so that the timeout is
-reported with its cause.
+librdkafka reports failed logins and TLS handshakes only through its error callback, while the
+affected call times out. `LastConnectionError` keeps the newest such event, so that the timeout
+is reported with its cause.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ErrorKind(StrEnum):
-    """Why a request, or one partition of it, failed."""
+    """Why a request, or one of its partitions, failed."""
 
     AUTHENTICATION = "authentication"
     AUTHORIZATION = "authorization"
@@ -86,17 +86,17 @@ _NEXT_STEP: dict[ErrorKind, str] = {
     ErrorKind.AUTHENTICATION: "check the mechanism, user name and password of this cluster",
     ErrorKind.AUTHORIZATION: "grant the user Describe and Read on it (docs/permissions.md)",
     ErrorKind.UNREACHABLE: "check bootstrap_servers, the network, and that the brokers are up",
-    ErrorKind.TIMEOUT: "check the brokers' load and the network; it is tried again",
+    ErrorKind.TIMEOUT: "check the brokers' load and the network; the request is retried",
     ErrorKind.UNKNOWN_TOPIC: "check the name; a topic that is created later is picked up",
-    ErrorKind.OFFSET_OUT_OF_RANGE: "the records are gone or the topic was created anew",
+    ErrorKind.OFFSET_OUT_OF_RANGE: "the records were removed or the topic was re-created",
     ErrorKind.TLS: "check ca_file, the certificate and its names, and the listener's protocol",
     ErrorKind.INVALID_CONFIG: "correct the value in the configuration of this cluster",
-    ErrorKind.OTHER: "see Kafka's text",
+    ErrorKind.OTHER: "see Kafka's error message",
 }
 
 
 class KafkaOperationError(Exception):
-    """A request to a cluster failed. The text is one sentence without secrets."""
+    """A request to a cluster failed. The message is one sentence without secrets."""
 
     def __init__(
         self, kind: ErrorKind, *, cluster: str, operation: str, detail: str, code: str = ""
@@ -109,27 +109,25 @@ class KafkaOperationError(Exception):
         self.operation = operation
         self.detail = detail
         self.code = code
-        """Kafka's or librdkafka's name of the error; empty when there was none."""
+        """Kafka's or librdkafka's error name; empty without one."""
 
     @property
     def next_step(self) -> str:
-        """What to do about it."""
         return _NEXT_STEP[self.kind]
 
 
-_WRONG_LISTENER = (
+_PROTOCOL_MISMATCH = (
     "SSL handshake failed",
     "incorrect security.protocol configuration",
-    # The peer hung up in the middle of it: which of the texts comes is a matter of timing.
+    # The peer closed the connection during the handshake; which text appears depends on timing.
     "in state SSL_HANDSHAKE",
 )
-"""What librdkafka adds to a lost connection when the two sides speak different protocols."""
+"""What librdkafka adds to a lost connection when the two sides use different protocols."""
 
 
 def kind_of(error: KafkaError) -> ErrorKind:
-    """The kind of a librdkafka error."""
     kind = _KIND_OF_CODE.get(error.code(), ErrorKind.OTHER)
-    if kind is ErrorKind.UNREACHABLE and any(sign in error.str() for sign in _WRONG_LISTENER):
+    if kind is ErrorKind.UNREACHABLE and any(sign in error.str() for sign in _PROTOCOL_MISMATCH):
         return ErrorKind.TLS
     return kind
 
@@ -139,7 +137,7 @@ def translate(
     cluster: str,
     operation: str,
     *,
-    causes: CauseMemory | None = None,
+    last_error: LastConnectionError | None = None,
     redact: Callable[[str], str] = str,
 ) -> KafkaOperationError:
     """Turn what confluent-kafka raised or returned into a `KafkaOperationError`."""
@@ -155,8 +153,8 @@ def translate(
             detail=redact(f"{type(found).__name__}: {found}"),
         )
     kind, detail = kind_of(found), found.str()
-    if causes is not None and kind in {ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}:
-        cause = causes.newest
+    if last_error is not None and kind in {ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}:
+        cause = last_error.newest
         if cause is not None:
             kind, detail = kind_of(cause), f"{detail}; cause: {cause.str()}"
     return KafkaOperationError(
@@ -169,33 +167,35 @@ def translated(
     cluster: str,
     operation: str,
     *,
-    causes: CauseMemory | None = None,
+    last_error: LastConnectionError | None = None,
     redact: Callable[[str], str] = str,
     answered: bool = False,
 ) -> Iterator[None]:
     """Raise what confluent-kafka raises inside as a `KafkaOperationError`.
 
-    *answered* says that getting through means that the cluster answered, which ends the cause.
+    With *answered*, success means that the cluster answered, which clears the cause.
     """
     try:
         yield
     except KafkaOperationError:
         raise
     except (KafkaException, RuntimeError, ValueError, TypeError, TimeoutError, OSError) as error:
-        problem = translate(error, cluster, operation, causes=causes, redact=redact)
+        problem = translate(error, cluster, operation, last_error=last_error, redact=redact)
         raise problem from None
-    if answered and causes is not None:
-        causes.forget()
+    if answered and last_error is not None:
+        last_error.clear()
 
 
-_CAUSES = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.UNREACHABLE})
+_CONNECTION_ERROR_KINDS = frozenset(
+    {ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.UNREACHABLE}
+)
 
 
-class CauseMemory:
-    """The newest reason why a cluster cannot be talked to, until a request succeeds.
+class LastConnectionError:
+    """The newest reason why a cluster is unreachable, until a request succeeds.
 
-    A refused login or handshake outranks a lost connection, which follows from it. Fed by
-    librdkafka's callbacks from several threads.
+    A failed login or handshake takes precedence over the lost connection that follows from it.
+    Thread-safe: librdkafka's callbacks report from several threads.
     """
 
     def __init__(self) -> None:
@@ -204,24 +204,23 @@ class CauseMemory:
 
     @property
     def newest(self) -> KafkaError | None:
-        """The remembered event; None after a success."""
+        """The newest connection error; None after a success."""
         return self._newest
 
-    def remember(self, error: KafkaError) -> None:
-        """Take note of an error event."""
+    def record(self, error: KafkaError) -> None:
         kind = kind_of(error)
-        if kind not in _CAUSES:
+        if kind not in _CONNECTION_ERROR_KINDS:
             return
         with self._lock:
             held = self._newest
             if held is None or kind is not ErrorKind.UNREACHABLE:
                 self._newest = error
             elif kind_of(held) is kind and error.code() != KafkaError._ALL_BROKERS_DOWN:
-                # "All brokers are down" tells less than why one of them is.
+                # "All brokers are down" is less specific than the error of one broker.
                 self._newest = error
 
-    def forget(self) -> None:
-        """A request succeeded: nothing stands in the way."""
+    def clear(self) -> None:
+        """Clear the error after a successful request."""
         if self._newest is not None:
             with self._lock:
                 self._newest = None

@@ -6,38 +6,38 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-from mm2slo_kafka import configs, groups, metadata
+from mm2slo_kafka import consumer_groups, topic_configs, topic_metadata
 from mm2slo_kafka.admin_handle import AdminHandle
-from mm2slo_kafka.errors import KafkaOperationError
+from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.first_record import FirstRecordReader
 from mm2slo_kafka.group_offsets import GroupOffsetsReader
-from mm2slo_kafka.handles import HandleFactory
-from mm2slo_kafka.offsets import OffsetReader
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.configs import ConfigReading
-    from mm2slo_kafka.errors import ErrorKind
+    from mm2slo_kafka.consumer_groups import GroupsReading
     from mm2slo_kafka.first_record import FirstRecord, FirstRecords
     from mm2slo_kafka.group_offsets import GroupOffsets
-    from mm2slo_kafka.groups import GroupsReading
-    from mm2slo_kafka.metadata import TopicIdentity, TopicListing
-    from mm2slo_kafka.offsets import Isolation, OffsetReading
+    from mm2slo_kafka.kafka_errors import ErrorKind
+    from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
+    from mm2slo_kafka.topic_configs import ConfigReading
+    from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
 
 _TIMEOUT = 10.0
 
 
 class ClusterClient:
-    """Everything that is asked of one cluster, but for reading topics to their end.
+    """Requests to one cluster; `TopicTail` follows topics.
 
-    Making one does not connect: it raises KafkaOperationError for properties that cannot work, never
-    for a cluster that is away. All methods may be called from several threads; readings of
-    offsets at one isolation level take turns, and so do calls for first records. Every method
-    raises KafkaOperationError when the cluster as a whole fails, within about its *timeout* (seconds);
-    what fails for one topic, partition or group only is part of the answer.
+    The constructor does not connect: it raises KafkaOperationError for invalid properties, never
+    for an unreachable cluster. Thread-safe; offset reads at one isolation level are serialised,
+    and so are reads of first records. Every method raises KafkaOperationError when the cluster as
+    a whole fails, within about its *timeout* (seconds). Failures of single topics, partitions and
+    groups are part of the result.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ClusterClient:
         self.close()
 
     def close(self) -> None:
-        """Close the consumers; requests under way in other threads fail."""
+        """Close the consumers; requests in progress in other threads fail."""
         self._group_offsets.close()
         with self._lock:
             offsets, self._offsets = self._offsets, {}
@@ -77,23 +77,23 @@ class ClusterClient:
             record_reader.close()
 
     def request_totals(self) -> Mapping[str, int]:
-        """Requests sent to this cluster per Kafka API, as of up to ten seconds ago."""
+        """Requests sent to this cluster per Kafka API, up to ten seconds old."""
         return self.handles.counts.totals()
 
     def topics(self, timeout: float = _TIMEOUT) -> TopicListing:
         """All topics with their partition counts, and the cluster id."""
-        with self._admin.asking() as admin:
-            return metadata.list_topics(self.handles, admin, timeout)
+        with self._admin.request() as admin:
+            return topic_metadata.list_topics(self.handles, admin, timeout)
 
     def identify(
         self, topics: Iterable[str], timeout: float = _TIMEOUT
     ) -> tuple[dict[str, TopicIdentity], dict[str, ErrorKind]]:
-        """Id and partition count of each topic, and the topics that gave an error."""
-        with self._admin.asking() as admin:
-            return metadata.identify_topics(self.handles, admin, topics, timeout)
+        """Id and partition count of each topic, and the errors by topic."""
+        with self._admin.request() as admin:
+            return topic_metadata.identify_topics(self.handles, admin, topics, timeout)
 
     def topic_ids(self, topics: Iterable[str], timeout: float = _TIMEOUT) -> dict[str, str]:
-        """Ids of those topics that exist, may be seen, and have one (brokers 2.8+)."""
+        """Ids of the topics that exist, are authorized, and have an id (brokers 2.8+)."""
         found, _errors = self.identify(topics, timeout)
         return {
             topic: identity.topic_id
@@ -101,15 +101,14 @@ class ClusterClient:
             if identity.topic_id is not None
         }
 
-    def begin_identify(self, topic: str, timeout: float = _TIMEOUT) -> Future[TopicIdentity | None]:
-        """Ask for one topic without waiting; the answer None means that it does not exist."""
-        answer = metadata.begin_identify(self.handles, self._admin.get(), topic, timeout)
-        answer.add_done_callback(self._admin.note)
+    def start_identify(self, topic: str, timeout: float = _TIMEOUT) -> Future[TopicIdentity | None]:
+        """Describe one topic without waiting; the result is None when it does not exist."""
+        answer = topic_metadata.start_identify(self.handles, self._admin.get(), topic, timeout)
+        answer.add_done_callback(self._admin.record_outcome)
         return answer
 
     def topic_exists(self, topic: str, timeout: float = _TIMEOUT) -> bool:
-        """Whether the topic exists."""
-        return self.begin_identify(topic, timeout).result() is not None
+        return self.start_identify(topic, timeout).result() is not None
 
     def create_topic(
         self,
@@ -120,8 +119,8 @@ class ClusterClient:
         config: Mapping[str, str] | None = None,
         timeout: float = 30.0,
     ) -> bool:
-        """Create a topic; False when it exists already. None: the broker's replication factor."""
-        return metadata.create_topic(
+        """Create a topic; False when it exists. *replication_factor* None: the broker's default."""
+        return topic_metadata.create_topic(
             self.handles,
             self._admin.get(),
             topic,
@@ -137,13 +136,12 @@ class ClusterClient:
         isolation: Isolation = "read_uncommitted",
         timeout: float = _TIMEOUT,
     ) -> OffsetReading:
-        """End offsets: the high watermark, or for read_committed the last stable offset."""
+        """High watermarks; last stable offsets for read_committed."""
         return self._offset_reader(isolation).read_end(partitions, timeout)
 
     def start_offsets(
         self, partitions: Sequence[TopicPartition], timeout: float = _TIMEOUT
     ) -> OffsetReading:
-        """Log start offsets."""
         return self._offset_reader("read_uncommitted").read_start(partitions, timeout)
 
     def offsets_at(
@@ -153,7 +151,7 @@ class ClusterClient:
         isolation: Isolation = "read_uncommitted",
         timeout: float = _TIMEOUT,
     ) -> OffsetReading:
-        """The first offset whose record is at or after *timestamp*; the end where none is."""
+        """The first offset at or after *timestamp* (epoch seconds); without one, the end offset."""
         return self._offset_reader(isolation).read_at(partitions, timestamp, timeout)
 
     def topic_configs(
@@ -163,19 +161,17 @@ class ClusterClient:
         *,
         defaults_of: Container[str] | None = None,
     ) -> ConfigReading:
-        """Settings of each topic; of those at their default only *defaults_of* (None: all)."""
-        with self._admin.asking() as admin:
-            return configs.read_topic_configs(
+        """Settings of each topic; defaults only for the names in *defaults_of* (None: all)."""
+        with self._admin.request() as admin:
+            return topic_configs.read_topic_configs(
                 self.handles, admin, topics, timeout, defaults_of=defaults_of
             )
 
     def groups(self, timeout: float = _TIMEOUT) -> GroupsReading:
-        """All consumer groups with state and type."""
-        with self._admin.asking() as admin:
-            return groups.list_groups(self.handles, admin, timeout)
+        with self._admin.request() as admin:
+            return consumer_groups.list_groups(self.handles, admin, timeout)
 
     def group_offsets(self, group: str, timeout: float = _TIMEOUT) -> GroupOffsets:
-        """What one group committed."""
         result = self.group_offsets_many([group], timeout=timeout)[group]
         if isinstance(result, KafkaOperationError):
             raise result
@@ -184,7 +180,7 @@ class ClusterClient:
     def group_offsets_many(
         self, names: Iterable[str], *, max_in_flight: int = 16, timeout: float = 30.0
     ) -> dict[str, GroupOffsets | KafkaOperationError]:
-        """What many groups committed: per group the offsets or the problem. Never raises."""
+        """Committed offsets, or the error, of each group. Never raises."""
         return self._group_offsets.read(names, max_in_flight=max_in_flight, timeout=timeout)
 
     def first_records(
@@ -204,7 +200,7 @@ class ClusterClient:
         isolation: Isolation = "read_uncommitted",
         timeout: float = _TIMEOUT,
     ) -> FirstRecord | None:
-        """The first data record in [offset, end); None when there is none."""
+        """The first data record in [offset, end); None without one."""
         answer = self.first_records({partition: (offset, end)}, isolation, timeout)
         return answer.one(partition, self.alias)
 

@@ -1,0 +1,58 @@
+"""The worker process: `python -m mm2slo_kafka.group_offsets.worker_process FD`.
+
+It serves requests on the socket with that file descriptor until the peer closes it.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from multiprocessing.connection import Connection
+
+from mm2slo_kafka.client_handles import HandleFactory
+from mm2slo_kafka.group_offsets.committed_offsets import read_group_offsets
+from mm2slo_kafka.group_offsets.worker_messages import (
+    Cluster,
+    GroupFailure,
+    OffsetsRequest,
+    OffsetsResponse,
+)
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+
+def serve(connection: Connection[OffsetsResponse, Cluster | OffsetsRequest]) -> None:
+    """Serve requests until the parent closes the connection."""
+    cluster = connection.recv()
+    assert isinstance(cluster, Cluster)  # noqa: S101 - the protocol, for the type checker
+    handles = HandleFactory(cluster.alias, cluster.properties)
+    admin = handles.admin()
+    while True:
+        try:
+            request = connection.recv()
+        except EOFError:
+            return
+        assert isinstance(request, OffsetsRequest)  # noqa: S101 - the protocol, for the type checker
+        found = read_group_offsets(
+            handles,
+            admin,
+            request.groups,
+            max_in_flight=request.max_in_flight,
+            timeout=request.timeout,
+        )
+        answers = {
+            group: GroupFailure(each.kind, each.detail, each.code)
+            if isinstance(each, KafkaOperationError)
+            else each
+            for group, each in found.items()
+        }
+        connection.send(OffsetsResponse(answers, handles.counts.totals()))
+
+
+if __name__ == "__main__":
+    # Ctrl-C reaches every process of a terminal; this one ends with its parent.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The parent's clients of the same cluster log the same.
+    logging.getLogger().addHandler(logging.NullHandler())
+    with Connection(int(sys.argv[1])) as socket:
+        serve(socket)
