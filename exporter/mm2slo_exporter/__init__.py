@@ -1,1 +1,1 @@
-"""The live exporter: samples clusters in the background, serves a finished snapshot."""
+"""The exporter: reads clusters in the background and serves the newest snapshot."""

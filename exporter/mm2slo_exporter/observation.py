@@ -1,7 +1,7 @@
-"""What was read of a flow in one round: frozen, handed from the readers to the state.
+"""What was read of a flow in one round; immutable.
 
-Order within a round: internal topics, then target ends, then source ends. A source end is
-never older than the position it is compared with, so lag errs high and never below zero.
+Order within a round: internal topics, target end offsets, source end offsets. A source end
+offset is thus never older than the position it is compared with, so lag is never negative.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mm2slo_core.readiness import OffsetMap
+    from mm2slo_core.group_readiness import OffsetMap
     from mm2slo_core.topology import TopicPartition
-    from mm2slo_exporter.canary.events import Event
-    from mm2slo_exporter.plan import FlowPlan
+    from mm2slo_exporter.canary.canary_events import Event
+    from mm2slo_exporter.flow_plan import FlowPlan
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
-def nothing() -> Mapping[_Key, _Value]:
-    """Make an empty mapping that cannot be filled by accident."""
+def empty_mapping() -> Mapping[_Key, _Value]:
+    """An immutable empty mapping."""
     return MappingProxyType({})
 
 
-class Sync(NamedTuple):
-    """The newest offset sync of a source partition: offsets on both sides, and when it was sent."""
+class NewestSync(NamedTuple):
+    """The newest offset sync of a source partition, and when it was sent."""
 
     upstream: int
     downstream: int
     at: float
 
 
-class Commit(NamedTuple):
+class NewestCheckpoint(NamedTuple):
     """A group's newest checkpoint on a target partition."""
 
     upstream: int
@@ -45,12 +45,12 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRead:
-    """End and start offsets of one side, with the times of this and of the preceding success."""
+    """End and start offsets of one side, with the times of this and the preceding success."""
 
-    ends: Mapping[TopicPartition, int] = field(default_factory=nothing)
-    starts: Mapping[TopicPartition, int] = field(default_factory=nothing)
-    stable_ends: Mapping[TopicPartition, int] = field(default_factory=nothing)
-    """Last stable offsets; read only for flows whose MirrorMaker 2 reads committed."""
+    ends: Mapping[TopicPartition, int] = field(default_factory=empty_mapping)
+    starts: Mapping[TopicPartition, int] = field(default_factory=empty_mapping)
+    stable_ends: Mapping[TopicPartition, int] = field(default_factory=empty_mapping)
+    """Last stable offsets; only for flows whose MirrorMaker 2 reads committed."""
     requested_at: float = 0.0
     answered_at: float = 0.0
     previous_requested_at: float | None = None
@@ -59,49 +59,51 @@ class OffsetsRead:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What changes rarely on a cluster: topics, their ids and settings, consumer groups."""
+    """Metadata of a cluster: topics, their ids and settings, consumer groups."""
 
-    topics: Mapping[str, int] = field(default_factory=nothing)
+    topics: Mapping[str, int] = field(default_factory=empty_mapping)
     hidden: frozenset[str] = frozenset()
-    """Of these topics, those that we could see and may no longer: nothing is known of them now."""
-    topic_ids: Mapping[str, str] = field(default_factory=nothing)
-    topic_configs: Mapping[str, Mapping[str, str]] = field(default_factory=nothing)
-    """Settings that were set on the topic itself, by name; defaults are not in here."""
-    retention_configs: Mapping[str, Mapping[str, str]] = field(default_factory=nothing)
-    """The settings in force that decide what Kafka removes, by name."""
-    group_offsets: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=nothing)
+    """Those of `topics` for which authorization was revoked; their current state is unknown."""
+    topic_ids: Mapping[str, str] = field(default_factory=empty_mapping)
+    topic_configs: Mapping[str, Mapping[str, str]] = field(default_factory=empty_mapping)
+    """Settings of the topic itself, by name, without defaults."""
+    retention_configs: Mapping[str, Mapping[str, str]] = field(default_factory=empty_mapping)
+    """Effective settings that decide what Kafka removes, by name."""
+    group_offsets: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=empty_mapping)
     active_groups: frozenset[str] = frozenset()
-    """Groups that have members now."""
+    """Groups with members."""
     topics_read_at: float | None = None
     groups_read_at: float | None = None
-    """When the groups were asked for: a commit made later may be missing."""
+    """When the groups were requested; later commits may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class InternalsView:
-    """What MirrorMaker 2's internal topics say, complete up to the time of the view."""
+    """State from MirrorMaker 2's internal topics, complete up to the time of the view."""
 
-    syncs: Mapping[TopicPartition, Sync] = field(default_factory=nothing)
+    syncs: Mapping[TopicPartition, NewestSync] = field(default_factory=empty_mapping)
     offset_map: Callable[[TopicPartition], OffsetMap | None] = field(
         default=lambda _partition: None, repr=False
     )
-    """Where offsets of a source partition lie on the target; None without any offset sync."""
-    committed: Mapping[TopicPartition, int] = field(default_factory=nothing)
-    """Offset of the last source record the target acknowledged, by source partition."""
-    checkpoints: Mapping[str, Mapping[TopicPartition, Commit]] = field(default_factory=nothing)
+    """Translates offsets of a source partition; None without any offset sync."""
+    committed: Mapping[TopicPartition, int] = field(default_factory=empty_mapping)
+    """Last source offset that MirrorMaker 2 committed, by source partition."""
+    checkpoints: Mapping[str, Mapping[TopicPartition, NewestCheckpoint]] = field(
+        default_factory=empty_mapping
+    )
     """Newest checkpoint by group and target partition."""
-    states: Mapping[tuple[str, int | None], str] = field(default_factory=nothing)
+    states: Mapping[tuple[str, int | None], str] = field(default_factory=empty_mapping)
     assigned: frozenset[TopicPartition] | None = None
     sync_group_offsets: bool = False
     waiting_for: tuple[str, ...] = ()
-    """Topics that have not been read to their end and are not known to be absent."""
+    """Existing topics that have not been read to their end."""
 
 
 @dataclass(frozen=True, slots=True)
 class TailProbe:
-    """Whether a record waits at a position: the first record in [next_offset, through), if any.
+    """The first record in [next_offset, through), if any.
 
-    Transaction markers, aborted batches and compaction take offsets without leaving a record.
+    Transaction markers, aborted batches and compacted records take up offsets too.
     """
 
     next_offset: int
@@ -112,7 +114,7 @@ class TailProbe:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One round of reading for one flow."""
+    """What was read of one flow in one round."""
 
     at: float
     plan: FlowPlan
@@ -120,9 +122,9 @@ class Observation:
     target: ClusterView
     internals: InternalsView
     source_offsets: OffsetsRead | None
-    """None until the source has answered once; not refreshed while it does not."""
+    """None until the source has answered once; the last answer while it is unreachable."""
     target_offsets: OffsetsRead | None
     source_readable: bool
     target_readable: bool
-    probes: Mapping[TopicPartition, TailProbe] = field(default_factory=nothing)
+    probes: Mapping[TopicPartition, TailProbe] = field(default_factory=empty_mapping)
     canary_events: tuple[Event, ...] = ()

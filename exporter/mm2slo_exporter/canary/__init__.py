@@ -1,1 +1,1 @@
-"""The canary process: sends on the source, stamps arrivals on the target."""
+"""The canary process: sends canaries on the source and records arrivals on the target."""

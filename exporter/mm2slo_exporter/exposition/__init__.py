@@ -1,9 +1,14 @@
-"""The exposition: families of series in, bytes in both Prometheus text formats out."""
+"""Renders metric families in both Prometheus text formats."""
 
-from mm2slo_exporter.exposition.family import ExpositionError, Family, Histogram, count_series
-from mm2slo_exporter.exposition.limit import LimitedFamilies, limit_series
-from mm2slo_exporter.exposition.metadata import Format
+from mm2slo_exporter.exposition.exposition_format import Format
+from mm2slo_exporter.exposition.metric_family import (
+    ExpositionError,
+    Family,
+    Histogram,
+    count_series,
+)
 from mm2slo_exporter.exposition.renderer import Renderer
+from mm2slo_exporter.exposition.series_limit import LimitedFamilies, limit_series
 from mm2slo_exporter.exposition.snapshot import Body, Encoding, Snapshot
 
 __all__ = [

@@ -1,14 +1,14 @@
-"""From families of series to a snapshot."""
+"""Renders metric families into a snapshot."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import BY_NAME
-from mm2slo_exporter.exposition.deflate import HEADER, LEVEL, deflated, trailer
-from mm2slo_exporter.exposition.family import ExpositionError, Family, count_series
-from mm2slo_exporter.exposition.metadata import ENDS, Format
-from mm2slo_exporter.exposition.rendered import RenderedFamily
+from mm2slo_exporter.exposition.exposition_format import TERMINATORS, Format
+from mm2slo_exporter.exposition.gzip_member import HEADER, LEVEL, deflate, gzip_trailer
+from mm2slo_exporter.exposition.metric_family import ExpositionError, Family, count_series
+from mm2slo_exporter.exposition.rendered_family import RenderedFamily
 from mm2slo_exporter.exposition.snapshot import Body, Encoding, Snapshot
 
 if TYPE_CHECKING:
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 
 class Renderer:
-    """Renders families into snapshots, reusing whatever did not change since the last time.
+    """Renders families into snapshots, reusing unchanged parts of the last render.
 
-    Deterministic: the same families give the same bytes, whatever was rendered before. Not for
-    use by two threads at once.
+    Deterministic: the same families give the same bytes. Not thread-safe.
     """
 
     def __init__(
@@ -30,17 +29,19 @@ class Renderer:
         self._catalogue = catalogue
         self._level = gzip_level
         self._rendered: dict[str, RenderedFamily] = {}
-        self._ends_deflated = {fmt: deflated(end, gzip_level) for fmt, end in ENDS.items()}
+        self._terminators_deflated = {
+            fmt: deflate(end, gzip_level) for fmt, end in TERMINATORS.items()
+        }
 
     def render(self, families: Iterable[Family]) -> Snapshot:
-        """A snapshot of *families*, in their order; those without series are left out.
+        """A snapshot of *families* in order, without families that have no series.
 
-        Raises ExpositionError when a metric is not in the catalogue, a series has the wrong
-        number of labels or comes twice, or a value is NaN.
+        Raises ExpositionError for a metric that is not in the catalogue, a wrong number of
+        labels, a duplicate series, and NaN.
         """
         merged = [family for family in _merged(families) if family.series]
         rendered = {family.metric.name: self._render_family(family) for family in merged}
-        self._rendered = rendered  # metrics without series now are forgotten here
+        self._rendered = rendered  # drops metrics that have no series now
         bodies = {}
         for fmt in Format:
             plain = self._plain(fmt)
@@ -51,7 +52,7 @@ class Renderer:
     def _render_family(self, family: Family) -> RenderedFamily:
         metric = family.metric
         if self._catalogue.get(metric.name) is not metric:
-            raise ExpositionError(f"{metric.name} is not in the catalogue of metrics")
+            raise ExpositionError(f"{metric.name} is not in the metrics catalogue")
         names = metric.labels_at(family.granularity)
         rendered = self._rendered.get(metric.name)
         if rendered is None or rendered.names != names:
@@ -65,7 +66,7 @@ class Renderer:
             for family in self._rendered.values()
             for chunk in (family.metadata[fmt], family.lines)
         ]
-        return (*chunks, ENDS[fmt])
+        return (*chunks, TERMINATORS[fmt])
 
     def _gzipped(self, fmt: Format, plain: tuple[bytes, ...]) -> tuple[bytes, ...]:
         chunks = [
@@ -73,7 +74,7 @@ class Renderer:
             for family in self._rendered.values()
             for chunk in (family.metadata_deflated[fmt], family.lines_deflated)
         ]
-        return (HEADER, *chunks, self._ends_deflated[fmt], trailer(plain))
+        return (HEADER, *chunks, self._terminators_deflated[fmt], gzip_trailer(plain))
 
 
 def _merged(families: Iterable[Family]) -> Iterable[Family]:
@@ -85,7 +86,7 @@ def _merged(families: Iterable[Family]) -> Iterable[Family]:
             continue
         if first.granularity is not family.granularity or first.metric is not family.metric:
             raise ExpositionError(
-                f"{family.metric.name} comes in two granularities: "
+                f"{family.metric.name} has two granularities: "
                 f"{first.granularity.label} and {family.granularity.label}"
             )
         merged[family.metric.name] = Family(

@@ -1,4 +1,4 @@
-"""A finished exposition: bytes ready to be sent, in each format and encoding."""
+"""A rendered exposition, in each format and encoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mm2slo_exporter.exposition.metadata import Format
+    from mm2slo_exporter.exposition.exposition_format import Format
 
 
 class Encoding(StrEnum):
@@ -21,23 +21,21 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A message body as chunks in order; formats share the large ones."""
+    """A message body as chunks; formats share the large ones."""
 
     chunks: tuple[bytes, ...]
 
     @property
     def length(self) -> int:
-        """Bytes in all."""
         return sum(map(len, self.chunks))
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a scrape gets. `series` counts as Prometheus does, buckets each."""
+    """The response to a scrape. `series` counts each bucket, as Prometheus does."""
 
     bodies: Mapping[tuple[Format, Encoding], Body]
     series: int
 
     def body(self, fmt: Format, encoding: Encoding) -> Body:
-        """The body in one format and encoding."""
         return self.bodies[fmt, encoding]

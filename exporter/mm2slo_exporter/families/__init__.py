@@ -1,17 +1,16 @@
-"""Metric families: what is published of each flow and of the exporter, as pure functions.
+"""Metric families of flows and of the exporter, as pure functions of their reports.
 
-Each module holds one subject and offers a table: for each of its metrics, the series of one flow.
-A figure that is not known is left out; each module says what that means while a cluster cannot
-be read. Figures that the report holds as None follow the report.
+Each module has a table with the series of one flow for each of its metrics. Unknown values are
+not published; each module documents what that means while a cluster is unreadable.
 """
 
-from mm2slo_exporter.families.composer import families, limited_families
-from mm2slo_exporter.families.labels import LabelCache
-from mm2slo_exporter.families.own_health import OwnReport, ProcessReport, ReloadResult
+from mm2slo_exporter.families.exporter_series import ExporterReport, ProcessReport, ReloadResult
+from mm2slo_exporter.families.family_composer import families, limited_families
+from mm2slo_exporter.families.label_cache import LabelCache
 
 __all__ = [
+    "ExporterReport",
     "LabelCache",
-    "OwnReport",
     "ProcessReport",
     "ReloadResult",
     "families",

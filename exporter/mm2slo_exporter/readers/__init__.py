@@ -1,1 +1,1 @@
-"""Background readers: each reads one thing from one cluster and publishes frozen values."""
+"""Background readers; each reads one kind of data and publishes immutable values."""

@@ -1,4 +1,4 @@
-"""What MirrorMaker 2's internal topics say of one flow, built record by record.
+"""State of one flow from MirrorMaker 2's internal topics, built record by record.
 
 One thread applies records; others take views. Nothing here reads from Kafka.
 """
@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mm2slo_core.offsets import SyncRuns
+from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.records import (
     Checkpoint,
     ConnectorConfig,
@@ -24,19 +24,19 @@ from mm2slo_core.records import (
     decode_config,
     decode_status,
 )
-from mm2slo_exporter.observation import Commit, InternalsView, Sync
+from mm2slo_exporter.observation import InternalsView, NewestCheckpoint, NewestSync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mm2slo_core.offsets import Bounds, Head
-    from mm2slo_core.readiness import OffsetMap
+    from mm2slo_core.flow_offsets import Bounds, Head
+    from mm2slo_core.group_readiness import OffsetMap
     from mm2slo_core.topology import TopicPartition
-    from mm2slo_kafka.tail import TailRecord
+    from mm2slo_kafka.topic_tail import TailRecord
 
 
 class InternalTopic(StrEnum):
-    """The internal topics of a flow; also the `kind` of a malformed record."""
+    """The internal topics of a flow; values of the label `kind` of malformed records."""
 
     OFFSET_SYNCS = "offset_syncs"
     COMMITTED_OFFSETS = "committed_offsets"
@@ -46,7 +46,7 @@ class InternalTopic(StrEnum):
 
 
 class InternalsStore:
-    """The newest state of each key of the internal topics of one flow."""
+    """The newest value of each key in the internal topics of one flow."""
 
     def __init__(
         self,
@@ -62,12 +62,14 @@ class InternalsStore:
         self._connectors = connectors
         self._malformed = malformed
         self._lock = threading.Lock()
-        self._syncs: dict[TopicPartition, Sync] = {}
+        self._syncs: dict[TopicPartition, NewestSync] = {}
         self._runs: defaultdict[TopicPartition, SyncRuns] = defaultdict(
             partial(SyncRuns, dense=dense)
         )
         self._committed: dict[TopicPartition, int] = {}
-        self._checkpoints: defaultdict[str, dict[TopicPartition, Commit]] = defaultdict(dict)
+        self._checkpoints: defaultdict[str, dict[TopicPartition, NewestCheckpoint]] = defaultdict(
+            dict
+        )
         self._states: dict[tuple[str, int | None], str] = {}
         self._assignments: dict[int, tuple[TopicPartition, ...]] = {}
         self._settings: dict[str, ConnectorConfig] = {}
@@ -80,7 +82,7 @@ class InternalsStore:
         }
 
     def apply(self, topic: InternalTopic, records: Iterable[TailRecord]) -> None:
-        """Take records in log order; what cannot be decoded is counted and skipped."""
+        """Apply records in log order; malformed records are counted and skipped."""
         apply = self._appliers[topic]
         with self._lock:
             for record in records:
@@ -90,7 +92,7 @@ class InternalsStore:
                     self._malformed(topic, error.reason)
 
     def clear(self, topic: InternalTopic) -> None:
-        """Forget a topic that was created anew and is read again from its start."""
+        """Clear the state of a topic that is read from its start again."""
         held = {
             InternalTopic.OFFSET_SYNCS: (self._syncs, self._runs),
             InternalTopic.COMMITTED_OFFSETS: (self._committed,),
@@ -103,7 +105,7 @@ class InternalsStore:
                 container.clear()
 
     def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
-        """Copy the present state."""
+        """Copy the current state."""
         with self._lock:
             checkpoint_connectors = (
                 config.settings.get("sync.group.offsets.enabled") == "true"
@@ -121,24 +123,23 @@ class InternalsStore:
             )
 
     def offset_map(self, partition: TopicPartition) -> OffsetMap | None:
-        """Where source offsets lie on the target, by the offset syncs; None without any."""
+        """Offset translation by the offset syncs; None without any."""
         with self._lock:
             runs = self._runs.get(partition)
-        return None if runs is None else _Guarded(runs, self._lock)
+        return None if runs is None else _LockedOffsetMap(runs, self._lock)
 
     def _assigned(self) -> frozenset[TopicPartition] | None:
-        """Partitions of every task that exists; None while no assignment is known.
+        """Partitions of all existing tasks; None while no assignment is known.
 
-        Configurations of tasks that a rebalance took away stay in the topic: the status topic
-        says which tasks there are.
+        Configurations of removed tasks stay in the topic; the status topic lists existing tasks.
         """
         if not self._assignments:
             return None
-        living = {task for name, task in self._states if name == self._source_connector}
+        existing = {task for name, task in self._states if name == self._source_connector}
         return frozenset(
             partition
             for task, partitions in self._assignments.items()
-            if task in living or not living
+            if task in existing or not existing
             for partition in partitions
         )
 
@@ -148,7 +149,7 @@ class InternalsStore:
             self._syncs.pop(found.key, None)
             return
         partition, upstream, downstream = found
-        self._syncs[partition] = Sync(upstream, downstream, _seconds(record))
+        self._syncs[partition] = NewestSync(upstream, downstream, _seconds(record))
         self._runs[partition].add(upstream, downstream)
 
     def _apply_committed(self, record: TailRecord) -> None:
@@ -168,7 +169,7 @@ class InternalsStore:
         if isinstance(found, Tombstone):
             self._checkpoints[found.key.group].pop(found.key.topic_partition, None)
             return
-        self._checkpoints[found.group][found.topic_partition] = Commit(
+        self._checkpoints[found.group][found.topic_partition] = NewestCheckpoint(
             found.upstream_offset, found.downstream_offset, _seconds(record)
         )
 
@@ -197,8 +198,8 @@ class InternalsStore:
                 self._assignments.pop(found.key.task, None)
 
 
-class _Guarded:
-    """An offset map that is read while the tail goes on adding to it."""
+class _LockedOffsetMap:
+    """An offset map that is read while the tail adds to it."""
 
     __slots__ = ("_lock", "_runs")
 
@@ -222,5 +223,5 @@ class _Guarded:
 
 
 def _seconds(record: TailRecord) -> float:
-    """When a record was written; MirrorMaker 2's own clients always stamp theirs."""
+    """When a record was written; MirrorMaker 2 always sets timestamps."""
     return (record.timestamp_ms or 0) / 1000

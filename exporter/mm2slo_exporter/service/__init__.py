@@ -1,1 +1,1 @@
-"""Composes the exporter: clusters, flows, the canary process, snapshots."""
+"""Assembles the exporter: clusters, flows, the canary process, snapshots."""

@@ -1,4 +1,4 @@
-"""The thread that evaluates what was read, and publishes it."""
+"""Evaluates observations and publishes the result, in one thread."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from mm2slo_exporter.service.memory import return_free_memory
+from mm2slo_exporter.service.memory_release import return_free_memory
 
 if TYPE_CHECKING:
     from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.service.flows import Flows
-    from mm2slo_exporter.service.publishing import Publisher
-    from mm2slo_exporter.service.runner import FlowRunner
+    from mm2slo_exporter.service.flow_manager import FlowManager
+    from mm2slo_exporter.service.flow_runner import FlowRunner
+    from mm2slo_exporter.service.snapshot_publisher import Publisher
 
 logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.2
-_TIDY_SECONDS = 60.0
-"""After each cycle would be dear: what the next one takes again costs page faults."""
+_TRIM_SECONDS = 60.0
+"""Not after each cycle: allocating the memory again costs page faults."""
 
 
-class Rounds:
-    """Rounds on their way from the threads that read to the one that evaluates."""
+class RoundQueue:
+    """Passes observations from the reading threads to the evaluating thread."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[tuple[FlowRunner, Observation]] = queue.SimpleQueue()
 
     def put(self, runner: FlowRunner, seen: Observation) -> None:
-        """Add one round; never waits."""
+        """Add one observation; never blocks."""
         self._queue.put((runner, seen))
 
     def take(self, timeout: float) -> list[tuple[FlowRunner, Observation]]:
-        """All rounds that wait, in order; waits up to *timeout* seconds for the first."""
+        """All queued observations, in order; waits up to *timeout* seconds for the first."""
         found: list[tuple[FlowRunner, Observation]] = []
         try:
             found.append(self._queue.get(timeout=timeout))
@@ -44,57 +44,56 @@ class Rounds:
             return found
 
 
-class Evaluation:
-    """Evaluates rounds in one thread, and renders once for all that waited."""
+class Evaluator:
+    """Evaluates queued observations in one thread, then renders once."""
 
-    def __init__(self, rounds: Rounds, flows: Flows, publisher: Publisher) -> None:
+    def __init__(self, rounds: RoundQueue, flows: FlowManager, publisher: Publisher) -> None:
         self._rounds = rounds
         self._flows = flows
         self._publisher = publisher
-        self._tidy_at = 0.0
+        self._trim_at = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="evaluate")
 
     def start(self) -> None:
-        """Begin to evaluate; returns at once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread after the cycle under way."""
+        """Stop the thread after the current cycle."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self.cycle(_TICK_SECONDS)
+            self.run_cycle(_TICK_SECONDS)
 
-    def cycle(self, patience: float) -> None:
-        """Take what is there; waits up to *patience* seconds for the first round."""
+    def run_cycle(self, timeout: float) -> None:
+        """Evaluate queued observations; waits up to *timeout* seconds for the first."""
         self._flows.take_canary_events()
-        waiting = self._rounds.take(patience)
-        if not waiting:
+        observations = self._rounds.take(timeout)
+        if not observations:
             return
         started = time.perf_counter()
-        for runner, seen in waiting:
+        for runner, seen in observations:
             _evaluate(runner, seen)
-        self._flows.hint_canaries()
+        self._flows.send_ledger_states()
         self._publisher.publish()
         self._publisher.cycle_seconds = time.perf_counter() - started
-        if time.monotonic() >= self._tidy_at:
-            self._tidy_at = time.monotonic() + _TIDY_SECONDS
+        if time.monotonic() >= self._trim_at:
+            self._trim_at = time.monotonic() + _TRIM_SECONDS
             return_free_memory()
 
 
 def _evaluate(runner: FlowRunner, seen: Observation) -> None:
-    """Evaluate one round. A flow that cannot be judged must neither look well nor stop others."""
+    """Evaluate one observation. A failure drops the flow's series and does not affect others."""
     try:
         runner.evaluate(seen)
     except Exception:
         runner.report = None
         logger.exception(
-            "flow %s cannot be evaluated: its series are left out until it can; "
-            "report this with the text below",
+            "evaluating flow %s failed; its series are not published until it succeeds; "
+            "report this bug with the traceback below",
             runner.flow.label,
             extra={"flow": runner.flow.label},
         )

@@ -1,6 +1,6 @@
-"""The exporter: reads flows in the background and keeps a finished snapshot at hand.
+"""The exporter: reads flows in the background and holds the newest snapshot.
 
-Threads read; one evaluates and renders; the web server's only pick up what is finished.
+Several threads read; one evaluates and renders; the web server's threads serve the snapshot.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from mm2slo_core.errors import UserError
-from mm2slo_exporter.families.own_health import ReloadResult as ReloadOutcome
-from mm2slo_exporter.health import Health
-from mm2slo_exporter.service.evaluation import Evaluation, Rounds
-from mm2slo_exporter.service.flows import Flows
-from mm2slo_exporter.service.publishing import Publisher
-from mm2slo_exporter.service.readiness import flow_overview, flow_readiness
+from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.collection_health import Health
+from mm2slo_exporter.families.exporter_series import ReloadResult as ReloadOutcome
+from mm2slo_exporter.service.evaluation import Evaluator, RoundQueue
+from mm2slo_exporter.service.flow_manager import FlowManager
+from mm2slo_exporter.service.flow_readiness import flow_overview, flow_readiness
+from mm2slo_exporter.service.snapshot_publisher import Publisher
 from mm2slo_exporter.web.site import Readiness, ReloadResult
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config import Config
     from mm2slo_exporter.exposition import Snapshot
-    from mm2slo_exporter.state.model import FlowReport
+    from mm2slo_exporter.state.flow_report import FlowReport
     from mm2slo_exporter.web.site import FlowOverview
 
 logger = logging.getLogger(__name__)
@@ -41,9 +41,9 @@ class Exporter:
         version: str,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """*load* gives the configuration anew at each reload; *flows* are labels, none for all.
+        """*load* reads the configuration at start and reload; *flows* are labels, empty for all.
 
-        Raises UserError for a configuration or a label that cannot be used.
+        Raises UserError for an invalid configuration or an unknown label.
         """
         self._load = load
         self._selected = tuple(flows)
@@ -51,27 +51,24 @@ class Exporter:
         self.health = Health(clock)
         self._reloads = {ReloadOutcome.SUCCESS: 0, ReloadOutcome.FAILURE: 0}
         self._reload_lock = threading.Lock()
-        rounds = Rounds()
-        self._flows = Flows(config, self._selected, self.health, rounds.put)
+        rounds = RoundQueue()
+        self._flows = FlowManager(config, self._selected, self.health, rounds.put)
         self._publisher = Publisher(
             self._flows, self.health, self._reloads, version=version, started_at=clock()
         )
-        self._evaluation = Evaluation(rounds, self._flows, self._publisher)
+        self._evaluation = Evaluator(rounds, self._flows, self._publisher)
 
     @property
     def config(self) -> Config:
-        """The configuration in force."""
         return self._flows.config
 
-    # Life
-
     def start(self) -> None:
-        """Begin to read and to publish; returns at once."""
+        """Start all threads; returns at once."""
         self._flows.open()
         self._evaluation.start()
 
     def stop(self) -> None:
-        """End all threads and the canary process."""
+        """Stop all threads and the canary process."""
         self._evaluation.stop()
         with self._reload_lock:
             self._flows.close()
@@ -79,11 +76,11 @@ class Exporter:
     # Site
 
     def snapshot(self) -> Snapshot:
-        """The newest finished exposition."""
+        """The newest snapshot."""
         return self._publisher.snapshot
 
     def readiness(self) -> Readiness:
-        """Which flow waits for what."""
+        """Readiness of each flow, and what it waits for."""
         flows = tuple(
             flow_readiness(runner.flow.flow, runner.report, self.health)
             for runner in self._flows.running()
@@ -91,7 +88,7 @@ class Exporter:
         return Readiness(bool(flows) and all(flow.ready for flow in flows), flows)
 
     def overview(self) -> tuple[FlowOverview, ...]:
-        """The flows, for the page."""
+        """The flows, for the HTML page."""
         return tuple(flow_overview(report) for report in self.reports())
 
     def reports(self) -> list[FlowReport]:
@@ -99,9 +96,9 @@ class Exporter:
         return self._flows.reports()
 
     def reload(self) -> ReloadResult:
-        """Read the configuration again and apply it; flows that did not change go on untouched.
+        """Read the configuration again and apply it; unchanged flows keep running.
 
-        A configuration that cannot be used changes nothing; it is counted and logged.
+        An invalid configuration is counted, logged and not applied.
         """
         with self._reload_lock:
             before = self.config
@@ -110,12 +107,12 @@ class Exporter:
                 changed = self._flows.apply(config)
             except UserError as error:
                 self._reloads[ReloadOutcome.FAILURE] += 1
-                logger.error("reload refused, the old configuration stays: %s", error)
+                logger.error("reload failed; keeping the previous configuration: %s", error)
                 return ReloadResult(done=False, message=str(error))
             self._reloads[ReloadOutcome.SUCCESS] += 1
-            message = f"reloaded; {changed} flow(s) started anew"
+            message = f"reloaded; {changed} flow(s) restarted"
             if config.exporter.listen != before.exporter.listen:
-                message += "; exporter.listen takes effect after a restart"
+                message += "; restart the exporter to apply exporter.listen"
             logger.info(message)
             return ReloadResult(done=True, message=message)
 

@@ -1,1 +1,1 @@
-"""Observation in, flow state out: deterministic, no I/O, all times passed in."""
+"""Turns observations into flow reports. Deterministic, without I/O; all times are passed in."""

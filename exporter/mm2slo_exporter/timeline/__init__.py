@@ -1,1 +1,1 @@
-"""The watermark timeline: who writes it, writing it, and reading it back."""
+"""Writes and restores the watermark timeline."""

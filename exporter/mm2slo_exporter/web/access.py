@@ -7,9 +7,9 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mm2slo_core.config.document import parse_document
-from mm2slo_core.config.problems import ConfigError
-from mm2slo_core.errors import UserError
+from mm2slo_core.config.config_problems import ConfigError
+from mm2slo_core.config.yaml_document import parse_document
+from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.web.auth import Authenticator
 from mm2slo_exporter.web.config_report import parse_web_config
 from mm2slo_exporter.web.tls import server_context

@@ -61,7 +61,7 @@ class Authenticator:
 
     def _bearer(self, token: str) -> bool:
         digest = hashlib.sha256(token.encode()).hexdigest().encode()
-        # Every token is compared, so the time does not tell which one it was.
+        # Every token is compared, so that the response time does not reveal which one matched.
         return sum(hmac.compare_digest(digest, known) for known in self._tokens) > 0
 
     def _basic(self, credentials: str) -> bool:
@@ -76,7 +76,7 @@ class Authenticator:
         digest = hmac.digest(self._key, user + b"\0" + password, "sha256")
         if known is not None and hmac.compare_digest(digest, self._right.get(name, b"")):
             return True
-        # An unknown user costs as much as a known one, so the time does not tell who exists.
+        # Unknown users take as long as known ones, so that the response time does not reveal them.
         with self._bcrypt_turn:
             right = bcrypt.checkpw(password, known or next(iter(self._users.values())))
         if known is None or not right:

@@ -11,8 +11,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
 
-from mm2slo_core.config.fields import Flag, Section, Text
-from mm2slo_core.config.refusal import Refusal
+from mm2slo_core.config.field_types import Flag, Section, Text
+from mm2slo_core.config.invalid_value import InvalidValueError
 
 _BCRYPT: Final = re.compile(r"\$2[abxy]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
@@ -58,7 +58,7 @@ class TlsVersion(StrEnum):
 
 def _bcrypt_hash(value: object) -> Hidden:
     if not isinstance(value, str) or not _BCRYPT.fullmatch(value):
-        raise Refusal(
+        raise InvalidValueError(
             "is not a bcrypt hash",
             expected="a hash such as $2b$12$... of 60 characters",
             next_step="make one with: htpasswd -nBC 12 USER",
@@ -68,7 +68,7 @@ def _bcrypt_hash(value: object) -> Hidden:
 
 def _sha256_digest(value: object) -> Hidden:
     if not isinstance(value, str) or not _SHA256.fullmatch(value):
-        raise Refusal(
+        raise InvalidValueError(
             "is not a SHA-256 digest",
             expected="the 64 hexadecimal digits of the token's SHA-256",
             next_step="make one with: printf %s TOKEN | sha256sum",
@@ -78,13 +78,13 @@ def _sha256_digest(value: object) -> Hidden:
 
 def _user(value: str) -> str:
     if not value or ":" in value:
-        raise Refusal("is not a user name", expected="text without a colon")
+        raise InvalidValueError("is not a user name", expected="text without a colon")
     return value
 
 
 def _header_name(value: str) -> str:
     if not _TOKEN.fullmatch(value) or value.lower() in _FRAMING:
-        raise Refusal(
+        raise InvalidValueError(
             "is not a header that can be set",
             expected=f"an HTTP header name other than {', '.join(sorted(_FRAMING))}",
         )
@@ -93,7 +93,7 @@ def _header_name(value: str) -> str:
 
 def _header_value(value: str) -> str:
     if not value.isascii() or not value.isprintable():
-        raise Refusal("is not a header value", expected="printable ASCII on one line")
+        raise InvalidValueError("is not a header value", expected="printable ASCII on one line")
     return value
 
 
@@ -116,17 +116,19 @@ class TlsServerConfig(Section):
     def _goes_together(self) -> "TlsServerConfig":
         verifies = self.client_auth_type is not ClientAuthType.NONE
         if verifies != (self.client_ca_file is not None):
-            raise Refusal(
+            raise InvalidValueError(
                 "has one of client_ca_file and client_auth_type alone",
                 expected="both, or neither",
             )
         if self.client_allowed_sans and self.client_auth_type is not ClientAuthType.REQUIRED:
-            raise Refusal(
+            raise InvalidValueError(
                 "has client_allowed_sans for clients that need no certificate",
                 expected=f"client_auth_type: {ClientAuthType.REQUIRED}",
             )
         if self.min_version > self.max_version:
-            raise Refusal("has a min_version above its max_version", expected="TLS12 up to TLS13")
+            raise InvalidValueError(
+                "has a min_version above its max_version", expected="TLS12 up to TLS13"
+            )
         return self
 
 

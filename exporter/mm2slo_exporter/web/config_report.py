@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from mm2slo_core.config.problems import ConfigError, Path, Problem, render_path
-from mm2slo_core.config.refusal import Refusal
+from mm2slo_core.config.config_problems import ConfigError, Path, Problem, render_path
+from mm2slo_core.config.invalid_value import InvalidValueError
 from mm2slo_exporter.web.config import (
     HttpServerConfig,
     TlsServerConfig,
@@ -57,14 +57,14 @@ def parse_web_config(
 
 def _problem(error: ErrorDetails, line_of: Callable[[Path], int | None]) -> Problem:
     path = tuple(part for part in error["loc"] if part != "[key]")
-    what, expected, next_step = _words(error, path)
+    what, expected, next_step = _describe(error, path)
     return Problem(render_path(path), what, expected, next_step, line_of(path))
 
 
-def _words(error: ErrorDetails, path: Path) -> tuple[str, str, str | None]:
+def _describe(error: ErrorDetails, path: Path) -> tuple[str, str, str | None]:
     context: dict[str, Any] = error.get("ctx", {})
     raised = context.get("error")
-    if isinstance(raised, Refusal):
+    if isinstance(raised, InvalidValueError):
         return raised.what, raised.expected, raised.next_step
     if error["type"] == "extra_forbidden":
         section = _SECTIONS.get(path[:-1])

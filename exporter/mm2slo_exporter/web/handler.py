@@ -105,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         )
         try:
             return respond(request, self._site, self._access.authenticator)
-        except Exception:  # noqa: BLE001 - a fault behind one page must not end the connection without a word
+        except Exception:  # noqa: BLE001 - a failing page must return a response
             _LOG.exception("%s %s failed", request.method, request.path)
             return text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; see the log")
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.web.connection import linger
 from mm2slo_exporter.web.handler import Handler
 from mm2slo_exporter.web.tls import certificate_names
@@ -100,7 +100,7 @@ class Listener(ThreadingHTTPServer):
             self._slots.release()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Serve one connection, in its own thread: a silent client holds up nobody else."""
+        """Serve one connection, in its own thread, so that a slow client does not block others."""
         access = self._access()
         request.settimeout(self._limits.handshake_seconds)
         connection: socket.socket = request
@@ -160,7 +160,7 @@ class Listener(ThreadingHTTPServer):
 
 
 def _handshake(connection: ssl.SSLSocket, access: Access) -> bool:
-    """Complete the handshake; False when the client's certificate names nobody who is allowed."""
+    """Complete the handshake; False when the client certificate has no allowed name."""
     connection.do_handshake()  # its timeout is a total
     if not access.allowed_names:
         return True

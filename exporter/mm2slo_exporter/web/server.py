@@ -55,7 +55,6 @@ class ExporterServer:
         return f"{'https' if self._access().tls else 'http'}://{Listen(host, port)}"
 
     def start(self) -> None:
-        """Begin to serve."""
         self._thread.start()
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.web.config import ClientAuthType, TlsVersion
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Ctrl-C at the terminal reaches the canary process, too, and must not end it."""
+"""Ctrl-C at the terminal also reaches the canary process and must not end it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from mm2slo_exporter.canary.supervisor import CanarySupervisor
+from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/<pid>/status")
-def test_a_process_that_still_imports_does_not_get_ctrl_c() -> None:
+def test_canary_process_blocks_sigint_from_its_start() -> None:
     started = threading.Event()
     supervisor = CanarySupervisor([], on_start=started.set)
     supervisor.start()

@@ -1,4 +1,4 @@
-"""The bytes of an exposition, exactly."""
+"""The exact bytes of an exposition."""
 
 from __future__ import annotations
 
@@ -51,39 +51,39 @@ EXAMPLES = (
 )
 
 
-def test_the_classic_text_format() -> None:
+def test_render_classic_text_format() -> None:
     assert rendered(*EXAMPLES) == (
         "# HELP mm2_heartbeats_received_total Heartbeats that arrived on the target.\n"
         "# TYPE mm2_heartbeats_received_total counter\n"
         'mm2_heartbeats_received_total{flow="us->eu",source="us",target="eu"} 7\n'
         "# HELP mm2_flow_lag_seconds Age of the oldest source record that the flow has not yet"
-        " replicated; 0 when none waits.\n"
+        " replicated; 0 without lag.\n"
         "# TYPE mm2_flow_lag_seconds gauge\n"
         'mm2_flow_lag_seconds{flow="us->eu",source="us",target="eu"} 0.1\n'
-        "# HELP mm2_exporter_series Series in the newest snapshot, these included.\n"
+        "# HELP mm2_exporter_series Series in the latest snapshot, including this one.\n"
         "# TYPE mm2_exporter_series gauge\n"
         "mm2_exporter_series 2\n"
     )
 
 
-def test_openmetrics_drops_total_from_the_family_states_units_and_ends_with_eof() -> None:
+def test_render_openmetrics_format() -> None:
     assert rendered(*EXAMPLES, fmt=Format.OPENMETRICS) == (
         "# HELP mm2_heartbeats_received Heartbeats that arrived on the target.\n"
         "# TYPE mm2_heartbeats_received counter\n"
         'mm2_heartbeats_received_total{flow="us->eu",source="us",target="eu"} 7\n'
         "# HELP mm2_flow_lag_seconds Age of the oldest source record that the flow has not yet"
-        " replicated; 0 when none waits.\n"
+        " replicated; 0 without lag.\n"
         "# TYPE mm2_flow_lag_seconds gauge\n"
         "# UNIT mm2_flow_lag_seconds seconds\n"
         'mm2_flow_lag_seconds{flow="us->eu",source="us",target="eu"} 0.1\n'
-        "# HELP mm2_exporter_series Series in the newest snapshot, these included.\n"
+        "# HELP mm2_exporter_series Series in the latest snapshot, including this one.\n"
         "# TYPE mm2_exporter_series gauge\n"
         "mm2_exporter_series 2\n"
         "# EOF\n"
     )
 
 
-def test_a_histogram_has_its_bounds_as_floats_then_sum_and_count() -> None:
+def test_render_histogram_buckets_sum_and_count() -> None:
     counts = [0, 1, *[0] * 14, 2]
     value = Histogram.from_counts(counts, 901.5)
     lines = rendered(Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), value)])).splitlines()[2:]
@@ -114,25 +114,25 @@ def test_a_histogram_has_its_bounds_as_floats_then_sum_and_count() -> None:
         (-math.inf, "-Inf"),
     ],
 )
-def test_values_are_exact(value: float, text: str) -> None:
+def test_render_values_exactly(value: float, text: str) -> None:
     assert rendered(Family(EXPORTER_SERIES, [((), value)])).splitlines()[-1] == (
         f"mm2_exporter_series {text}"
     )
 
 
-def test_a_value_beside_an_infinite_one_stays_exact() -> None:
+def test_render_finite_values_next_to_infinity_exactly() -> None:
     series = [((*FLOW, "a"), math.inf), ((*FLOW, "b"), 3), ((*FLOW, "c"), 0.25)]
     values = [line.rsplit(" ")[-1] for line in rendered(Family(FLOW_STATE, series)).splitlines()]
     assert values[2:] == ["+Inf", "3", "0.25"]
 
 
-def test_label_values_escape_backslash_quote_and_newline_alone() -> None:
+def test_render_escapes_label_values() -> None:
     nasty = 'a\\b"c\nd\te{},= é'
     text = rendered(Family(FLOW_STATE, [((*FLOW, nasty), 1)]))
     assert text.endswith(',state="a\\\\b\\"c\\nd\te{},= é"} 1\n')
 
 
-def test_a_granularity_takes_its_own_labels() -> None:
+def test_render_uses_labels_of_granularity() -> None:
     by_topic = Family(REPLICATION_LAG_RECORDS, [((*FLOW, "t"), 5)], Granularity.TOPIC)
     assert rendered(by_topic).endswith(
         'mm2_replication_lag_records{flow="us->eu",source="us",target="eu",topic="t"} 5\n'
@@ -141,7 +141,7 @@ def test_a_granularity_takes_its_own_labels() -> None:
     assert rendered(by_partition).endswith('topic="t",partition="0"} 5\n')
 
 
-def test_families_of_one_metric_are_published_as_one() -> None:
+def test_render_merges_families_of_one_metric() -> None:
     other = ("eu->us", "eu", "us")
     text = rendered(
         Family(FLOW_LAG_SECONDS, [(FLOW, 1)]),
@@ -156,7 +156,7 @@ def test_families_of_one_metric_are_published_as_one() -> None:
     ]
 
 
-def test_a_family_without_series_is_left_out() -> None:
+def test_render_omits_family_without_series() -> None:
     assert rendered(Family(FLOW_LAG_SECONDS, [])) == ""
     assert rendered(Family(FLOW_LAG_SECONDS, []), fmt=Format.OPENMETRICS) == "# EOF\n"
 
@@ -170,17 +170,17 @@ SUM_OF_NAN = Histogram((0,) * 17, math.nan)
 @pytest.mark.parametrize(
     ("families", "complaint"),
     [
-        ([Family(ROGUE, [((), 1)])], r"mm2_rogue is not in the catalogue"),
+        ([Family(ROGUE, [((), 1)])], r"mm2_rogue is not in the metrics catalogue"),
         ([Family(FLOW_LAG_SECONDS, [(("us->eu",), 1)])], r"takes 3 label values .*, got 1"),
         ([Family(FLOW_LAG_SECONDS, [(FLOW, 1), (FLOW, 2)])], r"has two values for .*'us->eu'"),
         (
             [Family(FLOW_LAG_SECONDS, [(FLOW, 1)]), Family(FLOW_LAG_SECONDS, [(FLOW, 1)])],
             r"has two values for",
         ),
-        ([Family(FLOW_LAG_SECONDS, [(FLOW, math.nan)])], r"mm2_flow_lag_seconds got NaN"),
-        ([Family(FLOW_LAG_SECONDS, [(FLOW, True)])], r"must have numbers as values, got True"),
-        ([Family(FLOW_LAG_SECONDS, [(FLOW, TEXT)])], r"must have numbers as values, got '1'"),
-        ([Family(HEARTBEATS_RECEIVED_TOTAL, [(FLOW, -1)])], r"never goes below 0, got -1"),
+        ([Family(FLOW_LAG_SECONDS, [(FLOW, math.nan)])], r"mm2_flow_lag_seconds has the value NaN"),
+        ([Family(FLOW_LAG_SECONDS, [(FLOW, True)])], r"must have numeric values, got True"),
+        ([Family(FLOW_LAG_SECONDS, [(FLOW, TEXT)])], r"must have numeric values, got '1'"),
+        ([Family(HEARTBEATS_RECEIVED_TOTAL, [(FLOW, -1)])], r"must not be negative, got -1"),
         (
             [Family(FLOW_STATE, [((*FLOW, THREE), 1)])],
             r"not text: .*expected str instance, int found",
@@ -191,7 +191,7 @@ SUM_OF_NAN = Histogram((0,) * 17, math.nan)
             [Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), Histogram((1,), 1))])],
             r"takes a Histogram of 17 counts",
         ),
-        ([Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), SUM_OF_NAN)])], r"got NaN"),
+        ([Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), SUM_OF_NAN)])], r"has the value NaN"),
         (
             [Family(PARTITION_STALLED, [((*FLOW, "t"), 1)], Granularity.TOPIC)],
             r"not published at granularity topic",
@@ -201,22 +201,22 @@ SUM_OF_NAN = Histogram((0,) * 17, math.nan)
                 Family(REPLICATION_LAG_RECORDS, [((*FLOW, "t"), 5)], Granularity.TOPIC),
                 Family(REPLICATION_LAG_RECORDS, [((*FLOW, "t", "0"), 5)]),
             ],
-            r"comes in two granularities: topic and partition",
+            r"has two granularities: topic and partition",
         ),
     ],
 )
-def test_what_is_unfit_is_refused(families: list[Family], complaint: str) -> None:
+def test_render_invalid_family_raises(families: list[Family], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         Renderer().render(families)
 
 
 @pytest.mark.parametrize("cumulative", [(), (2, 1), (-1, 1)])
-def test_a_histogram_whose_counts_fall_is_refused(cumulative: tuple[int, ...]) -> None:
-    with pytest.raises(ExpositionError, match="must rise from 0 or more"):
+def test_histogram_with_decreasing_counts_raises(cumulative: tuple[int, ...]) -> None:
+    with pytest.raises(ExpositionError, match="must not be negative or decrease"):
         Histogram(cumulative, 1.0)
 
 
-def test_a_duplicate_is_refused_again_after_a_render_that_refused_it() -> None:
+def test_render_duplicate_series_raises_each_time() -> None:
     renderer = Renderer()
     twice = [Family(FLOW_LAG_SECONDS, [(FLOW, 1), (FLOW, 2)])]
     for _ in range(2):
@@ -224,7 +224,7 @@ def test_a_duplicate_is_refused_again_after_a_render_that_refused_it() -> None:
             renderer.render(twice)
 
 
-def test_series_are_counted_as_prometheus_counts_them() -> None:
+def test_count_series_counts_histogram_lines() -> None:
     histogram = Histogram((0,) * 17, 0.0)
     families = [*EXAMPLES, Family(CANARY_LATENCY_SECONDS, [((*FLOW, "topic"), histogram)])]
     assert count_series(families) == 3 + 19
@@ -234,7 +234,7 @@ def test_series_are_counted_as_prometheus_counts_them() -> None:
     assert sum(not line.startswith("#") for line in lines) == 22
 
 
-def test_formats_and_encodings_agree_and_share_the_samples() -> None:
+def test_render_formats_and_encodings_share_samples() -> None:
     errors = [((cluster, "ends", "timeout"), 1) for cluster in ("us", "eu")]
     snapshot = Renderer().render([*EXAMPLES, Family(EXPORTER_COLLECT_ERRORS_TOTAL, errors)])
     for fmt in Format:
@@ -247,7 +247,7 @@ def test_formats_and_encodings_agree_and_share_the_samples() -> None:
         assert len(shared) >= 4
 
 
-def test_the_gzip_body_is_one_member() -> None:
+def test_render_gzip_body_is_one_member() -> None:
     packed = b"".join(Renderer().render(EXAMPLES).body(Format.CLASSIC, Encoding.GZIP).chunks)
     member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     member.decompress(packed)

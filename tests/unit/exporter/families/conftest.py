@@ -1,4 +1,4 @@
-"""One flow in every particular, and its families as lines of text."""
+"""A complete report of one flow, and its families as lines of text."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mm2slo_core.canary import CanaryTotals
+from mm2slo_core.canary_ledger import CanaryTotals
 from mm2slo_core.catalogue import Granularity
-from mm2slo_core.catalogue.buckets import COLLECT_BUCKETS, LATENCY_BUCKETS
+from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS, LATENCY_BUCKETS
+from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.lag import LagOrigin
-from mm2slo_core.offsets import PositionQuality
-from mm2slo_core.readiness import Blocked, BlockReason, GroupReadiness
-from mm2slo_core.retention import Headroom, RetentionLimit
-from mm2slo_core.selection import TopicPair, TopicRole
-from mm2slo_core.sli import Sli, SliCount, SliKey
-from mm2slo_core.stall import Progress
+from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
+from mm2slo_core.replication_lag import LagOrigin
+from mm2slo_core.retention_headroom import Headroom, RetentionLimit
+from mm2slo_core.sli_counters import Sli, SliCount, SliKey
+from mm2slo_core.stall_watch import Progress
+from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow
+from mm2slo_exporter.collection_health import Durations, HealthReport, Stage
 from mm2slo_exporter.exposition import Encoding, Format, Renderer
-from mm2slo_exporter.families import OwnReport, ProcessReport, ReloadResult, families
-from mm2slo_exporter.health import Durations, HealthReport, Stage
-from mm2slo_exporter.state.model import (
+from mm2slo_exporter.families import ExporterReport, ProcessReport, ReloadResult, families
+from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
     GroupState,
@@ -64,7 +64,7 @@ def partition(number: int, **changes: Any) -> PartitionState:
 
 
 def topic(name: str, *partitions: PartitionState, **changes: Any) -> TopicState:
-    """A data topic that is as it should be."""
+    """A data topic without drift."""
     role = changes.pop("role", TopicRole.DATA)
     whole = TopicState(
         pair=TopicPair(name, f"us.{name}", role),
@@ -106,7 +106,7 @@ ORDERS = topic(
         quality=PositionQuality.COMMITTED,
         lag_records=0,
         lag_seconds=0.0,
-        lag_origin=LagOrigin.NOTHING_WAITS,
+        lag_origin=LagOrigin.NO_BACKLOG,
         progress=Progress.IDLE,
         progressed_at=10_000.0,
         headroom=Headroom(50, 7200.0, RetentionLimit.SIZE),
@@ -230,7 +230,7 @@ REPORT = FlowReport(
     catch_up_seconds=12.5,
     timeline=TimelineState(writer=True, records_total=44, bytes_total=5_000),
 )
-OWN = OwnReport(
+OWN = ExporterReport(
     version="1.2.3",
     health=HealthReport(
         last_success={("us", Stage.END_OFFSETS): 9_999.0, ("eu", Stage.GROUPS): 9_990.0},
@@ -250,7 +250,7 @@ OWN = OwnReport(
 
 @dataclass(frozen=True)
 class Published:
-    """The sample lines of an exposition, by metric; the flow's labels are cut out of them."""
+    """The sample lines of an exposition by metric, without the flow's labels."""
 
     lines: tuple[str, ...]
 
@@ -281,7 +281,7 @@ class Publisher:
         granularity: Granularity = Granularity.TOPIC,
         reports: Sequence[FlowReport] = (REPORT,),
     ) -> Published:
-        """What is published of *reports*."""
+        """The exposition of *reports*."""
         snapshot = Renderer().render(families(reports, OWN, granularity))
         body = b"".join(snapshot.body(Format.CLASSIC, Encoding.IDENTITY).chunks).decode()
         return Published(tuple(line for line in body.splitlines() if not line.startswith("#")))
@@ -289,7 +289,7 @@ class Publisher:
     def publish_changed(
         self, granularity: Granularity = Granularity.TOPIC, **changes: Any
     ) -> Published:
-        """What is published of the report with *changes*."""
+        """The exposition of the report with *changes*."""
         return self.publish(granularity, (self.changed(**changes),))
 
 

@@ -1,16 +1,16 @@
-"""Roll-ups against a plain restatement, over arbitrary topics."""
+"""Roll-ups compared with a simple implementation, for arbitrary topics."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
-from mm2slo_core.retention import Headroom, RetentionLimit
-from mm2slo_core.selection import TopicRole
+from mm2slo_core.retention_headroom import Headroom, RetentionLimit
+from mm2slo_core.topic_selection import TopicRole
 from mm2slo_exporter.families import families
 
 FIGURES = st.none() | st.integers(0, 1_000)
@@ -18,8 +18,7 @@ TOPICS = st.lists(st.tuples(st.sampled_from(TopicRole), st.lists(FIGURES, max_si
 
 
 @given(drawn=TOPICS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_coarser_figures_follow_from_finer_ones(
+def test_coarser_values_follow_from_finer_values(
     publisher: Any, drawn: list[tuple[TopicRole, list[int | None]]]
 ) -> None:
     topics = tuple(

@@ -1,4 +1,4 @@
-"""Every family's exact samples, from one report in every particular, by granularity."""
+"""The exact samples of every family, from one complete report, by granularity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONNECT_STATES = (
     "stopped",
 )
 
-# At any granularity the same: (metric, its lines without name and flow labels).
+# Equal at all granularities: (metric, its lines without name and flow labels).
 ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
     (
         catalogue.FLOW_INFO,
@@ -73,7 +73,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
     (
         catalogue.LAG_SECONDS_ORIGIN_PARTITIONS,
         [
-            '{origin="nothing_waits"} 1',
+            '{origin="no_backlog"} 1',
             '{origin="history"} 1',
             '{origin="record"} 1',
             '{origin="absent"} 0',
@@ -179,7 +179,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
 def by_topic(
     metric: catalogue.Metric, flow: float, orders: float, payments: float, *others: float
 ) -> list[tuple[catalogue.Metric, Granularity, list[str]]]:
-    """Cases of a metric that topics have, the same at topic and partition level."""
+    """Cases of a per-topic metric, equal at topic and partition level."""
     names = ("orders", "payments", "heartbeats", "mm2slo.canary")
     values = (orders, payments, *others)
     lines = [f'{{topic="{name}"}} {value}' for name, value in zip(names, values, strict=True)]
@@ -192,7 +192,7 @@ def by_partition(
     partitions: tuple[float | None, float | None, float | None, float | None, float | None],
     flow: float | None = None,
 ) -> list[tuple[catalogue.Metric, Granularity, list[str]]]:
-    """Cases of a metric that partitions have: both of `orders`, then one of each other topic."""
+    """Cases of a per-partition metric: both of `orders`, then one of each other topic."""
     first, second, *others = partitions
     singles = [
         (name, value)
@@ -352,7 +352,7 @@ CUMULATIVE: list[tuple[catalogue.Metric, str, list[int], float]] = [
 
 @pytest.mark.parametrize("granularity", Granularity)
 @pytest.mark.parametrize(("metric", "lines"), ALIKE, ids=lambda value: getattr(value, "name", ""))
-def test_a_figure_of_the_flow_or_the_exporter_is_the_same_at_any_granularity(
+def test_flow_and_exporter_series_are_equal_at_all_granularities(
     publisher: Any, metric: catalogue.Metric, lines: list[str], granularity: Granularity
 ) -> None:
     assert publisher.publish(granularity).of(metric.name) == lines
@@ -361,18 +361,18 @@ def test_a_figure_of_the_flow_or_the_exporter_is_the_same_at_any_granularity(
 @pytest.mark.parametrize(
     ("metric", "granularity", "lines"), BY_LEVEL, ids=lambda value: getattr(value, "name", "")
 )
-def test_a_figure_of_topics_and_partitions_is_rolled_up_exactly(
+def test_topic_and_partition_series_are_rolled_up(
     publisher: Any, metric: catalogue.Metric, granularity: Granularity, lines: list[str]
 ) -> None:
     assert publisher.publish(granularity).of(metric.name) == lines
 
 
 @pytest.mark.parametrize(("metric", "labels", "counts", "total"), CUMULATIVE)
-def test_a_histogram_is_cumulative(
+def test_histograms_are_cumulative(
     publisher: Any, metric: catalogue.Metric, labels: str, counts: list[int], total: float
 ) -> None:
     bounds = [*map(repr, metric.buckets), "+Inf"]
-    # The flow's labels are cut out of the lines, so that only `le` is left without own labels.
+    # Without the flow's labels, only `le` remains if the metric has no other labels.
     alone = f"{{{labels}}}" if labels else ""
     before = f"{labels}," if labels else ""
     assert publisher.publish().of(metric.name) == [
@@ -385,6 +385,6 @@ def test_a_histogram_is_cumulative(
     ]
 
 
-def test_these_tables_leave_out_no_metric() -> None:
+def test_expected_samples_cover_all_metrics() -> None:
     tried = {metric for metric, *_ in (*ALIKE, *BY_LEVEL, *CUMULATIVE)}
     assert set(catalogue.ALL) - tried == {catalogue.EXPORTER_SERIES}

@@ -1,28 +1,28 @@
-"""One round: internal topics, then target ends, then source ends."""
+"""One round reads internal topics, then target end offsets, then source end offsets."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, cast
 
-from mm2slo_core.selection import TopicPair, TopicRole
+from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.events import Restored
+from mm2slo_exporter.canary.canary_events import RestoreFinished
+from mm2slo_exporter.flow_plan import FlowPlan
 from mm2slo_exporter.observation import ClusterView, InternalsView, OffsetsRead
-from mm2slo_exporter.plan import FlowPlan
-from mm2slo_exporter.readers.flow import FlowReader, Sides
+from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.readers.offsets import SideReader
+    from mm2slo_exporter.readers.side_reader import SideReader
 
 PLAN = FlowPlan((TopicPair("orders", "us.orders", TopicRole.DATA),))
 
 
 class Side:
-    """A side reader that notes what it was asked for."""
+    """A side reader that records requests."""
 
     def __init__(self, name: str, log: list[object]) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Side:
 
 
 class Sources:
-    """What the other readers know."""
+    """Results of the other readers."""
 
     def __init__(self, log: list[object]) -> None:
         self.log = log
@@ -53,9 +53,9 @@ class Sources:
     def probes(self) -> dict[TopicPartition, object]:
         return {}
 
-    def canary_events(self) -> tuple[Restored, ...]:
+    def canary_events(self) -> tuple[RestoreFinished, ...]:
         self.log.append("events")
-        return (Restored("us->eu", 5.0),)
+        return (RestoreFinished("us->eu", 5.0),)
 
 
 class Flow:
@@ -68,7 +68,7 @@ class Flow:
         self.reader = FlowReader(
             "us->eu",
             Sides(cast("SideReader", self.source), cast("SideReader", self.target)),
-            self.sources,  # type: ignore[arg-type]  # its probes are none
+            self.sources,  # type: ignore[arg-type]  # it has no probes
             lambda _source: PLAN,
             self.deliver,
             every=0.001,
@@ -82,7 +82,7 @@ class Flow:
             self.enough.set()
 
 
-def test_the_target_is_read_after_the_internal_topics_and_before_the_source() -> None:
+def test_round_reads_internal_topics_then_target_then_source() -> None:
     flow = Flow()
     seen = flow.reader.read()
     assert flow.log == [
@@ -97,10 +97,10 @@ def test_the_target_is_read_after_the_internal_topics_and_before_the_source() ->
     assert seen.internals.waiting_for == ("x",)
     assert seen.source_offsets is flow.source.newest
     assert seen.target_offsets is flow.target.newest
-    assert seen.canary_events == (Restored("us->eu", 5.0),)
+    assert seen.canary_events == (RestoreFinished("us->eu", 5.0),)
 
 
-def test_a_side_whose_topics_are_all_hidden_from_us_is_not_readable() -> None:
+def test_side_with_all_topics_unauthorized_is_unreadable() -> None:
     flow = Flow()
     counts = {"us.orders": 1, "other": 1}
     for hidden, readable in (
@@ -113,7 +113,7 @@ def test_a_side_whose_topics_are_all_hidden_from_us_is_not_readable() -> None:
         assert flow.reader.read().target_readable is readable, hidden
 
 
-def test_a_side_is_readable_when_its_offsets_answer_and_its_topics_are_known() -> None:
+def test_side_with_offsets_and_topics_is_readable() -> None:
     flow = Flow()
     flow.source.readable = False
     flow.sources.target = ClusterView()
@@ -125,7 +125,7 @@ def test_a_side_is_readable_when_its_offsets_answer_and_its_topics_are_known() -
     assert (seen.source_readable, seen.target_readable) == (True, True)
 
 
-def test_rounds_follow_each_other_after_what_comes_first_until_it_is_stopped() -> None:
+def test_flow_reader_calls_before_once_then_reads_rounds() -> None:
     flow = Flow()
     flow.reader.start()
     assert flow.enough.wait(30)

@@ -1,4 +1,4 @@
-"""What the internal topics of a flow say, record by record."""
+"""State of a flow from its internal topics, record by record."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mm2slo_core.offsets import Bounds
+from mm2slo_core.flow_offsets import Bounds
 from mm2slo_core.records import Checkpoint, OffsetSync
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import Commit, Sync
+from mm2slo_exporter.observation import NewestCheckpoint, NewestSync
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
-from mm2slo_kafka.tail import TailRecord
+from mm2slo_kafka.topic_tail import TailRecord
 
 ORDERS = TopicPartition("orders", 0)
 PAY = TopicPartition("pay", 2)
@@ -24,7 +24,7 @@ SOURCE, MARKS = "MirrorSourceConnector", "MirrorCheckpointConnector"
 
 
 class Store:
-    """A store, and what it found malformed."""
+    """A store, and the malformed records that it reported."""
 
     def __init__(self, *, dense: bool = True) -> None:
         self.malformed: list[tuple[str, str]] = []
@@ -87,7 +87,7 @@ def connector(name: str, **settings: str) -> tuple[bytes, bytes]:
     return f"connector-{name}".encode(), js({"properties": {"name": name, **named}})
 
 
-def test_an_empty_store_tells_nothing_and_what_it_waits_for() -> None:
+def test_view_of_empty_store_lists_topics_it_waits_for() -> None:
     found = Store().store.view(("mm2-status on eu",))
     assert found.waiting_for == ("mm2-status on eu",)
     assert (found.syncs, found.committed, found.checkpoints, found.states) == ({}, {}, {}, {})
@@ -96,22 +96,22 @@ def test_an_empty_store_tells_nothing_and_what_it_waits_for() -> None:
     assert found.offset_map(ORDERS) is None
 
 
-def test_the_newest_offset_sync_counts_and_all_make_the_map() -> None:
+def test_offset_syncs_update_newest_sync_and_offset_map() -> None:
     store = Store()
     store.take(SYNCS, sync(100, 50), sync(200, 150), sync(7, 7, PAY))
-    assert store.view.syncs == {ORDERS: Sync(200, 150, 5.5), PAY: Sync(7, 7, 5.5)}
+    assert store.view.syncs == {ORDERS: NewestSync(200, 150, 5.5), PAY: NewestSync(7, 7, 5.5)}
     found = store.view.offset_map(ORDERS)
     assert found.target_bounds(120) == Bounds(70, 70)
     assert found.redelivery_bounds(120, 60) == Bounds(10, 10)
 
 
-def test_on_a_target_with_markers_the_map_is_only_bounded() -> None:
+def test_offset_map_of_target_with_markers_gives_bounds() -> None:
     store = Store(dense=False)
     store.take(SYNCS, sync(100, 50), sync(200, 160))
     assert store.view.offset_map(ORDERS).target_bounds(120) == Bounds(51, 160)
 
 
-def test_a_map_that_was_handed_out_follows_what_comes_later() -> None:
+def test_offset_map_follows_later_syncs() -> None:
     store = Store()
     store.take(SYNCS, sync(100, 50))
     held = store.view.offset_map(ORDERS)
@@ -119,7 +119,7 @@ def test_a_map_that_was_handed_out_follows_what_comes_later() -> None:
     assert held.target_bounds(200) == Bounds(150, 150)
 
 
-def test_only_commits_of_the_source_connector_from_the_source_cluster_count() -> None:
+def test_committed_offsets_of_other_connectors_and_clusters_are_ignored() -> None:
     store = Store()
     store.take(
         OFFSETS,
@@ -134,18 +134,18 @@ def test_only_commits_of_the_source_connector_from_the_source_cluster_count() ->
     assert store.view.committed == {ORDERS: 41}
 
 
-def test_the_newest_checkpoint_of_each_group_and_partition() -> None:
+def test_view_has_newest_checkpoint_per_group_and_partition() -> None:
     store = Store()
     store.take(CHECKPOINTS, checkpoint("a", 10), checkpoint("b", 20), checkpoint("a", 30))
     assert store.view.checkpoints == {
-        "a": {COPY: Commit(30, 29, 5.5)},
-        "b": {COPY: Commit(20, 19, 5.5)},
+        "a": {COPY: NewestCheckpoint(30, 29, 5.5)},
+        "b": {COPY: NewestCheckpoint(20, 19, 5.5)},
     }
     store.take(CHECKPOINTS, (checkpoint("b", 20)[0], None))
     assert store.view.checkpoints["b"] == {}
 
 
-def test_states_of_the_flows_own_connectors_and_tasks() -> None:
+def test_states_of_other_connectors_are_ignored() -> None:
     store = Store()
     store.take(
         STATUS,
@@ -163,7 +163,7 @@ def test_states_of_the_flows_own_connectors_and_tasks() -> None:
     assert store.view.states == {(SOURCE, None): "PAUSED", (MARKS, 0): "RUNNING"}
 
 
-def test_assignments_count_only_for_tasks_that_exist() -> None:
+def test_assignments_of_missing_tasks_are_ignored() -> None:
     store = Store()
     store.take(CONFIGS, task(0, "orders-0"), task(1, "pay-2"), task(0, "x-0", connector="Other"))
     assert store.view.assigned == {ORDERS, PAY}
@@ -175,7 +175,7 @@ def test_assignments_count_only_for_tasks_that_exist() -> None:
     assert store.view.assigned == {ORDERS}
 
 
-def test_group_offsets_are_synced_while_a_connector_of_the_flow_says_so() -> None:
+def test_sync_group_offsets_follows_connector_setting() -> None:
     store = Store()
     setting = {"sync_group_offsets_enabled": "true"}
     store.take(CONFIGS, connector("Other", **setting))
@@ -195,20 +195,20 @@ def test_group_offsets_are_synced_while_a_connector_of_the_flow_says_so() -> Non
         (OFFSETS, b"{", b"{}", "invalid_json"),
         (CHECKPOINTS, checkpoint("a", 1)[0][:5], checkpoint("a", 1)[1], "truncated"),
         (STATUS, status(SOURCE, "RUNNING")[0], b"[]", "unexpected_shape"),
-        (CONFIGS, b"connector-" + MARKS.encode(), b"nonsense", "invalid_json"),
+        (CONFIGS, b"connector-" + MARKS.encode(), b"not json", "invalid_json"),
     ],
 )
-def test_what_cannot_be_read_is_counted_by_its_reason_and_the_rest_is_taken(
+def test_malformed_record_is_counted_and_skipped(
     topic: InternalTopic, key: bytes | None, value: bytes, reason: str
 ) -> None:
     store = Store()
     store.take(topic, (key, value))
     store.take(SYNCS, sync(3, 4))
     assert store.malformed == [(topic.value, reason)]
-    assert store.view.syncs == {ORDERS: Sync(3, 4, 5.5)}
+    assert store.view.syncs == {ORDERS: NewestSync(3, 4, 5.5)}
 
 
-def test_a_topic_created_anew_begins_from_nothing_and_others_stay() -> None:
+def test_clear_drops_state_of_one_topic_only() -> None:
     store = Store()
     store.take(SYNCS, sync(100, 50))
     store.take(OFFSETS, committed(41))
@@ -238,7 +238,7 @@ def test_a_topic_created_anew_begins_from_nothing_and_others_stay() -> None:
     assert not store.view.sync_group_offsets
 
 
-def test_a_view_does_not_change_any_more() -> None:
+def test_view_is_immutable() -> None:
     store = Store()
     store.take(OFFSETS, committed(41))
     store.take(CHECKPOINTS, checkpoint("a", 10))

@@ -1,4 +1,4 @@
-"""Reload, readiness and evaluation, with flows that read nothing."""
+"""Reload, readiness and evaluation, with fake flows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 from observing import Scene, flow_config
 
 from mm2slo_core.config import load_config
-from mm2slo_core.config.canary import CanaryCarrier
-from mm2slo_core.errors import UserError
+from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.exposition import Encoding, Format
-from mm2slo_exporter.health import Health, Stage
-from mm2slo_exporter.service import flows
+from mm2slo_exporter.service import flow_manager
 from mm2slo_exporter.service.exporter import Exporter
-from mm2slo_exporter.service.readiness import flow_overview, flow_readiness
-from mm2slo_exporter.state.flow import FlowTracker
+from mm2slo_exporter.service.flow_readiness import flow_overview, flow_readiness
+from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.web.site import FlowReadiness
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,7 @@ LISTEN = BOTH.replace("{instance: here}", "{instance: here, listen: ':9999'}")
 
 
 class World:
-    """Stands in for what would talk to clusters, and notes what happens to it."""
+    """Replaces everything that connects to clusters, and logs the calls."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log: list[str] = []
@@ -74,11 +74,11 @@ class World:
                 return {}
 
         class Runner:
-            def __init__(self, rulebook: Any, *_: object, **__: object) -> None:
-                self.rulebook = rulebook
-                self.flow = rulebook.flow
+            def __init__(self, policies: Any, *_: object, **__: object) -> None:
+                self.policies = policies
+                self.flow = policies.flow
                 self.report: Any = None
-                self.hint = self.flow.label
+                self.ledger_state = self.flow.label
                 self.failing = False
 
             def start(self) -> None:
@@ -111,7 +111,7 @@ class World:
             def drain(self) -> list[Any]:
                 return []
 
-            def hint(self, hints: object) -> None:
+            def send_ledger_states(self, states: object) -> None:
                 pass
 
         def check(clusters: Mapping[str, object]) -> None:
@@ -120,10 +120,10 @@ class World:
                     ErrorKind.INVALID_CONFIG, cluster="eu", operation="making", detail="bad"
                 )
 
-        monkeypatch.setattr(flows, "Clusters", Clusters)
-        monkeypatch.setattr(flows, "FlowRunner", Runner)
-        monkeypatch.setattr(flows, "CanarySupervisor", Canary)
-        monkeypatch.setattr(flows, "check_clients", check)
+        monkeypatch.setattr(flow_manager, "ClusterHandles", Clusters)
+        monkeypatch.setattr(flow_manager, "FlowRunner", Runner)
+        monkeypatch.setattr(flow_manager, "CanarySupervisor", Canary)
+        monkeypatch.setattr(flow_manager, "check_clients", check)
 
     def load(self) -> Config:
         return load_config(self.text)
@@ -156,14 +156,14 @@ def text_of(exporter: Exporter) -> str:
 
 RELOADS = [
     ("nothing", BOTH, []),
-    ("a flow is gone", ONE, ["stop eu->us", "no canaries", "canaries us->eu"]),
+    ("flow removed", ONE, ["stop eu->us", "no canaries", "canaries us->eu"]),
     (
-        "a flow is tuned",
+        "flow changed",
         TUNED,
         ["stop eu->us", "no canaries", "start eu->us", "canaries us->eu eu->us"],
     ),
     (
-        "a cluster moved",
+        "cluster changed",
         MOVED,
         [
             "stop us->eu",
@@ -177,7 +177,7 @@ RELOADS = [
         ],
     ),
     (
-        "the exporter is set otherwise",
+        "exporter changed",
         LISTEN,
         [
             "stop us->eu",
@@ -196,7 +196,7 @@ RELOADS = [
 
 
 @pytest.mark.parametrize(("case", "text", "log"), RELOADS, ids=[case[0] for case in RELOADS])
-def test_a_reload_touches_what_changed(
+def test_reload_restarts_changed_flows_only(
     case: str, text: str, log: list[str], exporter: Exporter, world: World
 ) -> None:
     world.text = text
@@ -204,15 +204,15 @@ def test_a_reload_touches_what_changed(
     assert found.done, case
     assert world.taken() == log
     assert exporter.config == load_config(text)
-    assert ("takes effect after a restart" in found.message) is (text is LISTEN)
+    assert ("restart the exporter to apply" in found.message) is (text is LISTEN)
 
 
 def broken() -> Config:
-    raise UserError("the file is gone: expected a file")
+    raise UserError("the configuration file does not exist")
 
 
 @pytest.mark.parametrize("how", ["load", "text", "client"])
-def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_counted(
+def test_reload_with_invalid_configuration_changes_nothing(
     how: str, exporter: Exporter, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = exporter.config
@@ -231,12 +231,12 @@ def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_counted(
     assert 'mm2_exporter_config_reloads_total{result="success"} 0' in text_of(exporter)
 
 
-def test_a_label_that_is_no_flow_is_refused_at_once(world: World) -> None:
+def test_exporter_with_unknown_flow_label_raises(world: World) -> None:
     with pytest.raises(UserError, match="did you mean 'us->eu'"):
         Exporter(world.load, flows=["us->ue"], version="1")
 
 
-def test_only_the_selected_flows_are_served(world: World) -> None:
+def test_exporter_with_selected_flows_starts_only_these(world: World) -> None:
     exporter = Exporter(world.load, flows=["eu->us"], version="1")
     exporter.start()
     exporter.stop()
@@ -245,7 +245,7 @@ def test_only_the_selected_flows_are_served(world: World) -> None:
     assert "start us->eu" not in log
 
 
-def test_from_the_start_the_exporters_own_series_are_served(exporter: Exporter) -> None:
+def test_new_exporter_serves_its_own_series(exporter: Exporter) -> None:
     assert 'mm2_exporter_build_info{version="1.2"} 1' in text_of(exporter)
     assert not exporter.readiness().ready
     assert exporter.readiness().flows[0].waiting_for == ("the first round",)
@@ -259,7 +259,7 @@ def report(scene: Scene, at: float = 100.0) -> Any:
     return tracker.update(scene.look(at))
 
 
-def test_a_flow_that_cannot_be_evaluated_is_left_out_and_stops_no_other(
+def test_flow_with_failing_evaluation_is_omitted(
     world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exporter = Exporter(world.load, version="1")
@@ -271,13 +271,13 @@ def test_a_flow_that_cannot_be_evaluated_is_left_out_and_stops_no_other(
     seen = report(Scene())
     for runner in (bad, good):
         rounds.put(runner, seen)
-    evaluation.cycle(1.0)
+    evaluation.run_cycle(1.0)
     assert len(exporter.reports()) == 2
-    bad.failing = True  # type: ignore[attr-defined]  # of the stand-in
+    bad.failing = True  # type: ignore[attr-defined]  # of the fake runner
     for runner in (bad, good):
         rounds.put(runner, seen)
     caplog.set_level(logging.ERROR)
-    evaluation.cycle(1.0)
+    evaluation.run_cycle(1.0)
     assert exporter.reports() == [seen]
     assert exporter.readiness().flows[1] == FlowReadiness(
         Flow("eu", "us"), ready=False, waiting_for=("the first round",)
@@ -286,7 +286,7 @@ def test_a_flow_that_cannot_be_evaluated_is_left_out_and_stops_no_other(
     assert caplog.records[0].exc_info is not None
 
 
-def test_flows_that_cannot_be_rendered_leave_the_exporters_own_series(
+def test_publish_with_failing_render_keeps_exporters_own_series(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     exporter = Exporter(world.load, version="1")
@@ -297,7 +297,7 @@ def test_flows_that_cannot_be_rendered_leave_the_exporters_own_series(
     text = text_of(exporter)
     assert "mm2_exporter_build_info" in text
     assert "mm2_flow_state" not in text
-    assert "cannot be published" in caplog.text
+    assert "rendering the flows failed" in caplog.text
 
 
 def waiting(scene: Scene) -> Any:
@@ -306,23 +306,23 @@ def waiting(scene: Scene) -> Any:
 
 
 def unreachable(health: Health) -> None:
-    health.failed("eu", Stage.END_OFFSETS, "timeout", "x")
+    health.record_failure("eu", Stage.END_OFFSETS, "timeout", "x")
 
 
 READY = [
     ("read", lambda: report(Scene()), lambda _: None, True, ()),
     ("waiting", lambda: waiting(Scene()), lambda _: None, False, ("target offsets",)),
     (
-        "declared unreachable",
+        "unreachable",
         lambda: waiting(Scene()),
         unreachable,
         True,
         ("target offsets", "cluster eu: timeout"),
     ),
     (
-        "something lesser fails",
+        "minor stage fails",
         lambda: waiting(Scene()),
-        lambda health: health.failed("eu", Stage.GROUPS, "timeout", "x"),
+        lambda health: health.record_failure("eu", Stage.GROUPS, "timeout", "x"),
         False,
         ("target offsets",),
     ),
@@ -332,7 +332,7 @@ READY = [
 @pytest.mark.parametrize(
     ("made", "fail", "outcome"), [(c[1], c[2], c[3:]) for c in READY], ids=[c[0] for c in READY]
 )
-def test_a_flow_is_ready_once_read_or_once_its_cluster_is_declared_unreachable(
+def test_flow_is_ready_when_read_or_cluster_unreachable(
     made: Callable[[], Any], fail: Callable[[Health], None], outcome: tuple[bool, tuple[str, ...]]
 ) -> None:
     health, flow = Health(), Flow("us", "eu")
@@ -341,10 +341,10 @@ def test_a_flow_is_ready_once_read_or_once_its_cluster_is_declared_unreachable(
     assert flow_readiness(flow, made(), health) == FlowReadiness(flow, ready, waits)
 
 
-def test_the_line_of_a_flow_on_the_page() -> None:
+def test_flow_overview_has_lag_and_state() -> None:
     scene = Scene()
     scene.add("orders").live(10, 30)
     found = flow_overview(report(scene))
     assert (found.flow, found.ready, found.lag_records) == (Flow("us", "eu"), True, 20)
     assert (found.stalled_partitions, found.groups, found.groups_ready) == (0, 0, 0)
-    assert (found.state, found.reason) == ("running", "within_patience")
+    assert (found.state, found.reason) == ("running", "within_grace_period")

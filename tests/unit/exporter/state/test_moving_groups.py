@@ -1,4 +1,4 @@
-"""A group that commits while its commits and its checkpoints are read at different moments."""
+"""A group that commits between the reads of its commits and its checkpoints."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_core.lag import LagOrigin
-from mm2slo_core.offsets import Bounds, PositionQuality
-from mm2slo_core.readiness import Blocked, BlockReason, ReadinessBudget
-from mm2slo_core.selection import TopicPair, TopicRole
-from mm2slo_core.stall import Progress
+from mm2slo_core.flow_offsets import Bounds, PositionQuality
+from mm2slo_core.group_readiness import Blocked, BlockReason, ReadinessLimits
+from mm2slo_core.replication_lag import LagOrigin
+from mm2slo_core.stall_watch import Progress
+from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import ClusterView, Commit, InternalsView, Observation, OffsetsRead
-from mm2slo_exporter.plan import FlowPlan
-from mm2slo_exporter.state.groups import FlowHealth, judge_groups
-from mm2slo_exporter.state.model import PartitionState, TopicState
+from mm2slo_exporter.flow_plan import FlowPlan
+from mm2slo_exporter.observation import (
+    ClusterView,
+    InternalsView,
+    NewestCheckpoint,
+    Observation,
+    OffsetsRead,
+)
+from mm2slo_exporter.state.flow_report import PartitionState, TopicState
+from mm2slo_exporter.state.group_states import FlowHealth, judge_groups
 
 if TYPE_CHECKING:
-    from mm2slo_core.offsets import Head
-    from mm2slo_core.readiness import GroupReadiness
+    from mm2slo_core.flow_offsets import Head
+    from mm2slo_core.group_readiness import GroupReadiness
 
 HERE, THERE = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 READ_AT = 1000.0
@@ -27,7 +33,7 @@ PAIR = TopicPair("orders", "us.orders", TopicRole.DATA)
 
 
 class SameOffsets:
-    """A copy whose offsets are the source's."""
+    """A copy with the offsets of the source."""
 
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds:
         del head
@@ -44,7 +50,7 @@ class SameOffsets:
         return upstream_offset >= 0
 
 
-def judged(*, commit: int, checkpoint: Commit) -> GroupReadiness:
+def judged(*, commit: int, checkpoint: NewestCheckpoint) -> GroupReadiness:
     partition = PartitionState(
         partition=0,
         source_start=0,
@@ -55,7 +61,7 @@ def judged(*, commit: int, checkpoint: Commit) -> GroupReadiness:
         quality=PositionQuality.LIVE,
         lag_records=0,
         lag_seconds=0.0,
-        lag_origin=LagOrigin.NOTHING_WAITS,
+        lag_origin=LagOrigin.NO_BACKLOG,
         progress=Progress.IDLE,
         progressed_at=None,
         headroom=None,
@@ -94,27 +100,27 @@ def judged(*, commit: int, checkpoint: Commit) -> GroupReadiness:
         target_readable=True,
     )
     (state,) = judge_groups(
-        seen, [topic], FlowHealth(alive=True, tasks_running=True), ReadinessBudget()
+        seen, [topic], FlowHealth(alive=True, tasks_running=True), ReadinessLimits()
     )
     return state.readiness
 
 
-def test_a_checkpoint_newer_than_our_reading_tells_the_newer_commit() -> None:
-    found = judged(commit=100, checkpoint=Commit(140, 135, READ_AT + 3))
+def test_checkpoint_newer_than_group_read_provides_commit() -> None:
+    found = judged(commit=100, checkpoint=NewestCheckpoint(140, 135, READ_AT + 3))
     assert found.ready
     assert found.checkpoint_lag == 0
     assert (found.redelivery_lower, found.redelivery_upper) == (5, 5)
 
 
-def test_a_commit_ahead_of_a_newer_checkpoint_stays() -> None:
-    found = judged(commit=160, checkpoint=Commit(140, 135, READ_AT + 3))
+def test_commit_ahead_of_newer_checkpoint_is_kept() -> None:
+    found = judged(commit=160, checkpoint=NewestCheckpoint(140, 135, READ_AT + 3))
     assert found.checkpoint_lag == 20
     assert (found.redelivery_lower, found.redelivery_upper) == (25, 25)
 
 
 @pytest.mark.parametrize("age", [0.001, 3600.0])
-def test_a_commit_behind_an_older_checkpoint_is_a_rewind(age: float) -> None:
-    found = judged(commit=100, checkpoint=Commit(140, 135, READ_AT - age))
+def test_commit_behind_older_checkpoint_is_rewind(age: float) -> None:
+    found = judged(commit=100, checkpoint=NewestCheckpoint(140, 135, READ_AT - age))
     assert not found.ready
     assert found.checkpoint_lag == -40
     assert found.blocked == (Blocked(BlockReason.WOULD_SKIP_RECORDS, HERE, 35),)

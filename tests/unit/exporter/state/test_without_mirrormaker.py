@@ -1,4 +1,4 @@
-"""A flow of another engine: no position is made up, and movement and canaries speak."""
+"""A flow of another engine: no positions; its state follows topic growth and canaries."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 from observing import Scene, flow_config
 
-from mm2slo_core.config.canary import CanaryCarrier
+from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.lag import LagOrigin
-from mm2slo_core.selection import TopicRole
-from mm2slo_core.sli import Sli
-from mm2slo_core.stall import Progress
+from mm2slo_core.replication_lag import LagOrigin
+from mm2slo_core.sli_counters import Sli
+from mm2slo_core.stall_watch import Progress
+from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.canary.events import Arrived, Event, Produced, Restored, Scheduled
-from mm2slo_exporter.state.flow import FlowTracker
+from mm2slo_exporter.canary.canary_events import (
+    Arrived,
+    Event,
+    Produced,
+    RestoreFinished,
+    Scheduled,
+)
+from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 OFF, TOPIC = CanaryCarrier.OFF, CanaryCarrier.TOPIC
 
@@ -27,7 +33,7 @@ def tracker(carrier: CanaryCarrier = OFF, engine: str = "dual-produce") -> FlowT
     return FlowTracker(flow_config(**flow), carrier=carrier, shared_target=False, started_at=0.0)
 
 
-def test_it_is_ready_at_once_and_tells_no_position_no_lag_and_no_loss() -> None:
+def test_other_engine_has_no_position_lag_or_loss() -> None:
     scene = Scene()
     log = scene.add("orders")
     log.start, log.end, log.target_end = 100, 700, 650
@@ -47,19 +53,19 @@ def test_it_is_ready_at_once_and_tells_no_position_no_lag_and_no_loss() -> None:
 @pytest.mark.parametrize(
     ("case", "moves", "expected"),
     [
-        ("both sides move", [(10, 10)] * 20, (FlowStateName.RUNNING, "position_advances")),
-        ("to other partitions", [(10, 7)] * 20, (FlowStateName.RUNNING, "position_advances")),
+        ("both sides grow", [(10, 10)] * 20, (FlowStateName.RUNNING, "position_advances")),
+        ("other partitions", [(10, 7)] * 20, (FlowStateName.RUNNING, "position_advances")),
         (
-            "one side alone moves",
+            "source only",
             [(10, 10)] + [(10, 0)] * 20,
-            (FlowStateName.STOPPED, "backlog_stands_still"),
+            (FlowStateName.STOPPED, "backlog_stalled"),
         ),
-        ("not for long", [(10, 10)] * 15 + [(10, 0)] * 5, (FlowStateName.RUNNING, None)),
-        ("nothing moves", [(10, 10)] + [(0, 0)] * 20, (FlowStateName.IDLE, "nothing_to_copy")),
-        ("a side that comes back", [(9, 0)] * 20 + [(0, 9)], (FlowStateName.RUNNING, None)),
+        ("source only, recently", [(10, 10)] * 15 + [(10, 0)] * 5, (FlowStateName.RUNNING, None)),
+        ("no growth", [(10, 10)] + [(0, 0)] * 20, (FlowStateName.IDLE, "nothing_to_copy")),
+        ("target recovers", [(9, 0)] * 20 + [(0, 9)], (FlowStateName.RUNNING, None)),
     ],
 )
-def test_its_state_is_told_from_movement(
+def test_other_engine_state_follows_topic_growth(
     case: str, moves: list[tuple[int, int]], expected: tuple[FlowStateName, str | None]
 ) -> None:
     scene, flow = Scene(), tracker()
@@ -75,7 +81,7 @@ def test_its_state_is_told_from_movement(
     assert reason in {None, str(report.state_reason)}, case
 
 
-def test_a_side_that_cannot_be_read_is_no_stop() -> None:
+def test_other_engine_with_unreadable_target_is_not_stopped() -> None:
     scene, flow = Scene(), tracker()
     log = scene.add("orders")
     flow.update(scene.look(1000.0))
@@ -87,14 +93,14 @@ def test_a_side_that_cannot_be_read_is_no_stop() -> None:
     scene.target_readable = True
     log.target_end = log.end
     report = flow.update(scene.look(1205.0))
-    assert (report.state, report.topics[0].waits_since) == (FlowStateName.RUNNING, None)
+    assert (report.state, report.topics[0].backlog_since) == (FlowStateName.RUNNING, None)
 
 
-def test_a_canary_on_its_own_topic_proves_arrivals_and_never_a_loss() -> None:
+def test_other_engine_canaries_settle_no_loss() -> None:
     scene, flow = Scene(), tracker(TOPIC, "other")
     scene.add("mm2slo.canary", role=TopicRole.CANARY)
     events: list[Event] = [
-        Restored("us->eu", 999.0),
+        RestoreFinished("us->eu", 999.0),
         *(Scheduled("us->eu", n, 0, 1000.0 + n) for n in (0, 1)),
         *(Produced("us->eu", n, 0, n, 1000.0 + n) for n in (0, 1)),
         Arrived("us->eu", 0, 0, 1000.5),

@@ -65,7 +65,7 @@ def test_only_the_right_credentials_are_allowed(
         assert authenticator.allows(authorization) is allowed
 
 
-def test_a_scheme_that_is_not_configured_lets_nobody_in() -> None:
+def test_authenticator_rejects_unconfigured_scheme() -> None:
     assert not Authenticator({"me": Hidden(HASH)}, ()).allows("Bearer ")
     assert not Authenticator({}, (Hidden(DIGEST),)).allows(basic("me", PASSWORD))
 
@@ -83,7 +83,7 @@ def test_a_right_password_costs_bcrypt_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert [authenticator.allows(basic("me", PASSWORD)) for _ in range(5)] == [True] * 5
     assert len(checked) == 1
     assert not authenticator.allows(basic("me", "wrong"))
-    assert not authenticator.allows(basic("nobody", PASSWORD))  # costs as much as a known user
+    assert not authenticator.allows(basic("unknown", PASSWORD))  # takes as long as a known user
     assert checked == [PASSWORD.encode(), b"wrong", PASSWORD.encode()]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mm2slo_core.config import ConfigError
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.web import WebConfigFile, parse_web_config
 from mm2slo_exporter.web.config import ClientAuthType, TlsVersion
 
@@ -154,7 +154,7 @@ PAIR = {"cert_file": "c", "key_file": "k"}
         ),
     ],
 )
-def test_a_problem_is_told_in_the_projects_words(value: object, problem: str) -> None:
+def test_invalid_web_config_reports_problem_and_expected_value(value: object, problem: str) -> None:
     with pytest.raises(ConfigError) as refused:
         parse_web_config(value, "web.yml")
     assert str(refused.value) == f"web.yml: 1 problem\n{problem}"
@@ -183,16 +183,16 @@ def test_all_problems_come_in_one_report_with_lines_and_without_secrets(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("a: [", "is not YAML"),
-        ("basic_auth_users: {}\nbasic_auth_users: {}", "is written twice"),
+        ("basic_auth_users: {}\nbasic_auth_users: {}", "is a duplicate key"),
     ],
 )
-def test_what_is_not_plain_yaml_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_what_is_not_plain_yaml_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "web.yml"
     file.write_text(text)
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=message):
         WebConfigFile(file)
 
 

@@ -1,4 +1,4 @@
-"""Clients that are slow, silent, many, or wrong hold up nobody else."""
+"""Slow, silent, malformed and numerous clients do not block others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from mm2slo_core.catalogue import REPLICATION_LAG_RECORDS
 from mm2slo_core.config import Listen
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.exposition import Family, Renderer
 from mm2slo_exporter.web import ExporterServer, Limits
 
@@ -97,8 +97,8 @@ def test_a_client_that_does_not_read_is_cut(serve: Any, fake_site: Any) -> None:
     series = [(("a->b", "a", "b", "t" * 200, str(n)), n) for n in range(60_000)]
     site = fake_site(newest=Renderer().render([Family(REPLICATION_LAG_RECORDS, series)]))
     client = serve(site, limits=Limits(connections=1, send_seconds=0.3))
-    with client.raw() as deaf:
-        deaf.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    with client.raw() as stalled:
+        stalled.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         _until(lambda: client("/healthz").status == 503)
         _until(lambda: client("/healthz").status == 200)
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 CLASSIC = (
     b"# HELP mm2_flow_lag_records Source records that the flow has not yet replicated,"
-    b" over all its partitions.\n"
+    b" over all partitions.\n"
     b"# TYPE mm2_flow_lag_records gauge\n"
     b'mm2_flow_lag_records{flow="us->eu",source="us",target="eu"} 12\n'
-    b"# HELP mm2_exporter_series Series in the newest snapshot, these included.\n"
+    b"# HELP mm2_exporter_series Series in the latest snapshot, including this one.\n"
     b"# TYPE mm2_exporter_series gauge\n"
     b"mm2_exporter_series 2\n"
 )
@@ -115,7 +115,7 @@ def test_before_the_first_round_the_exporters_own_series_are_served(
 
 
 class RaisingKafka:
-    """Stands for a Kafka port: any call of it fails the test."""
+    """A Kafka port on which any call fails the test."""
 
     def request(self, what: str) -> NoReturn:
         pytest.fail(f"a scrape asked Kafka for {what}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_exporter.exposition import Encoding, Format
@@ -87,7 +87,6 @@ def test_the_encoding_follows_the_accept_encoding_header(
     assert choose_encoding(header) is chosen
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(max_codepoint=255), max_size=40))
 def test_no_header_breaks_the_choice(header: str) -> None:
     choose_format(header)

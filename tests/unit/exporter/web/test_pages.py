@@ -170,7 +170,7 @@ def test_only_loopback_is_this_machine(peer: str, local: bool) -> None:
         ("OPTIONS", "/readyz", "GET, HEAD"),
     ],
 )
-def test_a_wrong_method_is_told_the_right_ones(
+def test_unsupported_method_returns_405_with_allow_header(
     serve: Any, method: str, path: str, allow: str
 ) -> None:
     answer = serve()(path, method=method)

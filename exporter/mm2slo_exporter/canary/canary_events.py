@@ -1,0 +1,135 @@
+"""Events from the canary process to the exporter: plain tuples, cheap to pickle.
+
+Times are epoch seconds by the canary process's clock. `flow` is the flow's label.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Scheduled(NamedTuple):
+    """A canary is due; it counts even if it cannot be sent."""
+
+    flow: str
+    sequence: int
+    partition: int
+    at: float
+
+
+class Produced(NamedTuple):
+    """The source acknowledged a canary at this offset."""
+
+    flow: str
+    sequence: int
+    partition: int
+    offset: int
+    at: float
+
+
+class ProduceFailed(NamedTuple):
+    """The source did not accept a canary; its outcome is unknown."""
+
+    flow: str
+    sequence: int
+    reason: str
+    at: float
+
+
+class Arrived(NamedTuple):
+    """A canary of this instance was read on the target, for the first time or again.
+
+    Before `RestoreFinished`, the record already existed when reading started: `at` is then the
+    time of the read, not of the arrival.
+    """
+
+    flow: str
+    sequence: int
+    partition: int
+    at: float
+
+
+class HeartbeatSeen(NamedTuple):
+    """One of MirrorMaker 2's heartbeats arrived on the target.
+
+    `replayed`: it already existed when reading started, so its arrival time is unknown.
+    """
+
+    flow: str
+    emitter: str
+    """Alias of the cluster whose herder wrote it; each herder has its own schedule."""
+    emitted_at: float
+    at: float
+    replayed: bool
+
+
+class ReadUpTo(NamedTuple):
+    """The target's carrier topic was read up to this offset (exclusive)."""
+
+    flow: str
+    partition: int
+    offset: int
+    at: float
+
+
+class EarlierCanary(NamedTuple):
+    """A canary of an earlier process of this instance, found on the source at start."""
+
+    flow: str
+    sequence: int
+    partition: int
+    offset: int
+    sent_at: float
+    floor: int | None
+    newest_arrived: int | None
+
+
+class RestoreFinished(NamedTuple):
+    """All earlier canaries and arrivals of a flow have been reported; live events follow."""
+
+    flow: str
+    at: float
+
+
+class StageFailed(NamedTuple):
+    """A stage of the canary process failed."""
+
+    flow: str
+    cluster: str
+    stage: str
+    kind: str
+    message: str
+    at: float
+
+
+class Malformed(NamedTuple):
+    """A record of a carrier topic could not be decoded and was skipped."""
+
+    flow: str
+    cluster: str
+    kind: str
+    reason: str
+
+
+class StageSucceeded(NamedTuple):
+    """A stage of the canary process succeeded."""
+
+    flow: str
+    cluster: str
+    stage: str
+    at: float
+
+
+Event = (
+    Scheduled
+    | Produced
+    | ProduceFailed
+    | Arrived
+    | HeartbeatSeen
+    | ReadUpTo
+    | EarlierCanary
+    | RestoreFinished
+    | StageFailed
+    | Malformed
+    | StageSucceeded
+)

@@ -1,0 +1,91 @@
+"""The canary process: sending and receiving threads, and a pipe to the exporter."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from mm2slo_exporter.canary.canary_receiver import Receiver
+from mm2slo_exporter.canary.canary_sender import Sender
+from mm2slo_exporter.canary.event_outbox import Outbox
+from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
+from mm2slo_kafka.cluster_client import ClusterClient
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.connection import Connection
+
+    from mm2slo_exporter.canary.canary_spec import CanarySpec
+
+_FLUSH_SECONDS = 0.1
+_JOIN_SECONDS = 5.0
+
+
+def run(connection: Connection, specs: Sequence[CanarySpec]) -> None:
+    """Serve *specs* until the exporter closes its end of the pipe, or ends."""
+    # Ctrl-C reaches the whole process group; the exporter decides when this process ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Failures are sent as events: the exporter logs them once, in its own format.
+    logging.disable(logging.CRITICAL)
+    outbox, ledger_states, stopping = Outbox(), LedgerStates(), threading.Event()
+    threads = _start(specs, outbox, ledger_states, stopping)
+    try:
+        while not stopping.is_set():
+            if connection.poll(_FLUSH_SECONDS):
+                _receive_ledger_states(connection, ledger_states)
+            if events := outbox.take():
+                connection.send(events)
+    except (EOFError, OSError):
+        _receive_last_ledger_states(connection, ledger_states)  # the exporter has ended
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join(_JOIN_SECONDS)
+        with contextlib.suppress(OSError):
+            connection.close()
+
+
+def _receive_ledger_states(connection: Connection, ledger_states: LedgerStates) -> None:
+    ledger_states.update({flow: LedgerState(*state) for flow, state in connection.recv().items()})
+
+
+def _receive_last_ledger_states(connection: Connection, ledger_states: LedgerStates) -> None:
+    """Receive what the exporter sent before it closed its end, for the final canaries."""
+    with contextlib.suppress(EOFError, OSError):
+        while connection.poll():
+            _receive_ledger_states(connection, ledger_states)
+
+
+def _start(
+    specs: Sequence[CanarySpec],
+    outbox: Outbox,
+    ledger_states: LedgerStates,
+    stopping: threading.Event,
+) -> list[threading.Thread]:
+    clients: dict[str, ClusterClient] = {}
+    threads = []
+    for spec in specs:
+        for alias, properties in (
+            (spec.source_alias, spec.source_client),
+            (spec.target_alias, spec.target_client),
+        ):
+            if alias not in clients:
+                clients[alias] = ClusterClient(alias, properties)
+        source, target = clients[spec.source_alias], clients[spec.target_alias]
+        restored = threading.Event()
+        receiver = Receiver(spec, source, target, outbox, restored)
+        sender = Sender(spec, source, outbox, ledger_states)
+        threads += [
+            threading.Thread(
+                target=receiver.run, args=(stopping,), name=f"receive-{spec.flow}", daemon=True
+            ),
+            threading.Thread(
+                target=sender.run, args=(restored, stopping), name=f"send-{spec.flow}", daemon=True
+            ),
+        ]
+    for thread in threads:
+        thread.start()
+    return threads

@@ -1,0 +1,215 @@
+"""Reads a flow's carrier topics on the target and reports arrivals."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
+from mm2slo_core.records import DecodeError, Heartbeat, Tombstone
+from mm2slo_exporter.canary.canary_events import (
+    Arrived,
+    EarlierCanary,
+    HeartbeatSeen,
+    Malformed,
+    ReadUpTo,
+    RestoreFinished,
+    StageFailed,
+    StageSucceeded,
+)
+from mm2slo_exporter.collection_health import Stage
+from mm2slo_kafka.topic_tail import TailState, TopicTail
+
+if TYPE_CHECKING:
+    from mm2slo_exporter.canary.canary_spec import CanarySpec
+    from mm2slo_exporter.canary.event_outbox import Outbox
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.topic_tail import TailRecord
+
+_RESTORE_TIMEOUT_SECONDS = 15.0
+_POLL_SECONDS = 0.2
+_REPORT_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One topic being followed, and which records to take from it."""
+
+    tail: TopicTail
+    heartbeats: bool
+    canaries: bool
+
+
+class Receiver:
+    """Reports one flow's arrivals; sets *restored* once earlier canaries were reported."""
+
+    def __init__(
+        self,
+        spec: CanarySpec,
+        source: ClusterClient,
+        target: ClusterClient,
+        outbox: Outbox,
+        restored: threading.Event,
+    ) -> None:
+        self._spec = spec
+        self._source = source
+        self._target = target
+        self._outbox = outbox
+        self._restored = restored
+        self._reported: dict[Stage, float] = {}
+
+    def run(self, stopping: threading.Event) -> None:
+        since = time.time() - self._spec.restore_seconds
+        streams = self._streams(since)
+        try:
+            if self._spec.carrier != "off":
+                self._report_earlier_canaries(since, stopping)
+            self._replay(streams, stopping)
+            self._restored.set()
+            self._outbox.put(RestoreFinished(self._spec.flow, time.time()))
+            # One thread per stream, so that no arrival waits for another topic's poll.
+            others = [
+                threading.Thread(target=self._follow, args=(stream, stopping), daemon=True)
+                for stream in streams[1:]
+            ]
+            for thread in others:
+                thread.start()
+            if streams:
+                self._follow(streams[0], stopping)
+            for thread in others:
+                thread.join()
+        finally:
+            for stream in streams:
+                stream.tail.close()
+
+    def _follow(self, stream: _Stream, stopping: threading.Event) -> None:
+        while not stopping.is_set():
+            # One record per poll: a batch would be held back until it is full or times out.
+            self._receive(stream, max_records=1, timeout=_POLL_SECONDS)
+
+    def _streams(self, since: float) -> list[_Stream]:
+        spec = self._spec
+        shared = spec.carrier == "heartbeats"
+        streams = []
+        if spec.heartbeats_topic_on_target is not None:
+            beats = self._tail_of_target(spec.heartbeats_topic_on_target, since)
+            streams.append(_Stream(beats, heartbeats=True, canaries=shared))
+        if spec.carrier == "topic":
+            own = self._tail_of_target(spec.target_topic, since)
+            # The canary topic first: its arrival times matter most.
+            streams.insert(0, _Stream(own, heartbeats=False, canaries=True))
+        return streams
+
+    def _tail_of_target(self, topic: str, since: float) -> TopicTail:
+        return TopicTail(
+            self._target,
+            topic,
+            start=since,
+            isolation=self._spec.target_isolation,
+            headers=True,
+        )
+
+    def _replay(self, streams: list[_Stream], stopping: threading.Event) -> None:
+        """Read existing records; waits for an unreachable target for at most 15 s."""
+        deadline = time.monotonic() + _RESTORE_TIMEOUT_SECONDS
+        for stream in streams:
+            while not stopping.is_set() and time.monotonic() < deadline:
+                self._receive(stream, max_records=1000, timeout=_POLL_SECONDS)
+                if stream.tail.caught_up or stream.tail.state is TailState.ABSENT:
+                    break
+
+    def _report_earlier_canaries(self, since: float, stopping: threading.Event) -> None:
+        """Report canaries on the source that an earlier process of this instance sent."""
+        tail = TopicTail(self._source, self._spec.source_topic, start=since, headers=True)
+        deadline = time.monotonic() + _RESTORE_TIMEOUT_SECONDS
+        try:
+            while not stopping.is_set() and time.monotonic() < deadline:
+                batch = tail.poll(max_records=1000, timeout=_POLL_SECONDS)
+                for record in batch.records:
+                    canary = self._canary(record)
+                    if canary is not None:
+                        self._outbox.put(_earlier_canary(self._spec.flow, record, canary))
+                if tail.caught_up or tail.state is TailState.ABSENT:
+                    return
+        finally:
+            tail.close()
+
+    def _receive(self, stream: _Stream, *, max_records: int, timeout: float) -> None:
+        batch = stream.tail.poll(max_records=max_records, timeout=timeout)
+        at = time.time()
+        for record in batch.records:
+            canary = self._canary(record) if stream.canaries else None
+            if canary is not None:
+                self._outbox.put(Arrived(self._spec.flow, canary.sequence, record.partition, at))
+            elif stream.heartbeats:
+                self._report_heartbeat(record, at)
+        self._report(stream, at)
+
+    def _canary(self, record: TailRecord) -> CanaryRecord | None:
+        """The canary in a record; None unless it is of this instance and flow."""
+        try:
+            canary = CanaryRecord.from_headers(record.headers)
+        except DecodeError as error:
+            self._malformed("canary", error.reason)
+            return None
+        own = (self._spec.instance, self._spec.flow)
+        return canary if canary is not None and (canary.instance, canary.flow) == own else None
+
+    def _report_heartbeat(self, record: TailRecord, at: float) -> None:
+        try:
+            beat = Heartbeat.decode(record.key, record.value)
+        except DecodeError as error:
+            self._malformed("heartbeat", error.reason)
+            return
+        if isinstance(beat, Tombstone) or is_canary_heartbeat(beat):
+            return
+        self._outbox.put(
+            HeartbeatSeen(
+                flow=self._spec.flow,
+                emitter=beat.source_alias,
+                emitted_at=beat.timestamp_ms / 1000,
+                at=at,
+                replayed=not self._restored.is_set(),
+            )
+        )
+
+    def _report(self, stream: _Stream, at: float) -> None:
+        """Report periodically how far was read, or the failure."""
+        stage = Stage.CANARY_RECEIVE if stream.canaries else Stage.HEARTBEATS
+        if at - self._reported.get(stage, 0.0) < _REPORT_SECONDS:
+            return
+        self._reported[stage] = at
+        if stream.tail.problem is not None:
+            self._report_failure(stage, stream.tail.problem.kind, str(stream.tail.problem))
+            return
+        if stream.tail.state is TailState.STARTING:
+            return
+        self._outbox.put(StageSucceeded(self._spec.flow, self._spec.target_alias, stage.value, at))
+        if stream.canaries:
+            for partition, offset in stream.tail.position.items():
+                if offset is not None:
+                    self._outbox.put(ReadUpTo(self._spec.flow, partition, offset, at))
+
+    def _malformed(self, kind: str, reason: str) -> None:
+        spec = self._spec
+        self._outbox.put(Malformed(spec.flow, spec.target_alias, kind, str(reason)))
+
+    def _report_failure(self, stage: Stage, kind: str, message: str) -> None:
+        spec = self._spec
+        self._outbox.put(
+            StageFailed(spec.flow, spec.target_alias, stage.value, str(kind), message, time.time())
+        )
+
+
+def _earlier_canary(flow: str, record: TailRecord, canary: CanaryRecord) -> EarlierCanary:
+    return EarlierCanary(
+        flow=flow,
+        sequence=canary.sequence,
+        partition=record.partition,
+        offset=record.offset,
+        sent_at=canary.sent_at,
+        floor=canary.floor,
+        newest_arrived=canary.newest_arrived,
+    )

@@ -1,0 +1,34 @@
+"""The settings of one flow for the canary process; picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_kafka.partition_offsets import Isolation
+
+
+@dataclass(frozen=True, slots=True)
+class CanarySpec:
+    """The settings of one flow. Client properties contain secrets and are never printed."""
+
+    flow: str
+    instance: str
+    source_alias: str
+    target_alias: str
+    source_client: Mapping[str, str] = field(repr=False)
+    target_client: Mapping[str, str] = field(repr=False)
+    heartbeats_topic_on_target: str | None
+    """None: the flow's engine is not MirrorMaker 2 and has no heartbeats."""
+    carrier: str
+    """`heartbeats`, `topic`, or `off`; with `off`, nothing is sent and heartbeats are only read."""
+    source_topic: str
+    target_topic: str
+    interval_seconds: float
+    restore_seconds: float
+    """How far back canaries of an earlier process are read at start."""
+    target_isolation: Isolation = "read_uncommitted"
+    """`read_committed` where MirrorMaker 2 uses transactions: aborted records never arrived."""

@@ -1,0 +1,124 @@
+"""Supervises the canary process and collects its events.
+
+Canaries run in a separate process because arrival times must not depend on the interpreter lock
+while the exporter converts tens of thousands of offsets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import signal
+import threading
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING
+
+from mm2slo_exporter.canary.canary_process import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from multiprocessing.connection import Connection
+
+    from mm2slo_exporter.canary.canary_events import Event
+    from mm2slo_exporter.canary.canary_spec import CanarySpec
+    from mm2slo_exporter.canary.ledger_state import LedgerState
+
+logger = logging.getLogger(__name__)
+
+_JOIN_SECONDS = 10.0
+
+
+class CanarySupervisor:
+    """Starts the canary process, restarts it when it ends, and collects its events.
+
+    *on_start* is called before each start. *serve* runs in the process until the pipe is closed.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[CanarySpec],
+        *,
+        on_start: Callable[[], None] = lambda: None,
+        serve: Callable[[Connection, Sequence[CanarySpec]], None] = run,
+        restart_seconds: float = 2.0,
+    ) -> None:
+        self._specs = tuple(specs)
+        self._on_start = on_start
+        self._serve = serve
+        self._restart_seconds = restart_seconds
+        self._events: list[Event] = []
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._supervise, name="canary-supervisor")
+        self._pipe_lock = threading.Lock()
+        self._connection: Connection | None = None
+        self.starts = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def drain(self) -> list[Event]:
+        """Remove and return all events, in order."""
+        with self._lock:
+            events, self._events = self._events, []
+        return events
+
+    def send_ledger_states(self, states: Mapping[str, LedgerState]) -> None:
+        """Send the state that the next canaries carry."""
+        with self._pipe_lock:
+            if self._connection is None:
+                return
+            with contextlib.suppress(OSError, ValueError):  # the process is being replaced
+                self._connection.send({flow: tuple(state) for flow, state in states.items()})
+
+    def stop(self) -> None:
+        """End the canary process and wait for it."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _supervise(self) -> None:
+        # Ctrl-C reaches the whole process group. The canary process inherits this thread's signal
+        # mask, which protects it until it ignores the signal itself. The resource tracker must be
+        # running before: starting it unblocks the signal.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        context = multiprocessing.get_context("spawn")
+        while not self._stopping.is_set():
+            ours, theirs = context.Pipe()
+            with self._pipe_lock:
+                self._connection = ours
+            process = context.Process(
+                target=self._serve, args=(theirs, self._specs), name="mm2slo-canary", daemon=True
+            )
+            self._on_start()
+            self.starts += 1
+            process.start()
+            theirs.close()
+            self._receive(ours)
+            # Only this thread closes it: a second close could close a reused file descriptor.
+            with self._pipe_lock:
+                self._connection = None
+                ours.close()
+            process.join(_JOIN_SECONDS)
+            if process.is_alive():
+                process.kill()
+                process.join()
+            if not self._stopping.is_set():
+                logger.error(
+                    "canary process ended with exit code %s; restarting it", process.exitcode
+                )
+                self._stopping.wait(self._restart_seconds)
+
+    def _receive(self, connection: Connection) -> None:
+        """Collect events until either side closes the pipe."""
+        while not self._stopping.is_set():
+            try:
+                if not connection.poll(0.2):
+                    continue
+                events = connection.recv()
+            except (EOFError, OSError):
+                return
+            with self._lock:
+                self._events.extend(events)

@@ -1,0 +1,16 @@
+"""State of the canary ledger that canaries carry, so that a restart knows what was settled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class LedgerState(NamedTuple):
+    """All sequences below `floor` are settled; `newest_arrived` is the highest that arrived."""
+
+    floor: int | None = None
+    newest_arrived: int | None = None
+
+
+LedgerStates = dict[str, LedgerState]
+"""By flow label. Written by one thread and read by others: entries are replaced as a whole."""

@@ -1,0 +1,187 @@
+"""The exporter's own health: successes, failures and durations per cluster and stage."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import product
+from typing import TYPE_CHECKING
+
+from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS
+from mm2slo_core.records import DecodeReason
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+
+logger = logging.getLogger(__name__)
+
+
+class Stage(StrEnum):
+    """Values of the label `stage`."""
+
+    TOPICS = "topics"
+    TOPIC_IDS = "topic_ids"
+    TOPIC_CONFIGS = "topic_configs"
+    END_OFFSETS = "end_offsets"
+    START_OFFSETS = "start_offsets"
+    GROUPS = "groups"
+    TAIL_RECORDS = "tail_records"
+    OFFSET_SYNCS = "offset_syncs"
+    COMMITTED_OFFSETS = "committed_offsets"
+    CHECKPOINTS = "checkpoints"
+    STATUS = "status"
+    CONNECTOR_CONFIGS = "connector_configs"
+    CANARY_SEND = "canary_send"
+    CANARY_RECEIVE = "canary_receive"
+    HEARTBEATS = "heartbeats"
+    TIMELINE = "timeline"
+    LEADERSHIP = "leadership"
+
+
+_COMMON_ERROR_KINDS = (
+    ErrorKind.AUTHENTICATION,
+    ErrorKind.AUTHORIZATION,
+    ErrorKind.TIMEOUT,
+    ErrorKind.UNREACHABLE,
+    ErrorKind.OTHER,
+)
+_RECORD_KINDS = (
+    Stage.OFFSET_SYNCS,
+    Stage.COMMITTED_OFFSETS,
+    Stage.CHECKPOINTS,
+    Stage.STATUS,
+    Stage.CONNECTOR_CONFIGS,
+    "heartbeat",
+    "canary",
+    "timeline",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """A histogram of stage durations: observations per bucket, and their sum."""
+
+    counts: tuple[int, ...] = (0,) * (len(COLLECT_BUCKETS) + 1)
+    total_seconds: float = 0.0
+
+    def add(self, seconds: float) -> Durations:
+        counts = list(self.counts)
+        counts[bisect_left(COLLECT_BUCKETS, seconds)] += 1
+        return Durations(tuple(counts), self.total_seconds + seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """A consistent copy of the counts, keyed by (cluster, stage)."""
+
+    last_success: Mapping[tuple[str, Stage], float]
+    errors: Mapping[tuple[str, Stage, str], int]
+    durations: Mapping[tuple[str, Stage], Durations]
+    malformed: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+
+
+class Health:
+    """Collects the results of all stages. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last_success: dict[tuple[str, Stage], float] = {}
+        self._errors: Counter[tuple[str, Stage, str]] = Counter()
+        self._durations: defaultdict[tuple[str, Stage], Durations] = defaultdict(Durations)
+        self._malformed: Counter[tuple[str, str, str]] = Counter()
+        self._failing: dict[tuple[str, Stage], str] = {}
+        self._incomplete: dict[tuple[str, Stage], frozenset[str]] = {}
+
+    def record_success(self, cluster: str, stage: Stage, at: float | None = None) -> None:
+        with self._lock:
+            self._last_success[cluster, stage] = self._clock() if at is None else at
+            recovered = self._failing.pop((cluster, stage), None)
+        if recovered is not None:
+            logger.info(
+                "%s on cluster %s has recovered",
+                stage,
+                cluster,
+                extra={"cluster": cluster, "stage": stage.value},
+            )
+
+    def record_failure(self, cluster: str, stage: Stage, reason: str, message: str) -> None:
+        """Count a failure; log a warning only when its reason is new."""
+        with self._lock:
+            self._errors[cluster, stage, reason] += 1
+            fresh = self._failing.get((cluster, stage)) != reason
+            self._failing[cluster, stage] = reason
+        logger.log(
+            logging.WARNING if fresh else logging.DEBUG,
+            message,
+            extra={"cluster": cluster, "stage": stage.value, "reason": reason},
+        )
+
+    def record_partial_failures(
+        self, cluster: str, stage: Stage, failures: Iterable[tuple[str, str]]
+    ) -> None:
+        """Count failures within a stage that succeeds as a whole; call it after each round.
+
+        *failures* are (reason, message), one per topic, partition or group. The first message of
+        a reason is logged, unless the preceding round had that reason too.
+        """
+        first: dict[str, str] = {}
+        with self._lock:
+            for reason, message in failures:
+                self._errors[cluster, stage, reason] += 1
+                first.setdefault(reason, message)
+            before = self._incomplete.get((cluster, stage), frozenset())
+            self._incomplete[cluster, stage] = frozenset(first)
+        for reason in first.keys() - before:
+            extra = {"cluster": cluster, "stage": stage.value, "reason": reason}
+            logger.warning(first[reason], extra=extra)
+
+    def record_malformed(self, cluster: str, kind: str, reason: str) -> None:
+        with self._lock:
+            self._malformed[cluster, kind, reason] += 1
+
+    def failing_stages(self, cluster: str) -> Mapping[Stage, str]:
+        """Currently failing stages of *cluster*, with the reason."""
+        with self._lock:
+            return {stage: why for (found, stage), why in self._failing.items() if found == cluster}
+
+    def create_counters(self, cluster: str) -> None:
+        """Create the error counters of a cluster at 0, so that the first error is an increase."""
+        with self._lock:
+            for stage, reason in product(Stage, _COMMON_ERROR_KINDS):
+                self._errors[cluster, stage, reason] += 0
+            for kind, decode_reason in product(_RECORD_KINDS, DecodeReason):
+                self._malformed[cluster, kind, decode_reason] += 0
+
+    @contextmanager
+    def stage(self, cluster: str, stage: Stage) -> Iterator[None]:
+        """Time a stage and record its result; a KafkaOperationError is counted and re-raised."""
+        started = time.perf_counter()
+        try:
+            yield
+        except KafkaOperationError as error:
+            self.record_failure(cluster, stage, error.kind, str(error))
+            raise
+        else:
+            self.record_success(cluster, stage)
+        finally:
+            elapsed = time.perf_counter() - started
+            with self._lock:
+                self._durations[cluster, stage] = self._durations[cluster, stage].add(elapsed)
+
+    def report(self) -> HealthReport:
+        with self._lock:
+            return HealthReport(
+                dict(self._last_success),
+                dict(self._errors),
+                dict(self._durations),
+                dict(self._malformed),
+            )

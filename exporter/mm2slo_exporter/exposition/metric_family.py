@@ -1,0 +1,68 @@
+"""Metric families and histograms to publish, with their validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+from mm2slo_core.catalogue import Granularity, Metric, MetricType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class ExpositionError(ValueError):
+    """A family contradicts the catalogue or has an invalid value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """One histogram value: cumulative counts per bucket, +Inf last, and the sum of observations.
+
+    Raises ExpositionError without buckets, and when counts decrease or are negative.
+    """
+
+    cumulative: tuple[int, ...]
+    sum: float
+
+    def __post_init__(self) -> None:
+        rises = all(lower <= upper for lower, upper in pairwise((0, *self.cumulative)))
+        if not self.cumulative or not rises:
+            raise ExpositionError(
+                f"cumulative bucket counts must not be negative or decrease, got {self.cumulative}"
+            )
+
+    @classmethod
+    def from_counts(cls, counts: Iterable[int], total: float) -> Histogram:
+        """From counts per bucket, including the one above the last bound."""
+        return cls(tuple(accumulate(counts)), total)
+
+    @property
+    def count(self) -> int:
+        return self.cumulative[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Series of one metric at one granularity: pairs of label values and value.
+
+    Label values are in the order of `metric.labels_at(granularity)`. Several families of one
+    metric (one per flow) are published as one.
+    """
+
+    metric: Metric
+    series: Sequence[tuple[tuple[str, ...], float | Histogram]]
+    granularity: Granularity = Granularity.PARTITION
+
+
+def samples_per_series(metric: Metric) -> int:
+    """Lines per value of *metric*, each of which Prometheus counts as a series."""
+    if metric.type is MetricType.HISTOGRAM:
+        return len(metric.buckets) + 3
+    return 1
+
+
+def count_series(families: Iterable[Family]) -> int:
+    """Series as Prometheus counts them: each bucket, sum and count of a histogram is one series."""
+    return sum(len(family.series) * samples_per_series(family.metric) for family in families)

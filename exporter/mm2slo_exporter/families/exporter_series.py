@@ -1,0 +1,139 @@
+"""Metrics of the exporter itself: collection, failures, cost.
+
+Values that are None (no render yet, no /proc) are not published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from mm2slo_core import catalogue
+from mm2slo_core.catalogue import Granularity
+from mm2slo_exporter.exposition import Histogram
+from mm2slo_exporter.families.one_hot import one_hot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mm2slo_exporter.collection_health import HealthReport
+    from mm2slo_exporter.families.flow_view import Series
+
+
+class ReloadResult(StrEnum):
+    """The result of a configuration reload; values of the label `result`."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReport:
+    """Memory (bytes), CPU time (seconds) and start time (epoch seconds) of the process."""
+
+    resident_memory_bytes: int | None
+    cpu_seconds: float
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExporterReport:
+    """Everything published about the exporter itself."""
+
+    version: str
+    health: HealthReport
+    process: ProcessReport
+    kafka_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By cluster and API."""
+    reloads: Mapping[ReloadResult, int] = field(default_factory=dict)
+    render_seconds: float | None = None
+    cycle_seconds: float | None = None
+
+
+ExporterSeriesOf: TypeAlias = "Callable[[ExporterReport, Granularity], list[Series]]"
+
+
+def _one(value: float | None) -> list[Series]:
+    return [] if value is None else [((), value)]
+
+
+def _build(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [((own.version,), 1)]
+
+
+def _durations(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [
+        ((cluster, str(stage)), Histogram.from_counts(took.counts, took.total_seconds))
+        for (cluster, stage), took in sorted(own.health.durations.items())
+    ]
+
+
+def _errors(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [
+        ((cluster, str(stage), str(reason)), count)
+        for (cluster, stage, reason), count in sorted(own.health.errors.items())
+    ]
+
+
+def _last_success(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [
+        ((cluster, str(stage)), at)
+        for (cluster, stage), at in sorted(own.health.last_success.items())
+    ]
+
+
+def _requests(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [(labels, count) for labels, count in sorted(own.kafka_requests.items())]
+
+
+def _malformed(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [
+        ((cluster, str(kind), str(reason)), count)
+        for (cluster, kind, reason), count in sorted(own.health.malformed.items())
+    ]
+
+
+def _granularity_in_force(_own: ExporterReport, granularity: Granularity) -> list[Series]:
+    return one_hot((), (level.label for level in Granularity), (granularity.label,))
+
+
+def _render(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return _one(own.render_seconds)
+
+
+def _cycle(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return _one(own.cycle_seconds)
+
+
+def _reloads(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [((str(result),), own.reloads.get(result, 0)) for result in ReloadResult]
+
+
+def _memory(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return _one(own.process.resident_memory_bytes)
+
+
+def _cpu(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return _one(own.process.cpu_seconds)
+
+
+def _started_at(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return _one(own.process.started_at)
+
+
+EXPORTER_TABLE: Final[Mapping[catalogue.Metric, ExporterSeriesOf]] = {
+    catalogue.EXPORTER_BUILD_INFO: _build,
+    catalogue.EXPORTER_COLLECT_DURATION_SECONDS: _durations,
+    catalogue.EXPORTER_COLLECT_ERRORS_TOTAL: _errors,
+    catalogue.EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS: _last_success,
+    catalogue.EXPORTER_KAFKA_REQUESTS_TOTAL: _requests,
+    catalogue.EXPORTER_MALFORMED_RECORDS_TOTAL: _malformed,
+    catalogue.EXPORTER_GRANULARITY: _granularity_in_force,
+    catalogue.EXPORTER_RENDER_DURATION_SECONDS: _render,
+    catalogue.EXPORTER_CYCLE_DURATION_SECONDS: _cycle,
+    catalogue.EXPORTER_CONFIG_RELOADS_TOTAL: _reloads,
+    catalogue.PROCESS_RESIDENT_MEMORY_BYTES: _memory,
+    catalogue.PROCESS_CPU_SECONDS_TOTAL: _cpu,
+    catalogue.PROCESS_START_TIME_SECONDS: _started_at,
+}

@@ -1,0 +1,58 @@
+"""Failover readiness of each consumer group.
+
+While the source is unreadable, the last values are published with the reason `source_unreadable`:
+that is when they are needed. Not published while the target is unreadable. Unknown bounds are not
+published; the reason is among the reasons that block the group.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core import catalogue
+from mm2slo_core.group_readiness import BlockReason
+from mm2slo_exporter.families.one_hot import one_hot
+
+if TYPE_CHECKING:
+    from mm2slo_core.catalogue import Granularity
+    from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
+    from mm2slo_exporter.state.flow_report import GroupState
+
+
+def _groups(view: FlowView) -> tuple[GroupState, ...]:
+    return view.report.groups if view.report.target_readable else ()
+
+
+def _redelivery(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [
+        ((*view.labels, group.group, bound), records)
+        for group in _groups(view)
+        for bound, records in (
+            ("lower", group.readiness.redelivery_lower),
+            ("upper", group.readiness.redelivery_upper),
+        )
+        if records is not None
+    ]
+
+
+def _ready(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [((*view.labels, group.group), int(group.readiness.ready)) for group in _groups(view)]
+
+
+def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [
+        series
+        for group in _groups(view)
+        for series in one_hot(
+            (*view.labels, group.group),
+            BlockReason,
+            (blocked.reason for blocked in group.readiness.blocked),
+        )
+    ]
+
+
+SERIES: Final[SeriesTable] = {
+    catalogue.FAILOVER_REDELIVERY_RECORDS: _redelivery,
+    catalogue.FAILOVER_READY: _ready,
+    catalogue.FAILOVER_BLOCKED: _blocked,
+}

@@ -1,0 +1,154 @@
+"""All families of an exposition in catalogue order; each metric once, for all flows."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core import catalogue
+from mm2slo_exporter.exposition import Family, LimitedFamilies, count_series, limit_series
+from mm2slo_exporter.families import (
+    canary_series,
+    checkpoint_series,
+    connect_series,
+    drift_series,
+    failover_series,
+    flow_series,
+    heartbeat_series,
+    lag_series,
+    offset_sync_series,
+    position_series,
+    retention_series,
+    sli_series,
+    stall_series,
+    throughput_series,
+    timeline_series,
+)
+from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE, ExporterReport
+from mm2slo_exporter.families.flow_view import FlowView
+from mm2slo_exporter.families.label_cache import LabelCache
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_core.catalogue import Granularity, Metric
+    from mm2slo_exporter.families.flow_view import Series, SeriesOf, SeriesTable
+    from mm2slo_exporter.state.flow_report import FlowReport
+
+FLOW_TABLES: Final[tuple[SeriesTable, ...]] = tuple(
+    module.SERIES
+    for module in (
+        flow_series,
+        heartbeat_series,
+        canary_series,
+        position_series,
+        lag_series,
+        stall_series,
+        throughput_series,
+        retention_series,
+        drift_series,
+        offset_sync_series,
+        checkpoint_series,
+        failover_series,
+        connect_series,
+        sli_series,
+        timeline_series,
+    )
+)
+_FLOW_SERIES: Final[Mapping[Metric, SeriesOf]] = dict(
+    chain.from_iterable(table.items() for table in FLOW_TABLES)
+)
+_ORDER: Final[Mapping[Metric, int]] = {metric: at for at, metric in enumerate(catalogue.ALL)}
+
+BEFORE_READY: Final = frozenset(
+    {
+        catalogue.FLOW_INFO,
+        catalogue.FLOW_STATE,
+        catalogue.EXPORTER_FLOW_READY,
+        catalogue.SLI_GOOD_EVENTS_TOTAL,
+        catalogue.SLI_EVENTS_TOTAL,
+        catalogue.SLI_UNKNOWN_EVENTS_TOTAL,
+    }
+)
+"""Metrics published for a flow whose topics have not all been read yet."""
+
+NEEDS_MIRRORMAKER: Final = frozenset(
+    {
+        *heartbeat_series.SERIES,
+        *(lag_series.SERIES.keys() - {catalogue.OPEN_TRANSACTION_RECORDS}),
+        *stall_series.SERIES,
+        *retention_series.SERIES,
+        *offset_sync_series.SERIES,
+        *checkpoint_series.SERIES,
+        *failover_series.SERIES,
+        *connect_series.SERIES,
+        catalogue.REPLICATED_PARTITIONS,
+        catalogue.REPLICATED_SOURCE_OFFSET,
+        catalogue.POSITION_QUALITY,
+        catalogue.REPLICATED_RECORDS_TOTAL,
+        catalogue.ASSIGNED_MISSING_PARTITIONS,
+        catalogue.UNASSIGNED_PARTITIONS,
+    }
+)
+"""Metrics not published for other engines: zeros would wrongly mean that all is well."""
+
+
+def families(
+    reports: Sequence[FlowReport],
+    own: ExporterReport,
+    granularity: Granularity,
+    labels: LabelCache | None = None,
+) -> list[Family]:
+    """The families of *reports* and of the exporter itself, without families that have no series.
+
+    *labels* caches label tuples between calls.
+    """
+    cache = LabelCache() if labels is None else labels
+    views = [FlowView.of(report, cache) for report in reports]
+    cache.forget_unused()
+    found = []
+    for metric in catalogue.ALL:
+        if metric is not catalogue.EXPORTER_SERIES and metric.published_at(granularity):
+            series = _series(metric, views, own, granularity)
+            if series:
+                found.append(Family(metric, series, granularity))
+    return _with_size(found, granularity)
+
+
+def limited_families(
+    reports: Sequence[FlowReport],
+    own: ExporterReport,
+    wanted: Granularity,
+    series_limit: int,
+    labels: LabelCache | None = None,
+) -> LimitedFamilies:
+    """The families at the finest granularity, not finer than *wanted*, within the limit.
+
+    `mm2_exporter_granularity` shows the effective granularity.
+    """
+    return limit_series(
+        lambda granularity: families(reports, own, granularity, labels), wanted, series_limit
+    )
+
+
+def _series(
+    metric: Metric, views: Sequence[FlowView], own: ExporterReport, granularity: Granularity
+) -> list[Series]:
+    of_own = EXPORTER_TABLE.get(metric)
+    if of_own is not None:
+        return of_own(own, granularity)
+    of_flow = _FLOW_SERIES[metric]
+    early = metric in BEFORE_READY
+    needs_mirrormaker = metric in NEEDS_MIRRORMAKER
+    parts = [
+        of_flow(view, granularity)
+        for view in views
+        if (early or view.report.ready) and (view.report.by_mirrormaker or not needs_mirrormaker)
+    ]
+    return parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
+
+
+def _with_size(found: list[Family], granularity: Granularity) -> list[Family]:
+    """Add `mm2_exporter_series`, which includes itself, in catalogue order."""
+    size = Family(catalogue.EXPORTER_SERIES, [((), count_series(found) + 1)], granularity)
+    return sorted([*found, size], key=lambda family: _ORDER[family.metric])

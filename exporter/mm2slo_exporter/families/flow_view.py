@@ -1,0 +1,82 @@
+"""One flow's report with the label values of its series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeAlias
+
+from mm2slo_core.topic_selection import TopicRole
+from mm2slo_exporter.exposition import Histogram
+from mm2slo_exporter.families.label_cache import LabelCache, Labels, TopicLabels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mm2slo_core.catalogue import Granularity, Metric
+    from mm2slo_exporter.state.flow_report import FlowReport, PartitionState, TopicState
+
+Series: TypeAlias = tuple[Labels, float | Histogram]
+
+_number = attrgetter("partition")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """One topic; its partitions are `FlowView.partitions[start:stop]`."""
+
+    state: TopicState
+    labels: TopicLabels
+    start: int
+    stop: int
+
+    @property
+    def is_data(self) -> bool:
+        """Whether the topic counts in flow totals; heartbeats and canaries do not."""
+        return self.state.pair.role is TopicRole.DATA
+
+
+@dataclass(frozen=True, slots=True)
+class FlowView:
+    """A flow's report with flat lists of its topics and partitions."""
+
+    report: FlowReport
+    labels: Labels
+    topics: tuple[TopicView, ...]
+    partitions: list[PartitionState]
+    partition_labels: list[Labels]
+
+    @classmethod
+    def of(cls, report: FlowReport, cache: LabelCache) -> FlowView:
+        """Build the view; without topics while the flow is not ready."""
+        flow = report.flow
+        labels = (flow.label, flow.source, flow.target)
+        topics: list[TopicView] = []
+        partitions: list[PartitionState] = []
+        partition_labels: list[Labels] = []
+        for state in report.topics if report.ready else ():
+            numbers = list(map(_number, state.partitions))
+            topic_labels = cache.topic(labels, state.pair.source, numbers)
+            start = len(partitions)
+            partitions.extend(state.partitions)
+            partition_labels.extend(topic_labels.partitions)
+            topics.append(TopicView(state, topic_labels, start, len(partitions)))
+        return cls(report, labels, tuple(topics), partitions, partition_labels)
+
+    def data_partitions(self) -> list[PartitionState]:
+        """The partitions that count in flow totals."""
+        return [
+            partition
+            for topic in self.topics
+            if topic.is_data
+            for partition in self.partitions[topic.start : topic.stop]
+        ]
+
+    def flow_series(self, value: float | None) -> list[Series]:
+        """The series of a flow-level metric; none when the value is unknown."""
+        return [] if value is None else [(self.labels, value)]
+
+
+SeriesOf: TypeAlias = "Callable[[FlowView, Granularity], list[Series]]"
+SeriesTable: TypeAlias = "Mapping[Metric, SeriesOf]"
+"""The series of one flow, by metric."""

@@ -1,0 +1,64 @@
+"""Retention headroom, and records lost to retention.
+
+Headroom is not published while the source is unreadable. While the target is unreadable, it is
+measured from the newest known position and is thus a lower bound. In seconds, it has one series
+per limit that would remove records (`time`, `size`, `passed`); none for a partition without a
+limit, or with an unknown one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core import catalogue
+from mm2slo_core.catalogue import Granularity
+from mm2slo_exporter.families.series_rollup import by_topic, partition_series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
+    from mm2slo_exporter.families.label_cache import Labels
+    from mm2slo_exporter.state.flow_report import PartitionState
+
+
+def _records(view: FlowView, granularity: Granularity) -> list[Series]:
+    values = [room.records if (room := p.headroom) else None for p in view.partitions]
+    return partition_series(catalogue.RETENTION_HEADROOM_RECORDS, view, granularity, values)
+
+
+def _seconds(view: FlowView, granularity: Granularity) -> list[Series]:
+    if granularity is Granularity.PARTITION:
+        return [
+            (topic.labels.partitions_with(room.limit)[index], room.seconds)
+            for topic in view.topics
+            for index, partition in enumerate(view.partitions[topic.start : topic.stop])
+            if (room := partition.headroom) and room.seconds is not None
+        ]
+    if granularity is Granularity.TOPIC:
+        return [
+            series
+            for topic in view.topics
+            for series in _least(topic.labels.topic, view.partitions[topic.start : topic.stop])
+        ]
+    return _least(view.labels, view.data_partitions())
+
+
+def _least(labels: Labels, partitions: Iterable[PartitionState]) -> list[Series]:
+    """The smallest headroom by limit."""
+    by_limit: defaultdict[str, list[float]] = defaultdict(list)
+    for partition in partitions:
+        if (room := partition.headroom) and room.seconds is not None:
+            by_limit[str(room.limit)].append(room.seconds)
+    return [((*labels, limit), min(seconds)) for limit, seconds in sorted(by_limit.items())]
+
+
+SERIES: Final[SeriesTable] = {
+    catalogue.RETENTION_HEADROOM_RECORDS: _records,
+    catalogue.RETENTION_HEADROOM_SECONDS: _seconds,
+    catalogue.RETENTION_LOST_RECORDS_TOTAL: by_topic(
+        catalogue.RETENTION_LOST_RECORDS_TOTAL, attrgetter("lost_records_total")
+    ),
+}

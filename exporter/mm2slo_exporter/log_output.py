@@ -1,0 +1,24 @@
+"""Log output on standard output, as JSON or text lines."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from mm2slo_core.json_logs import JsonFormatter
+
+if TYPE_CHECKING:
+    from mm2slo_core.config.exporter_config import LogConfig
+
+
+def configure_logging(config: LogConfig) -> None:
+    """Send all log records of this process to standard output."""
+    handler = logging.StreamHandler(sys.stdout)
+    if config.format.value == "json":
+        handler.setFormatter(JsonFormatter())
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(config.level.value.upper())

@@ -1,0 +1,190 @@
+"""Reads metadata of one cluster: topics, ids, settings, consumer groups.
+
+Each stage has its own interval and fails alone; the view keeps what was read last.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.observation import ClusterView
+from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+_ACTIVE = frozenset({"stable", "preparing_rebalancing", "completing_rebalancing"})
+_RETENTION = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadIntervals:
+    """Seconds between two successful reads, by stage."""
+
+    topics: float
+    topic_configs: float
+    groups: float
+
+
+class WatchScope(Protocol):
+    """The topics and groups of a cluster to read."""
+
+    def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
+        """Topics whose ids and settings are read."""
+
+    def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
+        """Groups whose offsets are read."""
+
+
+class ClusterReader:
+    """One thread per cluster; `view` is replaced, never changed in place."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        intervals: ReadIntervals,
+        watch_scope: WatchScope,
+        health: Health,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._intervals = intervals
+        self._watch_scope = watch_scope
+        self._health = health
+        self._clock = clock
+        self._due: dict[Stage, float] = {}
+        self._wanted: tuple[str, ...] = ()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name=f"cluster-{client.alias}", daemon=True
+        )
+        self.view = ClusterView()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread; waits briefly for a request in progress."""
+        self._stopping.set()
+        self._wake.set()
+        join_thread(self._thread)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self.read_due()
+            soonest = min(self._due.values(), default=0.0)
+            self._wake.wait(max(0.05, min(soonest - self._clock(), 5.0)))
+
+    def read_due(self) -> None:
+        """Read each stage that is due."""
+        self._attempt(Stage.TOPICS, self._intervals.topics, self._read_topics)
+        if self.view.topics_read_at is None:
+            return
+        self._update_wanted()
+        self._attempt(Stage.TOPIC_IDS, self._intervals.topics, self._read_topic_ids)
+        self._attempt(Stage.GROUPS, self._intervals.groups, self._read_groups)
+        self._attempt(Stage.TOPIC_CONFIGS, self._intervals.topic_configs, self._read_configs)
+
+    def _update_wanted(self) -> None:
+        """Make the topic stages due when topics were added."""
+        wanted = tuple(self._watch_scope.topics_of(self._client.alias, self.view.topics))
+        if not set(self._wanted).issuperset(wanted):
+            for stage in (Stage.TOPIC_IDS, Stage.TOPIC_CONFIGS):
+                self._due.pop(stage, None)
+        self._wanted = wanted
+
+    def _attempt(self, stage: Stage, every: float, read: Callable[[], None]) -> None:
+        started = self._clock()
+        if self._stopping.is_set() or started < self._due.get(stage, 0.0):
+            return
+        self._due[stage] = started + every
+        try:
+            with self._health.stage(self._client.alias, stage):
+                read()
+        except KafkaOperationError:
+            # A failed stage is retried soon, but not in a tight loop.
+            self._due[stage] = started + min(every, 5.0)
+
+    def _read_topics(self) -> None:
+        listing = self._client.topics()
+        hidden = self._hidden(listing.partition_counts)
+        errors = {**listing.errors, **dict.fromkeys(hidden, ErrorKind.AUTHORIZATION)}
+        self._note(Stage.TOPICS, errors, "listing topic")
+        counts: Mapping[str, int] = {**listing.partition_counts, **hidden}
+        if counts == self.view.topics:
+            counts = self.view.topics  # the same object, so that caches keyed by it stay valid
+        self.view = replace(
+            self.view, topics=counts, hidden=frozenset(hidden), topics_read_at=self._clock()
+        )
+
+    def _hidden(self, listed: Mapping[str, int]) -> Mapping[str, int]:
+        """Topics whose authorization was revoked, with their last known partition count.
+
+        Brokers omit them from the list as if deleted; only a request by name reports the error.
+        """
+        gone = [topic for topic in self._wanted if topic not in listed]
+        _found, errors = self._client.identify(gone) if gone else ({}, {})
+        return {
+            topic: self.view.topics[topic]
+            for topic, kind in errors.items()
+            if kind is ErrorKind.AUTHORIZATION and topic in self.view.topics
+        }
+
+    def _read_topic_ids(self) -> None:
+        found, errors = self._client.identify(self._wanted)
+        self._note(Stage.TOPIC_IDS, errors, "describing topic")
+        ids = {topic: each.topic_id for topic, each in found.items() if each.topic_id is not None}
+        self.view = replace(self.view, topic_ids=ids)
+
+    def _read_configs(self) -> None:
+        reading = self._client.topic_configs(self._wanted, defaults_of=_RETENTION)
+        self._note(Stage.TOPIC_CONFIGS, reading.errors, "reading the settings of topic")
+        own, effective = {}, {}
+        for topic, entries in reading.configs.items():
+            known = {key: entry for key, entry in entries.items() if entry.value is not None}
+            own[topic] = {k: str(e.value) for k, e in known.items() if not e.is_default}
+            if known.keys() >= _RETENTION:
+                effective[topic] = {name: str(known[name].value) for name in _RETENTION}
+        self.view = replace(self.view, topic_configs=own, retention_configs=effective)
+
+    def _read_groups(self) -> None:
+        requested_at = self._clock()
+        listing = self._client.groups()
+        problems = list(listing.problems)
+        wanted = self._watch_scope.groups_of(
+            self._client.alias, (found.group for found in listing.groups)
+        )
+        offsets: dict[str, Mapping[TopicPartition, int]] = {}
+        for group, found in self._client.group_offsets_many(wanted).items():
+            if isinstance(found, KafkaOperationError):
+                # A group that cannot be read keeps its last known offsets.
+                problems.append(found)
+                offsets[group] = self.view.group_offsets.get(group, {})
+            elif found:
+                offsets[group] = {key: commit.offset for key, commit in found.items()}
+        self._health.record_partial_failures(
+            self._client.alias, Stage.GROUPS, [(each.kind, str(each)) for each in problems]
+        )
+        active = frozenset(found.group for found in listing.groups if found.state in _ACTIVE)
+        self.view = replace(
+            self.view, group_offsets=offsets, active_groups=active, groups_read_at=requested_at
+        )
+
+    def _note(self, stage: Stage, errors: Mapping[str, str], what: str) -> None:
+        """Record failures of single topics; the stage succeeds as a whole."""
+        alias = self._client.alias
+        failures = (
+            (kind, f"{what} {topic!r} on cluster {alias} failed ({kind})")
+            for topic, kind in errors.items()
+        )
+        self._health.record_partial_failures(alias, stage, failures)

@@ -1,0 +1,157 @@
+"""Reads the first record at positions that do not advance, in one thread per flow."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.observation import TailProbe
+from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.partition_offsets import Isolation
+
+_PER_ROUND = 500
+"""Partitions per round; the rest follow in the next round."""
+
+
+class ProbeReader:
+    """One thread per flow; `request` replaces earlier requests; `answers` is never mutated."""
+
+    def __init__(
+        self,
+        name: str,
+        client: ClusterClient,
+        isolation: Isolation,
+        health: Health,
+        *,
+        every: float,
+    ) -> None:
+        self._client = client
+        self._isolation = isolation
+        self._health = health
+        self._every = every
+        self._wanted: Mapping[TopicPartition, tuple[int, int]] = {}
+        self._in_use: frozenset[TopicPartition] = frozenset()
+        self._lookups: tuple[tuple[int, TopicPartition, int], ...] = ()
+        self._lookup_results: list[tuple[int, bool]] = []
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"probes-{name}", daemon=True)
+        self.answers: Mapping[TopicPartition, TailProbe] = {}
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread; waits briefly for a read in progress."""
+        self._stopping.set()
+        self._wake.set()
+        join_thread(self._thread)
+
+    def request(
+        self,
+        wanted: Mapping[TopicPartition, tuple[int, int]],
+        lookups: tuple[tuple[int, TopicPartition, int], ...] = (),
+        in_use: frozenset[TopicPartition] = frozenset(),
+    ) -> None:
+        """Request the first record in [position, end) of partitions.
+
+        *lookups* are canaries to look up: (sequence, source partition, offset). The next read
+        drops answers of partitions that are neither wanted nor *in_use*.
+        """
+        with self._lock:
+            self._wanted, self._lookups, self._in_use = wanted, lookups, in_use
+        if wanted or lookups:
+            self._wake.set()
+
+    def take_lookup_results(self) -> list[tuple[int, bool]]:
+        """Results of lookups since the last call: (sequence, whether the source has the record)."""
+        with self._lock:
+            found, self._lookup_results = self._lookup_results, []
+        return found
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            self.read_wanted()
+            self._stopping.wait(self._every)
+
+    def read_wanted(self) -> None:
+        """Read one round."""
+        with self._lock:
+            wanted, lookups, self._lookups = self._wanted, self._lookups, ()
+            needed = wanted.keys() | self._in_use
+        self._run_stage(partial(self._probe, wanted, needed))
+        for sequence, partition, offset in lookups:
+            self._run_stage(partial(self._look_up, sequence, partition, offset))
+
+    def _run_stage(self, read: Callable[[], None]) -> None:
+        try:
+            with self._health.stage(self._client.alias, Stage.TAIL_RECORDS):
+                read()
+        except KafkaOperationError:
+            return  # counted and logged by the stage; requested again in the next round
+
+    def _probe(
+        self,
+        wanted: Mapping[TopicPartition, tuple[int, int]],
+        needed: Collection[TopicPartition],
+    ) -> None:
+        kept = {p: a for p, a in self.answers.items() if p in needed}
+        ranges = {p: span for p, span in wanted.items() if not is_answered(kept.get(p), span)}
+        ranges = dict(list(ranges.items())[:_PER_ROUND])
+        if ranges:
+            reading = self._client.first_records(ranges, self._isolation)
+            for partition, first in reading.found.items():
+                start, end = ranges[partition]
+                before = kept.get(partition)
+                if before is not None and is_empty_up_to(before, start):
+                    # The estimated position is still within the range of the earlier probe.
+                    start = before.next_offset
+                stamp = None if first is None or first.timestamp_ms is None else first.timestamp_ms
+                kept[partition] = TailProbe(
+                    next_offset=start,
+                    through=end,
+                    first_offset=None if first is None else first.offset,
+                    first_timestamp=None if stamp is None else stamp / 1000,
+                )
+        self.answers = kept
+
+    def _look_up(self, sequence: int, partition: TopicPartition, offset: int) -> None:
+        span = {partition: (offset, offset + 1)}
+        found = self._client.first_records(span, "read_uncommitted").found
+        if partition in found:
+            first = found[partition]
+            # Below the log start the result is the first remaining record, not the canary.
+            present = first is not None and first.offset == offset
+            with self._lock:
+                self._lookup_results.append((sequence, present))
+
+
+def is_answered(probe: TailProbe | None, span: tuple[int, int]) -> bool:
+    """Whether *probe* still covers *span*: it has its first record, or proves that it is empty."""
+    if probe is None:
+        return False
+    start, end = span
+    if not probe.next_offset <= start <= probe.through:
+        return False
+    if probe.first_offset is not None:
+        return start <= probe.first_offset
+    return probe.through >= end
+
+
+def is_empty_up_to(probe: TailProbe, offset: int) -> bool:
+    """Whether *probe* proves that no record is between its position and *offset*."""
+    return probe.first_offset is None and probe.next_offset <= offset <= probe.through

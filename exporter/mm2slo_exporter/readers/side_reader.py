@@ -1,0 +1,157 @@
+"""Reads end and start offsets of one side of a flow."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.observation import OffsetsRead
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mm2slo_core.topology import TopicPartition
+    from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
+
+READ_COMMITTED: Final = "read_committed"
+READ_UNCOMMITTED: Final = "read_uncommitted"
+_SHORT_TIMEOUT_SECONDS = 1.0
+_FULL_TIMEOUT_EVERY_SECONDS = 30.0
+
+
+class OffsetSource(Protocol):
+    """The part of a cluster client that reads offsets."""
+
+    alias: str
+
+    def end_offsets(
+        self, partitions: Sequence[TopicPartition], isolation: Isolation = ..., timeout: float = ...
+    ) -> OffsetReading:
+        """High watermarks; last stable offsets for read_committed."""
+
+    def start_offsets(
+        self, partitions: Sequence[TopicPartition], timeout: float = ...
+    ) -> OffsetReading:
+        """Log start offsets."""
+
+
+class SideReader:
+    """End and start offsets of one side of a flow; start offsets are read less often."""
+
+    def __init__(
+        self,
+        client: OffsetSource,
+        health: Health,
+        *,
+        starts_every: float,
+        stable_ends: bool = False,
+        timeout: float = 5.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._health = health
+        self._starts_every = starts_every
+        self._stable_ends = stable_ends
+        self._timeout = timeout
+        self._clock = clock
+        self._starts_due = 0.0
+        self._partitions: Sequence[TopicPartition] = ()
+        self._failing = False
+        self._full_timeout_at = 0.0
+        self.newest: OffsetsRead | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether the newest round succeeded."""
+        return self.newest is not None and not self._failing
+
+    def read(self, partitions: Sequence[TopicPartition]) -> None:
+        """Read one round; on failure `newest` is kept and `readable` is False."""
+        if not partitions:
+            self.newest, self._failing = self._empty(), False
+            return
+        try:
+            self._read_ends(partitions)
+            if self._clock() >= self._starts_due or partitions != self._partitions:
+                self._read_starts(partitions)
+        except KafkaOperationError:
+            if not self._failing or self._clock() >= self._full_timeout_at:
+                self._full_timeout_at = self._clock() + _FULL_TIMEOUT_EVERY_SECONDS
+            self._failing = True
+        else:
+            self._failing = False
+            self._partitions = partitions
+
+    @property
+    def _current_timeout(self) -> float:
+        """A short timeout for a failing cluster, so that it does not delay the other side.
+
+        Every 30 s it gets the full timeout: it may be slow, not unreachable.
+        """
+        if not self._failing or self._clock() >= self._full_timeout_at:
+            return self._timeout
+        return min(self._timeout, _SHORT_TIMEOUT_SECONDS)
+
+    def _empty(self) -> OffsetsRead:
+        now = self._clock()
+        before = self.newest
+        return OffsetsRead(
+            requested_at=now,
+            answered_at=now,
+            previous_requested_at=None if before is None else before.requested_at,
+            previous_answered_at=None if before is None else before.answered_at,
+        )
+
+    def _read_ends(self, partitions: Sequence[TopicPartition]) -> None:
+        before = self.newest
+        stable = {}
+        with self._health.stage(self._client.alias, Stage.END_OFFSETS):
+            if self._stable_ends:
+                # Before the high watermark, so that it is never greater.
+                stable = self._client.end_offsets(
+                    partitions, READ_COMMITTED, self._current_timeout
+                ).offsets
+            reading = self._client.end_offsets(partitions, READ_UNCOMMITTED, self._current_timeout)
+            self._note(Stage.END_OFFSETS, reading)
+        self.newest = OffsetsRead(
+            ends=reading.offsets,
+            starts={} if before is None else before.starts,
+            stable_ends=stable,
+            requested_at=reading.requested_at,
+            answered_at=reading.answered_at,
+            previous_requested_at=None if before is None else before.requested_at,
+            previous_answered_at=None if before is None else before.answered_at,
+        )
+
+    def _read_starts(self, partitions: Sequence[TopicPartition]) -> None:
+        with self._health.stage(self._client.alias, Stage.START_OFFSETS):
+            reading = self._client.start_offsets(partitions, self._current_timeout)
+            self._note(Stage.START_OFFSETS, reading)
+        self._starts_due = self._clock() + self._starts_every
+        if self.newest is not None:
+            self.newest = replace(self.newest, starts=reading.offsets)
+
+    def _note(self, stage: Stage, reading: OffsetReading) -> None:
+        """Record partitions without an offset; the round succeeds as a whole.
+
+        Raises KafkaOperationError when all failed, as from a hanging or unauthorized cluster.
+        """
+        alias = self._client.alias
+        kinds = Counter(reading.errors.values())
+        if not reading.offsets and kinds and kinds.keys() != {ErrorKind.UNKNOWN_TOPIC}:
+            kind, count = kinds.most_common(1)[0]
+            raise KafkaOperationError(
+                kind,
+                cluster=alias,
+                operation=f"reading {stage}",
+                detail=f"all {count} partitions failed",
+            )
+        failures = (
+            (kind, f"reading {stage} of {partition} on cluster {alias} failed ({kind})")
+            for partition, kind in reading.errors.items()
+        )
+        self._health.record_partial_failures(alias, stage, failures)

@@ -1,0 +1,82 @@
+"""One client and one reader per cluster, shared by its flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
+from mm2slo_exporter.thread_shutdown import run_in_parallel
+from mm2slo_kafka.cluster_client import ClusterClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mm2slo_core.config.cluster_config import ClusterConfig
+    from mm2slo_core.config.exporter_config import ExporterConfig
+    from mm2slo_exporter.collection_health import Health
+    from mm2slo_exporter.readers.cluster_reader import WatchScope
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterHandle:
+    """Client and reader of one cluster, and their configuration."""
+
+    config: ClusterConfig
+    client: ClusterClient
+    reader: ClusterReader
+
+    def close(self) -> None:
+        """Stop the reader, then close the client."""
+        self.reader.stop()
+        self.client.close()
+
+
+class ClusterHandles:
+    """The clusters in use, by alias."""
+
+    def __init__(self, exporter: ExporterConfig, watch_scope: WatchScope, health: Health) -> None:
+        self._intervals = ReadIntervals(
+            topics=exporter.metadata_interval,
+            topic_configs=exporter.topic_configs_interval,
+            groups=exporter.groups_interval,
+        )
+        self._watch_scope = watch_scope
+        self._health = health
+        self._handles: dict[str, ClusterHandle] = {}
+
+    def __getitem__(self, alias: str) -> ClusterHandle:
+        return self._handles[alias]
+
+    def __contains__(self, alias: str) -> bool:
+        return alias in self._handles
+
+    def open(self, wanted: Mapping[str, ClusterConfig]) -> None:
+        """Open missing clusters. Raises KafkaOperationError for invalid properties."""
+        for alias, config in wanted.items():
+            if alias not in self._handles:
+                self._health.create_counters(alias)
+                client = ClusterClient(alias, config.librdkafka_properties())
+                reader = ClusterReader(client, self._intervals, self._watch_scope, self._health)
+                self._handles[alias] = ClusterHandle(config, client, reader)
+                reader.start()
+
+    def close(self, aliases: Iterable[str]) -> None:
+        run_in_parallel([self._handles.pop(alias).close for alias in list(aliases)])
+
+    def close_all(self) -> None:
+        self.close(self._handles)
+
+    def request_totals(self) -> Mapping[tuple[str, str], int]:
+        """Kafka requests sent, by cluster and API."""
+        return {
+            (alias, api): count
+            for alias, handle in list(self._handles.items())  # a reload may change it meanwhile
+            for api, count in handle.client.request_totals().items()
+        }
+
+
+def check_clients(clusters: Mapping[str, ClusterConfig]) -> None:
+    """Raise KafkaOperationError for invalid client properties, without connecting."""
+    for alias, config in clusters.items():
+        ClusterClient(alias, config.librdkafka_properties()).close()

@@ -1,0 +1,195 @@
+"""Manages flows, their clusters and the canary process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.config.flow_config import PolicyKind
+from mm2slo_core.user_errors import UserError
+from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
+from mm2slo_exporter.service.canary_spec_builder import canary_spec
+from mm2slo_exporter.service.cluster_handles import ClusterHandles, check_clients
+from mm2slo_exporter.service.flow_policies import FlowPolicies
+from mm2slo_exporter.service.flow_runner import FlowClusters, FlowRunner
+from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
+from mm2slo_exporter.thread_shutdown import run_in_parallel
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mm2slo_core.config import Config
+    from mm2slo_core.config.cluster_config import ClusterConfig
+    from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_exporter.canary.canary_events import Event
+    from mm2slo_exporter.canary.canary_spec import CanarySpec
+    from mm2slo_exporter.collection_health import Health
+    from mm2slo_exporter.observation import Observation
+    from mm2slo_exporter.state.flow_report import FlowReport
+
+
+class FlowManager:
+    """Opens, replaces and closes flows. Changes need external locking; reads do not."""
+
+    def __init__(
+        self,
+        config: Config,
+        selected: Sequence[str],
+        health: Health,
+        deliver: Callable[[FlowRunner, Observation], None],
+    ) -> None:
+        """*selected* are flow labels, empty for all; *deliver* gets each observation."""
+        self.config = config
+        self._selected = tuple(selected)
+        self._health = health
+        self._deliver = deliver
+        self._runners: dict[str, FlowRunner] = {}
+        self._watch_scope = FlowWatchScope(self.running)
+        self._clusters = self._new_clusters(config)
+        self._canary: CanarySupervisor | None = None
+        self._canary_specs: list[CanarySpec] = []
+
+    def running(self) -> list[FlowRunner]:
+        return list(self._runners.values())
+
+    def reports(self) -> list[FlowReport]:
+        """The newest report of each flow that has one."""
+        return [runner.report for runner in self.running() if runner.report is not None]
+
+    def request_totals(self) -> Mapping[tuple[str, str], int]:
+        """Kafka requests sent, by cluster and API."""
+        return self._clusters.request_totals()
+
+    def take_canary_events(self) -> None:
+        """Pass each event of the canary process to its flow."""
+        if self._canary is None:
+            return
+        for event in self._canary.drain():
+            self._take(event)
+
+    def send_ledger_states(self) -> None:
+        """Send the ledger states to the canary process."""
+        if self._canary is not None:
+            self._canary.send_ledger_states(
+                {runner.flow.label: runner.ledger_state for runner in self.running()}
+            )
+
+    def open(self) -> None:
+        """Start the configured flows. Raises UserError for invalid client properties."""
+        self._open(self.config)
+
+    def apply(self, config: Config) -> int:
+        """Restart changed flows and start new ones; returns the number of started flows.
+
+        Raises UserError for invalid client properties, before anything is changed.
+        """
+        wanted = {flow.label: flow for flow in config.select(self._selected)}
+        reopened, everything = self._changed_clusters(config)
+        _check({alias: config.clusters[alias] for alias in reopened if alias in config.clusters})
+        changed = [
+            label
+            for label, runner in self._runners.items()
+            if everything
+            or wanted.get(label) != runner.flow
+            or {runner.flow.flow.source, runner.flow.flow.target} & reopened
+        ]
+        self._close(changed)
+        self._clusters.close([alias for alias in reopened if alias in self._clusters])
+        if everything:
+            self._clusters = self._new_clusters(config)
+        opened = self._open(config)
+        self.config = config
+        return opened
+
+    def close(self) -> None:
+        """Stop all flows, the canary process and the clusters."""
+        self._stop_canary()
+        self._close(list(self._runners))
+        self._clusters.close_all()
+
+    def _changed_clusters(self, config: Config) -> tuple[set[str], bool]:
+        """Clusters with changed settings, and whether all clusters must be reopened."""
+        old = self.config
+        everything = config.exporter != old.exporter
+        aliases = old.clusters.keys() | config.clusters.keys()
+        return {
+            alias
+            for alias in aliases
+            if everything or old.clusters.get(alias) != config.clusters.get(alias)
+        }, everything
+
+    def _new_clusters(self, config: Config) -> ClusterHandles:
+        return ClusterHandles(config.exporter, self._watch_scope, self._health)
+
+    def _open(self, config: Config) -> int:
+        flows = config.select(self._selected)
+        new = [flow for flow in flows if flow.label not in self._runners]
+        aliases = {alias for flow in flows for alias in (flow.flow.source, flow.flow.target)}
+        wanted = {alias: config.clusters[alias] for alias in sorted(aliases)}
+        try:
+            self._clusters.open(wanted)
+        except KafkaOperationError as problem:
+            raise UserError(str(problem)) from None
+        if new:
+            # A restarted flow must not get events from the old process.
+            self._stop_canary()
+        for flow in new:
+            self._runners[flow.label] = self._runner(config, flow)
+        for flow in new:
+            self._runners[flow.label].start()
+        specs = [canary_spec(config, runner.policies) for runner in self.running()]
+        if self._canary is None or specs != self._canary_specs:
+            self._restart_canary(specs)
+        return len(new)
+
+    def _close(self, labels: Iterable[str]) -> None:
+        run_in_parallel([self._runners.pop(label).stop for label in list(labels)])
+
+    def _runner(self, config: Config, flow: FlowConfig) -> FlowRunner:
+        carrier = config.carrier(flow)
+        return FlowRunner(
+            FlowPolicies(flow, carrier),
+            FlowClusters(self._clusters[flow.flow.source], self._clusters[flow.flow.target]),
+            config.exporter,
+            self._health,
+            self._deliver,
+            carrier=carrier,
+            shared_target=shares_target(config, flow),
+        )
+
+    def _restart_canary(self, specs: list[CanarySpec]) -> None:
+        self._stop_canary()
+        self._canary_specs = specs
+        self._canary = CanarySupervisor(specs, on_start=self._canary_started)
+        self._canary.start()
+
+    def _stop_canary(self) -> None:
+        if self._canary is not None:
+            self._canary.stop()
+            self._canary = None
+
+    def _canary_started(self) -> None:
+        for runner in self.running():
+            runner.canary_process_started()
+
+    def _take(self, event: Event) -> None:
+        runner = self._runners.get(event.flow)
+        if runner is not None:
+            runner.take(event)
+
+
+def shares_target(config: Config, flow: FlowConfig) -> bool:
+    """Whether another flow writes to the same topic names on the same target (identity fan-in)."""
+    return flow.policy.kind is PolicyKind.IDENTITY and any(
+        other is not flow
+        and other.flow.target == flow.flow.target
+        and other.policy.kind is PolicyKind.IDENTITY
+        for other in config.flows
+    )
+
+
+def _check(clusters: Mapping[str, ClusterConfig]) -> None:
+    try:
+        check_clients(clusters)
+    except KafkaOperationError as problem:
+        raise UserError(str(problem)) from None

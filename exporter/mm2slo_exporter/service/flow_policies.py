@@ -1,0 +1,46 @@
+"""The replication policy and filters of a flow, from its configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.internal_topics import internal_topics
+from mm2slo_core.name_filters import GroupFilter
+from mm2slo_core.topic_selection import replicated_topics, replication_policy
+from mm2slo_exporter.flow_plan import FlowPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_core.internal_topics import InternalTopics
+
+
+class FlowPolicies:
+    """Selects a flow's topics and groups, and names its internal topics."""
+
+    def __init__(self, flow: FlowConfig, carrier: CanaryCarrier) -> None:
+        self.flow = flow
+        self._policy = replication_policy(flow)
+        self._groups = GroupFilter(flow.groups, flow.groups_exclude)
+        self._canary_topic = flow.canary.topic if carrier is CanaryCarrier.TOPIC else None
+        self._planned: tuple[object, FlowPlan] = (None, FlowPlan())
+        self.internal: InternalTopics = internal_topics(
+            flow.flow, self._policy, flow.offset_syncs_location
+        )
+
+    def remote_topic(self, topic: str) -> str:
+        return self._policy.remote_topic(self.flow.flow.source, topic)
+
+    def plan(self, source_topics: Iterable[str]) -> FlowPlan:
+        """The replicated topics; computed again only when the topics were read again."""
+        cached_for, plan = self._planned
+        if cached_for is not source_topics:
+            plan = FlowPlan(replicated_topics(self.flow, source_topics, self._canary_topic))
+            self._planned = (source_topics, plan)
+        return plan
+
+    def wants_group(self, group: str) -> bool:
+        """Whether MirrorMaker 2 translates the offsets of *group*."""
+        return self.flow.by_mirrormaker and self._groups.matches(group)

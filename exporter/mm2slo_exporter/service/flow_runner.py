@@ -1,0 +1,272 @@
+"""Runs one flow: its readers, its state, its timeline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_core.config.flow_config import Isolation
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.canary.canary_events import Malformed, StageFailed, StageSucceeded
+from mm2slo_exporter.canary.ledger_state import LedgerState
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
+from mm2slo_exporter.readers.internals_reader import InternalsReader, InternalTopicLocation
+from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
+from mm2slo_exporter.readers.probe_reader import ProbeReader
+from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
+from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.thread_shutdown import run_in_parallel
+from mm2slo_exporter.timeline.timeline_restore import read_timeline
+from mm2slo_exporter.timeline.timeline_writer import TimelineWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mm2slo_core.config.canary_config import CanaryCarrier
+    from mm2slo_core.config.exporter_config import ExporterConfig
+    from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_exporter.canary.canary_events import Event
+    from mm2slo_exporter.flow_plan import FlowPlan
+    from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, TailProbe
+    from mm2slo_exporter.service.cluster_handles import ClusterHandle
+    from mm2slo_exporter.service.flow_policies import FlowPolicies
+    from mm2slo_exporter.state.flow_report import FlowReport
+
+
+@dataclass(frozen=True, slots=True)
+class FlowClusters:
+    """The clusters of a flow."""
+
+    source: ClusterHandle
+    target: ClusterHandle
+
+
+class FlowRunner:
+    """Reads one flow in the background; `evaluate` turns observations into reports."""
+
+    def __init__(
+        self,
+        policies: FlowPolicies,
+        flow_clusters: FlowClusters,
+        exporter: ExporterConfig,
+        health: Health,
+        deliver: Callable[[FlowRunner, Observation], None],
+        *,
+        carrier: CanaryCarrier,
+        shared_target: bool,
+    ) -> None:
+        self.policies = policies
+        self.flow: FlowConfig = policies.flow
+        self.report: FlowReport | None = None
+        self._flow_clusters = flow_clusters
+        self._exporter = exporter
+        self._health = health
+        self._deliver = deliver
+        self._events: list[Event] = []
+        self._events_lock = threading.Lock()
+        self._stopping = threading.Event()
+        self.tracker = FlowTracker(
+            self.flow, carrier=carrier, shared_target=shared_target, started_at=time.time()
+        )
+        reads_committed = self.flow.isolation is Isolation.READ_COMMITTED
+        self._internals = self._internals_reader(dense=not shared_target)
+        self._probes = ProbeReader(
+            self.flow.label,
+            flow_clusters.source.client,
+            self.flow.isolation.value,
+            health,
+            every=exporter.poll_interval,
+        )
+        self._reader = FlowReader(
+            self.flow.label,
+            Sides(
+                source=self._side(flow_clusters.source, stable_ends=reads_committed),
+                target=self._side(flow_clusters.target),
+            ),
+            self,
+            self._plan,
+            lambda seen: deliver(self, seen),
+            every=exporter.poll_interval,
+            before=self._restore,
+        )
+        self._timeline: TimelineWriter | None = None
+        if exporter.writes_timeline:
+            self._timeline = TimelineWriter(
+                self.flow.flow,
+                flow_clusters.target.client,
+                flow_clusters.target.config.librdkafka_properties(),
+                exporter.timeline,
+                health,
+            )
+
+    def start(self) -> None:
+        self._internals.start()
+        self._probes.start()
+        self._reader.start()
+        if self._timeline is not None:
+            self._timeline.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        stops = [self._probes.stop, self._reader.stop, self._internals.stop]
+        if self._timeline is not None:
+            stops.append(self._timeline.stop)
+        run_in_parallel(stops)
+
+    def evaluate(self, seen: Observation) -> FlowReport:
+        """Turn one observation into a report; requests probes and writes the timeline."""
+        if self.tracker.canaries is not None:
+            for sequence, present in self._probes.take_lookup_results():
+                self.tracker.canaries.ledger.looked_up(sequence, present=present)
+        report = self.tracker.update(seen)
+        self._probes.request(
+            wanted_probes(report, self.flow.isolation),
+            self._lookups(),
+            probes_in_use(report, self._probes.answers),
+        )
+        if self._timeline is not None:
+            self._timeline.write(seen, self.tracker.losses)
+            report = report.with_timeline(self._timeline.state)
+        self.report = report
+        return report
+
+    def take(self, event: Event) -> None:
+        """Take an event of the canary process."""
+        if isinstance(event, StageFailed):
+            self._health.record_failure(
+                event.cluster, Stage(event.stage), event.kind, event.message
+            )
+            with self._events_lock:
+                self._events.append(event)
+        elif isinstance(event, Malformed):
+            self._health.record_malformed(event.cluster, event.kind, event.reason)
+        else:
+            if isinstance(event, StageSucceeded):
+                self._health.record_success(event.cluster, Stage(event.stage), event.at)
+            with self._events_lock:
+                self._events.append(event)
+
+    def canary_process_started(self) -> None:
+        """Notify the canary tracker that the canary process is starting."""
+        if self.tracker.canaries is not None:
+            self.tracker.canaries.process_started(time.time())
+
+    @property
+    def ledger_state(self) -> LedgerState:
+        """The state that the next canaries carry."""
+        if self.tracker.canaries is None:
+            return LedgerState()
+        ledger = self.tracker.canaries.ledger
+        return LedgerState(ledger.floor, ledger.newest_arrived)
+
+    # The methods of FlowSources.
+
+    def clusters(self) -> tuple[ClusterView, ClusterView]:
+        """Views of source and target cluster."""
+        return self._flow_clusters.source.reader.view, self._flow_clusters.target.reader.view
+
+    def internals(self) -> InternalsView:
+        """State from the internal topics."""
+        return self._internals.view()
+
+    def probes(self) -> Mapping[TopicPartition, TailProbe]:
+        """First records at positions that did not advance."""
+        return self._probes.answers
+
+    def canary_events(self) -> tuple[Event, ...]:
+        """Events since the last call."""
+        with self._events_lock:
+            events, self._events = self._events, []
+        return tuple(events)
+
+    def _side(self, cluster: ClusterHandle, *, stable_ends: bool = False) -> SideReader:
+        return SideReader(
+            cluster.client,
+            self._health,
+            starts_every=self._exporter.start_offsets_interval,
+            stable_ends=stable_ends,
+        )
+
+    def _internals_reader(self, *, dense: bool) -> InternalsReader:
+        connect = self.flow.connect
+        target = self._flow_clusters.target.client.alias
+        store = InternalsStore(
+            source_alias=self.flow.flow.source,
+            source_connector=connect.source_connector,
+            connectors=frozenset(
+                {
+                    connect.source_connector,
+                    connect.checkpoint_connector,
+                    connect.heartbeat_connector,
+                }
+            ),
+            malformed=lambda kind, reason: self._health.record_malformed(
+                target, kind.value, reason
+            ),
+            dense=dense and not self.flow.exactly_once,
+        )
+        locations = self._internal_topic_locations() if self.flow.by_mirrormaker else ()
+        return InternalsReader(self.flow.label, locations, store, self._health)
+
+    def _internal_topic_locations(self) -> tuple[InternalTopicLocation, ...]:
+        connect, internal = self.flow.connect, self.policies.internal
+        clients = {
+            self.flow.flow.source: self._flow_clusters.source.client,
+            self.flow.flow.target: self._flow_clusters.target.client,
+        }
+        target = self._flow_clusters.target.client
+        return (
+            InternalTopicLocation(
+                InternalTopic.OFFSET_SYNCS,
+                clients[internal.offset_syncs.cluster],
+                internal.offset_syncs.topic,
+            ),
+            InternalTopicLocation(InternalTopic.CHECKPOINTS, target, internal.checkpoints.topic),
+            InternalTopicLocation(
+                InternalTopic.COMMITTED_OFFSETS,
+                target,
+                connect.offsets_topic or internal.connect_offsets.topic,
+                reads_committed=self.flow.exactly_once,
+            ),
+            InternalTopicLocation(
+                InternalTopic.STATUS,
+                target,
+                connect.status_topic or internal.connect_status.topic,
+            ),
+            InternalTopicLocation(
+                InternalTopic.CONNECTOR_CONFIGS,
+                target,
+                connect.configs_topic or internal.connect_configs.topic,
+            ),
+        )
+
+    def _plan(self, source: ClusterView) -> FlowPlan:
+        return self.policies.plan(source.topics)
+
+    def _lookups(self) -> tuple[tuple[int, TopicPartition, int], ...]:
+        """Canaries to look up on a compacted source before they count as lost."""
+        if self.tracker.canaries is None:
+            return ()
+        carrier = self.policies.internal.heartbeats.topic
+        return tuple(
+            (suspect.sequence, TopicPartition(carrier, suspect.partition), suspect.source_offset)
+            for suspect in self.tracker.canaries.ledger.suspects()[:20]
+        )
+
+    def _restore(self) -> None:
+        """Restore state from the timeline of an earlier process, before the first round."""
+        if self._exporter.timeline.enabled:
+            target = self._flow_clusters.target.client
+            self.tracker.restore(
+                read_timeline(
+                    target,
+                    self._exporter.timeline.topic,
+                    self.flow.flow,
+                    self._stopping,
+                    lambda reason: self._health.record_malformed(target.alias, "timeline", reason),
+                )
+            )

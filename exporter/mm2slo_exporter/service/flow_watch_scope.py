@@ -1,0 +1,41 @@
+"""The topics and groups that a cluster's reader reads for the running flows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mm2slo_exporter.service.flow_runner import FlowRunner
+
+
+class FlowWatchScope:
+    """The topics and groups of the flows that are running at the time of the call."""
+
+    def __init__(self, runners: Callable[[], Iterable[FlowRunner]]) -> None:
+        self._runners = runners
+
+    def topics_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
+        """Topics of the cluster's flows."""
+        existing_topics = set(existing)
+        wanted: set[str] = set()
+        for runner in self._runners():
+            flow = runner.flow.flow
+            if alias not in {flow.source, flow.target}:
+                continue
+            pairs = runner.policies.plan(runner.clusters()[0].topics).pairs
+            names = (p.source if alias == flow.source else p.target for p in pairs)
+            wanted.update(name for name in names if name in existing_topics)
+        return sorted(wanted)
+
+    def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
+        """Source groups that MirrorMaker 2 translates, and the same groups on the target."""
+        wanted: set[str] = set()
+        groups = list(existing)
+        for runner in self._runners():
+            flow = runner.flow.flow
+            synced = alias == flow.target and runner.internals().sync_group_offsets
+            if alias == flow.source or synced:
+                wanted.update(group for group in groups if runner.policies.wants_group(group))
+        return sorted(wanted)

@@ -1,0 +1,86 @@
+"""Renders the flows' reports and the exporter's own metrics into the served snapshot."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from mm2slo_core.catalogue import Granularity
+from mm2slo_exporter.exposition import ExpositionError, Renderer
+from mm2slo_exporter.families import ExporterReport, LabelCache, limited_families
+from mm2slo_exporter.service.process_stats import process_report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_exporter.collection_health import Health
+    from mm2slo_exporter.exposition import Snapshot
+    from mm2slo_exporter.families.exporter_series import ReloadResult
+    from mm2slo_exporter.service.flow_manager import FlowManager
+    from mm2slo_exporter.state.flow_report import FlowReport
+
+logger = logging.getLogger(__name__)
+
+
+class Publisher:
+    """Holds the newest snapshot; `publish` replaces it."""
+
+    def __init__(
+        self,
+        flows: FlowManager,
+        health: Health,
+        reloads: Mapping[ReloadResult, int],
+        *,
+        version: str,
+        started_at: float,
+    ) -> None:
+        self._flows = flows
+        self._health = health
+        self._reloads = reloads
+        self._version = version
+        self._started_at = started_at
+        self._renderer = Renderer()
+        self._labels = LabelCache()
+        self._render_seconds: float | None = None
+        self.cycle_seconds: float | None = None
+        """Duration of the newest cycle, from its first observation to its snapshot."""
+        self.snapshot: Snapshot = self._render(())
+
+    def publish(self) -> None:
+        """Render the newest reports.
+
+        If that fails, only the exporter's own series are published, so that no stale values are
+        served.
+        """
+        try:
+            self.snapshot = self._render(self._flows.reports())
+        except ExpositionError:
+            logger.exception(
+                "rendering the flows failed; only the exporter's own series are published; "
+                "report this bug with the traceback below"
+            )
+            self.snapshot = self._render(())
+
+    def _render(self, reports: Sequence[FlowReport]) -> Snapshot:
+        started = time.perf_counter()
+        own = ExporterReport(
+            version=self._version,
+            health=self._health.report(),
+            process=process_report(self._started_at),
+            kafka_requests=self._flows.request_totals(),
+            reloads=dict(self._reloads),
+            render_seconds=self._render_seconds,
+            cycle_seconds=self.cycle_seconds,
+        )
+        settings = self._flows.config.exporter
+        limited = limited_families(
+            reports,
+            own,
+            Granularity.parse(settings.granularity.value),
+            settings.series_limit,
+            self._labels,
+        )
+        snapshot = self._renderer.render(limited.families)
+        self._render_seconds = time.perf_counter() - started
+        return snapshot

@@ -1,0 +1,169 @@
+"""Tracks the canaries of a flow: turns events of the canary process into settled outcomes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.canary_ledger import CanaryLedger
+from mm2slo_core.canary_previous_run import PreviousRun
+from mm2slo_core.canary_rules import Arrival, SentCanary
+from mm2slo_core.topology import TopicPartition
+from mm2slo_core.unobservable_periods import UnobservableCause
+from mm2slo_exporter.canary.canary_events import (
+    Arrived,
+    EarlierCanary,
+    Produced,
+    ReadUpTo,
+    RestoreFinished,
+    Scheduled,
+    StageFailed,
+    StageSucceeded,
+)
+from mm2slo_exporter.collection_health import Stage
+from mm2slo_exporter.state.latency_counter import LatencyCounter
+
+if TYPE_CHECKING:
+    from mm2slo_core.canary_rules import CanaryRules
+    from mm2slo_core.topic_selection import TopicPair
+    from mm2slo_exporter.canary.canary_events import Event
+    from mm2slo_exporter.observation import Observation
+
+
+class _PendingEvidence(NamedTuple):
+    """A proven position; it proves a loss once the target was read up to `target_end`."""
+
+    next_offset: int
+    log_start: int
+    target_end: int
+
+
+class CanaryTracker:
+    """Passes canary events and evidence of one flow to its ledger."""
+
+    def __init__(self, rules: CanaryRules, started_at: float) -> None:
+        self.ledger = CanaryLedger(rules)
+        self.latencies = LatencyCounter()
+        self._earlier_canaries: list[EarlierCanary] = []
+        self._earlier_arrivals: list[Arrived] = []
+        self._restored = False
+        self._read_to: dict[int, int] = {}
+        self._evidence: dict[int, _PendingEvidence] = {}
+        self._received_until = started_at
+        self._receive_failing = False
+        self.ledger.unreachable(UnobservableCause.EXPORTER, started_at)
+
+    def process_started(self, at: float) -> None:
+        """The canary process starts: arrivals are unobservable until it has restored its state."""
+        self._restored = False
+        self._earlier_canaries.clear()
+        self._earlier_arrivals.clear()
+        self.ledger.unreachable(UnobservableCause.EXPORTER, at)
+
+    def observe(self, seen: Observation, pair: TopicPair | None) -> None:
+        """Process the canary events and evidence of one round."""
+        for event in seen.canary_events:
+            self._take(event)
+        self._update_reachability(seen)
+        if pair is not None and self._restored:
+            # Before `RestoreFinished`, arrivals may be buffered that contradict the evidence.
+            self._apply_evidence(seen, pair)
+        self.latencies.add(self.ledger.take_latencies())
+        is_receiving = seen.target_readable and self._restored and not self._receive_failing
+        self.ledger.tick(self._received_until if is_receiving else seen.at)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Scheduled():
+                self.ledger.scheduled(event.sequence, event.partition, event.at)
+            case Produced():
+                self.ledger.produced(event.sequence, event.partition, event.offset, event.at)
+            case Arrived() if self._restored:
+                self.ledger.arrived(event.sequence, event.partition, event.at)
+            case Arrived():
+                self._earlier_arrivals.append(event)
+            case EarlierCanary():
+                self._earlier_canaries.append(event)
+            case RestoreFinished():
+                self._restore(event.at)
+            case ReadUpTo():
+                self._read_to[event.partition] = event.offset
+                self._received_until = max(self._received_until, event.at)
+            case StageSucceeded(stage=Stage.CANARY_RECEIVE.value):
+                self._received_until = max(self._received_until, event.at)
+                self._receive_failing = False
+            case StageFailed(stage=Stage.CANARY_RECEIVE.value):
+                self._receive_failing = True
+            case _:
+                pass  # handled elsewhere; the ledger settles unacknowledged canaries as unknown
+
+    def _restore(self, at: float) -> None:
+        self._restored = True
+        self._received_until = max(self._received_until, at)
+        self.ledger.reachable(UnobservableCause.EXPORTER, at)
+        if not self._earlier_canaries:
+            return
+        newest = max(self._earlier_canaries, key=lambda canary: canary.sequence)
+        previous_run = PreviousRun(
+            floor=newest.floor,
+            newest_arrived=newest.newest_arrived,
+            died_at=newest.sent_at,
+            resumed_at=at,
+        )
+        self.ledger.restore(
+            previous_run,
+            [
+                SentCanary(c.sequence, c.partition, c.offset, c.sent_at)
+                for c in self._earlier_canaries
+            ],
+            [
+                Arrival(
+                    sequence=found.sequence,
+                    target_partition=found.partition,
+                    at=at,
+                    not_before=previous_run.died_at,
+                )
+                for found in self._earlier_arrivals
+            ],
+        )
+        self._earlier_canaries.clear()
+        self._earlier_arrivals.clear()
+
+    def _update_reachability(self, seen: Observation) -> None:
+        for cause, readable, read in (
+            (UnobservableCause.SOURCE, seen.source_readable, seen.source_offsets),
+            (UnobservableCause.TARGET, seen.target_readable, seen.target_offsets),
+        ):
+            if cause is UnobservableCause.TARGET and readable and self._receive_failing:
+                # The cluster answers, but reading arrivals fails: it may not be authorized.
+                self.ledger.unreachable(cause, self._received_until)
+            elif readable:
+                self.ledger.reachable(cause, seen.at)
+            else:
+                # Unobservable since the last answer.
+                self.ledger.unreachable(cause, seen.at if read is None else read.answered_at)
+
+    def _apply_evidence(self, seen: Observation, pair: TopicPair) -> None:
+        """Pass positions to the ledger once the target was read up to their target end offset."""
+        for number, held in list(self._evidence.items()):
+            if self._read_to.get(number, -1) >= held.target_end:
+                self.ledger.position(number, held.next_offset, held.log_start, target_read=True)
+                del self._evidence[number]
+        source, target = seen.source_offsets, seen.target_offsets
+        if source is None or target is None or not (seen.source_readable and seen.target_readable):
+            return
+        for number in range(seen.source.topics.get(pair.source, 0)):
+            if number in self._evidence:
+                continue
+            partition = TopicPartition(pair.source, number)
+            end = target.ends.get(TopicPartition(pair.target, number))
+            start = source.starts.get(partition)
+            proven = _proven_position(seen, partition)
+            if end is not None and start is not None and proven is not None:
+                self._evidence[number] = _PendingEvidence(proven, start, end)
+
+
+def _proven_position(seen: Observation, partition: TopicPartition) -> int | None:
+    """The first source offset not proven to be replicated; never interpolated."""
+    sync = seen.internals.syncs.get(partition)
+    known = (seen.internals.committed.get(partition), None if sync is None else sync.upstream)
+    return max((last + 1 for last in known if last is not None), default=None)

@@ -1,0 +1,169 @@
+"""The report of a flow: everything the exporter publishes about it; immutable.
+
+None means that a value is currently unknown; its series is then not published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mm2slo_core.config.flow_config import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.canary_ledger import CanaryTotals
+    from mm2slo_core.flow_offsets import PositionQuality
+    from mm2slo_core.flow_state import FlowStateName
+    from mm2slo_core.group_readiness import GroupReadiness
+    from mm2slo_core.replication_lag import LagOrigin
+    from mm2slo_core.retention_headroom import Headroom
+    from mm2slo_core.sli_counters import SliCount, SliKey
+    from mm2slo_core.stall_watch import Progress
+    from mm2slo_core.topic_selection import TopicPair
+    from mm2slo_core.topology import Flow, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """One source partition. Offsets are those of the source unless the name contains target."""
+
+    partition: int
+    source_start: int | None
+    source_end: int | None
+    target_start: int | None
+    target_end: int | None
+    next_offset: int | None
+    quality: PositionQuality | None
+    lag_records: int | None
+    lag_seconds: float | None
+    lag_origin: LagOrigin
+    progress: Progress
+    progressed_at: float | None
+    headroom: Headroom | None
+    sync_upstream: int | None
+    sync_at: float | None
+    open_transaction_records: int | None
+    backlog_since: float | None = None
+    """Since when unreplicated records exist and the position has not advanced."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """One replicated topic, its partitions, and its drift between the clusters."""
+
+    pair: TopicPair
+    partitions: tuple[PartitionState, ...]
+    source_partition_count: int | None
+    target_partition_count: int | None
+    missing_on_target: bool
+    config_drift: tuple[str, ...]
+    assigned_missing: int | None
+    unassigned: int | None
+    source_records_total: int
+    replicated_records_total: int
+    lost_records_total: int
+    truncations_total: int
+    source_recreations_total: int
+    target_recreations_total: int
+    target_moved_at: float | None = None
+    """When the copy last grew; only for engines without positions."""
+    backlog_since: float | None = None
+    """Since when the topic has grown without its copy; only for engines without positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """State of a connector (`task` None) or of one of its tasks, from the status topic."""
+
+    connector: str
+    task: int | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatState:
+    """MirrorMaker 2's heartbeats on the target."""
+
+    present: bool
+    newest_at: float | None = None
+    age_seconds: float | None = None
+    received_total: int = 0
+    missing_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyHistogram:
+    """Observations per bucket (not cumulative; last above all bounds), and their sum in seconds."""
+
+    counts: tuple[int, ...]
+    total_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """Failover readiness of one consumer group of the source."""
+
+    group: str
+    readiness: GroupReadiness
+    checkpoint_at: float | None
+    checkpoint_lag_by_topic: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowInfo:
+    """The configuration of a flow, as label values."""
+
+    policy: str
+    separator: str
+    engine: str
+    canary: str
+    """The carrier of its canaries: `heartbeats`, `topic`, or `off`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineState:
+    """Records that this exporter wrote to the flow's watermark timeline."""
+
+    writer: bool
+    records_total: int = 0
+    bytes_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReport:
+    """Everything published about one flow."""
+
+    flow: Flow
+    info: FlowInfo
+    at: float
+    state: FlowStateName
+    state_reason: str
+    ready: bool
+    waiting_for: tuple[str, ...]
+    source_readable: bool
+    target_readable: bool
+    topics: tuple[TopicState, ...] = ()
+    groups: tuple[GroupState, ...] = ()
+    tasks: tuple[TaskState, ...] = ()
+    heartbeats: HeartbeatState = field(default_factory=lambda: HeartbeatState(present=False))
+    heartbeat_latency: LatencyHistogram | None = None
+    canary: CanaryTotals | None = None
+    canary_pending: int | None = None
+    canary_latency: LatencyHistogram | None = None
+    canary_arrived_at: float | None = None
+    slis: Mapping[SliKey, SliCount] = field(default_factory=dict)
+    lag_records: int | None = None
+    lag_seconds: float | None = None
+    catch_up_seconds: float | None = None
+    stalled: tuple[TopicPartition, ...] = ()
+    timeline: TimelineState | None = None
+
+    @property
+    def by_mirrormaker(self) -> bool:
+        """Whether the flow's engine is MirrorMaker 2."""
+        return self.info.engine == Engine.MIRRORMAKER2
+
+    def with_timeline(self, timeline: TimelineState) -> FlowReport:
+        return replace(self, timeline=timeline)

@@ -1,0 +1,147 @@
+"""Judges the state of a flow by its partitions, canaries, heartbeats and tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_core.flow_offsets import PositionQuality
+from mm2slo_core.flow_state import FlowEvidence, FlowState, StateTimeouts, flow_state
+from mm2slo_core.records import ConnectState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_exporter.observation import Observation
+    from mm2slo_exporter.state.flow_report import HeartbeatState, TopicState
+
+_ACTIVE_STATES = frozenset({ConnectState.RUNNING, ConnectState.RESTARTING})
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessEvidence:
+    """Canary and heartbeat evidence for the state of a flow."""
+
+    canary_silence: float | None
+    canary_arrived_at: float | None
+    heartbeats: HeartbeatState
+
+
+class FlowStateJudge:
+    """Judges the state of a flow; tracks when its data last advanced."""
+
+    def __init__(self, flow: FlowConfig) -> None:
+        self._flow = flow
+        self._source_total = 0
+        self._replicated_total = 0
+        self._source_moved_at: float | None = None
+        self._progressed_at: float | None = None
+
+    def judge(
+        self, seen: Observation, topics: Sequence[TopicState], liveness: LivenessEvidence
+    ) -> FlowState:
+        """Judge one round; *topics* are the data topics, empty before everything was read."""
+        if topics:
+            self._update_progress(seen.at, topics)
+        timeouts = StateTimeouts(
+            stall_after=self._flow.stall_after,
+            canary_deadline=self._flow.canary.deadline,
+            position_period=self._position_period(topics),
+        )
+        evidence = FlowEvidence(
+            ready=not seen.internals.waiting_for,
+            source_readable=seen.source_readable,
+            target_readable=seen.target_readable,
+            backlog=self._backlog(topics),
+            progress_age=_age(seen.at, self._progressed_at),
+            stalled_for=self._stuck_for(seen.at, topics),
+            source_moving=_recent(seen.at, self._source_moved_at, timeouts.backlog),
+            canary_silence=liveness.canary_silence,
+            canary_arrival_age=_age(seen.at, liveness.canary_arrived_at),
+            heartbeat_age=liveness.heartbeats.age_seconds,
+            connector_running=connector_running(
+                seen.internals.states, self._flow.connect.source_connector
+            ),
+        )
+        return flow_state(evidence, timeouts)
+
+    def _update_progress(self, at: float, topics: Sequence[TopicState]) -> None:
+        source = sum(topic.source_records_total for topic in topics)
+        replicated = sum(topic.replicated_records_total for topic in topics)
+        if source > self._source_total:
+            self._source_moved_at = at
+        if replicated > self._replicated_total:
+            self._progressed_at = at
+        self._source_total, self._replicated_total = source, replicated
+        if not self._flow.by_mirrormaker:
+            moved = (topic.target_moved_at for topic in topics)
+            self._progressed_at = max((at for at in moved if at is not None), default=None)
+
+    def _position_period(self, topics: Sequence[TopicState]) -> float:
+        """The offset flush interval, if a partition with lag has no live position."""
+        by_commit = any(
+            partition.lag_records and partition.quality is not PositionQuality.LIVE
+            for topic in topics
+            for partition in topic.partitions
+        )
+        return self._flow.offset_flush_interval if by_commit else 0.0
+
+    def _backlog(self, topics: Sequence[TopicState]) -> bool | None:
+        if not self._flow.by_mirrormaker:
+            return bool(_stalled_topics(topics))
+        return _backlog(topics)
+
+    def _stuck_for(self, at: float, topics: Sequence[TopicState]) -> float | None:
+        if not self._flow.by_mirrormaker:
+            return min((at - since for since in _stalled_topics(topics)), default=None)
+        waiting = [
+            at - partition.backlog_since
+            for topic in topics
+            for partition in topic.partitions
+            if partition.lag_records and partition.backlog_since is not None
+        ]
+        return min(waiting, default=None)
+
+
+def connector_running(states: Mapping[tuple[str, int | None], str], connector: str) -> bool | None:
+    """False when the connector or all of its tasks are not running; None without any state."""
+    own = states.get((connector, None))
+    tasks = [
+        state for (name, task), state in states.items() if name == connector and task is not None
+    ]
+    if own is None and not tasks:
+        return None
+    if own is not None and own not in _ACTIVE_STATES:
+        return False
+    return not tasks or any(state in _ACTIVE_STATES for state in tasks)
+
+
+def all_tasks_running(
+    states: Mapping[tuple[str, int | None], str], connectors: Sequence[str]
+) -> bool | None:
+    """Whether all tasks of *connectors* are running; None when no task is known."""
+    found = [state for (name, _task), state in states.items() if name in connectors]
+    return all(state in _ACTIVE_STATES for state in found) if found else None
+
+
+def _backlog(topics: Sequence[TopicState]) -> bool | None:
+    """Whether a backlog exists; None when no partition's lag is known."""
+    lags = [partition.lag_records for topic in topics for partition in topic.partitions]
+    if not lags:
+        return False
+    known = [lag for lag in lags if lag is not None]
+    return any(known) if known else None
+
+
+def _stalled_topics(topics: Sequence[TopicState]) -> list[float]:
+    """Since when topics have grown without their copies, for engines without positions."""
+    return [topic.backlog_since for topic in topics if topic.backlog_since is not None]
+
+
+def _age(at: float, moment: float | None) -> float | None:
+    return None if moment is None else at - moment
+
+
+def _recent(at: float, moment: float | None, within: float) -> bool:
+    return moment is not None and at - moment <= within

@@ -1,0 +1,250 @@
+"""Tracks a flow over time: turns observations into reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.canary_rules import CanaryRules
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.flow_config import Isolation, PolicyKind
+from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.group_readiness import ReadinessLimits
+from mm2slo_core.replication_lag import SmoothedRate, catch_up_seconds
+from mm2slo_core.stall_watch import Progress
+from mm2slo_core.topic_drift import SyncedSettings
+from mm2slo_core.topic_selection import TopicRole
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.canary.canary_events import HeartbeatSeen
+from mm2slo_exporter.state.canary_tracker import CanaryTracker
+from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, TaskState
+from mm2slo_exporter.state.flow_state_judge import (
+    FlowStateJudge,
+    LivenessEvidence,
+    all_tasks_running,
+)
+from mm2slo_exporter.state.group_states import FlowHealth, judge_groups
+from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
+from mm2slo_exporter.state.partition_tracker import FlowRules
+from mm2slo_exporter.state.slice_indicators import SliceIndicators
+from mm2slo_exporter.state.topic_tracker import TopicTracker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_core.flow_state import FlowState
+    from mm2slo_core.retention_headroom import SavedLoss
+    from mm2slo_core.sli_counters import SliCount, SliKey
+    from mm2slo_core.topic_selection import TopicPair
+    from mm2slo_exporter.observation import Observation
+    from mm2slo_exporter.state.flow_report import GroupState, HeartbeatState, TopicState
+    from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
+
+_LAG_RATE_HALF_LIFE = 30.0
+_DELETED_TOPIC_SECONDS = 3600.0
+"""A topic that reappears within this time after its deletion counts as re-created."""
+
+
+class FlowTracker:
+    """Turns each observation of a flow into a report."""
+
+    def __init__(
+        self, flow: FlowConfig, *, carrier: CanaryCarrier, shared_target: bool, started_at: float
+    ) -> None:
+        self.flow = flow
+        self._carrier = carrier
+        self._rules = FlowRules(
+            stall_after=flow.stall_after,
+            flush_interval=flow.offset_flush_interval,
+            exactly_once=flow.exactly_once,
+            shared_target=shared_target,
+            reads_committed=flow.isolation is Isolation.READ_COMMITTED,
+            has_positions=flow.by_mirrormaker,
+        )
+        self._budget = ReadinessLimits(
+            max_redelivery_records=flow.readiness.max_redelivery_records,
+            max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
+            group_sync_grace_period=2 * flow.checkpoint_interval,
+        )
+        self._settings = SyncedSettings(flow.config_properties_exclude)
+        self._topics: dict[str, TopicTracker] = {}
+        self._absent_since: dict[str, float] = {}
+        self._heartbeats = HeartbeatTracker(flow.heartbeat_interval)
+        self._slices = SliceIndicators(
+            flow, by_heartbeats=carrier is CanaryCarrier.OFF, started_at=started_at
+        )
+        self._judge = FlowStateJudge(flow)
+        self._lag_rate = SmoothedRate(_LAG_RATE_HALF_LIFE)
+        self.canaries: CanaryTracker | None = None
+        if carrier is not CanaryCarrier.OFF:
+            own_topic = carrier is CanaryCarrier.TOPIC
+            rules = CanaryRules(
+                deadline=flow.canary.deadline,
+                latency_tiers=flow.canary.latency_tiers,
+                own_topic=own_topic,
+                # MirrorMaker 2's heartbeats topic is compacted.
+                confirm_losses=not own_topic,
+            )
+            self.canaries = CanaryTracker(rules, started_at)
+
+    def restore(self, polls: Iterable[RestoredPoll]) -> None:
+        """Restore state from the timeline, before the first round."""
+        for poll in polls:
+            self._topic(poll.partition.topic).restore(poll)
+
+    def losses(self, partition: TopicPartition) -> SavedLoss | None:
+        """A source partition's losses, as stored in the timeline."""
+        tracker = self._topics.get(partition.topic)
+        return None if tracker is None else tracker.partition(partition.partition).saved_loss
+
+    def update(self, seen: Observation) -> FlowReport:
+        """Process one observation and report the flow's state."""
+        ready = _ready(seen)
+        # Internal topics must be read to their end: positions would jump otherwise.
+        topics = self._judge_topics(seen) if ready else ()
+        data = [topic for topic in topics if topic.pair.role is TopicRole.DATA]
+        for event in seen.canary_events:
+            if isinstance(event, HeartbeatSeen):
+                self._heartbeats.observe(event)
+        heartbeats = self._heartbeats.state(seen.at)
+        if self.canaries is not None:
+            self.canaries.observe(seen, self._carrier_pair(seen))
+        if ready:
+            self._slices.observe(seen, data, heartbeats)
+        state = self._judge.judge(seen, data, self._liveness(seen.at, heartbeats))
+        lag = _sum(p.lag_records for topic in data for p in topic.partitions)
+        return FlowReport(
+            flow=self.flow.flow,
+            info=self.info,
+            at=seen.at,
+            state=state.name,
+            state_reason=state.reason,
+            ready=ready,
+            waiting_for=_waiting_for(seen),
+            source_readable=seen.source_readable,
+            target_readable=seen.target_readable,
+            topics=topics,
+            groups=self._judge_groups(seen, data, state) if ready else (),
+            tasks=tuple(
+                TaskState(connector, task, name)
+                for (connector, task), name in sorted(
+                    seen.internals.states.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0)
+                )
+            ),
+            heartbeats=heartbeats,
+            heartbeat_latency=self._heartbeats.latency() if heartbeats.present else None,
+            canary=None if self.canaries is None else self.canaries.ledger.totals,
+            canary_pending=None if self.canaries is None else self.canaries.ledger.pending,
+            canary_latency=None if self.canaries is None else self.canaries.latencies.read(),
+            canary_arrived_at=(
+                None if self.canaries is None else self.canaries.ledger.last_arrival_at
+            ),
+            slis=self.slis(),
+            lag_records=lag,
+            lag_seconds=_largest(p.lag_seconds for topic in data for p in topic.partitions),
+            catch_up_seconds=self._catch_up(seen.at, lag),
+            stalled=tuple(
+                TopicPartition(topic.pair.source, partition.partition)
+                for topic in data
+                for partition in topic.partitions
+                if partition.progress is Progress.STALLED
+            ),
+        )
+
+    @property
+    def info(self) -> FlowInfo:
+        """The flow's configuration, as label values."""
+        policy = self.flow.policy
+        return FlowInfo(
+            policy=policy.kind.value,
+            separator=policy.separator if policy.kind is PolicyKind.DEFAULT else "",
+            engine=self.flow.engine.value,
+            canary=self._carrier.value,
+        )
+
+    def slis(self) -> Mapping[SliKey, SliCount]:
+        """All SLI counters of the flow; each exists from the start, at 0."""
+        by_canary = {} if self.canaries is None else self.canaries.ledger.counters
+        return {**by_canary, **self._slices.counts()}
+
+    def _judge_topics(self, seen: Observation) -> tuple[TopicState, ...]:
+        wanted = {pair.source for pair in seen.plan.pairs}
+        if seen.source_readable:
+            self._forget_deleted_topics(wanted, seen.at)
+        return tuple(
+            self._topic(pair.source).judge(seen, pair, self._rules, self._settings)
+            for pair in seen.plan.pairs
+        )
+
+    def _forget_deleted_topics(self, wanted: set[str], at: float) -> None:
+        """Drop trackers of topics that were deleted an hour ago."""
+        for name in self._absent_since.keys() & wanted:
+            del self._absent_since[name]
+        for name in self._topics.keys() - wanted:
+            if at - self._absent_since.setdefault(name, at) > _DELETED_TOPIC_SECONDS:
+                del self._topics[name], self._absent_since[name]
+
+    def _topic(self, name: str) -> TopicTracker:
+        tracker = self._topics.get(name)
+        if tracker is None:
+            tracker = self._topics[name] = TopicTracker()
+        return tracker
+
+    def _judge_groups(
+        self, seen: Observation, data: Sequence[TopicState], state: FlowState
+    ) -> tuple[GroupState, ...]:
+        health = FlowHealth(
+            alive=state.name in {FlowStateName.RUNNING, FlowStateName.IDLE},
+            tasks_running=all_tasks_running(
+                seen.internals.states,
+                (self.flow.connect.source_connector, self.flow.connect.checkpoint_connector),
+            ),
+        )
+        return judge_groups(seen, data, health, self._budget)
+
+    def _liveness(self, at: float, heartbeats: HeartbeatState) -> LivenessEvidence:
+        if self.canaries is None:
+            return LivenessEvidence(None, None, heartbeats)
+        ledger = self.canaries.ledger
+        return LivenessEvidence(ledger.silence(at), ledger.last_arrival_at, heartbeats)
+
+    def _carrier_pair(self, seen: Observation) -> TopicPair | None:
+        """The replicated topic that carries the canaries, if it exists."""
+        role = TopicRole.CANARY if self._carrier is CanaryCarrier.TOPIC else TopicRole.HEARTBEATS
+        for pair in seen.plan.pairs:
+            if pair.role is role and (role is TopicRole.CANARY or pair.source == "heartbeats"):
+                return pair
+        return None
+
+    def _catch_up(self, at: float, lag: int | None) -> float | None:
+        if lag is None:
+            return None
+        self._lag_rate.add(at, lag)
+        return catch_up_seconds(lag, self._lag_rate.per_second)
+
+
+def _waiting_for(seen: Observation) -> tuple[str, ...]:
+    """What has not been read yet."""
+    missing = []
+    if seen.source_offsets is None or seen.source.topics_read_at is None:
+        missing.append("source offsets")
+    if seen.target_offsets is None or seen.target.topics_read_at is None:
+        missing.append("target offsets")
+    return (*missing, *seen.internals.waiting_for)
+
+
+def _ready(seen: Observation) -> bool:
+    return not _waiting_for(seen)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """Sum of the known values; None when there are values but none is known."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known) if known or not found else None
+
+
+def _largest(values: Iterable[float | None]) -> float | None:
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return max(known, default=0.0) if known or not found else None

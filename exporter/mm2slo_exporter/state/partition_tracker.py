@@ -1,0 +1,306 @@
+"""Tracks one source partition over time: position, lag, progress, headroom, loss.
+
+Values that compare both clusters are reported while the source is readable. While the target is
+not, the newest known position is used, with the quality `stale`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mm2slo_core.arrival_history import ArrivalHistory
+from mm2slo_core.flow_offsets import PositionQuality, estimate_position
+from mm2slo_core.replication_lag import (
+    LagOrigin,
+    SmoothedRate,
+    open_transaction_records,
+    record_lag,
+    time_lag,
+)
+from mm2slo_core.retention_headroom import CertainLoss, RetentionPolicy, SavedLoss, headroom
+from mm2slo_core.stall_watch import Progress, StallWatch
+from mm2slo_exporter.state.flow_report import PartitionState
+
+if TYPE_CHECKING:
+    from mm2slo_core.flow_offsets import Position
+    from mm2slo_core.timeline_record import PollTimes
+    from mm2slo_exporter.observation import NewestSync, TailProbe
+
+_HEADROOM_RATE_HALF_LIFE = 300.0
+_NOTHING_REPLICATED = frozenset({PositionQuality.NOT_STARTED, PositionQuality.SOURCE_RESET})
+"""The position is then the log start, which retention advances, not replication."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRules:
+    """The flow settings that affect how a partition is judged."""
+
+    stall_after: float
+    flush_interval: float
+    exactly_once: bool
+    shared_target: bool
+    reads_committed: bool
+    has_positions: bool = True
+    """False for engines other than MirrorMaker 2, whose offsets are not comparable."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReading:
+    """What was read of one partition in one round; None for what was not read."""
+
+    source_end: int | None
+    source_start: int | None
+    stable_end: int | None
+    target_end: int | None
+    target_start: int | None
+    committed: int | None
+    sync: NewestSync | None
+    probe: TailProbe | None
+    target_readable: bool = True
+    """False: target values are outdated, and MirrorMaker 2 may have advanced since."""
+
+
+class PartitionTracker:
+    """State of one partition across rounds."""
+
+    __slots__ = (
+        "_history",
+        "_last_end",
+        "_loss",
+        "_polled_at",
+        "_position",
+        "_rate",
+        "_stall",
+        "partition",
+        "replicated_total",
+        "source_total",
+        "truncations",
+    )
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self._history = ArrivalHistory()
+        self._stall = StallWatch()
+        self._loss = CertainLoss()
+        self._rate: SmoothedRate | None = None
+        self._position: Position | None = None
+        self._last_end: int | None = None
+        self._polled_at: float | None = None
+        self.source_total = 0
+        self.replicated_total = 0
+        self.truncations = 0
+
+    @property
+    def lost_total(self) -> int:
+        """Records of certain loss so far."""
+        return self._loss.total
+
+    @property
+    def saved_loss(self) -> SavedLoss:
+        """State to continue counting losses after a restart."""
+        return self._loss.saved
+
+    def restore_arrival(self, end: int, times: PollTimes) -> None:
+        """Add a poll of an earlier process to the arrival history, without counting records.
+
+        Unchanged polls are not written, but each record contains the time of the preceding poll.
+        A writer's first record does not: the preceding record is used instead.
+        """
+        if self._polled_at is None:
+            self._history.add(None, times.answered_at, end)
+        else:
+            before = max(times.previous_requested_at or self._polled_at, self._polled_at)
+            self._history.add(before, times.answered_at, end)
+        self._polled_at = times.requested_at
+        self._last_end = end
+
+    def restore_loss(self, saved: SavedLoss) -> None:
+        """Continue counting losses from the state of an earlier process."""
+        self._loss = CertainLoss(saved)
+
+    def source_recreated(self) -> None:
+        """Reset the state: the topic's offsets now refer to other records."""
+        self._history = ArrivalHistory()
+        self._stall = StallWatch()
+        self._loss.source_recreated()
+        self._position = None
+        self._last_end = None
+        self._polled_at = None
+        self._rate = None
+
+    def observe_source_end(self, end: int, requested_at: float, answered_at: float) -> None:
+        """Process the source's high watermark of a round in which the source was read."""
+        if requested_at == self._polled_at:
+            return
+        if self._last_end is not None:
+            if end < self._last_end:
+                self.truncations += 1
+                self._loss.source_recreated()
+                self._rate = None
+            else:
+                self.source_total += end - self._last_end
+        self._last_end = end
+        self._history.add(self._polled_at, answered_at, end)
+        self._polled_at = requested_at
+        if self._rate is not None:
+            self._rate.add(answered_at, end)
+
+    def judge(
+        self,
+        at: float,
+        reading: PartitionReading,
+        rules: FlowRules,
+        policy: RetentionPolicy | None,
+    ) -> PartitionState:
+        """Turn one round's reading into the published state."""
+        end = reading.stable_end if rules.reads_committed else reading.source_end
+        if not rules.has_positions:
+            if end is not None:
+                self._history.forget_below(end)
+            return self._unknown(reading)
+        position = self._estimate(reading, end, rules)
+        if end is None or position is None:
+            return self._unknown(reading)
+        next_offset = max(
+            position.next_offset, _skip_empty_offsets(position.next_offset, reading.probe)
+        )
+        lag = record_lag(end, next_offset, reading.source_start)
+        # Not from the log start: records removed by retention must not reduce the lag in seconds.
+        restart_position = min(next_offset, _restart_position(reading, next_offset))
+        self._history.forget_below(restart_position, coarse_below=next_offset)
+        age = time_lag(
+            at,
+            lag,
+            self._history.arrived(next_offset) if lag.records or lag.expired else None,
+            _record_timestamp(max(next_offset, reading.source_start or 0), reading.probe),
+        )
+        period = 0.0 if position.quality is PositionQuality.LIVE else rules.flush_interval
+        progress = self._stall.observe(
+            at,
+            lag.records if reading.target_readable else None,
+            # Before anything is replicated, the position is the log start: no progress.
+            0 if position.quality in _NOTHING_REPLICATED else next_offset,
+            rules.stall_after,
+            period,
+        )
+        room = None
+        if reading.source_start is not None:
+            if reading.target_readable:
+                self._loss.observe(
+                    at,
+                    next_offset,
+                    reading.source_start,
+                    position_period=period,
+                    target_end=reading.target_end,
+                )
+            room = headroom(
+                next_offset,
+                reading.source_start,
+                policy,
+                lag_records=lag.records or 0,
+                oldest_age=age.seconds,
+                production_rate=self._production_rate(at, end, policy),
+            )
+        return PartitionState(
+            partition=self.partition,
+            source_start=reading.source_start,
+            source_end=reading.source_end,
+            target_start=reading.target_start,
+            target_end=reading.target_end,
+            next_offset=next_offset,
+            quality=position.quality,
+            lag_records=lag.records,
+            lag_seconds=age.seconds,
+            lag_origin=age.origin,
+            progress=progress,
+            progressed_at=self._stall.progress_at,
+            headroom=room,
+            sync_upstream=None if reading.sync is None else reading.sync.upstream,
+            sync_at=None if reading.sync is None else reading.sync.at,
+            open_transaction_records=_open_transaction_records(reading),
+            backlog_since=self._stall.backlog_since,
+        )
+
+    def _estimate(
+        self, reading: PartitionReading, end: int | None, rules: FlowRules
+    ) -> Position | None:
+        """Estimate the position, and count records replicated since the last one."""
+        if end is None or reading.source_start is None:
+            return self._position
+        before = self._position
+        position = estimate_position(
+            committed=reading.committed,
+            sync=reading.sync,
+            target_end=reading.target_end,
+            high_watermark=end,
+            log_start=reading.source_start,
+            shared_target=rules.shared_target,
+            exactly_once=rules.exactly_once,
+        )
+        if before is not None:
+            stale = position.quality is PositionQuality.STALE
+            if stale and position.next_offset < before.next_offset <= end:
+                # The position does not go back while the target is unreadable.
+                position = replace(position, next_offset=before.next_offset)
+            if position.quality not in _NOTHING_REPLICATED:
+                self.replicated_total += max(0, position.next_offset - before.next_offset)
+        self._position = position
+        return position
+
+    def _production_rate(self, at: float, end: int, policy: RetentionPolicy | None) -> float | None:
+        """Records per second on the source; only where retention by size needs it."""
+        if policy is None or policy.size_bytes is None:
+            return None
+        if self._rate is None:
+            self._rate = SmoothedRate(_HEADROOM_RATE_HALF_LIFE)
+            self._rate.add(at, end)
+        return self._rate.per_second
+
+    def _unknown(self, reading: PartitionReading) -> PartitionState:
+        return PartitionState(
+            partition=self.partition,
+            source_start=reading.source_start,
+            source_end=reading.source_end,
+            target_start=reading.target_start,
+            target_end=reading.target_end,
+            next_offset=None,
+            quality=None,
+            lag_records=None,
+            lag_seconds=None,
+            lag_origin=LagOrigin.ABSENT,
+            progress=Progress.UNKNOWN,
+            progressed_at=self._stall.progress_at,
+            headroom=None,
+            sync_upstream=None if reading.sync is None else reading.sync.upstream,
+            sync_at=None if reading.sync is None else reading.sync.at,
+            open_transaction_records=_open_transaction_records(reading),
+        )
+
+
+def _restart_position(reading: PartitionReading, next_offset: int) -> int:
+    """Where MirrorMaker 2 would resume after a crash; the position would then go back to it."""
+    if reading.committed is not None:
+        return reading.committed + 1
+    return next_offset if reading.sync is None else reading.sync.upstream + 1
+
+
+def _skip_empty_offsets(next_offset: int, probe: TailProbe | None) -> int:
+    """The offset of the next record, skipping offsets without records."""
+    if probe is None or not probe.next_offset <= next_offset <= probe.through:
+        return next_offset
+    if probe.first_offset is None:
+        return probe.through
+    return max(next_offset, probe.first_offset)
+
+
+def _record_timestamp(offset: int, probe: TailProbe | None) -> float | None:
+    if probe is not None and probe.first_offset == offset:
+        return probe.first_timestamp
+    return None
+
+
+def _open_transaction_records(reading: PartitionReading) -> int | None:
+    if reading.source_end is None or reading.stable_end is None:
+        return None
+    return open_transaction_records(reading.source_end, reading.stable_end)

@@ -1,0 +1,187 @@
+"""Tracks a topic over time: its partitions, drift between the clusters, re-creations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.retention_headroom import RetentionPolicy
+from mm2slo_core.topic_drift import TopicEpochs
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.observation import OffsetsRead
+from mm2slo_exporter.state.copy_movement import CopyMovement
+from mm2slo_exporter.state.flow_report import TopicState
+from mm2slo_exporter.state.partition_tracker import FlowRules, PartitionReading, PartitionTracker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_core.topic_drift import SyncedSettings
+    from mm2slo_core.topic_selection import TopicPair
+    from mm2slo_exporter.observation import Observation
+    from mm2slo_exporter.state.flow_report import PartitionState
+    from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
+
+_UNREAD = OffsetsRead()
+
+
+class TopicTracker:
+    """One replicated topic over time."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[int, PartitionTracker] = {}
+        self._source_epochs = TopicEpochs()
+        self._target_epochs = TopicEpochs()
+        self._keys: list[tuple[TopicPartition, TopicPartition]] = []
+        self._keys_for: TopicPair | None = None
+        self._policy: RetentionPolicy | None = None
+        self._compared: tuple[object, object] = (None, None)
+        self._differing: tuple[str, ...] = ()
+        self._policy_of: Mapping[str, str] | None = None
+        self._copy_movement: CopyMovement | None = None
+
+    def partition(self, number: int) -> PartitionTracker:
+        """The tracker of one partition, created on first use."""
+        tracker = self._partitions.get(number)
+        if tracker is None:
+            tracker = self._partitions[number] = PartitionTracker(number)
+        return tracker
+
+    def restore(self, poll: RestoredPoll) -> None:
+        """Restore state from a poll of an earlier process; a new topic id drops earlier polls."""
+        if self._source_epochs.observe_id(poll.topic_id):
+            self._source_epochs.recreations = 0  # an earlier process counted it
+            self._partitions.clear()
+        tracker = self.partition(poll.partition.partition)
+        tracker.restore_arrival(poll.end, poll.times)
+        if poll.loss is not None:
+            tracker.restore_loss(poll.loss)
+
+    def judge(
+        self,
+        seen: Observation,
+        pair: TopicPair,
+        rules: FlowRules,
+        settings: SyncedSettings,
+    ) -> TopicState:
+        """Turn one observation into the published state."""
+        source, target = pair.source, pair.target
+        if self._source_epochs.observe_id(seen.source.topic_ids.get(source)):
+            for tracker in self._partitions.values():
+                tracker.source_recreated()
+        self._target_epochs.observe_id(seen.target.topic_ids.get(target))
+        count = seen.source.topics.get(source)
+        target_count = seen.target.topics.get(target)
+        partitions = self._judge_partitions(seen, pair, rules, count or 0)
+        source_total = sum(t.source_total for t in self._partitions.values())
+        moved_at = backlog_since = None
+        if not rules.has_positions:
+            moved_at, backlog_since = self._observe_copy(
+                seen, target, source_total, rules.stall_after
+            )
+        return TopicState(
+            pair=pair,
+            partitions=partitions,
+            source_partition_count=count,
+            target_partition_count=target_count,
+            missing_on_target=target_count is None and seen.target.topics_read_at is not None,
+            config_drift=self._config_drift(seen, pair, settings),
+            assigned_missing=self._assigned_missing(seen, pair, target_count or 0),
+            unassigned=self._unassigned(seen, pair, count or 0),
+            source_records_total=source_total,
+            replicated_records_total=sum(t.replicated_total for t in self._partitions.values()),
+            lost_records_total=sum(t.lost_total for t in self._partitions.values()),
+            truncations_total=sum(t.truncations for t in self._partitions.values()),
+            source_recreations_total=self._source_epochs.recreations,
+            target_recreations_total=self._target_epochs.recreations,
+            target_moved_at=moved_at,
+            backlog_since=backlog_since,
+        )
+
+    def _observe_copy(
+        self, seen: Observation, target: str, source_total: int, grace: float
+    ) -> tuple[float | None, float | None]:
+        """When the copy last grew, and since when it has not followed the topic."""
+        if self._copy_movement is None:
+            self._copy_movement = CopyMovement(grace)
+        self._copy_movement.observe(seen, target, source_total)
+        return self._copy_movement.target_moved_at, self._copy_movement.backlog_since
+
+    def _judge_partitions(
+        self, seen: Observation, pair: TopicPair, rules: FlowRules, count: int
+    ) -> tuple[PartitionState, ...]:
+        source = (seen.source_offsets or _UNREAD) if seen.source_readable else _UNREAD
+        target = (seen.target_offsets or _UNREAD) if seen.target_readable else _UNREAD
+        internals, probes = seen.internals, seen.probes
+        policy = self._retention(seen, pair)
+        states = []
+        for partition, target_partition in self._keys_of(pair, count):
+            tracker = self.partition(partition.partition)
+            end = source.ends.get(partition)
+            if end is not None:
+                tracker.observe_source_end(end, source.requested_at, source.answered_at)
+            reading = PartitionReading(
+                source_end=end,
+                source_start=source.starts.get(partition),
+                stable_end=source.stable_ends.get(partition),
+                target_end=target.ends.get(target_partition),
+                target_start=target.starts.get(target_partition),
+                committed=internals.committed.get(partition),
+                sync=internals.syncs.get(partition),
+                probe=probes.get(partition),
+                target_readable=seen.target_readable,
+            )
+            states.append(tracker.judge(seen.at, reading, rules, policy))
+        return tuple(states)
+
+    def _keys_of(
+        self, pair: TopicPair, count: int
+    ) -> Sequence[tuple[TopicPartition, TopicPartition]]:
+        """All partitions on both sides; computed again only when the topic changes."""
+        if len(self._keys) != count or self._keys_for is not pair:
+            self._keys = [
+                (TopicPartition(pair.source, number), TopicPartition(pair.target, number))
+                for number in range(count)
+            ]
+            self._keys_for = pair
+        return self._keys
+
+    def _retention(self, seen: Observation, pair: TopicPair) -> RetentionPolicy | None:
+        config = seen.source.retention_configs.get(pair.source)
+        if config is not self._policy_of:
+            self._policy_of = config
+            self._policy = None if config is None else RetentionPolicy.from_topic_config(config)
+        return self._policy
+
+    def _config_drift(
+        self, seen: Observation, pair: TopicPair, settings: SyncedSettings
+    ) -> tuple[str, ...]:
+        """Names of the settings that differ; computed again only after a new read."""
+        source = seen.source.topic_configs.get(pair.source)
+        target = seen.target.topic_configs.get(pair.target)
+        if source is None or target is None:
+            return ()
+        before_source, before_target = self._compared
+        if source is not before_source or target is not before_target:
+            self._compared = (source, target)
+            self._differing = tuple(found.name for found in settings.drift(source, target))
+        return self._differing
+
+    def _assigned_missing(
+        self, seen: Observation, pair: TopicPair, target_count: int
+    ) -> int | None:
+        """Partitions that are assigned to a task but missing on the target."""
+        assigned = seen.internals.assigned
+        if assigned is None or seen.target.topics_read_at is None:
+            return None
+        return sum(
+            1
+            for number in range(target_count, seen.source.topics.get(pair.source, 0))
+            if (pair.source, number) in assigned
+        )
+
+    def _unassigned(self, seen: Observation, pair: TopicPair, count: int) -> int | None:
+        """Source partitions that are assigned to no task; None while assignments are unknown."""
+        assigned = seen.internals.assigned
+        if assigned is None:
+            return None
+        return sum(1 for number in range(count) if (pair.source, number) not in assigned)

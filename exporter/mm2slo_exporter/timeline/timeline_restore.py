@@ -1,0 +1,79 @@
+"""Reads the last hour of the timeline at start, to restore a flow's state."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.records import DecodeError
+from mm2slo_core.retention_headroom import SavedLoss
+from mm2slo_core.timeline_record import Side, WatermarkRecord
+from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.topic_tail import TailState, TopicTail
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
+
+    from mm2slo_core.timeline_record import PollTimes
+    from mm2slo_core.topology import Flow
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+RESTORE_SECONDS = 3600.0
+"""The age of older backlog is read from its own first record."""
+_TIMEOUT_SECONDS = 20.0
+_BATCH = 5000
+
+
+class RestoredPoll(NamedTuple):
+    """One source partition in one poll of an earlier process."""
+
+    partition: TopicPartition
+    topic_id: str | None
+    end: int
+    times: PollTimes
+    loss: SavedLoss | None
+
+
+def read_timeline(
+    client: ClusterClient,
+    topic: str,
+    flow: Flow,
+    stopping: threading.Event,
+    malformed: Callable[[str], None],
+) -> Iterator[RestoredPoll]:
+    """Source end offsets of the last hour, in order; stops at the topic's end or after 20 s."""
+    tail = TopicTail(client, topic, start=time.time() - RESTORE_SECONDS)
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    try:
+        while not stopping.is_set() and time.monotonic() < deadline:
+            batch = tail.poll(_BATCH, 0.2)
+            if batch.problem is not None:
+                # The first round must not wait for an unreachable cluster. The age of the
+                # backlog then comes from its first record.
+                return
+            for raw in batch.records:
+                try:
+                    record = WatermarkRecord.decode(raw.value)
+                except DecodeError as error:
+                    malformed(error.reason)
+                    continue
+                if record.flow == flow and record.side is Side.SOURCE:
+                    yield from _polls(record)
+            if tail.caught_up or tail.state is TailState.ABSENT:
+                return
+    finally:
+        tail.close()
+
+
+def _polls(record: WatermarkRecord) -> Iterator[RestoredPoll]:
+    for index, number in enumerate(record.partitions):
+        lost = record.lost[index] if record.lost else None
+        judged = record.judged_to[index] if record.judged_to else None
+        yield RestoredPoll(
+            partition=TopicPartition(record.topic, number),
+            topic_id=record.topic_id,
+            end=record.ends[index],
+            times=record.times,
+            loss=None if lost is None or judged is None else SavedLoss(lost, judged),
+        )

@@ -1,0 +1,134 @@
+"""Writes the watermark timeline of one flow while this process is the leader."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.state.flow_report import TimelineState
+from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+from mm2slo_kafka.leadership import Leadership
+from mm2slo_kafka.record_producer import RecordProducer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mm2slo_core.config.exporter_config import TimelineConfig
+    from mm2slo_core.retention_headroom import SavedLoss
+    from mm2slo_core.topology import Flow, TopicPartition
+    from mm2slo_exporter.observation import Observation
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.record_producer import DeliveryResult
+
+logger = logging.getLogger(__name__)
+
+_TOPIC_RETRY_SECONDS = 30.0
+_TOPIC_TIMEOUT_SECONDS = 10.0
+_BATCHING = {"linger.ms": "100", "compression.type": "lz4", "batch.size": "262144"}
+
+
+class TimelineWriter:
+    """One flow's writer; takes part in the leader election."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        client: ClusterClient,
+        properties: Mapping[str, str],
+        config: TimelineConfig,
+        health: Health,
+    ) -> None:
+        self._client = client
+        self._properties = properties
+        self._config = config
+        self._health = health
+        self._schedule = TimelineSchedule(flow)
+        self._leadership = Leadership(
+            client.handles,
+            group=f"mm2slo.timeline.{flow.slug}",
+            topic=config.topic,
+            on_problem=self._election_failed,
+        )
+        self._producer: RecordProducer | None = None
+        self._missed = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._prepare, name=f"timeline-{flow.label}", daemon=True
+        )
+        self._records = 0
+        self._bytes = 0
+
+    @property
+    def state(self) -> TimelineState:
+        return TimelineState(self._leadership.leading, self._records, self._bytes)
+
+    def start(self) -> None:
+        """Create the topic if needed and join the election; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the election and wait for pending records."""
+        self._stopping.set()
+        join_thread(self._thread)
+        self._leadership.stop()
+        if self._producer is not None:
+            self._producer.close()
+
+    def write(
+        self, seen: Observation, losses: Callable[[TopicPartition], SavedLoss | None]
+    ) -> None:
+        """Write the records of this round without waiting for the cluster."""
+        if self._producer is None:
+            return
+        self._producer.poll(0)
+        if self._missed.is_set() or not self._leadership.leading:
+            self._missed.clear()
+            self._schedule.reset()
+        if not self._leadership.leading:
+            return
+        for record in self._schedule.due(seen, losses):
+            key, value = record.encode_key(), record.encode_value()
+            self._producer.send(
+                self._config.topic, key=key, value=value, on_delivery=self._delivered
+            )
+            self._records += 1
+            self._bytes += len(key) + len(value)
+
+    def _prepare(self) -> None:
+        """Create the topic; nothing is written until that succeeds."""
+        while not self._stopping.is_set():
+            try:
+                with self._health.stage(self._client.alias, Stage.TIMELINE):
+                    self._client.create_topic(
+                        self._config.topic,
+                        partitions=1,
+                        timeout=_TOPIC_TIMEOUT_SECONDS,
+                        replication_factor=self._config.replication_factor,
+                        config={
+                            "cleanup.policy": "delete",
+                            "retention.ms": str(int(self._config.retention * 1000)),
+                        },
+                    )
+            except KafkaOperationError:
+                self._stopping.wait(_TOPIC_RETRY_SECONDS)
+                continue
+            self._producer = RecordProducer(
+                self._client.alias, self._properties, batching=_BATCHING
+            )
+            self._leadership.start()
+            return
+
+    def _delivered(self, result: DeliveryResult) -> None:
+        alias = self._client.alias
+        if isinstance(result, KafkaOperationError):
+            self._missed.set()
+            self._health.record_failure(alias, Stage.TIMELINE, result.kind, str(result))
+        else:
+            self._health.record_success(alias, Stage.TIMELINE)
+
+    def _election_failed(self, message: str) -> None:
+        self._health.record_failure(self._client.alias, Stage.LEADERSHIP, "other", message)

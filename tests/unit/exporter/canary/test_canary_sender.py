@@ -1,0 +1,267 @@
+"""Canaries are sent when due, carry the ledger state, and report their delivery."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from canary_specs import spec
+
+from mm2slo_core.canary_record import CanaryRecord, is_canary_heartbeat
+from mm2slo_core.records import Heartbeat
+from mm2slo_exporter.canary.canary_events import (
+    Produced,
+    ProduceFailed,
+    Scheduled,
+    StageFailed,
+    StageSucceeded,
+)
+from mm2slo_exporter.canary.canary_sender import Sender
+from mm2slo_exporter.canary.event_outbox import Outbox
+from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.record_producer import Delivered, DeliveryResult
+from mm2slo_kafka.topic_metadata import TopicIdentity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+START = 1_700_000_000.0
+TIMEOUT = KafkaOperationError(
+    ErrorKind.TIMEOUT, cluster="us", operation="writing", detail="no answer"
+)
+
+
+class World:
+    """The clock, the source's topics and its producer. Time advances only in `poll`."""
+
+    def __init__(self, sends: int, *, partitions: int = 2) -> None:
+        self.now = START
+        self.stopping = threading.Event()
+        self.left = sends
+        self.partitions = partitions
+        self.refusals: list[KafkaOperationError] = []
+        self.there: set[str] = set()
+        self.hidden_looks = 0
+        self.created: list[tuple[str, int, Mapping[str, str]]] = []
+        self.sent: list[dict[str, Any]] = []
+        self.farewells: list[dict[str, Any]] = []
+        self.results: list[DeliveryResult | None] = []
+        self.stall = 0.0
+        self.closed = False
+        self.before_stop: Callable[[], object] = lambda: None
+
+    def clock(self) -> float:
+        return self.now
+
+    def create_topic(
+        self, topic: str, *, partitions: int, config: Mapping[str, str] | None = None
+    ) -> bool:
+        if self.refusals:
+            self.now += 2.0
+            raise self.refusals.pop(0)
+        self.created.append((topic, partitions, config or {}))
+        return True
+
+    def identify(
+        self, topics: Sequence[str]
+    ) -> tuple[Mapping[str, TopicIdentity], Mapping[str, ErrorKind]]:
+        there = {created[0] for created in self.created} | self.there
+        if self.created and self.hidden_looks:
+            self.hidden_looks -= 1
+            return {}, dict.fromkeys(topics, ErrorKind.UNKNOWN_TOPIC)
+        return {topic: TopicIdentity("id", self.partitions) for topic in there & {*topics}}, {}
+
+    def send(
+        self, topic: str, *, on_delivery: Callable[[DeliveryResult], None], **record: Any
+    ) -> None:
+        if self.stopping.is_set():
+            self.farewells.append({"topic": topic, "at": self.now, **record})
+            on_delivery(Delivered(topic, record["partition"], 99, 0))
+            return
+        self.sent.append({"topic": topic, "at": self.now, **record})
+        result = self.results.pop(0) if self.results else None
+        on_delivery(result or Delivered(topic, record["partition"], 40 + len(self.sent), 0))
+        self.now += self.stall
+        self.stall = 0.0
+        self.left -= 1
+        if self.left == 0:
+            self.before_stop()
+            self.stopping.set()
+
+    def poll(self, timeout: float) -> None:
+        self.now += timeout
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def run(world: World, ledger_states: LedgerStates | None = None, **changes: Any) -> list[Any]:
+    outbox, restored = Outbox(), threading.Event()
+    restored.set()
+    sender = Sender(
+        spec(**changes),
+        world,
+        outbox,
+        ledger_states or LedgerStates(),
+        producer=lambda: world,
+        clock=world.clock,
+    )
+    sender.run(restored, world.stopping)
+    return outbox.take()
+
+
+FIRST = int(START * 1000)
+
+
+def test_canaries_are_sent_at_interval_to_partitions_in_turn() -> None:
+    world = World(4)
+    events = run(world, interval_seconds=0.5)
+    assert [record["at"] for record in world.sent] == pytest.approx(
+        [START, START + 0.5, START + 1.0, START + 1.5]
+    )
+    assert [record["partition"] for record in world.sent] == [FIRST % 2, (FIRST + 1) % 2] * 2
+    scheduled = [event for event in events if isinstance(event, Scheduled)]
+    assert [event.sequence for event in scheduled] == [FIRST + number for number in range(4)]
+    assert [event.at for event in scheduled] == pytest.approx(
+        [START, START + 0.5, START + 1.0, START + 1.5]
+    )
+    assert world.closed
+
+
+def test_sent_canary_reports_scheduled_then_produced() -> None:
+    world = World(1)
+    assert run(world) == [
+        Scheduled("us->eu", FIRST, FIRST % 2, START),
+        Produced("us->eu", FIRST, FIRST % 2, 41, START),
+        StageSucceeded("us->eu", "us", "canary_send", START),
+    ]
+
+
+def test_stage_success_is_reported_once_a_second() -> None:
+    events = run(World(11), interval_seconds=0.25)
+    assert sum(isinstance(event, StageSucceeded) for event in events) == 3
+    assert sum(isinstance(event, Produced) for event in events) == 11
+
+
+def test_failed_produce_reports_reason() -> None:
+    world = World(2)
+    world.results = [TIMEOUT]
+    events = run(world)
+    assert events[1:3] == [
+        ProduceFailed("us->eu", FIRST, "timeout", START),
+        StageFailed("us->eu", "us", "canary_send", "timeout", str(TIMEOUT), START),
+    ]
+    assert isinstance(events[4], Produced)
+
+
+def test_canaries_due_during_pause_are_skipped() -> None:
+    world = World(4)
+    world.stall = 10.0
+    run(world)
+    times = [record["at"] - START for record in world.sent]
+    assert times == pytest.approx([0.0, 10.0, 10.0, 11.0])
+
+
+def test_canaries_carry_ledger_state() -> None:
+    world = World(1)
+    run(world, {"us->eu": LedgerState(floor=7, newest_arrived=9), "eu->us": LedgerState(1, 1)})
+    (record,) = world.sent
+    assert CanaryRecord.from_headers(record["headers"]) == CanaryRecord(
+        instance="here",
+        flow="us->eu",
+        sequence=FIRST,
+        sent_ms=FIRST,
+        partition=FIRST % 2,
+        floor=7,
+        newest_arrived=9,
+    )
+    assert record["timestamp_ms"] == FIRST
+    assert (record["key"], record["value"]) == (b"here/us->eu/%d" % (FIRST % 2), b"%d" % FIRST)
+
+
+def test_final_canary_carries_ledger_state_and_is_not_counted() -> None:
+    world, ledger_states = World(2), {"us->eu": LedgerState(floor=FIRST, newest_arrived=FIRST - 1)}
+    world.before_stop = lambda: ledger_states.update({"us->eu": LedgerState(FIRST + 2, FIRST + 1)})
+    events = run(world, ledger_states)
+    (record,) = world.farewells
+    farewell = CanaryRecord.from_headers(record["headers"])
+    assert farewell is not None
+    assert (farewell.sequence, farewell.partition) == (FIRST + 2, FIRST % 2)
+    assert (farewell.floor, farewell.newest_arrived) == (FIRST + 2, FIRST + 1)
+    counted = {event.sequence for event in events if isinstance(event, Scheduled | Produced)}
+    assert counted == {FIRST, FIRST + 1}
+
+
+def test_canary_on_heartbeats_topic_is_valid_heartbeat() -> None:
+    world = World(1, partitions=1)
+    run(world, carrier="heartbeats", source_topic="heartbeats")
+    (record,) = world.sent
+    beat = Heartbeat.decode(record["key"], record["value"])
+    assert isinstance(beat, Heartbeat)
+    assert is_canary_heartbeat(beat)
+    assert (beat.target_alias, beat.timestamp_ms) == ("us", FIRST)
+    assert world.created == [("heartbeats", 1, {"cleanup.policy": "compact"})]
+
+
+def test_canary_topic_is_created_with_four_partitions() -> None:
+    world = World(1)
+    run(world)
+    assert world.created == [("mm2slo.canary", 4, {"retention.ms": "86400000"})]
+
+
+def test_existing_canary_topic_is_not_created() -> None:
+    world = World(1)
+    world.there = {"mm2slo.canary"}
+    run(world)
+    assert world.created == []
+    assert len(world.sent) == 1
+
+
+def test_canary_topic_visible_after_delay_loses_no_canary() -> None:
+    world = World(1)
+    world.hidden_looks = 2
+    events = run(world)
+    assert [type(event) for event in events] == [Scheduled, Produced, StageSucceeded]
+    assert len(world.created) == 1
+
+
+def test_canaries_without_topic_are_reported_as_failed() -> None:
+    world = World(1)
+    world.refusals = [TIMEOUT]
+    clock = world.clock
+
+    def ticking() -> float:
+        world.now += 1.0  # time advances while it waits
+        return clock()
+
+    outbox, restored = Outbox(), threading.Event()
+    restored.set()
+    sender = Sender(
+        spec(interval_seconds=0.001),
+        world,
+        outbox,
+        LedgerStates(),
+        producer=lambda: world,
+        clock=ticking,
+    )
+    sender.run(restored, world.stopping)
+    events = outbox.take()
+    assert isinstance(events[0], StageFailed)
+    failed = [event for event in events if isinstance(event, ProduceFailed)]
+    assert {event.reason for event in failed} == {"no_topic"}
+    assert 1 <= len(failed) <= 5
+    scheduled = [event.sequence for event in events if isinstance(event, Scheduled)]
+    assert scheduled == list(range(scheduled[0], scheduled[0] + len(failed) + 1))
+    assert len(world.sent) == 1
+
+
+def test_sender_with_carrier_off_sends_nothing() -> None:
+    world = World(1)
+    assert run(world, carrier="off") == []
+    assert (world.created, world.sent) == ([], [])
+
+
+def test_canary_spec_repr_has_no_secrets() -> None:
+    assert "s3cret" not in repr(spec())

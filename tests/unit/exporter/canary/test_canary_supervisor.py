@@ -1,0 +1,94 @@
+"""The canary process is started, restarted when it ends, and stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from canary_specs import spec
+from canary_specs.serving import die, echo
+
+from mm2slo_exporter.canary.canary_events import RestoreFinished
+from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
+from mm2slo_exporter.canary.ledger_state import LedgerState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from mm2slo_exporter.canary.canary_events import Event
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"timed out waiting for {what}"
+        time.sleep(0.01)
+
+
+def test_supervisor_passes_events_and_ledger_states_until_stopped() -> None:
+    starts: list[int] = []
+    supervisor = CanarySupervisor([spec()], on_start=lambda: starts.append(1), serve=echo)
+    supervisor.send_ledger_states({"us->eu": LedgerState(1)})  # before the start: ignored
+    supervisor.start()
+    found: list[Event] = []
+
+    def drained(count: int) -> bool:
+        found.extend(supervisor.drain())
+        return len(found) >= count
+
+    try:
+        until(lambda: drained(1), "the first event")
+        for floor in (5, 6, 7):
+            supervisor.send_ledger_states({"us->eu": LedgerState(floor, None)})
+        until(lambda: drained(4), "the answers")
+    finally:
+        supervisor.stop()
+    assert found == [RestoreFinished("us->eu", float(floor)) for floor in (0, 5, 6, 7)]
+    assert (supervisor.starts, starts) == (1, [1])
+    assert supervisor.drain() == []
+    supervisor.send_ledger_states({"us->eu": LedgerState(8)})  # after the end: ignored
+
+
+def test_canary_process_that_ends_is_restarted_without_losing_events(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.ERROR)
+    starts: list[int] = []
+    supervisor = CanarySupervisor(
+        [spec()], on_start=lambda: starts.append(1), serve=die, restart_seconds=0.0
+    )
+    supervisor.start()
+    try:
+        until(lambda: supervisor.starts >= 2, "the second start")
+        until(lambda: supervisor.starts >= 3, "the third start")
+    finally:
+        supervisor.stop()
+    found = supervisor.drain()
+    assert len(found) >= 2
+    assert len(set(found)) == len(found)
+    assert supervisor.starts == len(starts)
+    assert caplog.records[0].getMessage() == (
+        "canary process ended with exit code 3; restarting it"
+    )
+
+
+def test_pipe_is_closed_by_supervising_thread_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second close of a descriptor could close a file that reuses it."""
+    closed_by: list[str] = []
+    close = Connection.close
+
+    def noted(connection: Connection) -> None:
+        closed_by.append(threading.current_thread().name)
+        close(connection)
+
+    monkeypatch.setattr(Connection, "close", noted)
+    supervisor = CanarySupervisor([spec()], serve=echo)
+    supervisor.start()
+    until(lambda: bool(supervisor.drain()), "the first event")
+    supervisor.stop()
+    assert closed_by == ["canary-supervisor"] * 2  # the child's end after its start, then its own

@@ -1,0 +1,89 @@
+"""What a renderer reuses between renders, and what it drops."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.catalogue import EXPORTER_SERIES, FLOW_STATE
+from mm2slo_exporter.exposition import (
+    Encoding,
+    Family,
+    Format,
+    Renderer,
+    Snapshot,
+    sample_lines,
+)
+
+if TYPE_CHECKING:
+    import pytest
+
+
+FLOW = ("us->eu", "us", "eu")
+
+
+def state_family(*states: str, value: float = 1) -> Family:
+    return Family(FLOW_STATE, [((*FLOW, state), value) for state in states])
+
+
+def all_bytes(snapshot: Snapshot) -> dict[tuple[Format, Encoding], bytes]:
+    return {key: b"".join(body.chunks) for key, body in snapshot.bodies.items()}
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from("abcdef"), st.sampled_from([0, 0.0, -0.0, 1, 1.0, 2.5])),
+            max_size=6,
+            unique_by=lambda pair: pair[0],
+        ),
+        max_size=5,
+    )
+)
+def test_render_is_independent_of_earlier_renders(
+    rounds: list[list[tuple[str, float]]],
+) -> None:
+    renderer = Renderer()
+    for states in rounds:
+        families = [
+            Family(FLOW_STATE, [((*FLOW, state), value) for state, value in states]),
+            Family(EXPORTER_SERIES, [((), len(states))]),
+        ]
+        assert all_bytes(renderer.render(families)) == all_bytes(Renderer().render(families))
+
+
+def test_label_prefixes_are_rendered_once_per_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, ...]] = []
+
+    original = sample_lines.LinePrefixes.of
+
+    def counting(self: sample_lines.LinePrefixes, values: tuple[str, ...]) -> tuple[str, ...]:
+        made.append(values)
+        return original(self, values)
+
+    monkeypatch.setattr(sample_lines.LinePrefixes, "of", counting)
+    renderer = Renderer()
+    renderer.render([state_family("a", "b", value=1)])
+    renderer.render([state_family("a", "b", value=2)])
+    renderer.render([state_family("b", "a", "c", value=2)])
+    assert [values[-1] for values in made] == ["a", "b", "c"]
+
+
+def test_removed_series_are_dropped() -> None:
+    renderer = Renderer()
+    renderer.render([state_family("gone-for-good", "here"), Family(EXPORTER_SERIES, [((), 1)])])
+    renderer.render([state_family("here")])
+    gc.collect()
+    assert "gone-for-good" not in repr(vars(renderer._rendered["mm2_flow_state"]))
+    assert set(renderer._rendered) == {"mm2_flow_state"}
+
+
+def test_snapshot_is_immutable() -> None:
+    renderer = Renderer()
+    first = renderer.render([state_family("a", value=1)])
+    before = all_bytes(first)
+    renderer.render([state_family("b", value=2)])
+    assert all_bytes(first) == before

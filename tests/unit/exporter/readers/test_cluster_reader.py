@@ -1,0 +1,269 @@
+"""Cluster metadata: each stage has its own interval and fails alone."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.observation import ClusterView
+from mm2slo_exporter.readers.cluster_reader import ClusterReader, ReadIntervals
+from mm2slo_kafka.consumer_groups import GroupListing, GroupsReading
+from mm2slo_kafka.group_offsets import Committed
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
+from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    import pytest
+
+    from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.group_offsets import GroupOffsets
+
+ORDERS = TopicPartition("orders", 0)
+RETENTION = {"cleanup.policy": "delete", "retention.ms": "1", "retention.bytes": "-1"}
+
+
+def problem(kind: ErrorKind, operation: str) -> KafkaOperationError:
+    return KafkaOperationError(kind, cluster="us", operation=operation, detail="no")
+
+
+@dataclass
+class Cluster:
+    """A cluster with one topic and two groups, whose requests can fail."""
+
+    alias: str = "us"
+    down: set[str] = field(default_factory=set)
+    denied: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: {"orders": 3})
+    group_problems: dict[str, KafkaOperationError] = field(default_factory=dict)
+
+    def topics(self) -> TopicListing:
+        self._note("topics")
+        return TopicListing("id", 1, dict(self.counts), self._errors(), {})
+
+    def identify(
+        self, topics: Sequence[str]
+    ) -> tuple[dict[str, TopicIdentity], dict[str, ErrorKind]]:
+        self._note("ids")
+        return {topic: TopicIdentity(f"id-{topic}", 1) for topic in topics}, self._errors()
+
+    def topic_configs(self, topics: Sequence[str], *, defaults_of: Container[str]) -> ConfigReading:
+        assert all(name in defaults_of for name in RETENTION)
+        self._note("configs")
+        entries = {
+            **{
+                name: ConfigEntry(value, True, "DEFAULT_CONFIG")
+                for name, value in RETENTION.items()
+            },
+            "retention.ms": ConfigEntry("5", False, "DYNAMIC_TOPIC_CONFIG"),
+            "segment.bytes": ConfigEntry("9", False, "DYNAMIC_TOPIC_CONFIG"),
+            "secret": ConfigEntry(None, False, "DYNAMIC_TOPIC_CONFIG"),
+        }
+        if "retention" in self.denied:
+            del entries["retention.bytes"]
+        return ConfigReading(dict.fromkeys(topics, entries), self._errors())
+
+    def groups(self) -> GroupsReading:
+        self._note("groups")
+        listings = (
+            GroupListing("app", "stable", "classic", is_simple=False),
+            GroupListing("old", "empty", "classic", is_simple=False),
+        )
+        return GroupsReading(listings, ())
+
+    def group_offsets_many(
+        self, groups: Iterable[str]
+    ) -> dict[str, GroupOffsets | KafkaOperationError]:
+        found: dict[str, GroupOffsets | KafkaOperationError] = {
+            group: {ORDERS: Committed(7, "")} if group == "app" else {} for group in groups
+        }
+        return {**found, **self.group_problems}
+
+    def _note(self, what: str) -> None:
+        self.asked.append(what)
+        if what in self.down:
+            raise problem(ErrorKind.TIMEOUT, what)
+
+    def _errors(self) -> dict[str, ErrorKind]:
+        return {"hidden": ErrorKind.AUTHORIZATION} if "hidden" in self.denied else {}
+
+    def taken(self) -> list[str]:
+        asked, self.asked = self.asked, []
+        return asked
+
+
+@dataclass
+class Wanted:
+    """All topics, and all groups except one."""
+
+    topics: bool = True
+
+    def topics_of(self, alias: str, existing: Iterable[str]) -> list[str]:
+        assert alias == "us"
+        return sorted(existing) if self.topics else []
+
+    def groups_of(self, alias: str, existing: Iterable[str]) -> list[str]:
+        assert alias == "us"
+        return [group for group in existing if group != "unwanted"]
+
+
+class Reading:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.cluster = Cluster()
+        self.wanted = Wanted()
+        self.health = Health()
+        self.reader = ClusterReader(
+            cast("ClusterClient", self.cluster),
+            ReadIntervals(topics=30.0, topic_configs=300.0, groups=15.0),
+            self.wanted,
+            self.health,
+            clock=lambda: self.now,
+        )
+
+    def due(self, at: float) -> list[str]:
+        self.now = at
+        self.reader.read_due()
+        return self.cluster.taken()
+
+
+def test_first_read_fills_view() -> None:
+    reading = Reading()
+    assert reading.reader.view == ClusterView()
+    reading.due(100.0)
+    assert reading.reader.view == ClusterView(
+        topics={"orders": 3},
+        topic_ids={"orders": "id-orders"},
+        topic_configs={"orders": {"retention.ms": "5", "segment.bytes": "9"}},
+        retention_configs={"orders": RETENTION | {"retention.ms": "5"}},
+        group_offsets={"app": {ORDERS: 7}},
+        active_groups=frozenset({"app"}),
+        topics_read_at=100.0,
+        groups_read_at=100.0,
+    )
+
+
+def test_stages_are_read_at_their_own_intervals() -> None:
+    reading = Reading()
+    asked = {at: reading.due(at) for at in (100.0, 114.0, 115.0, 130.0, 400.0)}
+    assert asked == {
+        100.0: ["topics", "ids", "groups", "configs"],
+        114.0: [],
+        115.0: ["groups"],
+        130.0: ["topics", "ids", "groups"],
+        400.0: ["topics", "ids", "groups", "configs"],
+    }
+
+
+def test_failed_stage_is_retried_soon_and_does_not_affect_others() -> None:
+    reading = Reading()
+    reading.cluster.down = {"ids", "configs"}
+    assert reading.due(100.0) == ["topics", "ids", "groups", "configs"]
+    assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
+    assert reading.due(104.9) == []
+    reading.cluster.down = set()
+    assert reading.due(105.0) == ["ids", "configs"]
+    assert reading.health.report().errors == {
+        ("us", Stage.TOPIC_IDS, "timeout"): 1,
+        ("us", Stage.TOPIC_CONFIGS, "timeout"): 1,
+    }
+
+
+def test_failed_topic_list_skips_other_stages() -> None:
+    reading = Reading()
+    reading.cluster.down = {"topics"}
+    assert reading.due(100.0) == ["topics"]
+    assert reading.reader.view == ClusterView()
+    assert reading.health.failing_stages("us") == {Stage.TOPICS: "timeout"}
+
+
+def test_view_is_kept_while_stages_fail() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    held = reading.reader.view
+    reading.cluster.down = {"topics", "ids", "groups", "configs"}
+    reading.due(500.0)
+    assert reading.reader.view == held
+
+
+def test_newly_wanted_topics_are_read_at_once() -> None:
+    reading = Reading()
+    reading.wanted.topics = False
+    reading.due(100.0)
+    reading.wanted.topics = True
+    assert reading.due(101.0) == ["ids", "configs"]
+    reading.cluster.counts["pay"] = 1
+    assert reading.due(130.0) == ["topics", "ids", "groups", "configs"]
+    del reading.cluster.counts["orders"]
+    # Requested once more by name: its authorization may have been revoked.
+    assert reading.due(160.0) == ["topics", "ids", "ids", "groups"]
+    assert reading.due(190.0) == ["topics", "ids", "groups"]
+
+
+def test_topic_with_revoked_authorization_is_kept() -> None:
+    reading = Reading()
+    reading.cluster.counts["hidden"] = 2
+    reading.due(100.0)
+    del reading.cluster.counts["hidden"]
+    reading.cluster.denied = {"hidden"}
+    for at in (130.0, 160.0):
+        reading.due(at)
+        assert reading.reader.view.topics == {"orders": 3, "hidden": 2}
+    failed = reading.health.report().errors
+    # The fake cluster also reports the error in the listing; it counts once per round.
+    assert failed["us", Stage.TOPICS, "authorization"] == 2
+    reading.cluster.denied = set()
+    reading.due(190.0)
+    assert reading.reader.view.topics == {"orders": 3}
+
+
+def test_unreadable_group_keeps_its_offsets() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    reading.cluster.group_problems = {"app": problem(ErrorKind.AUTHORIZATION, "reading app")}
+    reading.due(115.0)
+    assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
+    assert reading.reader.view.groups_read_at == 115.0
+    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 1}
+
+
+def test_incomplete_retention_settings_are_omitted() -> None:
+    reading = Reading()
+    reading.cluster.denied = {"retention"}
+    reading.due(100.0)
+    assert reading.reader.view.retention_configs == {}
+    assert reading.reader.view.topic_configs == {
+        "orders": {"retention.ms": "5", "segment.bytes": "9"}
+    }
+
+
+def test_unauthorized_topics_are_counted_each_time_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    reading = Reading()
+    reading.cluster.denied = {"hidden"}
+    for at in (100.0, 130.0, 160.0):
+        reading.due(at)
+    errors = reading.health.report().errors
+    assert errors["us", Stage.TOPICS, "authorization"] == 3
+    assert errors["us", Stage.TOPIC_IDS, "authorization"] == 3
+    assert errors["us", Stage.TOPIC_CONFIGS, "authorization"] == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{what} 'hidden' on cluster us failed (authorization)"
+        for what in ("listing topic", "describing topic", "reading the settings of topic")
+    ]
+    assert reading.health.failing_stages("us") == {}
+
+
+def test_cluster_reader_reads_until_stopped() -> None:
+    reading = Reading()
+    reading.reader.start()
+    reading.reader.stop()
+    assert reading.cluster.asked in ([], ["topics", "ids", "groups", "configs"])

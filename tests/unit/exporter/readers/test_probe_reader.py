@@ -1,0 +1,189 @@
+"""Probes of positions that do not advance, and lookups of canaries on a compacted source."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.observation import TailProbe
+from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered
+from mm2slo_kafka.first_record import FirstRecord, FirstRecords, TimestampType
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_kafka.cluster_client import ClusterClient
+
+HERE = TopicPartition("orders", 0)
+
+
+class Source:
+    """Has records at the given offsets, with their offset in seconds as timestamp."""
+
+    alias = "us"
+
+    def __init__(self, *records: int) -> None:
+        self.records = records
+        self.asked: list[tuple[Mapping[TopicPartition, tuple[int, int]], str]] = []
+        self.silent: set[TopicPartition] = set()
+        self.down = False
+        self.log_start = 0
+        self.answered = threading.Event()
+
+    def first_records(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], isolation: str
+    ) -> FirstRecords:
+        self.asked.append((dict(ranges), isolation))
+        if self.down:
+            raise KafkaOperationError(
+                ErrorKind.TIMEOUT, cluster="us", operation="probing", detail="no"
+            )
+        found: dict[TopicPartition, FirstRecord | None] = {}
+        for here, (start, end) in ranges.items():
+            if here not in self.silent:
+                # Below the log start: the first remaining record, like the real reader.
+                low = max(start, self.log_start)
+                last = max(end, low + 1)
+                offset = next((at for at in self.records if low <= at < last), None)
+                found[here] = None if offset is None else first(offset)
+        self.answered.set()
+        return FirstRecords(found=found)
+
+
+def first(offset: int) -> FirstRecord:
+    return FirstRecord(offset, offset * 1000, TimestampType.CREATE_TIME)
+
+
+def reader(source: Source, health: Health | None = None) -> ProbeReader:
+    return ProbeReader(
+        "us->eu",
+        cast("ClusterClient", source),
+        "read_committed",
+        health or Health(),
+        every=60.0,
+    )
+
+
+SPANS = [
+    (None, (5, 9), False),
+    (TailProbe(5, 9, 7, 7.0), (5, 9), True),
+    (TailProbe(5, 9, 7, 7.0), (7, 50), True),  # its record is still unreplicated
+    (TailProbe(5, 9, 7, 7.0), (8, 50), False),  # its record was replicated
+    (TailProbe(5, 9, 7, 7.0), (4, 9), False),
+    (TailProbe(5, 9, None, None), (5, 9), True),
+    (TailProbe(5, 9, None, None), (8, 9), True),
+    (TailProbe(5, 9, None, None), (5, 10), False),  # a record may have been appended
+    (TailProbe(5, 9, None, None), (10, 11), False),
+]
+
+
+@pytest.mark.parametrize(("probe", "span", "good"), SPANS)
+def test_is_answered_for_probe_and_span(
+    probe: TailProbe | None,
+    span: tuple[int, int],
+    good: bool,
+) -> None:
+    assert is_answered(probe, span) is good
+
+
+def test_probe_has_first_record_or_none() -> None:
+    source = Source(7)
+    pay = TopicPartition("pay", 1)
+    probes = reader(source)
+    probes.request({HERE: (5, 9), pay: (8, 9)})
+    probes.read_wanted()
+    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0), pay: TailProbe(8, 9, None, None)}
+    assert source.asked == [({HERE: (5, 9), pay: (8, 9)}, "read_committed")]
+
+
+def test_known_answers_are_reused_and_unwanted_dropped() -> None:
+    source = Source(7)
+    pay = TopicPartition("pay", 1)
+    probes = reader(source)
+    probes.request({HERE: (5, 9), pay: (1, 2)})
+    probes.read_wanted()
+    probes.request({HERE: (5, 20)})
+    probes.read_wanted()
+    assert len(source.asked) == 1
+    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0)}
+
+
+def test_partition_without_answer_is_read_again() -> None:
+    source = Source(7)
+    source.silent = {HERE}
+    probes = reader(source)
+    probes.request({HERE: (5, 9)})
+    probes.read_wanted()
+    assert probes.answers == {}
+    source.silent = set()
+    probes.read_wanted()
+    assert probes.answers[HERE].first_offset == 7
+
+
+def test_partitions_beyond_limit_are_read_in_next_round() -> None:
+    source = Source(0)
+    probes = reader(source)
+    probes.request({TopicPartition("orders", number): (0, 1) for number in range(501)})
+    probes.read_wanted()
+    probes.read_wanted()
+    assert [len(ranges) for ranges, _ in source.asked] == [500, 1]
+    assert len(probes.answers) == 501
+
+
+def test_lookups_are_read_and_returned_once() -> None:
+    source = Source(7)
+    probes = reader(source)
+    probes.request({}, ((1, HERE, 7), (2, HERE, 8)))
+    probes.read_wanted()
+    probes.read_wanted()
+    assert source.asked == [
+        ({HERE: (7, 8)}, "read_uncommitted"),
+        ({HERE: (8, 9)}, "read_uncommitted"),
+    ]
+    assert probes.take_lookup_results() == [(1, True), (2, False)]
+    assert probes.take_lookup_results() == []
+
+
+def test_lookup_below_log_start_is_not_present() -> None:
+    source = Source(100)
+    source.log_start = 100
+    probes = reader(source)
+    probes.request({}, ((1, HERE, 7),))
+    probes.read_wanted()
+    assert probes.take_lookup_results() == [(1, False)]
+
+
+def test_lookup_without_answer_has_no_result() -> None:
+    source = Source(7)
+    source.silent = {HERE}
+    probes = reader(source)
+    probes.request({}, ((1, HERE, 7),))
+    probes.read_wanted()
+    assert probes.take_lookup_results() == []
+
+
+def test_failed_read_is_counted_and_keeps_answers() -> None:
+    health, source = Health(), Source(7)
+    probes = reader(source, health)
+    probes.request({HERE: (5, 9)})
+    probes.read_wanted()
+    source.down = True
+    probes.request({HERE: (8, 9)}, ((1, HERE, 7),))
+    probes.read_wanted()
+    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0)}
+    assert health.report().errors == {("us", Stage.TAIL_RECORDS, "timeout"): 2}
+
+
+def test_probe_reader_reads_on_request_until_stopped() -> None:
+    source = Source(7)
+    probes = reader(source)
+    probes.start()
+    probes.request({HERE: (5, 9)})
+    assert source.answered.wait(30)
+    probes.stop()
+    assert len(source.asked) == 1

@@ -1,0 +1,190 @@
+"""End and start offsets of one side: when they are read, and what is kept on failure."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.observation import OffsetsRead
+from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+@dataclass
+class Cluster:
+    """Returns configured results and records each request with its isolation and timeout."""
+
+    alias: str = "us"
+    now: float = 100.0
+    ends: dict[TopicPartition, int] = field(default_factory=lambda: {P0: 10})
+    stable: int = 8
+    errors: dict[TopicPartition, ErrorKind] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+    asked: list[tuple[str, float]] = field(default_factory=list)
+
+    def end_offsets(
+        self,
+        partitions: Sequence[TopicPartition],
+        isolation: str = "read_uncommitted",
+        timeout: float = 0.0,
+    ) -> OffsetReading:
+        stable = isolation == "read_committed"
+        self._note("stable" if stable else "ends", timeout)
+        found = dict.fromkeys(partitions, self.stable) if stable else dict(self.ends)
+        return self._answer(found)
+
+    def start_offsets(
+        self, partitions: Sequence[TopicPartition], timeout: float = 0.0
+    ) -> OffsetReading:
+        self._note("starts", timeout)
+        return self._answer(dict.fromkeys(partitions, 1))
+
+    def _note(self, what: str, timeout: float) -> None:
+        self.asked.append((what, timeout))
+        if what in self.down:
+            raise KafkaOperationError(
+                ErrorKind.UNREACHABLE, cluster="us", operation=what, detail="no answer"
+            )
+
+    def _answer(self, found: dict[TopicPartition, int]) -> OffsetReading:
+        kept = {here: offset for here, offset in found.items() if here not in self.errors}
+        return OffsetReading(kept, dict(self.errors), self.now, self.now + 0.5)
+
+    def taken(self) -> list[str]:
+        asked, self.asked = self.asked, []
+        return [what for what, _ in asked]
+
+
+class Side:
+    def __init__(self, *, stable_ends: bool = False) -> None:
+        self.cluster = Cluster()
+        self.health = Health()
+        self.reader = SideReader(
+            self.cluster,
+            self.health,
+            starts_every=30.0,
+            stable_ends=stable_ends,
+            timeout=5.0,
+            clock=lambda: self.cluster.now,
+        )
+
+    def readable(self) -> bool:
+        return self.reader.readable
+
+    def read(self, at: float, *partitions: TopicPartition) -> OffsetsRead | None:
+        self.cluster.now = at
+        self.reader.read(partitions or (P0,))
+        return self.reader.newest
+
+
+def test_round_has_its_times_and_those_of_preceding_round() -> None:
+    side = Side()
+    assert side.reader.newest is None
+    assert not side.readable()
+    assert side.read(100.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 100.0, 100.5, None, None)
+    assert side.read(105.0) == OffsetsRead({P0: 10}, {P0: 1}, {}, 105.0, 105.5, 100.0, 100.5)
+    assert side.readable()
+
+
+def test_start_offsets_are_read_at_interval_and_when_partitions_change() -> None:
+    side = Side()
+    asked = []
+    for at in (100.0, 105.0, 129.9, 130.0, 135.0):
+        side.read(at)
+        asked.append(side.cluster.taken())
+    assert asked == [["ends", "starts"], ["ends"], ["ends"], ["ends", "starts"], ["ends"]]
+    side.read(140.0, P0, P1)
+    assert side.cluster.taken() == ["ends", "starts"]
+
+
+def test_stable_ends_are_read_before_high_watermarks() -> None:
+    side = Side(stable_ends=True)
+    found = side.read(100.0)
+    assert side.cluster.taken() == ["stable", "ends", "starts"]
+    assert found is not None
+    assert (found.stable_ends, found.ends) == ({P0: 8}, {P0: 10})
+
+
+def test_failed_round_keeps_newest_offsets_and_is_unreadable() -> None:
+    side = Side()
+    before = side.read(100.0)
+    side.cluster.down = {"ends"}
+    assert side.read(105.0) is before
+    assert not side.readable()
+    side.cluster.down = set()
+    found = side.read(110.0)
+    assert side.readable()
+    assert found is not None
+    assert (found.previous_requested_at, found.requested_at) == (100.0, 110.0)
+    assert side.health.report().errors == {("us", Stage.END_OFFSETS, "unreachable"): 1}
+
+
+def test_failed_start_offsets_are_retried_in_next_round() -> None:
+    side = Side()
+    side.read(100.0)
+    side.cluster.down = {"starts"}
+    side.cluster.ends[P0] = 12
+    found = side.read(130.0)
+    assert not side.readable()
+    assert found is not None
+    assert (found.ends, found.starts) == ({P0: 12}, {P0: 1})
+    side.cluster.down = set()
+    side.cluster.taken()
+    side.read(131.0)
+    assert side.cluster.taken() == ["ends", "starts"]
+    assert side.readable()
+
+
+def test_timeout_after_failure_is_short_except_every_30_seconds() -> None:
+    side = Side()
+    side.cluster.down = {"ends"}
+    timeouts = []
+    for at in (100.0, 101.0, 102.0, 129.0, 130.0, 131.0):
+        side.read(at)
+        timeouts.append(side.cluster.asked[-1][1])
+    assert timeouts == [5.0, 1.0, 1.0, 1.0, 5.0, 1.0]
+    side.cluster.down = set()
+    side.read(132.0)
+    side.read(133.0)
+    assert side.cluster.asked[-1] == ("ends", 5.0)
+
+
+def test_partition_errors_are_counted_each_round_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    side = Side()
+    side.cluster.ends[P1] = 3
+    side.cluster.errors = {P1: ErrorKind.UNREACHABLE}
+    for at in (100.0, 105.0, 110.0):
+        found = side.read(at, P0, P1)
+    assert found is not None
+    assert found.ends == {P0: 10}
+    assert side.readable()
+    assert side.health.report().errors == {
+        ("us", Stage.END_OFFSETS, "unreachable"): 3,
+        ("us", Stage.START_OFFSETS, "unreachable"): 1,
+    }
+    assert sorted(record.getMessage() for record in caplog.records) == [
+        f"reading {stage} of {P1} on cluster us failed (unreachable)"
+        for stage in ("end_offsets", "start_offsets")
+    ]
+
+
+def test_side_without_partitions_is_readable_without_requests() -> None:
+    side = Side()
+    side.reader.read(())
+    assert side.cluster.asked == []
+    assert side.readable()
+    assert side.reader.newest == OffsetsRead(requested_at=100.0, answered_at=100.0)

@@ -1,0 +1,69 @@
+"""A side is unreadable when all of its partitions failed, although the request succeeded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.collection_health import Health, Stage
+from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_kafka.kafka_errors import ErrorKind
+from mm2slo_kafka.partition_offsets import OffsetReading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_kafka.partition_offsets import Isolation
+
+HERE, THERE = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+class Answering:
+    """Returns the same result for each request."""
+
+    alias = "us"
+
+    def __init__(
+        self, offsets: dict[TopicPartition, int], errors: dict[TopicPartition, ErrorKind]
+    ) -> None:
+        self._answer = OffsetReading(offsets, errors, 1.0, 2.0)
+
+    def end_offsets(
+        self,
+        _partitions: Sequence[TopicPartition],
+        _isolation: Isolation = "read_uncommitted",
+        _timeout: float = 1.0,
+    ) -> OffsetReading:
+        return self._answer
+
+    def start_offsets(
+        self, _partitions: Sequence[TopicPartition], _timeout: float = 1.0
+    ) -> OffsetReading:
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    ("offsets", "errors", "readable"),
+    [
+        ({HERE: 5, THERE: 6}, {}, True),
+        ({HERE: 5}, {THERE: ErrorKind.TIMEOUT}, True),
+        ({}, {HERE: ErrorKind.TIMEOUT, THERE: ErrorKind.TIMEOUT}, False),
+        ({}, {HERE: ErrorKind.AUTHORIZATION, THERE: ErrorKind.AUTHORIZATION}, False),
+        ({}, {HERE: ErrorKind.UNKNOWN_TOPIC, THERE: ErrorKind.UNKNOWN_TOPIC}, True),
+    ],
+)
+def test_side_is_unreadable_when_all_partitions_failed(
+    offsets: dict[TopicPartition, int], errors: dict[TopicPartition, ErrorKind], *, readable: bool
+) -> None:
+    health = Health(lambda: 10.0)
+    reader = SideReader(Answering(offsets, errors), health, starts_every=30.0)
+    reader.read([HERE, THERE])
+    assert reader.readable is readable
+    counted = {
+        reason: count
+        for (_alias, stage, reason), count in health.report().errors.items()
+        if stage is Stage.END_OFFSETS and count
+    }
+    assert set(counted) == set(errors.values())

@@ -1,0 +1,122 @@
+"""Policies and canary settings of a flow, from its configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from observing import flow_config
+
+from mm2slo_core.config import load_config
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.internal_topics import PlacedTopic
+from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
+from mm2slo_core.topic_selection import TopicRole, replication_policy
+from mm2slo_exporter.service.canary_spec_builder import canary_spec
+from mm2slo_exporter.service.flow_manager import shares_target
+from mm2slo_exporter.service.flow_policies import FlowPolicies
+
+TOPIC, HEARTBEATS, OFF = CanaryCarrier.TOPIC, CanaryCarrier.HEARTBEATS, CanaryCarrier.OFF
+
+
+def rules(carrier: CanaryCarrier = HEARTBEATS, **flow: Any) -> FlowPolicies:
+    return FlowPolicies(flow_config(**flow), carrier)
+
+
+def test_replication_policy_follows_flow_config() -> None:
+    assert replication_policy(flow_config()) == DefaultPolicy(".", internal_separator_enabled=True)
+    other = flow_config(policy={"separator": "_", "internal_separator": False})
+    assert replication_policy(other) == DefaultPolicy("_", internal_separator_enabled=False)
+    identity = flow_config(policy={"kind": "identity"})
+    assert replication_policy(identity) == IdentityPolicy("us", ".", True)
+
+
+def test_plan_is_cached_until_topics_are_read_again() -> None:
+    policies = rules()
+    topics = {"orders": 1}
+    plan = policies.plan(topics)
+    assert policies.plan(topics) is plan
+    assert policies.plan({"orders": 1, "pay": 1}) != plan
+
+
+@pytest.mark.parametrize(
+    ("carrier", "role"), [(TOPIC, TopicRole.CANARY), (HEARTBEATS, TopicRole.DATA)]
+)
+def test_canary_topic_has_canary_role_only_as_carrier(
+    carrier: CanaryCarrier, role: TopicRole
+) -> None:
+    assert rules(carrier).plan(["mm2slo.canary"]).pairs[0].role is role
+
+
+def test_other_engine_has_no_heartbeats_and_no_groups() -> None:
+    policies = rules(OFF, engine="other")
+    pairs = policies.plan(["heartbeats", "orders"]).pairs
+    assert [(pair.source, pair.target, pair.role) for pair in pairs] == [
+        ("orders", "orders", TopicRole.DATA)
+    ]
+    assert not policies.wants_group("app")
+
+
+def test_wants_group_follows_group_filters() -> None:
+    policies = rules(groups=["app.*"], groups_exclude=["app-test"])
+    assert [policies.wants_group(group) for group in ("app-1", "app-test", "other")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_remote_topic_and_offset_syncs_location() -> None:
+    assert rules().remote_topic("orders") == "us.orders"
+    assert rules(policy={"kind": "identity"}).remote_topic("orders") == "orders"
+    assert rules().internal.offset_syncs == PlacedTopic("us", "mm2-offset-syncs.eu.internal")
+    there = rules(offset_syncs_location="target").internal.offset_syncs
+    assert there == PlacedTopic("eu", "mm2-offset-syncs.us.internal")
+
+
+CONFIG = """
+clusters:
+  us: {bootstrap_servers: "127.0.0.1:1"}
+  ap: {bootstrap_servers: "127.0.0.1:2"}
+  eu: {bootstrap_servers: "127.0.0.1:3"}
+flows:
+  - {flow: us->eu, policy: {kind: KIND}, canary: {carrier: CARRIER, interval: 2s}}
+  - {flow: ap->eu, policy: {kind: identity}}
+exporter: {instance: here, read_only: READ_ONLY}
+"""
+
+
+def config(kind: str = "default", carrier: str = "topic", read_only: str = "false") -> Any:
+    text = CONFIG.replace("KIND", kind).replace("CARRIER", carrier)
+    return load_config(text.replace("READ_ONLY", read_only))
+
+
+@pytest.mark.parametrize(("kind", "shared"), [("default", False), ("identity", True)])
+def test_shares_target_for_identity_flows_to_same_target(
+    kind: str,
+    shared: bool,
+) -> None:
+    found = config(kind)
+    assert [shares_target(found, flow) for flow in found.flows] == [shared, shared]
+
+
+@pytest.mark.parametrize(
+    ("carrier", "read_only", "expected"),
+    [
+        ("topic", "false", ("topic", "mm2slo.canary", "us.mm2slo.canary")),
+        ("heartbeats", "false", ("heartbeats", "heartbeats", "us.heartbeats")),
+        ("topic", "true", ("off", "heartbeats", "us.heartbeats")),
+    ],
+)
+def test_canary_spec_follows_configuration(
+    carrier: str, read_only: str, expected: tuple[str, str, str]
+) -> None:
+    found = config(carrier=carrier, read_only=read_only)
+    flow = found.flows[0]
+    spec = canary_spec(found, FlowPolicies(flow, found.carrier(flow)))
+    assert (spec.carrier, spec.source_topic, spec.target_topic) == expected
+    assert (spec.flow, spec.instance, spec.interval_seconds) == ("us->eu", "here", 2.0)
+    assert (spec.source_alias, spec.target_alias) == ("us", "eu")
+    assert spec.heartbeats_topic_on_target == "us.heartbeats"
+    assert spec.source_client["bootstrap.servers"] == "127.0.0.1:1"
+    assert spec.target_client["bootstrap.servers"] == "127.0.0.1:3"

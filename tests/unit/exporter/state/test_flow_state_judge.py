@@ -1,0 +1,161 @@
+"""The state of a flow, judged by its partitions, canaries, heartbeats and tasks."""
+
+from __future__ import annotations
+
+import pytest
+from observing import Scene, flow_config
+
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.flow_state import FlowStateName, StateReason
+from mm2slo_exporter.canary.canary_events import HeartbeatSeen, Produced, RestoreFinished, Scheduled
+from mm2slo_exporter.state.flow_state_judge import all_tasks_running, connector_running
+from mm2slo_exporter.state.flow_tracker import FlowTracker
+
+RUNNING, IDLE = FlowStateName.RUNNING, FlowStateName.IDLE
+STOPPED, UNKNOWN = FlowStateName.STOPPED, FlowStateName.UNKNOWN
+SOURCE = "MirrorSourceConnector"
+
+
+@pytest.mark.parametrize(
+    ("states", "running"),
+    [
+        ({}, None),
+        ({("Other", None): "RUNNING"}, None),
+        ({(SOURCE, None): "RUNNING"}, True),
+        ({(SOURCE, None): "PAUSED", (SOURCE, 0): "RUNNING"}, False),
+        ({(SOURCE, None): "RUNNING", (SOURCE, 0): "FAILED", (SOURCE, 1): "RUNNING"}, True),
+        ({(SOURCE, None): "RUNNING", (SOURCE, 0): "FAILED", (SOURCE, 1): "PAUSED"}, False),
+        ({(SOURCE, 0): "RESTARTING"}, True),
+        ({(SOURCE, 0): "UNASSIGNED"}, False),
+    ],
+)
+def test_connector_running_while_any_task_is_running(
+    states: dict[tuple[str, int | None], str],
+    running: bool | None,
+) -> None:
+    assert connector_running(states, SOURCE) is running
+
+
+def test_all_tasks_running_checks_named_connectors_only() -> None:
+    states: dict[tuple[str, int | None], str] = {
+        (SOURCE, None): "RUNNING",
+        (SOURCE, 0): "RUNNING",
+        ("Checkpoints", 0): "FAILED",
+    }
+    assert all_tasks_running(states, [SOURCE]) is True
+    assert all_tasks_running(states, [SOURCE, "Checkpoints"]) is False
+    assert all_tasks_running(states, ["Unknown"]) is None
+
+
+class Watched:
+    """A flow with one data partition and no canaries, since 0 s."""
+
+    def __init__(self, carrier: CanaryCarrier = CanaryCarrier.OFF) -> None:
+        self.scene = Scene()
+        self.log = self.scene.add("orders")
+        self.tracker = FlowTracker(
+            flow_config(), carrier=carrier, shared_target=False, started_at=0.0
+        )
+
+    def look(self, at: float, *events: object) -> tuple[FlowStateName, str]:
+        report = self.tracker.update(self.scene.look(at, *events))  # type: ignore[arg-type]  # events of any kind
+        return report.state, report.state_reason
+
+
+def test_flow_with_stalled_backlog_is_stopped_after_timeout() -> None:
+    watched = Watched()
+    watched.log.live(10, 10)
+    assert watched.look(0.0) == (IDLE, StateReason.NOTHING_TO_COPY)
+    watched.log.live(15, 20)
+    assert watched.look(5.0) == (RUNNING, StateReason.POSITION_ADVANCES)
+    assert watched.look(34.9) == (RUNNING, StateReason.POSITION_ADVANCES)
+    assert watched.look(35.0) == (STOPPED, StateReason.BACKLOG_STALLED)
+
+
+def test_stop_timeout_of_committed_position_includes_flush_interval() -> None:
+    watched = Watched()
+    watched.log.end, watched.log.committed = 20, 9
+    assert watched.look(0.0) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
+    assert watched.look(89.0)[0] is RUNNING
+    assert watched.look(90.0) == (STOPPED, StateReason.BACKLOG_STALLED)
+
+
+def test_flow_with_one_advancing_partition_is_running() -> None:
+    watched = Watched()
+    second = watched.scene.add("pay")
+    watched.log.live(10, 20)
+    for step in range(20):
+        second.live(10 * step, 10 * step + 5)
+        found = watched.look(5.0 * step)
+    assert found == (RUNNING, StateReason.POSITION_ADVANCES)
+
+
+def test_flow_without_backlog_is_idle_by_heartbeats() -> None:
+    watched = Watched()
+    beat = HeartbeatSeen("us->eu", "us", 99.0, 99.1, replayed=False)
+    assert watched.look(100.0, beat) == (IDLE, StateReason.HEARTBEATS_ARRIVE)
+    assert watched.look(140.0) == (IDLE, StateReason.NOTHING_TO_COPY)
+    watched.scene.internals["states"] = {(SOURCE, None): "PAUSED"}
+    assert watched.look(145.0) == (STOPPED, StateReason.CONNECTOR_NOT_RUNNING)
+
+
+def test_idle_flow_without_canary_arrivals_is_stopped() -> None:
+    watched = Watched(CanaryCarrier.TOPIC)
+    watched.look(100.0, RestoreFinished("us->eu", 100.0))
+    events = [
+        event
+        for second in range(1, 40)
+        for event in (
+            Scheduled("us->eu", second, 0, 100.0 + second),
+            Produced("us->eu", second, 0, second, 100.0 + second),
+        )
+    ]
+    assert watched.look(130.9, *events) == (IDLE, StateReason.NOTHING_TO_COPY)
+    assert watched.look(131.0) == (STOPPED, StateReason.CANARIES_SILENT)
+
+
+@pytest.mark.parametrize(
+    ("side", "reason"),
+    [
+        ("source_readable", StateReason.SOURCE_UNREADABLE),
+        ("target_readable", StateReason.TARGET_UNREADABLE),
+    ],
+)
+def test_flow_with_unreadable_cluster_is_unknown(side: str, reason: StateReason) -> None:
+    watched = Watched()
+    watched.look(0.0)
+    setattr(watched.scene, side, False)
+    assert watched.look(100.0) == (UNKNOWN, reason)
+
+
+def test_topics_read_again_are_not_progress() -> None:
+    watched = Watched()
+    watched.log.live(10, 10)
+    watched.look(0.0)
+    watched.log.live(20, 30)
+    watched.look(5.0)
+    assert watched.look(95.0)[0] is STOPPED
+    watched.scene.internals["waiting_for"] = ("checkpoints",)
+    assert watched.look(100.0) == (UNKNOWN, StateReason.NOT_READY)
+    watched.scene.internals["waiting_for"] = ()
+    assert watched.look(105.0) == (STOPPED, StateReason.BACKLOG_STALLED)
+
+
+def test_slow_start_is_not_stopped() -> None:
+    watched = Watched()
+    watched.log.live(10, 20)
+    assert watched.look(500.0) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
+    assert watched.look(530.0) == (STOPPED, StateReason.BACKLOG_STALLED)
+
+
+@pytest.mark.parametrize("side", ["source_readable", "target_readable"])
+def test_backlog_after_unreadable_period_is_within_grace_period(side: str) -> None:
+    watched = Watched()
+    watched.log.live(10, 10)
+    watched.look(0.0)
+    setattr(watched.scene, side, False)
+    watched.look(300.0)
+    setattr(watched.scene, side, True)
+    watched.log.live(10, 20)
+    assert watched.look(600.0) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
+    assert watched.look(630.0) == (STOPPED, StateReason.BACKLOG_STALLED)

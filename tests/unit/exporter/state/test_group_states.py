@@ -1,0 +1,170 @@
+"""Failover readiness of consumer groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from observing import Scene
+
+from mm2slo_core.group_readiness import BlockReason, ReadinessLimits
+from mm2slo_core.time_slices import CheckpointSample
+from mm2slo_core.topic_drift import SyncedSettings
+from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.observation import NewestCheckpoint, Observation
+from mm2slo_exporter.state.group_states import FlowHealth, checkpoint_samples, judge_groups
+from mm2slo_exporter.state.partition_tracker import FlowRules
+from mm2slo_exporter.state.topic_tracker import TopicTracker
+
+if TYPE_CHECKING:
+    from mm2slo_exporter.state.flow_report import GroupState, TopicState
+
+HERE, THERE = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
+WELL = FlowHealth(alive=True, tasks_running=True)
+RULES = FlowRules(
+    stall_after=30.0,
+    flush_interval=60.0,
+    exactly_once=False,
+    shared_target=False,
+    reads_committed=False,
+)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Orders is replicated up to 100; app has committed 90, and its checkpoint is at 80."""
+    made = Scene()
+    made.add("orders").live(100, 100)
+    made.source["group_offsets"] = {"app": {HERE: 90}}
+    made.internals["checkpoints"] = {"app": {THERE: NewestCheckpoint(80, 80, 950.0)}}
+    return made
+
+
+def read(scene: Scene, at: float = 1000.0) -> tuple[Observation, list[TopicState]]:
+    seen = scene.look(at)
+    settings = SyncedSettings(())
+    return seen, [TopicTracker().judge(seen, pair, RULES, settings) for pair in seen.plan.pairs]
+
+
+def judge(scene: Scene, health: FlowHealth = WELL) -> tuple[GroupState, ...]:
+    seen, topics = read(scene)
+    return judge_groups(seen, topics, health, ReadinessLimits())
+
+
+def reasons(scene: Scene, health: FlowHealth = WELL) -> list[BlockReason]:
+    (state,) = judge(scene, health)
+    return [blocked.reason for blocked in state.readiness.blocked]
+
+
+def test_ready_group_has_checkpoint_lag_and_redelivery(scene: Scene) -> None:
+    (state,) = judge(scene)
+    assert (state.group, state.checkpoint_at) == ("app", 950.0)
+    assert state.checkpoint_lag_by_topic == {"orders": 10}
+    readiness = state.readiness
+    assert readiness.ready
+    assert readiness.checkpoint_lag == 10
+    # The copy is dense up to its head: exactly the records from 80 to 90 are redelivered.
+    assert (readiness.redelivery_lower, readiness.redelivery_upper) == (10, 10)
+
+
+def test_groups_with_commits_on_replicated_topics_are_ordered_by_name(scene: Scene) -> None:
+    other = TopicPartition("not-copied", 0)
+    scene.source["group_offsets"] = {"b": {HERE: 1}, "none": {other: 5}, "a": {HERE: 2, other: 3}}
+    found = judge(scene)
+    assert [state.group for state in found] == ["a", "b"]
+    assert [len(state.readiness.partitions) for state in found] == [1, 1]
+
+
+def test_checkpoint_lag_is_summed_by_topic(scene: Scene) -> None:
+    scene.add("pay", partitions=2)
+    commits = {HERE: 90}
+    marks = {THERE: NewestCheckpoint(80, 80, 950.0)}
+    for number in range(2):
+        log = scene.logs[TopicPartition("pay", number)]
+        log.live(50, 50)
+        commits[TopicPartition("pay", number)] = 40
+        marks[TopicPartition("us.pay", number)] = NewestCheckpoint(37, 37, 960.0 + number)
+    scene.source["group_offsets"] = {"app": commits}
+    scene.internals["checkpoints"] = {"app": marks}
+    (state,) = judge(scene)
+    assert state.checkpoint_lag_by_topic == {"orders": 10, "pay": 6}
+    assert state.checkpoint_at == 961.0
+
+
+def test_group_of_stopped_flow_is_blocked(scene: Scene) -> None:
+    assert reasons(scene, FlowHealth(alive=False, tasks_running=False)) == [
+        BlockReason.TASKS_NOT_RUNNING,
+        BlockReason.FLOW_NOT_ALIVE,
+    ]
+    assert reasons(scene, FlowHealth(alive=True, tasks_running=None)) == []
+
+
+def test_group_without_checkpoint_is_blocked_with_reason_from_syncs(scene: Scene) -> None:
+    scene.internals["checkpoints"] = {}
+    assert reasons(scene) == [BlockReason.NO_CHECKPOINT]
+    (log,) = scene.logs.values()
+    log.sync = log.sync._replace(upstream=95, downstream=95) if log.sync else None
+    assert reasons(scene) == [BlockReason.BEHIND_OLDEST_SYNC]
+    log.sync = None
+    assert reasons(scene) == [BlockReason.NO_OFFSET_SYNC]
+
+
+def test_group_with_missing_copy_is_blocked(scene: Scene) -> None:
+    scene.missing_copies.add("orders")
+    assert reasons(scene) == [BlockReason.TARGET_TOPIC_MISSING]
+    scene.target["topics"] = {"us.orders": 0}
+    assert reasons(scene) == [BlockReason.TARGET_PARTITIONS_MISSING]
+
+
+def test_group_is_judged_by_last_target_offsets_while_unreadable(scene: Scene) -> None:
+    scene.look(995.0)
+    scene.target_readable = False
+    (state,) = judge(scene, FlowHealth(alive=False, tasks_running=True))
+    assert [each.reason for each in state.readiness.blocked] == [BlockReason.FLOW_NOT_ALIVE]
+    assert state.readiness.checkpoint_lag == 10
+
+
+def test_group_is_blocked_while_source_is_unreadable(scene: Scene) -> None:
+    scene.look(995.0)
+    scene.source_readable = False
+    assert BlockReason.SOURCE_UNREADABLE in reasons(scene)
+
+
+@pytest.mark.parametrize(
+    ("commit", "active", "expected"),
+    [
+        (80, False, []),
+        (79, False, [BlockReason.TARGET_OFFSET_BEHIND]),
+        (None, False, [BlockReason.TARGET_OFFSET_BEHIND]),
+        (79, True, [BlockReason.TARGET_GROUP_ACTIVE]),
+    ],
+)
+def test_synced_group_offsets_are_compared_with_target_commits(
+    scene: Scene,
+    commit: int | None,
+    active: bool,
+    expected: list[BlockReason],
+) -> None:
+    scene.internals["sync_group_offsets"] = True
+    scene.internals["checkpoints"] = {"app": {THERE: NewestCheckpoint(80, 80, 800.0)}}
+    scene.target["group_offsets"] = {} if commit is None else {"app": {THERE: commit}}
+    scene.target["active_groups"] = frozenset({"app"} if active else ())
+    assert reasons(scene) == expected
+
+
+def test_checkpoint_samples_pair_commits_with_checkpoints(scene: Scene) -> None:
+    scene.source["group_offsets"] = {
+        "app": {HERE: 90, TopicPartition("not-copied", 0): 1},
+        "new": {HERE: 5},
+        "elsewhere": {TopicPartition("not-copied", 0): 1},
+    }
+    assert checkpoint_samples(*read(scene)) == {
+        "app": {HERE: CheckpointSample(90, 80)},
+        "new": {HERE: CheckpointSample(5, None)},
+    }
+
+
+@pytest.mark.parametrize("side", ["source_readable", "target_readable"])
+def test_checkpoint_samples_while_cluster_is_unreadable_are_none(scene: Scene, side: str) -> None:
+    setattr(scene, side, False)
+    assert checkpoint_samples(*read(scene)) is None

@@ -1,0 +1,83 @@
+"""One line per record, with the documented fields."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.config.exporter_config import LogConfig, LogFormat, LogLevel
+from mm2slo_core.json_logs import JsonFormatter
+from mm2slo_exporter.log_output import configure_logging
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    logger = logging.getLogger()
+    handlers, level = logger.handlers[:], logger.level
+    yield logger
+    logger.handlers[:] = handlers
+    logger.setLevel(level)
+
+
+def record(message: str, *arguments: object, **extra: object) -> logging.LogRecord:
+    made = logging.LogRecord("mm2slo.x", logging.WARNING, "f.py", 1, message, arguments, None)
+    made.created = 1_700_000_000.5
+    made.__dict__.update(extra)
+    return made
+
+
+def test_json_format_writes_one_object_per_line() -> None:
+    line = JsonFormatter().format(record("lag of %s is\n%d", "us->eu", 3))
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "time": "2023-11-14T22:13:20.500+00:00",
+        "level": "warning",
+        "logger": "mm2slo.x",
+        "message": "lag of us->eu is\n3",
+    }
+
+
+def test_json_format_includes_known_extra_fields_only() -> None:
+    found = json.loads(
+        JsonFormatter().format(
+            record("x", flow="us->eu", cluster="us", stage="groups", reason="timeout", colour="red")
+        )
+    )
+    assert found.keys() == {
+        "time", "level", "logger", "message", "flow", "cluster", "stage", "reason"
+    }  # fmt: skip
+
+
+def test_json_format_writes_traceback_as_field() -> None:
+    made = record("broken")
+    try:
+        int("ü")
+    except ValueError:
+        made.exc_info = sys.exc_info()
+    found = json.loads(JsonFormatter().format(made))
+    assert found["exception"].endswith("base 10: 'ü'")
+
+
+def test_configure_logging_writes_json_from_configured_level(
+    root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging(LogConfig(format=LogFormat.JSON, level=LogLevel.WARNING))
+    root.info("quiet")
+    root.warning("loud")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["message"] == "loud"
+
+
+def test_configure_logging_writes_text(
+    root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging(LogConfig(format=LogFormat.TEXT, level=LogLevel.INFO))
+    root.info("ready")
+    assert capsys.readouterr().out.endswith("INFO    ready\n")

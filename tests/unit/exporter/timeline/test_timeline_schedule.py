@@ -1,0 +1,85 @@
+"""Timeline records are written on change and name the preceding poll only if it was seen."""
+
+from __future__ import annotations
+
+from mm2slo_core.retention_headroom import SavedLoss
+from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
+from mm2slo_core.topic_selection import TopicPair, TopicRole
+from mm2slo_core.topology import Flow, TopicPartition
+from mm2slo_exporter.flow_plan import FlowPlan
+from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, OffsetsRead
+from mm2slo_exporter.timeline.timeline_schedule import UNCHANGED_INTERVAL_SECONDS, TimelineSchedule
+
+FLOW = Flow("us", "eu")
+ORDERS = TopicPair("orders", "us.orders", TopicRole.DATA)
+
+
+def poll(at: float, *ends: int) -> Observation:
+    """A round of *orders* on the source, five seconds after the preceding one."""
+    return Observation(
+        at=at,
+        plan=FlowPlan((ORDERS,)),
+        source=ClusterView(topics={"orders": len(ends)}, topics_read_at=at),
+        target=ClusterView(),
+        internals=InternalsView(),
+        source_offsets=OffsetsRead(
+            ends={TopicPartition("orders", number): end for number, end in enumerate(ends)},
+            requested_at=at - 0.1,
+            answered_at=at,
+            previous_requested_at=at - 5.1,
+            previous_answered_at=at - 5.0,
+        ),
+        target_offsets=None,
+        source_readable=True,
+        target_readable=False,
+    )
+
+
+def written(
+    schedule: TimelineSchedule, seen: Observation, loss: SavedLoss | None = None
+) -> list[WatermarkRecord]:
+    records = list(schedule.due(seen, lambda _partition: loss))
+    assert all(record.side is Side.SOURCE for record in records)
+    return records
+
+
+def test_first_record_has_no_preceding_poll() -> None:
+    schedule = TimelineSchedule(FLOW)
+    (first,) = written(schedule, poll(100.0, 10))
+    assert first.times == PollTimes(99.9, 100.0)
+    (second,) = written(schedule, poll(105.0, 11))
+    assert second.times == PollTimes(104.9, 105.0, 99.9, 100.0)
+
+
+def test_record_after_reset_has_no_preceding_poll() -> None:
+    schedule = TimelineSchedule(FLOW)
+    written(schedule, poll(100.0, 10))
+    schedule.reset()
+    (next_one,) = written(schedule, poll(105.0, 10))
+    assert next_one.times == PollTimes(104.9, 105.0)
+
+
+def test_record_with_added_partition_has_no_preceding_poll() -> None:
+    schedule = TimelineSchedule(FLOW)
+    written(schedule, poll(100.0, 10))
+    (grown,) = written(schedule, poll(105.0, 10, 3))
+    assert grown.times == PollTimes(104.9, 105.0)
+    (later,) = written(schedule, poll(110.0, 10, 4))
+    assert later.times.previous_requested_at == 104.9
+
+
+def test_unchanged_topic_is_written_once_a_minute() -> None:
+    schedule = TimelineSchedule(FLOW)
+    written(schedule, poll(100.0, 10))
+    assert written(schedule, poll(99.9 + UNCHANGED_INTERVAL_SECONDS, 10)) == []
+    assert len(written(schedule, poll(100.0 + UNCHANGED_INTERVAL_SECONDS, 10))) == 1
+
+
+def test_loss_of_unchanged_topic_is_written_at_once() -> None:
+    schedule = TimelineSchedule(FLOW)
+    written(schedule, poll(100.0, 10))
+    (lost,) = written(schedule, poll(105.0, 10), SavedLoss(total=4, judged_to=7))
+    assert (lost.lost, lost.judged_to) == ((4,), (7,))
+    assert written(schedule, poll(110.0, 10), SavedLoss(total=4, judged_to=7)) == []
+    (more,) = written(schedule, poll(115.0, 10), SavedLoss(total=5, judged_to=8))
+    assert more.lost == (5,)
