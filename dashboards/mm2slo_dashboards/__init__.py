@@ -1,4 +1,4 @@
-"""Grafana dashboards that answer a question per row: pure functions from the objectives to files.
+"""Grafana dashboards with thresholds from the objectives, as files.
 
-The model (`model`, `boards`) knows nothing of Grafana's JSON; `grafana` knows nothing of metrics.
+`dashboard_model` and `boards` know nothing of Grafana's JSON; `grafana` knows nothing of metrics.
 """

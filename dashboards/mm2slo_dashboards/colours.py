@@ -1,6 +1,6 @@
-"""One colour per meaning, on every board: Okabe and Ito's palette, told apart by any eye.
+"""One colour per meaning on every dashboard: Okabe and Ito's palette for colour-blind readers.
 
-https://jfly.uni-koeln.de/color/ . A colour never stands alone: a word or a figure is beside it.
+https://jfly.uni-koeln.de/color/ . A text or value always accompanies the colour.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from enum import StrEnum
 
 
 class Colour(StrEnum):
-    """What a colour says; the value is the colour."""
+    """What a colour means; the value is the colour."""
 
     GOOD = "#009E73"
-    """As promised."""
+    """Objective met."""
     RESTING = "#56B4E9"
-    """Nothing to do, and nothing wrong."""
+    """Idle: nothing to replicate, nothing wrong."""
     WARNING = "#E69F00"
-    """Somebody should look at it."""
+    """Needs a look."""
     BAD = "#D55E00"
-    """Broken, or a promise is broken."""
+    """Failed, or an objective is missed."""
     UNKNOWN = "#999999"
-    """Nobody knows."""
+    """Not known."""
     PLANNED = "#CC79A7"
-    """People's doing: maintenance, a connector that was paused."""
+    """Deliberate: maintenance, a paused connector."""
     NEUTRAL = "#0072B2"
-    """A figure that is neither good nor bad."""
-    COURSE = "#1F8FD0"
-    """A line among others. Between the palette's two blues: of its shades, the darkest one is seen
-    on black and the brightest one on white."""
+    """A value that is neither good nor bad."""
+    LINE = "#1F8FD0"
+    """A line among others. Between the palette's two blues, so that its darkest shade is visible on
+    black and its brightest on white."""

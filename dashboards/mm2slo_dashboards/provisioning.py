@@ -1,8 +1,8 @@
-"""How Grafana finds the dashboards: by its own files, by a sidecar, or by its operator.
+"""Provisions the dashboards: by Grafana's own files, by a sidecar, or by its operator.
 
 Formats: Grafana's "Provision Grafana"; the label that Grafana's Helm chart gives its sidecar; the
-Grafana operator's `GrafanaDashboard` (v1beta1). Nothing in the dashboards waits for a value that
-provisioning does not fill in: the data source is a variable.
+Grafana operator's `GrafanaDashboard` (v1beta1). The data source is a variable, so the dashboards
+need no value filled in.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from textwrap import indent
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.yaml_text import written
+from mm2slo_core.yaml_text import dump_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,13 +23,13 @@ FILES: Final = "/var/lib/grafana/dashboards/mm2slo"
 PROMETHEUS_UID: Final = "mm2slo-prometheus"
 ALERTMANAGER_UID: Final = "mm2slo-alertmanager"
 SCRAPE_INTERVAL: Final = "15s"
-"""As in the Prometheus configuration that is shipped; `$__rate_interval` is four of it."""
+"""As in the shipped Prometheus configuration; `$__rate_interval` is four of it."""
 _PROMETHEUS: Final = "http://127.0.0.1:9090"
 _ALERTMANAGER: Final = "http://127.0.0.1:9093"
 
 
-def provider() -> str:
-    """The file for `provisioning/dashboards`: what is in the folder, and nobody's edits."""
+def render_provider() -> str:
+    """The file for `provisioning/dashboards`; edits in the UI are not allowed."""
     return _yaml(
         {
             "apiVersion": 1,
@@ -49,10 +49,10 @@ def provider() -> str:
     )
 
 
-def data_sources(prometheus: str | None, alertmanager: str | None) -> str:
+def render_data_sources(prometheus: str | None, alertmanager: str | None) -> str:
     """The file for `provisioning/datasources`, with fixed uids; addresses as configured.
 
-    Neither is Grafana's default, of which there is one: what is there keeps its place.
+    Neither is set as Grafana's default, so an existing default stays.
     """
     common = {"access": "proxy", "isDefault": False, "editable": False}
     return _yaml(
@@ -84,10 +84,10 @@ def data_sources(prometheus: str | None, alertmanager: str | None) -> str:
     )
 
 
-def config_maps(dashboards: Mapping[str, str]) -> str:
+def render_config_maps(dashboards: Mapping[str, str]) -> str:
     """A ConfigMap per dashboard, by uid, with the label that the sidecar looks for.
 
-    The JSON stands as it is, indented: a YAML writer takes seconds for it.
+    The JSON is indented as it is, since a YAML writer takes seconds for it.
     """
     return HEADER + "---\n".join(_config_map(uid, text) for uid, text in dashboards.items())
 
@@ -102,10 +102,10 @@ def _config_map(uid: str, text: str) -> str:
             "annotations": {"grafana_folder": FOLDER},
         },
     }
-    return f"{written(head)}data:\n  {uid}.json: |\n{indent(text, '    ')}"
+    return f"{dump_yaml(head)}data:\n  {uid}.json: |\n{indent(text, '    ')}"
 
 
-def operator_resources(uids: tuple[str, ...]) -> str:
+def render_operator_resources(uids: tuple[str, ...]) -> str:
     """A `GrafanaDashboard` for each of the ConfigMaps.
 
     The operator's examples label their Grafana `dashboards: grafana`.
@@ -126,8 +126,8 @@ def operator_resources(uids: tuple[str, ...]) -> str:
 
 
 def _documents(documents: Iterable[Mapping[str, object]]) -> str:
-    return HEADER + "---\n".join(written(each) for each in documents)
+    return HEADER + "---\n".join(dump_yaml(each) for each in documents)
 
 
 def _yaml(document: object) -> str:
-    return written(document, HEADER)
+    return dump_yaml(document, HEADER)

@@ -1,4 +1,4 @@
-"""`mm2slo dashboards`: Grafana's dashboards, and what provisions them."""
+"""`mm2slo dashboards`: Grafana dashboards and their provisioning files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.generated_files import stale, write
-from mm2slo_dashboards.files import generated
+from mm2slo_dashboards.dashboard_files import generate_files
 
 if TYPE_CHECKING:
     from mm2slo_core.config import Config
@@ -31,7 +31,7 @@ _Config = Annotated[
         "--config", metavar="FILE", help="The mm2slo.yaml. [default: the default objectives]"
     ),
 ]
-_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")]
+_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 
 
 @dashboards_app.callback()
@@ -41,18 +41,18 @@ def about() -> None:
 
 @dashboards_app.command()
 def generate(config: _Config = None, out: _Out = FOLDER) -> None:
-    """Write the files."""
+    """Write the dashboards and provisioning files."""
     console = Console(highlight=False, soft_wrap=True)
-    for name, text in generated(_read(config)).items():
+    for name, text in generate_files(_read(config)).items():
         write(out / name, text)
         console.print(f"{out / name}", markup=False)
 
 
 @dashboards_app.command()
 def check(config: _Config = None, out: _Out = FOLDER) -> None:
-    """Say whether the files are current."""
+    """Check that the files are current."""
     console = Console(highlight=False, soft_wrap=True)
-    expected = generated(_read(config))
+    expected = generate_files(_read(config))
     outdated = stale(out, expected, "mm2slo dashboards generate")
     for problem in outdated:
         console.print(problem, markup=False)

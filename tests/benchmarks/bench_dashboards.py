@@ -22,7 +22,15 @@ from mm2slo_core.catalogue import Granularity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from long_fleet import Answer, Asked, Shape, ask, board_queries, fleet_series, reach
+from fleet_history import (
+    PanelQuery,
+    QueryCost,
+    Shape,
+    dashboard_queries,
+    fleet_series,
+    lookback,
+    run_query,
+)
 from monitoring import Prometheus, own, prometheus
 from tsdb import write_blocks
 
@@ -37,32 +45,32 @@ DEAR_SECONDS, DEAR_SAMPLES = 0.2, 1_000_000
 class Panel:
     """A panel's answers: the first round apart, which is the cold one."""
 
-    def __init__(self, rounds: Sequence[Sequence[Answer]]) -> None:
-        times = [sum(answer.took for answer in each) for each in rounds]
-        self.cold, self.took = times[0], statistics.median(times[1:])
+    def __init__(self, rounds: Sequence[Sequence[QueryCost]]) -> None:
+        times = [sum(answer.duration for answer in each) for each in rounds]
+        self.cold, self.duration = times[0], statistics.median(times[1:])
         self.samples = sum(answer.samples for answer in rounds[0])
         self.peak = max(answer.peak for answer in rounds[0])
         self.series = sum(answer.series for answer in rounds[0])
-        self.refused = {answer.refused for answer in rounds[0] if answer.refused}
+        self.error = {answer.error for answer in rounds[0] if answer.error}
 
     @property
     def dear(self) -> bool:
-        return bool(self.refused) or self.took > DEAR_SECONDS or self.samples > DEAR_SAMPLES
+        return bool(self.error) or self.duration > DEAR_SECONDS or self.samples > DEAR_SAMPLES
 
     def __str__(self) -> str:
         return (
-            f"{self.took * 1000:7.0f} ms {self.cold * 1000:7.0f} ms {self.samples:12,} "
+            f"{self.duration * 1000:7.0f} ms {self.cold * 1000:7.0f} ms {self.samples:12,} "
             f"{self.peak:10,} {self.series:6}"
         )
 
 
-def measure(server: Prometheus, queries: Sequence[Asked], rounds: int) -> Mapping[str, Panel]:
+def measure(server: Prometheus, queries: Sequence[PanelQuery], rounds: int) -> Mapping[str, Panel]:
     """Ask each panel's queries one after another, in several rounds."""
-    answers: dict[str, list[list[Answer]]] = defaultdict(list)
+    answers: dict[str, list[list[QueryCost]]] = defaultdict(list)
     for _ in range(rounds + 1):
-        found: dict[str, list[Answer]] = defaultdict(list)
+        found: dict[str, list[QueryCost]] = defaultdict(list)
         for asked in queries:
-            found[asked.panel].append(ask(server.url, asked))
+            found[asked.panel].append(run_query(server.url, asked))
         for panel, several in found.items():
             answers[panel].append(several)
     return {panel: Panel(several) for panel, several in answers.items()}
@@ -70,17 +78,19 @@ def measure(server: Prometheus, queries: Sequence[Asked], rounds: int) -> Mappin
 
 def report(title: str, panels: Mapping[str, Panel], *, each: bool) -> None:
     """A board's sum, its dearest panels, and all that are dear."""
-    took, cold = (sum(getattr(one, name) for one in panels.values()) for name in ("took", "cold"))
+    took, cold = (
+        sum(getattr(one, name) for one in panels.values()) for name in ("duration", "cold")
+    )
     samples = sum(one.samples for one in panels.values())
     print(f"{title:44}{took * 1000:7.0f} ms {cold * 1000:7.0f} ms {samples:12,}")
-    slowest = max(panels, key=lambda name: panels[name].took)
+    slowest = max(panels, key=lambda name: panels[name].duration)
     widest = max(panels, key=lambda name: panels[name].samples)
     for name, panel in panels.items():
         marks = [
             *(["slowest"] if name == slowest else []),
             *(["most samples"] if name == widest else []),
             *(["dear"] if panel.dear else []),
-            *panel.refused,
+            *panel.error,
         ]
         if each or marks:
             print(f"    {name[:40]:40}{panel}  {', '.join(marks)}")
@@ -103,8 +113,8 @@ def main() -> None:
     ]
     now, started = int(time.time()) // STEP * STEP, time.monotonic()
     flow = dict(shape.flow_labels[0])["flow"]
-    queries = {each["uid"]: list(board_queries(each, flow, now)) for each in boards}
-    back = reach(asked for each in queries.values() for asked in each)
+    queries = {each["uid"]: list(dashboard_queries(each, flow, now)) for each in boards}
+    back = lookback(asked for each in queries.values() for asked in each)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         series = list(fleet_series(shape, back, now))

@@ -1,6 +1,6 @@
-"""What the dashboards' queries cost a real Prometheus with 100 flows and 28 days, in samples.
+"""The samples that the dashboards' queries read with 100 flows and 28 days.
 
-Times are the benchmark's; samples are the same on every machine.
+Samples are the same on every machine; the benchmark measures times.
 """
 
 from __future__ import annotations
@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from dashboard_preview.time_range import Span
-from dashed import dashboards
-from long_fleet import RAW, Asked, Shape, ask, board_queries, fleet_series, reach
+from fleet_history import (
+    RAW,
+    PanelQuery,
+    Shape,
+    dashboard_queries,
+    fleet_series,
+    lookback,
+    run_query,
+)
+from generated_dashboards import dashboards
 from monitoring import prometheus
 from tsdb import write_blocks
 
@@ -21,26 +29,28 @@ from mm2slo_core.promql import aggregate, over
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from long_fleet import Answer
+    from fleet_history import QueryCost
 
 pytestmark = pytest.mark.long
 
-MOST_SAMPLES: Final = 1_000_000
-"""What a query may read: some tenths of a second of one core. Prometheus refuses a query with 50
-times as many in memory at once, and a board asks two dozen queries twice a minute."""
-MOST_LINES: Final = 100
-"""Lines of a course at one moment: one a flow, and ten where the worst are told."""
+MAX_SAMPLES: Final = 1_000_000
+"""Per query: some tenths of a second of one core. Prometheus rejects a query with 50 times as many
+in memory, and a dashboard sends two dozen queries twice a minute."""
+MAX_SERIES: Final = 100
+"""Series at one time: one a flow, ten for panels with the worst."""
 WINDOW: Final = 28 * 86_400
 NOW: Final = int(time.time()) // 300 * 300
 SHAPE: Final = Shape(flows=100)
 FLOW: Final = dict(SHAPE.flow_labels[0])["flow"]
-QUERIES: Final = {uid: list(board_queries(each, FLOW, NOW)) for uid, each in dashboards().items()}
+QUERIES: Final = {
+    uid: list(dashboard_queries(each, FLOW, NOW)) for uid, each in dashboards().items()
+}
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("prometheus")
-    back = {**reach(each for several in QUERIES.values() for each in several), RAW.name: WINDOW}
+    back = {**lookback(each for several in QUERIES.values() for each in several), RAW.name: WINDOW}
     write_blocks(
         folder / "data", fleet_series(SHAPE, back, NOW), NOW - int(max(back.values())), NOW
     )
@@ -49,39 +59,39 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def answers(address: str) -> dict[str, list[Answer]]:
-    """By board."""
-    return {uid: [ask(address, asked) for asked in several] for uid, several in QUERIES.items()}
+def answers(address: str) -> dict[str, list[QueryCost]]:
+    """By dashboard uid."""
+    return {
+        uid: [run_query(address, query) for query in queries] for uid, queries in QUERIES.items()
+    }
 
 
 @pytest.mark.parametrize("uid", QUERIES)
-def test_no_query_reads_more_than_it_may(answers: dict[str, list[Answer]], uid: str) -> None:
-    said = {each.asked.panel: each.refused for each in answers[uid] if each.refused}
-    assert not said
-    read = {(each.asked.panel, each.asked.text): each.samples for each in answers[uid]}
-    assert {where: count for where, count in read.items() if count > MOST_SAMPLES} == {}
+def test_queries_read_limited_samples(answers: dict[str, list[QueryCost]], uid: str) -> None:
+    errors = {each.query.panel: each.error for each in answers[uid] if each.error}
+    assert not errors
+    read = {(each.query.panel, each.query.text): each.samples for each in answers[uid]}
+    assert {where: count for where, count in read.items() if count > MAX_SAMPLES} == {}
     assert all(each.series for each in answers[uid]), "a panel has no series: it costs nothing"
 
 
 @pytest.mark.parametrize("uid", QUERIES)
-def test_no_course_has_more_lines_than_flows(answers: dict[str, list[Answer]], uid: str) -> None:
+def test_charts_have_one_series_per_flow(answers: dict[str, list[QueryCost]], uid: str) -> None:
     lines: Counter[str] = Counter()
     for each in answers[uid]:
-        if each.asked.kind != "table":
-            lines[each.asked.panel] = max(lines[each.asked.panel], each.at_once)
-        if each.asked.text.startswith(("topk(", "bottomk(")):
-            assert each.at_once <= 10, each.asked.panel
-    assert {panel: count for panel, count in lines.items() if count > MOST_LINES} == {}
+        if each.query.kind != "table":
+            lines[each.query.panel] = max(lines[each.query.panel], each.at_once)
+        if each.query.text.startswith(("topk(", "bottomk(")):
+            assert each.at_once <= 10, each.query.panel
+    assert {panel: count for panel, count in lines.items() if count > MAX_SERIES} == {}
 
 
-def test_a_raw_counter_in_place_of_what_is_recorded_would_be_found(address: str) -> None:
+def test_raw_counter_instead_of_recorded_series_exceeds_limit(address: str) -> None:
     raw = aggregate("max", over("increase", RAW, WINDOW), ("flow",)).text
-    [asked] = [
-        each
-        for each in QUERIES["mm2slo-overview"]
-        if each.panel == "Which budget is nearest to its end?"
+    [query] = [
+        each for each in QUERIES["mm2slo-overview"] if each.panel == "Lowest remaining error budget"
     ]
-    assert ask(address, asked).samples == 900 * 2
-    found = ask(address, Asked(asked.panel, asked.kind, raw, Span(NOW - 1, NOW), 0.0))
+    assert run_query(address, query).samples == 900 * 2
+    found = run_query(address, PanelQuery(query.panel, query.kind, raw, Span(NOW - 1, NOW), 0.0))
     assert found.series == SHAPE.flows
-    assert found.samples > 30 * MOST_SAMPLES
+    assert found.samples > 30 * MAX_SAMPLES

@@ -1,12 +1,11 @@
-"""Between which bounds the figures of audits lie: shares of records and keys, and latency."""
+"""Panels with bounds of audit results: shares of records and keys, and latency."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.verdict import Verdict
-from mm2slo_core.boards import Board as Identity
-from mm2slo_core.catalogue.audited import (
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.catalogue.audit_result_metrics import (
     AUDIT_EVIDENCE_RECORDS,
     AUDIT_KEYS_RATIO,
     AUDIT_LATENCY_SECONDS,
@@ -14,200 +13,210 @@ from mm2slo_core.catalogue.audited import (
     AUDIT_SAMPLED_RATIO,
     AUDIT_UNEVIDENCED_RECORDS,
     Bound,
-    Stretch,
+    LatencyMeasure,
 )
+from mm2slo_core.dashboard_uids import DashboardUid
 from mm2slo_core.promql import equal, matching
-from mm2slo_dashboards.boards.common import NO_AUDIT, latency_steps
+from mm2slo_dashboards.boards.shared_definitions import NO_AUDIT_DATA, latency_thresholds
 from mm2slo_dashboards.colours import Colour
-from mm2slo_dashboards.model import Column, Kind, Panel, Query, Steps, Unit
-from mm2slo_dashboards.selecting import bottom, least, of_flow, top, total, worst
-from mm2slo_dashboards.states import NEUTRAL
+from mm2slo_dashboards.dashboard_model import Column, Kind, Panel, Query, Thresholds, Unit
+from mm2slo_dashboards.panel_queries import bottomk, flow_series, max_by, min_by, sum_by, topk
+from mm2slo_dashboards.state_mappings import NEUTRAL
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Metric
     from mm2slo_core.promql import Matcher, Vector
-    from mm2slo_dashboards.limits import Limits
+    from mm2slo_dashboards.objective_limits import Limits
 
-Figure = tuple["Metric", tuple["Matcher", ...]]
-"""A metric with bounds, and which of its figures."""
+BoundedMetric = tuple["Metric", tuple["Matcher", ...]]
+"""A metric with bounds, and the matchers that select one of its values."""
 
-LOST: Final[Figure] = (AUDIT_RECORDS_RATIO, (equal("verdict", Verdict.LOST.value),))
-SLOW: Final[Figure] = (
+LOST: Final[BoundedMetric] = (AUDIT_RECORDS_RATIO, (equal("verdict", Verdict.LOST.value),))
+LATENCY_P99: Final[BoundedMetric] = (
     AUDIT_LATENCY_SECONDS,
-    (equal("stretch", Stretch.END_TO_END.value), equal("percentile", "p99")),
+    (equal("measure", LatencyMeasure.END_TO_END.value), equal("percentile", "p99")),
 )
-_USUAL_AND_SLOW: Final[Figure] = (AUDIT_LATENCY_SECONDS, (matching("percentile", "p50|p99"),))
-_PROVEN: Final = Steps(Colour.GOOD, ((1e-9, Colour.WARNING),))
-"""A lower bound above zero: it did happen."""
-_NO_KEYS: Final = "No audit has judged a key: records have none, or no audit has ended."
+_P50_AND_P99: Final[BoundedMetric] = (AUDIT_LATENCY_SECONDS, (matching("percentile", "p50|p99"),))
+_PROVEN: Final = Thresholds(Colour.GOOD, ((1e-9, Colour.WARNING),))
+"""A lower bound above zero means that it happened."""
+_NO_KEYS: Final = "No audit covered keys: records have none, or no audit has ended."
 _NO_LATENCY: Final = (
-    "No audit knows when records arrived: that takes the exporter's watermark timeline, and "
-    "enough records. Or no audit has ended."
+    "No arrival times: an audit needs the exporter's watermark timeline and enough records, or "
+    "no audit has ended."
 )
 
 
-def at_least(figure: Figure, *labels: str) -> Vector:
-    """The lower bound, by *labels*."""
-    return least(_bound(figure, Bound.LOWER), *labels)
+def lower_bound(bounded: BoundedMetric, *labels: str) -> Vector:
+    """The lower bound by *labels*."""
+    return min_by(_bound(bounded, Bound.LOWER), *labels)
 
 
-def at_most(figure: Figure, *labels: str) -> Vector:
-    """The upper bound, by *labels*."""
-    return worst(_bound(figure, Bound.UPPER), *labels)
+def upper_bound(bounded: BoundedMetric, *labels: str) -> Vector:
+    """The upper bound by *labels*."""
+    return max_by(_bound(bounded, Bound.UPPER), *labels)
 
 
-def rates() -> tuple[Panel, ...]:
-    """Shares of records and of keys, how much was looked at, and how much evidence there is."""
+def precision_panels() -> tuple[Panel, ...]:
+    """Shares of records and keys, sampled share and evidence."""
     return (
         Panel(
-            title="Which share was lost, altered, moved or copied again?",
-            description="Of all records, with 95 % confidence; of a census exact. At least above "
-            "0: it did happen. Altered is told by a census alone; a sample counts it as lost.",
+            title="Share of records by verdict",
+            description="What share of records was lost, altered, moved or replayed? Of all "
+            "records, with 95 % confidence; exact for a census. A lower bound above 0 means "
+            "that it happened. Only a census detects altered records; a sample counts them as "
+            "lost.",
             kind=Kind.TABLE,
             unit=Unit.SHARE,
-            no_data=NO_AUDIT,
+            no_data=NO_AUDIT_DATA,
             keys={"flow": "Flow", "verdict": "Verdict"},
             columns=_shares((AUDIT_RECORDS_RATIO, ()), "flow", "verdict"),
-            sort=("-At least", "-At most"),
-            leads=Identity.FLOW,
+            sort=("-Lower bound", "-Upper bound"),
+            next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
             width=14,
         ),
         Panel(
-            title="Which share of the keys lost its partition or its order?",
-            description="Of all keys, with 95 % confidence; of a census exact. A sample of several "
-            "topics has no bounds: they may share keys.",
+            title="Share of keys with broken affinity",
+            description="What share of keys lost its partition or order? Of all keys, with 95 % "
+            "confidence; exact for a census. A sample of several topics has no bounds, since "
+            "they may share keys.",
             kind=Kind.TABLE,
             unit=Unit.SHARE,
             no_data=_NO_KEYS,
-            keys={"flow": "Flow", "broken": "Broken"},
-            columns=_shares((AUDIT_KEYS_RATIO, ()), "flow", "broken"),
-            sort=("-At least", "-At most"),
-            leads=Identity.FLOW,
+            keys={"flow": "Flow", "property": "Property"},
+            columns=_shares((AUDIT_KEYS_RATIO, ()), "flow", "property"),
+            sort=("-Lower bound", "-Upper bound"),
+            next_dashboard=DashboardUid.FLOW,
             alert="MM2AffinityBroken",
             width=10,
         ),
         Panel(
-            title="How much could be lost, at most?",
-            description="Upper bound of the share that is lost, with 95 % confidence; the ten "
-            "highest. Without a loss it is above 0 as well: a larger sample brings it down.",
+            title="Upper bound of loss",
+            description="How much could be lost? Upper bound of the lost share with 95 % "
+            "confidence, the ten highest. It is above 0 without any loss; a larger sample "
+            "lowers it.",
             kind=Kind.SERIES,
             unit=Unit.SHARE,
-            no_data=NO_AUDIT,
-            queries=(Query(vector=top(10, at_most(LOST, "flow")), legend="{{flow}}"),),
-            least=0.0,
-            leads=Identity.FLOW,
+            no_data=NO_AUDIT_DATA,
+            queries=(Query(vector=topk(10, upper_bound(LOST, "flow")), legend="{{flow}}"),),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
             width=8,
         ),
         Panel(
-            title="How much was looked at?",
-            description="Share of the records that the newest audits compared; 100 % is a census. "
-            "The ten smallest.",
+            title="Sampled share",
+            description="What share of records was compared? 100 % is a census. The ten smallest.",
             kind=Kind.BARS,
             unit=Unit.SHARE,
-            no_data=NO_AUDIT,
+            no_data=NO_AUDIT_DATA,
             queries=(
                 Query(
-                    vector=bottom(10, least(of_flow(AUDIT_SAMPLED_RATIO), "flow")),
+                    vector=bottomk(10, min_by(flow_series(AUDIT_SAMPLED_RATIO), "flow")),
                     legend="{{flow}}",
                     instant=True,
                 ),
             ),
-            steps=NEUTRAL,
-            least=0.0,
-            most=1.0,
-            leads=Identity.FLOW,
+            thresholds=NEUTRAL,
+            minimum=0.0,
+            maximum=1.0,
+            next_dashboard=DashboardUid.FLOW,
             width=8,
         ),
         Panel(
-            title="Of how many anomalies is there evidence?",
-            description="Anomalies that the newest audits name by offset, and those that they "
-            "count alone: evidence is kept of so many per topic and verdict.",
+            title="Anomalies by evidence",
+            description="How many anomalies have evidence? Anomalies listed by offset, and "
+            "those only counted: the evidence per topic and verdict is limited.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
-            no_data=NO_AUDIT,
+            no_data=NO_AUDIT_DATA,
             queries=tuple(
                 Query(
-                    vector=total(worst(of_flow(metric), "flow", "verdict")),
-                    legend=word,
+                    vector=sum_by(max_by(flow_series(metric), "flow", "verdict")),
+                    legend=legend,
                     instant=True,
                 )
-                for metric, word in (
-                    (AUDIT_EVIDENCE_RECORDS, "named"),
-                    (AUDIT_UNEVIDENCED_RECORDS, "counted alone"),
+                for metric, legend in (
+                    (AUDIT_EVIDENCE_RECORDS, "with evidence"),
+                    (AUDIT_UNEVIDENCED_RECORDS, "without evidence"),
                 )
             ),
-            steps=NEUTRAL,
+            thresholds=NEUTRAL,
             decimals=0,
-            leads=Identity.FLOW,
+            next_dashboard=DashboardUid.FLOW,
             alert="MM2RecordsLost",
             width=8,
         ),
     )
 
 
-def latency(limits: Limits) -> tuple[Panel, ...]:
-    """From the producer to the arrival, and from arrival to arrival."""
-    labels = ("flow", "stretch", "percentile")
-    steps = latency_steps(limits)
+def latency_panels(limits: Limits) -> tuple[Panel, ...]:
+    """Latency end to end, and from arrival to arrival."""
+    labels = ("flow", "measure", "percentile")
+    steps = latency_thresholds(limits)
     return (
         Panel(
-            title="Between which bounds do latencies lie?",
-            description="Half of the records, and 99 of 100, took no longer: end to end from the "
-            "producer's timestamp, transfer from the arrival on the source. An empty lower bound "
-            "is not known.",
+            title="Latency bounds",
+            description="How long did records take? Bounds of p50 and p99: end to end from the "
+            "producer's timestamp, transfer from the arrival on the source. An empty lower "
+            "bound is unknown.",
             kind=Kind.TABLE,
             unit=Unit.SECONDS,
             no_data=_NO_LATENCY,
-            keys={"flow": "Flow", "stretch": "Stretch", "percentile": "Percentile"},
+            keys={"flow": "Flow", "measure": "Measure", "percentile": "Percentile"},
             columns=(
                 Column(
-                    title="At least",
-                    vector=at_least(_USUAL_AND_SLOW, *labels),
+                    title="Lower bound",
+                    vector=lower_bound(_P50_AND_P99, *labels),
                     unit=Unit.SECONDS,
                 ),
                 Column(
-                    title="At most",
-                    vector=at_most(_USUAL_AND_SLOW, *labels),
+                    title="Upper bound",
+                    vector=upper_bound(_P50_AND_P99, *labels),
                     unit=Unit.SECONDS,
-                    steps=steps,
+                    thresholds=steps,
                 ),
             ),
-            sort=("-At most",),
-            leads=Identity.SLO,
+            sort=("-Upper bound",),
+            next_dashboard=DashboardUid.SLO,
             alert="MM2ErrorBudgetBurnFast",
             width=14,
         ),
         Panel(
-            title="Which flows were slow, and when?",
-            description="Upper bound of the end-to-end latency of 99 of 100 records in the newest "
-            "audit, the ten slowest flows. Lines: the thresholds of the latency objectives.",
+            title="End-to-end latency p99",
+            description="Which flows were slow, and when? Upper bound of the end-to-end p99 in "
+            "the latest audit, the ten slowest flows. Lines: the thresholds of the latency "
+            "objectives.",
             kind=Kind.SERIES,
             unit=Unit.SECONDS,
             no_data=_NO_LATENCY,
-            queries=(Query(vector=top(10, at_most(SLOW, "flow")), legend="{{flow}}"),),
-            steps=steps,
-            least=0.0,
-            leads=Identity.SLO,
+            queries=(Query(vector=topk(10, upper_bound(LATENCY_P99, "flow")), legend="{{flow}}"),),
+            thresholds=steps,
+            minimum=0.0,
+            next_dashboard=DashboardUid.SLO,
             alert="MM2ErrorBudgetBurnFast",
             width=10,
         ),
     )
 
 
-def _bound(figure: Figure, bound: Bound) -> Vector:
-    metric, matchers = figure
-    return of_flow(metric, *matchers, equal("bound", bound.value))
+def _bound(bounded: BoundedMetric, bound: Bound) -> Vector:
+    metric, matchers = bounded
+    return flow_series(metric, *matchers, equal("bound", bound.value))
 
 
-def _shares(figure: Figure, *labels: str) -> tuple[Column, ...]:
+def _shares(bounded: BoundedMetric, *labels: str) -> tuple[Column, ...]:
     return (
-        Column(title="At least", vector=at_least(figure, *labels), unit=Unit.SHARE, steps=_PROVEN),
         Column(
-            title="As counted",
-            vector=worst(_bound(figure, Bound.ESTIMATE), *labels),
+            title="Lower bound",
+            vector=lower_bound(bounded, *labels),
+            unit=Unit.SHARE,
+            thresholds=_PROVEN,
+        ),
+        Column(
+            title="Estimate",
+            vector=max_by(_bound(bounded, Bound.ESTIMATE), *labels),
             unit=Unit.SHARE,
         ),
-        Column(title="At most", vector=at_most(figure, *labels), unit=Unit.SHARE),
+        Column(title="Upper bound", vector=upper_bound(bounded, *labels), unit=Unit.SHARE),
     )

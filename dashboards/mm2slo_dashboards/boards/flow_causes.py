@@ -1,10 +1,9 @@
-"""What may cause a flow's symptoms: connectors and tasks, differences of topics, canaries."""
+"""Panels with possible causes: connectors, tasks, topic drift, canary outcomes."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import (
     ASSIGNED_MISSING_PARTITIONS,
     CANARY_DUPLICATES_TOTAL,
@@ -27,31 +26,33 @@ from mm2slo_core.catalogue import (
     UNASSIGNED_PARTITIONS,
     Metric,
 )
+from mm2slo_core.dashboard_uids import DashboardUid
+from mm2slo_dashboards.boards.shared_definitions import NO_EXPORTER_DATA
 from mm2slo_dashboards.colours import Colour
-from mm2slo_dashboards.model import Kind, Panel, Query, Unit
-from mm2slo_dashboards.selecting import (
-    IN_FLOW,
-    IN_TOPIC,
-    coded,
-    growth,
-    of_flow,
-    total,
-    worst,
+from mm2slo_dashboards.dashboard_model import Kind, Panel, Query, Unit
+from mm2slo_dashboards.panel_queries import (
+    MATCH_FLOW,
+    MATCH_TOPIC,
+    flow_series,
+    increase_by,
+    max_by,
+    state_code,
+    sum_by,
 )
-from mm2slo_dashboards.states import CONNECT_STATES, NEUTRAL, NONE_IS_BEST
+from mm2slo_dashboards.state_mappings import CONNECT_STATES, NEUTRAL, WARN_FROM_ONE
 
-_NO_CANARY: Final = "The canary of the flow is off, or nothing publishes it."
-_FATES: Final = (
+_NO_CANARY: Final = "The canary of the flow is off, or no exporter publishes it."
+_OUTCOMES: Final = (
     (CANARY_LATE_TOTAL, "late", Colour.WARNING),
     (CANARY_LOST_TOTAL, "lost", Colour.BAD),
-    (CANARY_DUPLICATES_TOTAL, "twice", Colour.PLANNED),
-    (CANARY_REORDERED_TOTAL, "out of order", Colour.RESTING),
-    (CANARY_MOVED_TOTAL, "in another partition", Colour.NEUTRAL),
-    (CANARY_UNKNOWN_TOTAL, "fate unknown", Colour.UNKNOWN),
+    (CANARY_DUPLICATES_TOTAL, "duplicated", Colour.PLANNED),
+    (CANARY_REORDERED_TOTAL, "reordered", Colour.RESTING),
+    (CANARY_MOVED_TOTAL, "moved", Colour.NEUTRAL),
+    (CANARY_UNKNOWN_TOTAL, "unknown", Colour.UNKNOWN),
 )
 _DRIFT: Final = (
-    (TOPIC_MISSING, "topics missing"),
-    (PARTITION_DRIFT, "partitions differ"),
+    (TOPIC_MISSING, "missing topics"),
+    (PARTITION_DRIFT, "partition count differs"),
     (ASSIGNED_MISSING_PARTITIONS, "partitions without a copy"),
     (UNASSIGNED_PARTITIONS, "partitions without a task"),
     (TOPIC_CONFIG_DRIFT, "settings differ"),
@@ -59,179 +60,186 @@ _DRIFT: Final = (
 
 
 def panels() -> tuple[Panel, ...]:
-    """Connectors, tasks, canaries' fates, differences, and how well positions are known."""
+    """Connectors, tasks, canaries, topic drift and quality of positions."""
     return (
         Panel(
-            title="Do the connectors run?",
-            description="The state that MirrorMaker 2's status topic gives each connector. A "
-            "failed one starts no tasks; a paused one copies nothing.",
+            title="Connector states",
+            description="Are the connectors running? Their state in the Connect status topic. A "
+            "failed connector starts no tasks; a paused one replicates nothing.",
             kind=Kind.TIMELINE,
             unit=Unit.COUNT,
-            no_data="No connector has reported a state: the status topic is not read, or nothing "
+            no_data="No connector has reported a state: the status topic is not read, or none "
             "was ever started.",
             queries=(
                 Query(
-                    vector=coded(
-                        CONNECTOR_STATE, CONNECT_STATES, "flow", "connector", matchers=(IN_FLOW,)
+                    vector=state_code(
+                        CONNECTOR_STATE, CONNECT_STATES, "flow", "connector", matchers=(MATCH_FLOW,)
                     ),
                     legend="{{connector}}",
                 ),
             ),
             states=CONNECT_STATES,
-            leads=Identity.PIPELINE,
+            next_dashboard=DashboardUid.PIPELINE,
             alert="MM2ConnectorFailed",
         ),
         Panel(
-            title="Do the tasks run?",
-            description="The state that MirrorMaker 2's status topic gives each task. Connect "
-            "does not restart a failed one by itself.",
+            title="Task states",
+            description="Are the tasks running? Their state in the Connect status topic. "
+            "Connect does not restart a failed task by itself.",
             kind=Kind.TIMELINE,
             unit=Unit.COUNT,
             no_data="No task has reported a state: the status topic is not read, or no task was "
             "ever started.",
             queries=(
                 Query(
-                    vector=coded(
+                    vector=state_code(
                         TASK_STATE,
                         CONNECT_STATES,
                         "flow",
                         "connector",
                         "task",
-                        matchers=(IN_FLOW,),
+                        matchers=(MATCH_FLOW,),
                     ),
                     legend="{{connector}} {{task}}",
                 ),
             ),
             states=CONNECT_STATES,
-            leads=Identity.PIPELINE,
+            next_dashboard=DashboardUid.PIPELINE,
             alert="MM2TaskFailed",
         ),
         Panel(
-            title="What became of the canaries?",
-            description="Canaries within the time that is shown that did not arrive once, in time, "
-            "in order and in their partition. Good is 0 of each.",
+            title="Canary outcomes",
+            description="Did canaries arrive once, in time, in order and in their partition? "
+            "Those that did not, in the selected time range. Good is 0 of each.",
             kind=Kind.BARS,
             unit=Unit.COUNT,
             no_data=_NO_CANARY,
             queries=tuple(
                 Query(
-                    vector=total(growth(metric, IN_FLOW, by=("flow", "carrier")), "flow"),
-                    legend=word,
+                    vector=sum_by(increase_by(metric, MATCH_FLOW, by=("flow", "carrier")), "flow"),
+                    legend=legend,
                     instant=True,
                 )
-                for metric, word, _ in _FATES
+                for metric, legend, _ in _OUTCOMES
             ),
-            colours={word: colour for _, word, colour in _FATES},
-            steps=NONE_IS_BEST,
+            colours={legend: colour for _, legend, colour in _OUTCOMES},
+            thresholds=WARN_FROM_ONE,
             decimals=0,
-            least=0.0,
-            leads=Identity.AUDIT,
+            minimum=0.0,
+            next_dashboard=DashboardUid.AUDIT,
             alert="MM2CanaryRecordsLost",
             width=8,
         ),
         Panel(
-            title="Where do the clusters differ?",
-            description="Differences between source and target that MirrorMaker 2 should have "
-            "closed. Good is 0 of each.",
+            title="Topic drift",
+            description="Where do source and target differ? Differences that MirrorMaker 2 "
+            "should have resolved. Good is 0 of each.",
             kind=Kind.BARS,
             unit=Unit.COUNT,
-            no_data="Topics of the clusters have not been compared yet.",
+            no_data="Topics have not been compared yet.",
             queries=tuple(
                 Query(
-                    vector=total(worst(of_flow(metric, IN_TOPIC), *_labels(metric)), "flow"),
-                    legend=word,
+                    vector=sum_by(
+                        max_by(flow_series(metric, MATCH_TOPIC), *_labels(metric)), "flow"
+                    ),
+                    legend=legend,
                     instant=True,
                 )
-                for metric, word in _DRIFT
+                for metric, legend in _DRIFT
             ),
-            steps=NONE_IS_BEST,
+            thresholds=WARN_FROM_ONE,
             decimals=0,
-            least=0.0,
-            leads=Identity.PIPELINE,
+            minimum=0.0,
+            next_dashboard=DashboardUid.PIPELINE,
             alert="MM2PartitionDrift",
             width=8,
         ),
         Panel(
-            title="What happened to topics and heartbeats?",
-            description="Topics that were made anew or cut off, and heartbeats that were due and "
-            "did not arrive, in the time that is shown. Good is 0 of each.",
+            title="Topic changes and missing heartbeats",
+            description="Were topics re-created or truncated, or did heartbeats not arrive? "
+            "Counts in the selected time range. Good is 0 of each.",
             kind=Kind.BARS,
             unit=Unit.COUNT,
-            no_data="Nothing publishes the flow.",
+            no_data=NO_EXPORTER_DATA,
             queries=(
                 Query(
-                    vector=total(
-                        growth(
-                            TOPIC_RECREATIONS_TOTAL, IN_FLOW, IN_TOPIC, by=("flow", "topic", "side")
+                    vector=sum_by(
+                        increase_by(
+                            TOPIC_RECREATIONS_TOTAL,
+                            MATCH_FLOW,
+                            MATCH_TOPIC,
+                            by=("flow", "topic", "side"),
                         ),
                         "flow",
                         "side",
                     ),
-                    legend="topics made anew on the {{side}}",
+                    legend="topics re-created on {{side}}",
                     instant=True,
                 ),
                 Query(
-                    vector=total(
-                        growth(SOURCE_TRUNCATIONS_TOTAL, IN_FLOW, IN_TOPIC, by=("flow", "topic")),
+                    vector=sum_by(
+                        increase_by(
+                            SOURCE_TRUNCATIONS_TOTAL, MATCH_FLOW, MATCH_TOPIC, by=("flow", "topic")
+                        ),
                         "flow",
                     ),
-                    legend="partitions cut off",
+                    legend="partitions truncated",
                     instant=True,
                 ),
                 Query(
-                    vector=growth(HEARTBEATS_MISSING_TOTAL, IN_FLOW, by=("flow",)),
-                    legend="heartbeats missing",
+                    vector=increase_by(HEARTBEATS_MISSING_TOTAL, MATCH_FLOW, by=("flow",)),
+                    legend="missing heartbeats",
                     instant=True,
                 ),
             ),
-            steps=NONE_IS_BEST,
+            thresholds=WARN_FROM_ONE,
             decimals=0,
-            least=0.0,
-            leads=Identity.PIPELINE,
+            minimum=0.0,
+            next_dashboard=DashboardUid.PIPELINE,
             alert="MM2TopicRecreated",
             width=8,
         ),
         Panel(
-            title="Do canaries go out and arrive?",
-            description="Canaries sent and received within the time that is shown; the difference "
-            "is on its way, or in the panel about their fates.",
+            title="Canaries sent and received",
+            description="Are canaries sent and received? Counts in the selected time range; the "
+            "difference is in flight or among the canary outcomes.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
             no_data=_NO_CANARY,
             queries=tuple(
                 Query(
-                    vector=total(growth(metric, IN_FLOW, by=("flow", "carrier")), "flow"),
-                    legend=word,
+                    vector=sum_by(increase_by(metric, MATCH_FLOW, by=("flow", "carrier")), "flow"),
+                    legend=legend,
                     instant=True,
                 )
-                for metric, word in (
+                for metric, legend in (
                     (CANARY_SENT_TOTAL, "sent"),
                     (CANARY_RECEIVED_TOTAL, "received"),
                 )
             ),
-            steps=NEUTRAL,
+            thresholds=NEUTRAL,
             decimals=0,
-            leads=Identity.AUDIT,
+            next_dashboard=DashboardUid.AUDIT,
             alert="MM2FlowStopped",
             height=5,
         ),
         Panel(
-            title="How well are positions known?",
-            description="Partitions by how exactly their replicated position is known. Lag of "
-            "partitions with a bounded position errs high.",
+            title="Positions by quality",
+            description="How exact are the replicated positions? Partitions by quality of their "
+            "position. The lag of a bounded position is an upper bound.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
             no_data="No partition is replicated.",
             queries=(
                 Query(
-                    vector=worst(of_flow(REPLICATED_PARTITIONS), "quality"),
+                    vector=max_by(flow_series(REPLICATED_PARTITIONS), "quality"),
                     legend="{{quality}}",
                     instant=True,
                 ),
             ),
-            steps=NEUTRAL,
+            thresholds=NEUTRAL,
             decimals=0,
-            leads=Identity.PIPELINE,
+            next_dashboard=DashboardUid.PIPELINE,
             height=5,
         ),
     )

@@ -1,10 +1,9 @@
-"""How far a flow is behind, whether it moves, and whether retention could take what waits."""
+"""Panels with lag, throughput, stalled partitions and retention headroom."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.boards import Board as Identity
 from mm2slo_core.catalogue import (
     CATCHUP_ETA_SECONDS,
     FLOW_LAG_RECORDS,
@@ -20,67 +19,90 @@ from mm2slo_core.catalogue import (
     STALLED_PARTITIONS,
     Metric,
 )
-from mm2slo_core.retention import HEADROOM_AHEAD, HEADROOM_LEAST
-from mm2slo_dashboards.boards.common import NO_EXPORTER
+from mm2slo_core.dashboard_uids import DashboardUid
+from mm2slo_core.retention_headroom import HEADROOM_AHEAD, HEADROOM_LEAST
+from mm2slo_dashboards.boards.shared_definitions import NO_EXPORTER_DATA
 from mm2slo_dashboards.colours import Colour
-from mm2slo_dashboards.model import Kind, Panel, Query, Steps, Unit
-from mm2slo_dashboards.selecting import (
-    IN_FLOW,
-    IN_TOPIC,
-    bottom,
-    growth,
-    least,
-    of_flow,
-    rate,
-    top,
-    total,
-    where,
-    worst,
+from mm2slo_dashboards.dashboard_model import Kind, Panel, Query, Thresholds, Unit
+from mm2slo_dashboards.panel_queries import (
+    MATCH_FLOW,
+    MATCH_TOPIC,
+    bottomk,
+    filter_by,
+    flow_series,
+    increase_by,
+    max_by,
+    min_by,
+    rate_by,
+    sum_by,
+    topk,
 )
-from mm2slo_dashboards.states import NONE_IS_GOOD, up_to
+from mm2slo_dashboards.state_mappings import BAD_FROM_ONE, bad_from
 
 if TYPE_CHECKING:
     from mm2slo_core.promql import Vector
-    from mm2slo_dashboards.limits import Limits
+    from mm2slo_dashboards.objective_limits import Limits
 
-_WHERE = ("topic", "partition")
+_PARTITION = ("topic", "partition")
 _NAMED = "{{topic}} {{partition}}"
-_HEADROOM: Final = Steps(
+_HEADROOM: Final = Thresholds(
     Colour.BAD, ((HEADROOM_LEAST, Colour.WARNING), (HEADROOM_AHEAD, Colour.GOOD))
 )
 """Bounds of `MM2RetentionHeadroomLow`."""
 
 
-def behind(limits: Limits) -> tuple[Panel, ...]:
-    """Lag of the flow and of its worst partitions, throughput, standstill."""
+def lag_panels(limits: Limits) -> tuple[Panel, ...]:
+    """Lag of the flow and of its worst partitions, throughput, stalled partitions."""
     return (
-        _course(FLOW_LAG_SECONDS, "How old is what waits?", Unit.SECONDS, up_to(limits.fresh)),
-        _course(FLOW_LAG_RECORDS, "How many records wait?", Unit.COUNT, None),
+        _flow_lag(
+            FLOW_LAG_SECONDS,
+            "Lag over time",
+            "How old is the oldest unreplicated record?",
+            Unit.SECONDS,
+            bad_from(limits.lag),
+        ),
+        _flow_lag(
+            FLOW_LAG_RECORDS,
+            "Unreplicated records",
+            "How many records are not replicated yet?",
+            Unit.COUNT,
+            None,
+        ),
         Panel(
-            title="When will it have caught up?",
-            description="Time until the lag is gone at the present net rate; 0 without lag.",
+            title="Time to catch up",
+            description="When will the flow have caught up? Time until the lag is gone at the "
+            "current net rate; 0 without lag.",
             kind=Kind.SERIES,
             unit=Unit.SECONDS,
-            no_data="The lag does not shrink: the flow does not gain on what waits.",
-            queries=(Query(vector=worst(of_flow(CATCHUP_ETA_SECONDS), "flow"), legend="{{flow}}"),),
-            least=0.0,
-            leads=Identity.FLEET,
+            no_data="The lag is not shrinking.",
+            queries=(
+                Query(vector=max_by(flow_series(CATCHUP_ETA_SECONDS), "flow"), legend="{{flow}}"),
+            ),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLEET,
             width=8,
         ),
-        _worst_ten(
+        _highest_lag(
             REPLICATION_LAG_SECONDS,
-            "Which topics or partitions are oldest?",
+            "Highest lag by partition",
+            "Which topics or partitions are furthest behind?",
             Unit.SECONDS,
-            up_to(limits.fresh),
+            bad_from(limits.lag),
         ),
-        _worst_ten(REPLICATION_LAG_RECORDS, "Where do most records wait?", Unit.COUNT, steps=None),
+        _highest_lag(
+            REPLICATION_LAG_RECORDS,
+            "Most unreplicated records by partition",
+            "Which topics or partitions have most unreplicated records?",
+            Unit.COUNT,
+            thresholds=None,
+        ),
         Panel(
-            title="Does it keep up?",
-            description="Records a second that arrive on the source, and that are replicated. "
-            "They should be the same line.",
+            title="Records written and replicated",
+            description="Does the flow keep up? Records a second written on the source and "
+            "replicated; both lines should agree.",
             kind=Kind.SERIES,
             unit=Unit.RATE,
-            no_data=NO_EXPORTER,
+            no_data=NO_EXPORTER_DATA,
             queries=(
                 Query(vector=_throughput(SOURCE_RECORDS_TOTAL), legend="written on the source"),
                 Query(vector=_throughput(REPLICATED_RECORDS_TOTAL), legend="replicated"),
@@ -89,47 +111,53 @@ def behind(limits: Limits) -> tuple[Panel, ...]:
                 "written on the source": Colour.NEUTRAL,
                 "replicated": Colour.GOOD,
             },
-            least=0.0,
-            leads=Identity.FLEET,
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLEET,
             alert="MM2PartitionStalled",
             width=8,
         ),
         Panel(
-            title="Which topics stand still?",
-            description="Partitions with records waiting whose position does not advance, by "
-            "topic. Good is none, also while the flow as a whole moves.",
+            title="Stalled partitions by topic",
+            description="Which topics are stalled? Partitions with unreplicated records whose "
+            "position does not advance. Good is none, also while the flow as a whole advances.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
-            no_data="No partition stands still.",
+            no_data="No partition is stalled.",
             queries=(
                 Query(
-                    vector=top(
+                    vector=topk(
                         10,
-                        where(worst(of_flow(STALLED_PARTITIONS, IN_TOPIC), "topic"), "> 0"),
+                        filter_by(
+                            max_by(flow_series(STALLED_PARTITIONS, MATCH_TOPIC), "topic"), "> 0"
+                        ),
                     ),
                     legend="{{topic}}",
                 ),
             ),
-            least=0.0,
-            leads=Identity.FLEET,
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLEET,
             alert="MM2PartitionStalled",
-            fills="a stopped MirrorMaker 2",
+            fills_on="a stopped MirrorMaker 2",
             width=8,
         ),
         Panel(
-            title="Does a transaction hold records back?",
-            description="Records between the last stable offset and the end, by topic. Copied "
-            "only when the transaction ends, where the flow reads committed records.",
+            title="Records held back by open transactions",
+            description="Does an open transaction hold records back? Records between the last "
+            "stable offset and the end offset, by topic. A flow that reads committed records "
+            "replicates them when the transaction ends.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
             no_data="No transaction is open.",
             queries=(
                 Query(
-                    vector=top(
+                    vector=topk(
                         10,
-                        where(
-                            total(
-                                worst(of_flow(OPEN_TRANSACTION_RECORDS, IN_TOPIC), *_WHERE), "topic"
+                        filter_by(
+                            sum_by(
+                                max_by(
+                                    flow_series(OPEN_TRANSACTION_RECORDS, MATCH_TOPIC), *_PARTITION
+                                ),
+                                "topic",
                             ),
                             "> 0",
                         ),
@@ -137,72 +165,79 @@ def behind(limits: Limits) -> tuple[Panel, ...]:
                     legend="{{topic}}",
                 ),
             ),
-            least=0.0,
-            leads=Identity.FLEET,
-            alert="MM2TransactionHangs",
-            fills="an open transaction",
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLEET,
+            alert="MM2TransactionStuck",
+            fills_on="an open transaction",
             width=8,
         ),
     )
 
 
-def loss() -> tuple[Panel, ...]:
+def loss_panels() -> tuple[Panel, ...]:
     """Retention headroom and certain loss."""
     return (
         Panel(
-            title="When would retention reach what waits?",
-            description="Time until retention on the source removes what is not replicated yet, "
-            "of the ten topics that are closest, by the limit that does it.",
+            title="Retention headroom",
+            description="When would retention remove unreplicated records? Time until then by "
+            "topic and the limit that applies, the ten smallest.",
             kind=Kind.SERIES,
             unit=Unit.SECONDS,
-            no_data="No limit is near: retention is unlimited, or nothing was written yet.",
+            no_data="No limit applies: retention is unlimited, or nothing was written yet.",
             queries=(
                 Query(
-                    vector=bottom(
+                    vector=bottomk(
                         10,
-                        least(of_flow(RETENTION_HEADROOM_SECONDS, IN_TOPIC), *_WHERE, "limit"),
+                        min_by(
+                            flow_series(RETENTION_HEADROOM_SECONDS, MATCH_TOPIC),
+                            *_PARTITION,
+                            "limit",
+                        ),
                     ),
                     legend=f"{_NAMED} by {{{{limit}}}}",
                 ),
             ),
-            steps=_HEADROOM,
-            least=0.0,
-            leads=Identity.FLEET,
+            thresholds=_HEADROOM,
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLEET,
             alert="MM2RetentionHeadroomLow",
             width=8,
         ),
         Panel(
-            title="How many records are between?",
-            description="Records between the source's log start and the replicated position, of "
-            "the ten topics that are closest. At 0 the next removal is a loss; below 0 records "
-            "are lost.",
+            title="Retention headroom in records",
+            description="How many records are between the source's log start and the position? "
+            "The ten smallest. At 0 the next removal is a loss; below 0 records are lost.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
-            no_data=NO_EXPORTER,
+            no_data=NO_EXPORTER_DATA,
             queries=(
                 Query(
-                    vector=bottom(
-                        10, least(of_flow(RETENTION_HEADROOM_RECORDS, IN_TOPIC), *_WHERE)
+                    vector=bottomk(
+                        10,
+                        min_by(flow_series(RETENTION_HEADROOM_RECORDS, MATCH_TOPIC), *_PARTITION),
                     ),
                     legend=_NAMED,
                 ),
             ),
-            leads=Identity.FLEET,
+            next_dashboard=DashboardUid.FLEET,
             alert="MM2RetentionHeadroomLow",
             width=8,
         ),
         Panel(
-            title="How many records are lost for certain?",
-            description="Records that retention removed before they were replicated, in the time "
-            "that is shown. Good is 0.",
+            title="Records lost",
+            description="How many records are certainly lost? Records that retention removed "
+            "before they were replicated, in the selected time range. Good is 0.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
-            no_data=NO_EXPORTER,
+            no_data=NO_EXPORTER_DATA,
             queries=(
                 Query(
-                    vector=total(
-                        growth(
-                            RETENTION_LOST_RECORDS_TOTAL, IN_FLOW, IN_TOPIC, by=("flow", "topic")
+                    vector=sum_by(
+                        increase_by(
+                            RETENTION_LOST_RECORDS_TOTAL,
+                            MATCH_FLOW,
+                            MATCH_TOPIC,
+                            by=("flow", "topic"),
                         ),
                         "flow",
                     ),
@@ -210,47 +245,56 @@ def loss() -> tuple[Panel, ...]:
                     instant=True,
                 ),
             ),
-            steps=NONE_IS_GOOD,
+            thresholds=BAD_FROM_ONE,
             decimals=0,
-            leads=Identity.AUDIT,
+            next_dashboard=DashboardUid.AUDIT,
             alert="MM2RecordsLost",
             width=8,
         ),
     )
 
 
-def _course(metric: Metric, title: str, unit: Unit, steps: Steps | None) -> Panel:
+def _flow_lag(
+    metric: Metric, title: str, question: str, unit: Unit, thresholds: Thresholds | None
+) -> Panel:
     return Panel(
         title=title,
-        description=metric.help + " It grows while the flow stands still.",
+        description=f"{question} {metric.help} It grows while the flow is stopped.",
         kind=Kind.SERIES,
         unit=unit,
-        no_data=NO_EXPORTER,
-        queries=(Query(vector=worst(of_flow(metric), "flow"), legend="{{flow}}"),),
-        steps=steps,
-        least=0.0,
-        leads=Identity.FLEET,
+        no_data=NO_EXPORTER_DATA,
+        queries=(Query(vector=max_by(flow_series(metric), "flow"), legend="{{flow}}"),),
+        thresholds=thresholds,
+        minimum=0.0,
+        next_dashboard=DashboardUid.FLEET,
         alert="MM2PartitionStalled",
         width=8,
     )
 
 
-def _worst_ten(metric: Metric, title: str, unit: Unit, steps: Steps | None) -> Panel:
+def _highest_lag(
+    metric: Metric, title: str, question: str, unit: Unit, thresholds: Thresholds | None
+) -> Panel:
     return Panel(
         title=title,
-        description=f"{metric.help} The ten worst, by topic and partition, as fine as the "
-        "exporter's granularity.",
+        description=f"{question} {metric.help} The ten highest by topic and partition, as fine as "
+        "the exporter's granularity.",
         kind=Kind.SERIES,
         unit=unit,
-        no_data=NO_EXPORTER,
-        queries=(Query(vector=top(10, worst(of_flow(metric, IN_TOPIC), *_WHERE)), legend=_NAMED),),
-        steps=steps,
-        least=0.0,
-        leads=Identity.FLEET,
+        no_data=NO_EXPORTER_DATA,
+        queries=(
+            Query(
+                vector=topk(10, max_by(flow_series(metric, MATCH_TOPIC), *_PARTITION)),
+                legend=_NAMED,
+            ),
+        ),
+        thresholds=thresholds,
+        minimum=0.0,
+        next_dashboard=DashboardUid.FLEET,
         alert="MM2PartitionStalled",
         width=8,
     )
 
 
 def _throughput(metric: Metric) -> Vector:
-    return rate(metric, IN_FLOW, IN_TOPIC, by=("flow",), within="topic")
+    return rate_by(metric, MATCH_FLOW, MATCH_TOPIC, by=("flow",), within="topic")

@@ -1,104 +1,112 @@
-"""What the exporter costs: cycles, series, memory, processor time, the timeline."""
+"""Panels with what the exporter costs: cycles, series, memory, CPU, watermark timeline."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_core.boards import Board as Identity
-from mm2slo_core.catalogue.exporter import (
+from mm2slo_core.catalogue.exporter_metrics import (
     EXPORTER_CYCLE_DURATION_SECONDS,
     EXPORTER_RENDER_DURATION_SECONDS,
     EXPORTER_SERIES,
     EXPORTER_TIMELINE_BYTES_TOTAL,
     EXPORTER_TIMELINE_WRITER,
 )
-from mm2slo_core.catalogue.process import (
+from mm2slo_core.catalogue.process_metrics import (
     PROCESS_CPU_SECONDS_TOTAL,
     PROCESS_RESIDENT_MEMORY_BYTES,
 )
+from mm2slo_core.dashboard_uids import DashboardUid
 from mm2slo_core.promql import Matcher, over, select
-from mm2slo_dashboards.boards.pipeline_reading import NO_EXPORTER, REPLICA
-from mm2slo_dashboards.model import Kind, Panel, Query, Unit
-from mm2slo_dashboards.selecting import RATE, top, total, worst
+from mm2slo_dashboards.boards.pipeline_collection import NO_EXPORTER_DATA, REPLICA
+from mm2slo_dashboards.dashboard_model import Kind, Panel, Query, Unit
+from mm2slo_dashboards.panel_queries import RATE_VARIABLE, max_by, sum_by, topk
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Metric
 
 
 def panels(job: Matcher) -> tuple[Panel, ...]:
-    """Of the exporters that *job* chooses."""
+    """Cost of the exporters that match *job*."""
     return (
         _gauges(
-            "How long does a cycle take?",
-            "Evaluation of all flows, and the rendering within it. A scrape never waits for them.",
+            "Cycle duration",
+            "How long does a cycle take? Evaluation of all flows, and its rendering. Scrapes do "
+            "not wait for it.",
             Unit.SECONDS,
             (EXPORTER_CYCLE_DURATION_SECONDS, "cycle"),
             (EXPORTER_RENDER_DURATION_SECONDS, "rendering"),
             job=job,
         ),
         _gauges(
-            "How many series are there?",
-            "Series in the newest snapshot of each exporter.",
+            "Exported series",
+            "How many series are exported? Series in the latest snapshot of each exporter.",
             Unit.COUNT,
             (EXPORTER_SERIES, "series"),
             job=job,
         ),
         _gauges(
-            "How much memory does it take?",
-            "Resident memory of each exporter.",
+            "Resident memory",
+            "How much memory does the exporter use? Resident memory of each replica.",
             Unit.BYTES,
             (PROCESS_RESIDENT_MEMORY_BYTES, "resident"),
             job=job,
         ),
         Panel(
-            title="How much processor time does it take?",
-            description="Seconds of processor time a second of each exporter: 1 is one core.",
+            title="CPU usage",
+            description="How much CPU does the exporter use? CPU seconds a second of each "
+            "replica; 1 is one core.",
             kind=Kind.SERIES,
             unit=Unit.SHARE,
-            no_data=NO_EXPORTER,
+            no_data=NO_EXPORTER_DATA,
             queries=(
                 Query(
-                    vector=worst(over("rate", PROCESS_CPU_SECONDS_TOTAL, RATE, job), "instance"),
+                    vector=max_by(
+                        over("rate", PROCESS_CPU_SECONDS_TOTAL, RATE_VARIABLE, job), "instance"
+                    ),
                     legend=REPLICA,
                 ),
             ),
-            least=0.0,
-            leads=Identity.FLEET,
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLEET,
             alert="MM2ExporterDown",
             width=8,
         ),
         Panel(
-            title="Who writes the timeline?",
-            description="Exporters that write each flow's watermark timeline. One is right; none "
-            "while a writer is elected, or where nothing may be written.",
+            title="Watermark timeline writers",
+            description="Which exporters write the watermark timeline? Writers of each flow: "
+            "normally one; none during an election or where writing is not allowed.",
             kind=Kind.SERIES,
             unit=Unit.COUNT,
-            no_data=NO_EXPORTER,
+            no_data=NO_EXPORTER_DATA,
             queries=(
                 Query(
-                    vector=total(select(EXPORTER_TIMELINE_WRITER, job), "flow"), legend="{{flow}}"
+                    vector=sum_by(select(EXPORTER_TIMELINE_WRITER, job), "flow"), legend="{{flow}}"
                 ),
             ),
-            least=0.0,
-            leads=Identity.FLOW,
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
             width=8,
         ),
         Panel(
-            title="What does the timeline cost?",
-            description="Bytes a second written to the watermark timelines.",
+            title="Watermark timeline write rate",
+            description="How much is written to the watermark timelines? Bytes a second, the "
+            "ten largest.",
             kind=Kind.SERIES,
             unit=Unit.BYTE_RATE,
-            no_data=NO_EXPORTER,
+            no_data=NO_EXPORTER_DATA,
             queries=(
                 Query(
-                    vector=top(
-                        10, total(over("rate", EXPORTER_TIMELINE_BYTES_TOTAL, RATE, job), "flow")
+                    vector=topk(
+                        10,
+                        sum_by(
+                            over("rate", EXPORTER_TIMELINE_BYTES_TOTAL, RATE_VARIABLE, job), "flow"
+                        ),
                     ),
                     legend="{{flow}}",
                 ),
             ),
-            least=0.0,
-            leads=Identity.FLOW,
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
             width=8,
         ),
     )
@@ -108,7 +116,7 @@ def _gauges(
     title: str,
     description: str,
     unit: Unit,
-    *figures: tuple[Metric, str],
+    *metrics: tuple[Metric, str],
     job: Matcher,
 ) -> Panel:
     return Panel(
@@ -116,13 +124,13 @@ def _gauges(
         description=description,
         kind=Kind.SERIES,
         unit=unit,
-        no_data=NO_EXPORTER,
+        no_data=NO_EXPORTER_DATA,
         queries=tuple(
-            Query(vector=worst(select(metric, job), "instance"), legend=f"{REPLICA} {word}")
-            for metric, word in figures
+            Query(vector=max_by(select(metric, job), "instance"), legend=f"{REPLICA} {name}")
+            for metric, name in metrics
         ),
-        least=0.0,
-        leads=Identity.FLEET,
+        minimum=0.0,
+        next_dashboard=DashboardUid.FLEET,
         alert="MM2ExporterDown",
         width=8,
     )

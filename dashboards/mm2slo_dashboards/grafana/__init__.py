@@ -1,1 +1,1 @@
-"""From the model to Grafana's JSON: grafanalib writes it, `normalise` makes it current."""
+"""Grafana's JSON from the model: grafanalib writes it, `json_normalisation` updates its format."""

@@ -1,4 +1,4 @@
-"""The shared lab, whole again after each test that breaks something of it."""
+"""The shared lab, restored after each test that injects a fault."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def broken(lab: Lab) -> Iterator[Lab]:
-    """A lab whose MirrorMaker 2 and clusters the test stops; all run again afterwards."""
+def faulty_lab(lab: Lab) -> Iterator[Lab]:
+    """A lab whose MirrorMaker 2 and clusters the test may stop; restarted afterwards."""
     yield lab
     for alias in ("us", "eu"):
         if not lab.cluster(alias).running:

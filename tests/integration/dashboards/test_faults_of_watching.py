@@ -1,4 +1,4 @@
-"""What keeps us from seeing or from telling: a cluster away, damage, a recorder, a deaf Slack."""
+"""Pipeline panels with an unreachable cluster, malformed records, failed scrapes and messages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from confluent_kafka import Producer
+from lab_dashboards import FLOW, LabDashboards, covers_fault, observe_flow
 from monitoring import alertmanager, prometheus
 from paging import SCALE
 from programs import program
-from shown import FLOW, Shown, looked_at, shows
 from slack_receiver import SlackReceiver
 from watching import watch
 
@@ -31,66 +31,68 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
 BOARD = "mm2slo-pipeline"
-FAILING, AGO = "Which stages fail, and why?", "When did each stage last succeed?"
-DAMAGED = "Could internal records not be read?"
-RECORDER = "Does its recorder reach the exporters?"
-SLACK = "Do messages reach Slack?"
+FAILURES, LAST_SUCCESS = "Collection failures by reason", "Time since last success"
+MALFORMED = "Malformed internal records"
+RECORDER = "Recorder scrapes"
+SLACK = "Failed notifications"
 EVERY = 5.0
 """Seconds between two scrapes of the recorder."""
 
 
-@shows("a cluster that does not answer")
-def test_a_cluster_that_is_away_is_named(
-    broken: Lab, tmp_path: Path, fresh_topic: str, filled: frozenset[tuple[str, str]]
+@covers_fault("an unreachable cluster")
+def test_panels_show_unreachable_cluster(
+    faulty_lab: Lab, tmp_path: Path, fresh_topic: str, fault_panels: frozenset[tuple[str, str]]
 ) -> None:
-    us = broken.cluster("us")
+    us = faulty_lab.cluster("us")
     us.admin.create_topic(fresh_topic, 1)
     produce(us.librdkafka(), fresh_topic, Load(10))
-    with looked_at(broken, tmp_path, [fresh_topic]) as (_, seen):
-        wait_for(lambda: filled <= seen.empty(), "no stage to fail", 120, 2)
-        assert {(BOARD, FAILING)} == filled
-        broken.cluster("eu").stop()
+    with observe_flow(faulty_lab, tmp_path, [fresh_topic]) as (_, seen):
+        wait_for(lambda: fault_panels <= seen.empty_panels(), "no stage to fail", 120, 2)
+        assert {(BOARD, FAILURES)} == fault_panels
+        faulty_lab.cluster("eu").stop()
         stopped = time.time()
         key = {"cluster": "eu", "stage": "end_offsets"}
         wait_for(
-            lambda: (seen.value(BOARD, FAILING, **key, reason="unreachable") or 0) > 0,
+            lambda: (seen.value(BOARD, FAILURES, **key, reason="unreachable") or 0) > 0,
             "the failure",
             90,
             0.5,
         )
-        wait_for(lambda: (seen.value(BOARD, AGO, **key) or 0) > 15, "15 s without it", 90, 0.5)
-        since = seen.value(BOARD, AGO, **key)
+        wait_for(
+            lambda: (seen.value(BOARD, LAST_SUCCESS, **key) or 0) > 15, "15 s without it", 90, 0.5
+        )
+        since = seen.value(BOARD, LAST_SUCCESS, **key)
         assert since is not None
-        # It last succeeded in the round before the stop; a scrape shows it a round later.
+        # The last success is one round before the stop, and a scrape shows it one round later.
         assert since == pytest.approx(time.time() - stopped, abs=5)
-        assert not filled & seen.empty()
-        found = seen.values(BOARD, FAILING, "cluster", "reason")
+        assert not fault_panels & seen.empty_panels()
+        found = seen.values(BOARD, FAILURES, "cluster", "reason")
         assert {cluster for cluster, _ in found} == {"eu"}
         assert ("eu", "unreachable") in found
-        # Rounds come twice a second at most.
+        # At most two rounds a second.
         assert all(0 < rate <= 2 for rate in found.values())
-        # Among the ten longest it is not, or it is short.
-        assert (seen.value(BOARD, AGO, cluster="us", stage="end_offsets") or 0) < 10
-        assert seen.value("mm2slo-overview", "How many flows run?", state="unknown") == 1
+        # The source is not among the ten longest, or its time is short.
+        assert (seen.value(BOARD, LAST_SUCCESS, cluster="us", stage="end_offsets") or 0) < 10
+        assert seen.value("mm2slo-overview", "Flows by state", state="unknown") == 1
 
 
-@shows("damaged internal records")
-def test_damaged_internal_records_are_counted(
+@covers_fault("damaged internal records")
+def test_panel_counts_malformed_internal_records(
     lab_factory: Callable[[], Lab],
     tmp_path: Path,
     fresh_topic: str,
-    filled: frozenset[tuple[str, str]],
+    fault_panels: frozenset[tuple[str, str]],
 ) -> None:
-    lab = lab_factory()  # of its own: MirrorMaker 2 reads these records, too, when it starts
+    lab = lab_factory()  # a separate lab: MirrorMaker 2 also reads these records when it starts
     lab.cluster("us").admin.create_topic(fresh_topic, 1)
     produce(lab.cluster("us").librdkafka(), fresh_topic, Load(10))
-    with looked_at(lab, tmp_path, [fresh_topic]) as (_, seen):
+    with observe_flow(lab, tmp_path, [fresh_topic]) as (_, seen):
         uptime = 'max(max_over_time(up{job="mm2slo"}[15s])) == 1 unless absent(up offset 15s)'
         wait_for(lambda: seen.server.holds(uptime), "15 s of scrapes", 60, 1)
-        assert {(BOARD, DAMAGED)} == filled <= seen.empty()
+        assert {(BOARD, MALFORMED)} == fault_panels <= seen.empty_panels()
         good = Checkpoint("damaged", TopicPartition(f"us.{fresh_topic}", 0), 1, 1)
         producer = Producer(lab.cluster("eu").librdkafka())
         future = struct.pack(">h", 7) + good.encode_value()[2:]
@@ -102,18 +104,18 @@ def test_damaged_internal_records_are_counted(
             ("eu", "checkpoints", "truncated"): 3,
         }
 
-        def told() -> dict[tuple[str, ...], int]:
-            # Without decimals, as the panel shows them.
-            found = seen.values(BOARD, DAMAGED, "cluster", "kind", "reason")
+        def counts() -> dict[tuple[str, ...], int]:
+            # Without decimals, as in the panel.
+            found = seen.values(BOARD, MALFORMED, "cluster", "kind", "reason")
             return {key: round(each) for key, each in found.items()}
 
-        wait_for(lambda: told() == expected, f"{expected}", 60, 1)
-        assert not filled & seen.empty()
+        wait_for(lambda: counts() == expected, f"{expected}", 60, 1)
+        assert not fault_panels & seen.empty_panels()
 
 
-@shows("a report service with a recorder")
-def test_the_recorders_scrapes_are_counted_by_exporter(
-    lab: Lab, tmp_path: Path, fresh_topic: str, filled: frozenset[tuple[str, str]]
+@covers_fault("a report service with a recorder")
+def test_panel_shows_recorder_scrapes_by_exporter(
+    lab: Lab, tmp_path: Path, fresh_topic: str, fault_panels: frozenset[tuple[str, str]]
 ) -> None:
     lab.cluster("us").admin.create_topic(fresh_topic, 1)
     report, away = free_ports(2)
@@ -121,10 +123,10 @@ def test_the_recorders_scrapes_are_counted_by_exporter(
         exporter.until_ready()
         document = yaml.safe_load(lab.config_yaml())
         document["audit"] = {"store": f"sqlite:///{tmp_path}/results.db"}
-        nobody = f"http://127.0.0.1:{away}"
+        unreachable = f"http://127.0.0.1:{away}"
         document["report"] = {
             "listen": f"127.0.0.1:{report}",
-            "recorder": {"exporters": [exporter.url, nobody], "interval": f"{EVERY:.0f}s"},
+            "recorder": {"exporters": [exporter.url, unreachable], "interval": f"{EVERY:.0f}s"},
         }
         config = tmp_path / "mm2slo.yaml"
         config.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -134,24 +136,24 @@ def test_the_recorders_scrapes_are_counted_by_exporter(
         }
         log = tmp_path / "report.log"
         with prometheus(tmp_path, jobs, scale=SCALE) as server:
-            # Twelve of the recorder's intervals: one more or less is a twelfth.
-            seen = Shown(server, builtin={"__rate_interval": "60s", "__range": "5m"})
+            # Twelve intervals of the recorder, so one scrape more or less is a twelfth.
+            seen = LabDashboards(server, builtin={"__rate_interval": "60s", "__range": "5m"})
             wait_for(lambda: server.holds('up{job="mm2slo"} == 1'), "the exporter", 60)
-            assert {(BOARD, RECORDER)} == filled <= seen.empty()
+            assert {(BOARD, RECORDER)} == fault_panels <= seen.empty_panels()
             with program(log, "report", "serve", "--config", str(config)):
                 wait_for(lambda: accepts(report), "the report service", 60)
                 since = "mm2_report_scrapes_total offset 65s"
                 wait_for(lambda: server.holds(since), "a minute of it", 180, 1)
                 rate = pytest.approx(1 / EVERY, rel=0.15)
-                one, other = ((f"{url}/metrics",) for url in (exporter.url, nobody))
-                scrapes = seen.values(BOARD, RECORDER, "exporter", of="{{exporter}}")
+                one, other = ((f"{url}/metrics",) for url in (exporter.url, unreachable))
+                scrapes = seen.values(BOARD, RECORDER, "exporter", name="{{exporter}}")
                 assert scrapes == {one: rate, other: rate}
-                failed = seen.values(BOARD, RECORDER, "exporter", of="{{exporter}} failed")
+                failed = seen.values(BOARD, RECORDER, "exporter", name="{{exporter}} failed")
                 assert failed == {one: 0, other: rate}
-                assert not filled & seen.empty()
+                assert not fault_panels & seen.empty_panels()
 
 
-def test_a_message_that_slack_refused_is_counted(tmp_path: Path) -> None:
+def test_panel_counts_message_refused_by_slack(tmp_path: Path) -> None:
     (tmp_path / "manager").mkdir()
     (tmp_path / "prometheus").mkdir()
     with SlackReceiver(burst=20) as slack:
@@ -165,7 +167,7 @@ def test_a_message_that_slack_refused_is_counted(tmp_path: Path) -> None:
                 tmp_path / "prometheus", {"alertmanager": [manager.listen]}, scale=SCALE
             ) as server,
         ):
-            seen = Shown(server)
+            seen = LabDashboards(server)
             wait_for(lambda: seen.value(BOARD, SLACK, integration="slack") == 0, "none", 60, 0.5)
             slack.fail(status=403, body="invalid_token", times=1)
             labels = {"alertname": "MM2FlowStopped", "severity": "page", "flow": FLOW}

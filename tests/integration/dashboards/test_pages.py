@@ -1,7 +1,7 @@
 """The generated dashboards over a lab, drawn as pages: healthy, and after MirrorMaker 2 stops.
 
-With MM2SLO_SCREENSHOTS, a folder, more flows are watched for long enough to fill charts, and their
-pages are kept there as pictures: `make screenshots`.
+With the folder MM2SLO_SCREENSHOTS, more flows are monitored for longer, and pictures of the pages
+are saved there: `make screenshots`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dashboard_preview.grafana_json.dashboard_json import dashboards
 from dashboard_preview.page_html import WIDTH, down_to
 from dashboard_preview.prometheus_http import HttpPrometheus
 from dashboard_preview.time_range import Span
-from dashed import ROOT
+from generated_dashboards import ROOT
+from lab_dashboards import CommittingGroup
 from paging import paged
-from preview_fixtures import panel, words
+from preview_fixtures import panel_html, visible_texts
 from reading import copied
-from shown import Moving
 from steady import SteadyLoad
 
 from mm2slo_core.topology import Flow
-from mm2slo_dashboards.files import DASHBOARDS
+from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER
 from mm2slo_lab import LabTopology
 from mm2slo_lab.waiting import wait_for
 
@@ -39,48 +39,48 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
 FOLDER: Final = os.environ.get("MM2SLO_SCREENSHOTS")
 CLUSTERS: Final = ("us", "eu", "ap") if FOLDER else ("us", "eu")
 FLOWS: Final = tuple(flow for each in CLUSTERS[1:] for flow in (Flow("us", each), Flow(each, "us")))
 TOPICS: Final = {"orders": 0.05, "payments": 0.1, "shipments": 0.2}
-"""Each with the seconds between two of its records."""
+"""Seconds between two records by topic."""
 BEFORE: Final = 10 if FOLDER else 1
-"""Minutes of health."""
+"""Minutes before the stop."""
 STOPPED: Final = 330 if FOLDER else 5
-"""Seconds; what is drawn every five minutes has a point in them."""
+"""Seconds; series with five-minute steps have a point in them."""
 GENERATED: Final = ROOT / "dashboards" / "generated"
-BOARDS: Final = {each.uid: each for each in dashboards(GENERATED / DASHBOARDS)}
-LEFT_OUT: Final = {"mm2slo-overview": "", "mm2slo-flow": "How far behind is it, and where?"}
-"""The row above which the picture of a board ends; none for all of it."""
+BOARDS: Final = {each.uid: each for each in dashboards(GENERATED / DASHBOARD_FOLDER)}
+LAST_ROW: Final = {"mm2slo-overview": "", "mm2slo-flow": "How far behind is it, and where?"}
+"""The row above which the picture ends; empty for the whole dashboard."""
 
 
-def copied_to(lab: Lab, flow: Flow, topic: str) -> bool:
-    """Whether the target has the copy."""
+def is_replicated(lab: Lab, flow: Flow, topic: str) -> bool:
+    """Whether the target has the topic."""
     return lab.cluster(flow.target).admin.partition_count(f"{flow.source}.{topic}") > 0
 
 
 @contextmanager
-def busy(lab: Lab, folder: Path) -> Iterator[Paged]:
-    """Flows with records, and groups that read them, watched for a while."""
+def monitored_flows(lab: Lab, folder: Path) -> Iterator[Paged]:
+    """Flows with records and consumer groups, monitored for a while."""
     with ExitStack() as stack:
         for topic, interval in TOPICS.items():
             for alias in CLUSTERS:
                 lab.cluster(alias).admin.create_topic(topic, 2)
             for flow in FLOWS:
-                arrived = partial(copied_to, lab, flow, topic)
+                arrived = partial(is_replicated, lab, flow, topic)
                 wait_for(arrived, f"{topic} of {flow}", 120)
             for alias in CLUSTERS:
                 send = lab.cluster(alias).librdkafka()
                 stack.enter_context(SteadyLoad(send, topic, (0, 1), interval))
             group = f"{topic.removesuffix('s')}-service"
-            stack.enter_context(Moving(lab.cluster("us").librdkafka(), topic, group))
+            stack.enter_context(CommittingGroup(lab.cluster("us").librdkafka(), topic, group))
         wait_for(lambda: copied(lab, "orders") > 0, "the first copies", 60)
         flows = [str(each) for each in FLOWS]
         watched = stack.enter_context(paged(lab, folder, flows, list(TOPICS)))
         watched.healthy(flows)
-        # A scrape a second; some are late on a busy machine.
+        # One scrape a second; some are late on a busy machine.
         long = f'count_over_time(up{{job="mm2slo"}}[{BEFORE}m]) >= {BEFORE * 57}'
         wait_for(partial(watched.monitoring.prometheus.holds, long), "a history", 900, 1)
         yield watched
@@ -102,11 +102,11 @@ def draw_pages(watched: Paged, folder: Path, minutes: int) -> dict[str, str]:
     return pages
 
 
-def keep(folder: Path, state: str) -> None:
-    """The pictures that the documentation shows."""
+def save_pictures(folder: Path, state: str) -> None:
+    """Save the pictures of the documentation."""
     if FOLDER is None or find_chromium() is None:
         return
-    for uid, row in LEFT_OUT.items():
+    for uid, row in LAST_ROW.items():
         panels = BOARDS[uid].panels
         ends = [each.place.y for each in panels if each.title == row]
         ends += [max(each.place.y + each.place.h for each in panels)]
@@ -115,23 +115,25 @@ def keep(folder: Path, state: str) -> None:
         save_screenshot(folder / f"{uid}.html", target, WIDTH, round(down_to(ends[0])))
 
 
-def test_pages_show_health_and_a_stop(
+def test_pages_show_healthy_and_stopped_flows(
     lab_factory: Callable[[LabTopology], Lab], tmp_path: Path
 ) -> None:
     lab = lab_factory(LabTopology(clusters=CLUSTERS, flows=FLOWS))
     count = len(FLOWS)
-    with busy(lab, tmp_path) as watched:
+    with monitored_flows(lab, tmp_path) as watched:
         healthy = draw_pages(watched, tmp_path / "healthy", BEFORE)
-        keep(tmp_path / "healthy", "healthy")
+        save_pictures(tmp_path / "healthy", "healthy")
         fleet, flow = healthy["mm2slo-overview"], healthy["mm2slo-flow"]
-        states = words(panel(fleet, "How many flows run?"))
+        states = visible_texts(panel_html(fleet, "Flows by state"))
         assert states[states.index("running") + 1] == f"{count}"
-        rows = words(panel(fleet, "Which flows need attention first?"))
+        rows = visible_texts(panel_html(fleet, "Flow status"))
         assert {str(each) for each in FLOWS} <= set(rows)
         assert rows.count("running") == count
-        assert "No alert fires." in words(panel(fleet, "Does any alert fire?"))
-        assert 'class="line"' in panel(flow, "Does it keep up?")
-        assert "data-events" in panel(flow, "How are canaries' times spread?")
+        assert "No alert is firing." in visible_texts(
+            panel_html(fleet, "Firing alerts by severity")
+        )
+        assert 'class="line"' in panel_html(flow, "Records written and replicated")
+        assert "data-events" in panel_html(flow, "Canary latency distribution")
         lab.mm2.stop()
         try:
             wait_for(lambda: len(watched.messages) >= count, "a page for each flow", 90)
@@ -142,11 +144,11 @@ def test_pages_show_health_and_a_stop(
             burnt = 'min(flow:mm2_slo_budget_remaining:ratio{sli="availability"}) < 0.5'
             wait_for(partial(server.holds, burnt), "a budget that is spent", 240, 1)
             stopped_pages = draw_pages(watched, tmp_path / "stopped", BEFORE + STOPPED // 60)
-            keep(tmp_path / "stopped", "stopped")
+            save_pictures(tmp_path / "stopped", "stopped")
         finally:
             lab.mm2.start()
     fleet, flow = stopped_pages["mm2slo-overview"], stopped_pages["mm2slo-flow"]
-    assert words(panel(fleet, "Which flows need attention first?")).count("stopped") == count
-    assert "MM2FlowStopped" in words(panel(fleet, "Which alerts fire, and who says what to do?"))
-    assert "stopped" in words(panel(flow, "In which state is it?"))
-    assert "page: MM2FlowStopped fires" in flow
+    assert visible_texts(panel_html(fleet, "Flow status")).count("stopped") == count
+    assert "MM2FlowStopped" in visible_texts(panel_html(fleet, "Firing alerts"))
+    assert "stopped" in visible_texts(panel_html(flow, "Flow state"))
+    assert "page: MM2FlowStopped is firing" in flow

@@ -1,4 +1,4 @@
-"""Planned maintenance: what it takes out of the budgets, and its marks."""
+"""Planned maintenance: excluded events and their annotation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from lab_dashboards import FLOW, covers_fault, monitored_lab
 from paging import SCALE
-from shown import FLOW, running, shows
 
-from mm2slo_alerts.maintenance import groups, text
+from mm2slo_alerts.maintenance_rules import groups, text
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
 from mm2slo_lab.waiting import wait_for
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
-BOARD, TAKEN = "mm2slo-slo", "What does planned maintenance take out?"
+BOARD, EXCLUDED = "mm2slo-slo", "Excluded events"
 STEP = 300 * SCALE.factor
 CANARIES = STEP / 0.2
-"""Of a step: five a second."""
+"""Canaries of a step, at five a second."""
 
 
-@shows("planned maintenance")
-def test_events_of_planned_maintenance_are_told_apart(
-    lab: Lab, tmp_path: Path, fresh_topic: str, filled: frozenset[tuple[str, str]]
+@covers_fault("planned maintenance")
+def test_panel_shows_events_excluded_by_maintenance(
+    lab: Lab, tmp_path: Path, fresh_topic: str, fault_panels: frozenset[tuple[str, str]]
 ) -> None:
-    with running(lab, tmp_path, fresh_topic, f"{fresh_topic}-group") as (watched, seen):
-        assert {(BOARD, TAKEN)} == filled <= seen.empty()
+    with monitored_lab(lab, tmp_path, fresh_topic, f"{fresh_topic}-group") as (watched, seen):
+        assert {(BOARD, EXCLUDED)} == fault_panels <= seen.empty_panels()
         server = watched.monitoring.prometheus
         now = int(time.time() * 1000)
         planned = Exclusion(
@@ -49,16 +49,16 @@ def test_events_of_planned_maintenance_are_told_apart(
         path.write_text(text(rules), encoding="utf-8")
         server.reload()
 
-        def taken(sli: str) -> float:
-            return seen.values(BOARD, TAKEN, "flow", sli=sli).get((FLOW,), 0.0)
+        def excluded(sli: str) -> float:
+            return seen.values(BOARD, EXCLUDED, "flow", sli=sli).get((FLOW,), 0.0)
 
         about = pytest.approx(CANARIES, rel=0.15)
-        wait_for(lambda: taken("availability") == about, "a step of canaries", 120, 1)
-        wait_for(lambda: not filled & seen.empty(), "the panel", 30, 1)
-        # Of two partitions each second is judged.
-        assert taken("data_freshness") == pytest.approx(2 * STEP, rel=0.15)
-        everything = seen.values(BOARD, TAKEN, "flow")
-        assert everything.keys() == {(FLOW,)}
-        assert everything[(FLOW,)] > taken("availability") + taken("data_freshness")
-        [mark] = seen.marks("mm2slo-flow")["Planned maintenance"]
-        assert mark["metric"] == {"flow": FLOW}
+        wait_for(lambda: excluded("availability") == about, "a step of canaries", 120, 1)
+        wait_for(lambda: not fault_panels & seen.empty_panels(), "the panel", 30, 1)
+        # Two partitions, one event a second each.
+        assert excluded("data_freshness") == pytest.approx(2 * STEP, rel=0.15)
+        totals = seen.values(BOARD, EXCLUDED, "flow")
+        assert totals.keys() == {(FLOW,)}
+        assert totals[(FLOW,)] > excluded("availability") + excluded("data_freshness")
+        [annotation] = seen.annotations("mm2slo-flow")["Planned maintenance"]
+        assert annotation["metric"] == {"flow": FLOW}

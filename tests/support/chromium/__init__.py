@@ -1,4 +1,4 @@
-"""A real Chromium without a window, told what to do by the Chrome DevTools Protocol.
+"""A headless Chromium, controlled by the Chrome DevTools Protocol.
 
 Over a pair of pipes (`--remote-debugging-pipe`): messages are JSON, each ended by a zero byte.
 https://chromedevtools.github.io/devtools-protocol/
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @dataclass
 class Tab:
-    """One page. `complaints` are what its console, its policy and its requests said."""
+    """One page. `complaints` are messages of its console, content policy and requests."""
 
     send_to: int
     read_from: int
@@ -39,7 +39,7 @@ class Tab:
     _rest: bytes = b""
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """The answer to a command."""
+        """Send a command and return its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self.session:
@@ -55,14 +55,14 @@ class Tab:
                 return result
 
     def open(self, address: str) -> None:
-        """Load a page, and wait until it has loaded."""
+        """Load a page and wait for it."""
         self._events.clear()
         self.call("Page.navigate", url=address)
         while "Page.loadEventFired" not in self._events:
             self._message()
 
     def show(self, width: int, height: int, *, dark: bool = False) -> None:
-        """As a screen of that size, with a light or a dark theme."""
+        """Emulate a screen of that size, with a light or dark theme."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -74,7 +74,7 @@ class Tab:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def ask(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page; of a promise, what it comes to."""
+        """The value of a JavaScript expression in the page, awaited if it is asynchronous."""
         found = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -90,11 +90,11 @@ class Tab:
         return taken
 
     def printed(self) -> bytes:
-        """As PDF."""
+        """The page as PDF."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def press(self, key: str) -> None:
-        """A key of the keyboard."""
+        """Press a key."""
         codes = {"Tab": 9, "Enter": 13, " ": 32, "ArrowRight": 39}
         for kind in ("keyDown", "keyUp"):
             text = {"Enter": "\r", " ": " "}.get(key, "") if kind == "keyDown" else ""
@@ -108,12 +108,12 @@ class Tab:
             )
 
     def _message(self) -> dict[str, Any]:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while b"\0" not in self._rest:
             ready, _, _ = select.select([self.read_from], [], [], max(until - time.monotonic(), 0))
             taken = os.read(self.read_from, 1 << 16) if ready else b""
             if not taken:
-                raise AssertionError(f"Chromium said nothing for {PATIENCE:.0f} s, or ended")
+                raise AssertionError(f"no message from Chromium for {TIMEOUT:.0f} s, or it ended")
             self._rest += taken
         line, _, self._rest = self._rest.partition(b"\0")
         found: dict[str, Any] = json.loads(line)
@@ -134,14 +134,14 @@ class Tab:
 
 @contextmanager
 def browsing(profile: Path) -> Iterator[Tab]:
-    """A fresh Chromium with one tab; it ends with the block."""
+    """A new Chromium with one tab, for the duration of the block."""
     program = find_chromium()
     if program is None:
         raise AssertionError("chromium is not installed")
     commands, send_to = os.pipe()
     read_from, answers = os.pipe()
 
-    def give() -> None:
+    def pass_descriptors() -> None:
         # The protocol's pipes are file descriptors 3 and 4.
         first, second = os.dup(commands), os.dup(answers)
         os.dup2(first, 3)
@@ -152,7 +152,7 @@ def browsing(profile: Path) -> Iterator[Tab]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         close_fds=False,
-        preexec_fn=give,  # noqa: PLW1509 - descriptors 3 and 4 are given in no other way
+        preexec_fn=pass_descriptors,  # noqa: PLW1509 - the only way to pass descriptors 3 and 4
         start_new_session=True,
     )
     os.close(commands)

@@ -1,4 +1,4 @@
-"""Annotations: what happened, when, as marks in charts."""
+"""Annotations as marks in charts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dashboard_preview.panel_data import legend
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dashboard_preview.grafana_json.dashboard_json import Marks
+    from dashboard_preview.grafana_json.dashboard_json import Annotation
     from dashboard_preview.panel_data import Context
-    from dashboard_preview.prometheus_api import Answered, Prometheus
+    from dashboard_preview.prometheus_api import Prometheus, SeriesData
 
 
 class Mark(NamedTuple):
-    """From `start` to `end`, in epoch seconds; both are the same for what has no length."""
+    """A mark from `start` to `end`, in epoch seconds; both are equal for a point in time."""
 
     start: float
     end: float
@@ -25,21 +25,21 @@ class Mark(NamedTuple):
 
 
 def marks(
-    every: Sequence[Marks], server: Prometheus, context: Context, width: float
+    every: Sequence[Annotation], server: Prometheus, context: Context, width: float
 ) -> tuple[tuple[Mark, ...], tuple[str, ...]]:
-    """The marks of a board whose charts are *width* pixels wide, and the refused queries."""
+    """The marks of a dashboard whose charts are *width* pixels wide, and the rejected queries."""
     step = context.span.step(width, context.scrape)
     found: list[Mark] = []
     refused: list[str] = []
     for each in every:
         query = context.filled(each.expr, step)
         try:
-            answer = prometheus_api.course(server, query, context.span.aligned(step), step)
-        except prometheus_api.QueryRefused as error:
+            answer = prometheus_api.query_range(server, query, context.span.aligned(step), step)
+        except prometheus_api.QueryRejectedError as error:
             refused.append(f"annotation {each.title!r}: {error}")
             continue
         for series in answer:
-            spans = _moments(series) if each.at_value else _regions(series, step)
+            spans = _moments(series) if each.value_is_time else _regions(series, step)
             text = legend(each.text, series.labels)
             found += [
                 Mark(start, end, text, each.colour)
@@ -49,13 +49,13 @@ def marks(
     return tuple(found), tuple(refused)
 
 
-def _moments(series: Answered) -> Iterator[tuple[float, float]]:
+def _moments(series: SeriesData) -> Iterator[tuple[float, float]]:
     """The values are the times, in milliseconds."""
     return ((at / 1000, at / 1000) for at in sorted({value for _, value in series.points}))
 
 
-def _regions(series: Answered, step: float) -> Iterator[tuple[float, float]]:
-    """Where the series is 1 or more, points that are up to a step apart together."""
+def _regions(series: SeriesData, step: float) -> Iterator[tuple[float, float]]:
+    """Regions where the series is 1 or more; points up to a step apart are joined."""
     start = end = None
     for at, value in series.points:
         if value < 1:

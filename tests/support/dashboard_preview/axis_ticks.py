@@ -1,4 +1,4 @@
-"""Where axes are marked, and what is written there."""
+"""Positions and texts of axis ticks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _CLOCK: Final = (
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600),
     *(43_200, 86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000),
 )
-"""Seconds between marks that people expect of a clock and a calendar."""
+"""Usual seconds between ticks of a time axis."""
 _MINUTE: Final = 60
 _DAY: Final = 86_400
 
 
 class Tick(NamedTuple):
-    """A place on an axis, and what is written there."""
+    """A position on an axis and its text."""
 
     at: float
     text: str

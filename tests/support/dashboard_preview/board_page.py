@@ -1,4 +1,4 @@
-"""From a board and a Prometheus to a page."""
+"""Draws a dashboard from a Prometheus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Rendered(NamedTuple):
-    """A page, its size in pixels, and each query that Prometheus refused, with its place."""
+    """A page, its size in pixels, and each query that Prometheus rejected, with its panel."""
 
     uid: str
     html: str
@@ -38,14 +38,14 @@ def rendered(
     others: Mapping[str, str],
     dark: bool = True,
 ) -> Rendered:
-    """*board* with what *server* knows of *span*.
+    """*board* with data of *server* over *span*.
 
-    *given* are chosen values by variable, *scrape* is the data source's scrape interval in
-    seconds, *others* are the titles of all boards that are rendered, by identity. Raises UserError
-    when *server* does not answer, or does not know a chosen value.
+    *given* are selected values by variable, *scrape* is the data source's scrape interval in
+    seconds, *others* are the titles of all drawn dashboards by uid. Raises UserError when *server*
+    does not respond, or a selected value does not exist.
     """
     chosen = choices(board, server, given, span)
-    context = Context(choices=chosen.values, everything=chosen.everything, span=span, scrape=scrape)
+    context = Context(choices=chosen.values, all_values=chosen.all_values, span=span, scrape=scrape)
     data = {
         number: answered(panel, server, context, plot_width(panel))
         for number, panel in enumerate(board.panels)

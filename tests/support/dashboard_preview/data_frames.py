@@ -1,4 +1,4 @@
-"""What queries answered, as series and as tables."""
+"""Results of queries as series and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Cell = float | str | None
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A named course: points of epoch seconds and values, in their order; no value is no point."""
+    """A named time series: points of epoch seconds and values; missing values have no point."""
 
     name: str
     labels: Mapping[str, str]
@@ -21,7 +21,7 @@ class Series:
 
     @property
     def last(self) -> float | None:
-        """The newest value."""
+        """The latest value."""
         return self.points[-1][1] if self.points else None
 
 

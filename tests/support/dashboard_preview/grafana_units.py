@@ -2,7 +2,7 @@
 
 Formulas: grafana/packages/grafana-data/src/valueFormats (`valueFormats.ts`, `categories.ts`,
 `dateTimeFormatters.ts`) and `field/displayProcessor.ts`, as of Grafana 11; only the units that the
-boards use.
+dashboards use.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 MOMENT: Final = "dateTimeAsIso"
 SECONDS: Final = "s"
 _TURN: Final = 2.25
-"""Above it a first digit is worth one more decimal."""
+"""Above it the first digit gets one more decimal."""
 _MOST_DECIMALS: Final = 9
 
 
 class Scale(NamedTuple):
-    """What a value is divided by, and what is written behind the quotient."""
+    """The divisor of a value, and the suffix of the quotient."""
 
     divisor: float
     suffix: str
 
 
 def known(unit: str, where: str) -> str:
-    """*unit* itself; UserError, naming *where*, when it is none of those that are known here."""
+    """*unit* unchanged; UserError, naming *where*, if it is unknown."""
     if unit != MOMENT and unit not in _SCALES:
         raise UserError(
             f"{where}: the preview does not know the unit {unit!r}; it knows "
@@ -41,9 +41,9 @@ def known(unit: str, where: str) -> str:
 
 
 def formatted(unit: str, value: float, decimals: int | None = None) -> str:
-    """*value* as Grafana writes it; without *decimals*, as many as tell it apart.
+    """*value* as Grafana formats it; the default of *decimals* depends on its size.
 
-    Moments are milliseconds since the epoch and are told in UTC.
+    Timestamps are milliseconds since the epoch, formatted in UTC.
     """
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
@@ -57,7 +57,7 @@ def formatted(unit: str, value: float, decimals: int | None = None) -> str:
 
 
 def on_axis(unit: str, value: float, step: float) -> str:
-    """*value* with the decimals that tell ticks of *step* apart."""
+    """*value* with enough decimals to distinguish ticks of *step*."""
     if unit == MOMENT:
         return formatted(unit, value)
     scale = _SCALES[unit](value)
@@ -69,7 +69,7 @@ def on_axis(unit: str, value: float, step: float) -> str:
 
 
 def fixed(value: float, decimals: int | None = None) -> str:
-    """Grafana's `toFixed`: halves go up, and without *decimals* two or three digits count."""
+    """Grafana's `toFixed`: rounds half up; two or three digits without *decimals*."""
     places = max(0, _decimals(value) if decimals is None else decimals)
     factor = 10.0**places
     return f"{math.floor(value * factor + 0.5) / factor + 0.0:.{places}f}"
@@ -90,7 +90,7 @@ def _bare(text: str) -> str:
 
 
 def _by(factor: float, suffixes: Sequence[str], least: int = 0) -> Callable[[float], Scale]:
-    """Powers of *factor*; the first suffix is of the power *least*."""
+    """Powers of *factor*; the first suffix is for the power *least*."""
 
     def scale(value: float) -> Scale:
         power = math.floor(math.log(abs(value), factor) + 1e-12) if value else 0

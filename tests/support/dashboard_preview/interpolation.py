@@ -1,8 +1,8 @@
-"""Variables in queries and links, as Grafana fills them in.
+"""Variables in queries and links, interpolated as Grafana does.
 
 The formats are those of Grafana's documentation ("Variable syntax", advanced options) that the
-generated dashboards use: `regex`, `queryparam` and `percentencode`. All is a choice of its own,
-`$__all`; in queries a variable's own `allValue` stands for it as it is, in no format.
+generated dashboards use: `regex`, `queryparam` and `percentencode`. All is the value
+`$__all`; queries use the variable's `allValue` for it, unformatted.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::(?P<format>\w+))?\}|\$(?P<b
 # As Grafana's own escapeRegex.
 _SPECIAL: Final = re.compile(r"[\\^$*+?.()|\[\]{}/]")
 _UNRESERVED: Final = "!*'()~"
-"""What JavaScript's encodeURIComponent leaves, beside letters, digits, `-`, `_` and `.`."""
+"""What JavaScript's encodeURIComponent keeps beside letters, digits, `-`, `_` and `.`."""
 
 
 def interpolate(
     text: str,
     choices: Mapping[str, Sequence[str]],
     *,
-    everything: Mapping[str, str] | None = None,
+    all_values: Mapping[str, str] | None = None,
     builtin: Mapping[str, str] | None = None,
 ) -> str:
-    """*text* with the chosen values of each variable.
+    """*text* with the selected values of each variable.
 
-    *everything* are the `allValue`s by variable, *builtin* Grafana's own, as `__range`. What is
-    not known stays as it is.
+    *all_values* are the `allValue`s by variable, *builtin* Grafana's own variables, as
+    `__range`. Unknown variables stay unchanged.
     """
     own = builtin or {}
 
@@ -44,14 +44,14 @@ def interpolate(
         if values is None:
             return found[0]
         if found["format"] != "queryparam" and list(values) == [ALL]:
-            return (everything or {}).get(name, ".*")
+            return (all_values or {}).get(name, ".*")
         return _FORMATS[found["format"] or "raw"](name, values)
 
     return _VARIABLE.sub(filled, text)
 
 
 def escaped(value: str) -> str:
-    """*value* as a pattern that fits itself alone."""
+    """*value* as a regular expression that matches only it."""
     return _SPECIAL.sub(r"\\\g<0>", value)
 
 

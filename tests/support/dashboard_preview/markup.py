@@ -1,6 +1,6 @@
 """HTML and SVG as text that is escaped by construction.
 
-Whatever is not made by `element` is text: names of topics and groups hold quotes, `<` and `&`.
+Everything not made by `element` is text: names of topics and groups may hold quotes, `<` and `&`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Value = str | float | None
 
 
 class Markup(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
@@ -24,8 +24,8 @@ class Markup(str):
 def element(name: str, /, *children: str, **attributes: Value) -> Markup:
     """`<name ...>children</name>`.
 
-    Attributes that are None are left out; in their names `_` stands for `-`, and one at the end
-    for nothing (`class_`).
+    Attributes that are None are left out; `_` in their names becomes `-`, a trailing one is
+    removed (`class_`).
     """
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
@@ -38,12 +38,12 @@ def element(name: str, /, *children: str, **attributes: Value) -> Markup:
 
 
 def together(parts: Iterable[str]) -> Markup:
-    """*parts* one after the other, text escaped."""
+    """*parts* concatenated, text escaped."""
     return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in parts))
 
 
 def number(value: float) -> str:
-    """A coordinate: to a hundredth of a pixel, without zeros that say nothing."""
+    """A coordinate to a hundredth of a pixel, without trailing zeros."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 

@@ -1,4 +1,4 @@
-"""A board as one HTML file: no scripts, and nothing from elsewhere."""
+"""A dashboard as one HTML file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dashboard_preview.panel_data import Context, Data
 
 WIDTH: Final = 1440
-"""Pixels of the page, of which Grafana's grid has 24 columns."""
+"""Pixels of the page, for the 24 columns of Grafana's grid."""
 _SIDE: Final = 16.0
 _GAP: Final = 8.0
 _LINE: Final = 30.0
@@ -38,9 +38,9 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """All that a page tells: a board, what was chosen, what each panel has to show, the marks.
+    """The content of a page: a dashboard, its variables, the data of each panel, the annotations.
 
-    `others` are the boards that one can go to: titles by identity. `dark` is the theme.
+    `others` are the dashboards to link to: titles by uid. `dark` is the theme.
     """
 
     board: Dashboard
@@ -52,17 +52,17 @@ class Shown:
 
 
 def plot_width(panel: Panel) -> float:
-    """Pixels of what is inside a panel; Grafana asks for as many points."""
+    """Pixels of a panel's inside; Grafana requests as many points."""
     return _size(panel.place)[0] - 2 * _GAP
 
 
 def down_to(line: int) -> float:
-    """Where the *line* of Grafana's grid starts, in pixels from the top of the page."""
+    """The start of *line* in Grafana's grid, in pixels from the top of the page."""
     return _HEADER + line * (_LINE + _GAP)
 
 
 def page(shown: Shown) -> tuple[str, int]:
-    """The file, and how high it is in pixels."""
+    """The HTML, and its height in pixels."""
     board = shown.board
     lowest = max((each.place.y + each.place.h for each in board.panels), default=0)
     high = down_to(lowest) - _HEADER + _GAP
@@ -86,7 +86,7 @@ def page(shown: Shown) -> tuple[str, int]:
         element("title", board.title),
         element("style", Markup(_style())),
     )
-    # The grid keeps its width on every screen, as its drawings have theirs.
+    # The grid has a fixed width, as its drawings do.
     inner = element("body", body, style=f"width:{WIDTH}px")
     html = element("html", head, inner, lang="en", data_theme="dark" if shown.dark else "light")
     return f"<!DOCTYPE html>\n{html}\n", round(_HEADER + high + _FOOTER)
@@ -124,7 +124,7 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
     wide, high = _size(place)
     left, top = place.x * (_COLUMN + _GAP), place.y * (_LINE + _GAP)
     where = f"left:{left:.1f}px;top:{top:.0f}px;width:{wide:.1f}px;height:{high:.0f}px"
-    if panel.kind == ROW or panel.looks is None:
+    if panel.kind == ROW or panel.styles is None:
         return element("h2", panel.title, style=where)
     lines = ceil(width(panel.title, 14) * _BOLDER / (wide - 46))
     above = 10 + _TITLE * lines
@@ -150,7 +150,7 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
             "div",
             drawn(
                 panel,
-                panel.looks,
+                panel.styles,
                 shown.data[number],
                 Around(shown.marks, shown.dark, leading),
                 size,
@@ -165,17 +165,14 @@ def _panel(number: int, panel: Panel, shown: Shown) -> Markup:
 
 
 def _own_time(panel: Panel, shown: Shown) -> tuple[Markup, ...]:
-    """What Grafana writes beside the title of a panel with a time range of its own."""
+    """Grafana's note beside the title of a panel with its own time range."""
     if not panel.last or not shown.context.span.relative:
         return ()
     return (element("small", f"Last {formatted(SECONDS, panel.last)}"),)
 
 
 def _leading(shown: Shown, text: str, url: str) -> Markup:
-    """A link: to another file for a board that is drawn, to the address itself when it is one.
-
-    Addresses of boards that are not drawn lead into a Grafana that is not there.
-    """
+    """A link to the file of a drawn dashboard, or to an external address; else plain text."""
     filled = shown.context.filled(url, 1.0)
     uid = filled.partition("?")[0].removeprefix("/d/")
     if filled.startswith("/d/") and uid in shown.others:

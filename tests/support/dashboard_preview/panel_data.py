@@ -1,4 +1,4 @@
-"""A panel's queries asked, with variables filled in: series, tables, and what was refused."""
+"""The data of a panel: series, tables and errors of its queries."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard_preview.grafana_json.dashboard_json import Panel, Target
-    from dashboard_preview.prometheus_api import Answered, Prometheus
+    from dashboard_preview.prometheus_api import Prometheus, SeriesData
 
 _LABEL: Final = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What is chosen: the values of each variable, the time, and how often is scraped (s)."""
+    """The values of each variable, the time range, and the scrape interval (s)."""
 
     choices: Mapping[str, Sequence[str]]
-    everything: Mapping[str, str]
+    all_values: Mapping[str, str]
     span: Span
     scrape: float
 
     def filled(self, text: str, step: float) -> str:
-        """*text* with variables; *step* is that of the panel, in seconds."""
+        """*text* with variables interpolated; *step* is the panel's, in seconds."""
         return interpolate(
             text,
             self.choices,
-            everything=self.everything,
+            all_values=self.all_values,
             builtin=self.span.builtin(step, self.scrape),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What a panel shows; `step` is the distance of points in seconds."""
+    """The data of a panel; `step` is the interval between points in seconds."""
 
     span: Span
     step: float
@@ -53,7 +53,7 @@ class Data:
 
 
 def answered(panel: Panel, server: Prometheus, context: Context, width: float) -> Data:
-    """What *server* says to the queries of *panel*, which is *width* pixels wide."""
+    """The responses of *server* to the queries of *panel*, which is *width* pixels wide."""
     if panel.last and context.span.relative:
         own = Span(context.span.end - panel.last, context.span.end, relative=True)
         context = replace(context, span=own)
@@ -66,10 +66,10 @@ def answered(panel: Panel, server: Prometheus, context: Context, width: float) -
         query = context.filled(target.expr, step)
         try:
             if target.instant:
-                found = prometheus_api.now(server, query, context.span.end)
+                found = prometheus_api.query_instant(server, query, context.span.end)
             else:
-                found = prometheus_api.course(server, query, asked, step)
-        except prometheus_api.QueryRefused as error:
+                found = prometheus_api.query_range(server, query, asked, step)
+        except prometheus_api.QueryRejectedError as error:
             refused.append(f"{target.letter}: {error}")
             continue
         if target.format == "table":
@@ -85,7 +85,7 @@ def answered(panel: Panel, server: Prometheus, context: Context, width: float) -
 
 
 def legend(text: str, labels: Mapping[str, str]) -> str:
-    """*text* with `{{label}}` filled in; a label that is not there is nothing."""
+    """*text* with `{{label}}` replaced; a missing label becomes empty."""
     return _LABEL.sub(lambda found: labels.get(found[1], ""), text)
 
 
@@ -96,10 +96,10 @@ def _name(target: Target, query: str, labels: Mapping[str, str]) -> str:
     return f"{{{inner}}}" if inner else query
 
 
-def _table(found: Sequence[Answered], target: Target, *, single: bool) -> Table:
-    """The labels of all series as columns, by name, and their values; nothing when there is none.
+def _table(found: Sequence[SeriesData], target: Target, *, single: bool) -> Table:
+    """A column for each label, by name, and one for the values; empty without series.
 
-    The value's column bears the letter of the query where there are several.
+    With several queries the value column has the letter of its query.
     """
     held = [each for each in found if each.points]
     if not held:

@@ -1,4 +1,4 @@
-"""What the preview asks of Prometheus, and what comes back."""
+"""Queries to Prometheus and their results."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ if TYPE_CHECKING:
     from dashboard_preview.time_range import Span
 
 
-class QueryRefused(Exception):  # noqa: N818 - named for what is so
-    """Prometheus answered that it does not take the query; the text is its reason."""
+class QueryRejectedError(Exception):
+    """Prometheus rejected the query; the text is its reason."""
 
 
 class Prometheus(Protocol):
     """The HTTP API, GET alone: https://prometheus.io/docs/prometheus/latest/querying/api/ ."""
 
     def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
-        """The `data` of the answer to `/api/v1/<path>`.
+        """The `data` of the response to `/api/v1/<path>`.
 
-        Raises QueryRefused when Prometheus refuses it, UserError when it does not answer.
+        Raises QueryRejectedError when Prometheus rejects it, UserError when it does not respond.
         """
 
 
-class Answered(NamedTuple):
-    """A series that Prometheus told of: epoch seconds and values, none of them NaN."""
+class SeriesData(NamedTuple):
+    """A series from Prometheus: epoch seconds and values without NaN."""
 
     labels: Mapping[str, str]
     points: tuple[tuple[float, float], ...]
 
 
-def now(server: Prometheus, query: str, at: float) -> tuple[Answered, ...]:
-    """The answer of an instant query, each series with one point."""
+def query_instant(server: Prometheus, query: str, at: float) -> tuple[SeriesData, ...]:
+    """The result of an instant query, each series with one point."""
     return _series(server.get("query", (("query", query), ("time", _time(at)))))
 
 
-def course(server: Prometheus, query: str, span: Span, step: float) -> tuple[Answered, ...]:
-    """The answer of a range query."""
+def query_range(server: Prometheus, query: str, span: Span, step: float) -> tuple[SeriesData, ...]:
+    """The result of a range query."""
     parameters = (
         ("query", query),
         ("start", _time(span.start)),
@@ -50,14 +50,14 @@ def course(server: Prometheus, query: str, span: Span, step: float) -> tuple[Ans
     return _series(server.get("query_range", parameters))
 
 
-def label_values(server: Prometheus, label: str, match: str, span: Span) -> tuple[str, ...]:
+def query_label_values(server: Prometheus, label: str, match: str, span: Span) -> tuple[str, ...]:
     """The values of *label* on the series *match* within *span*, sorted."""
     found = server.get(
         f"label/{label}/values",
         (("match[]", match), ("start", _time(span.start)), ("end", _time(span.end))),
     )
     if not isinstance(found, list):
-        raise _foreign()
+        raise _unexpected()
     return tuple(sorted(map(str, found)))
 
 
@@ -65,18 +65,18 @@ def _time(seconds: float) -> str:
     return f"{seconds:.3f}"
 
 
-def _series(data: Any) -> tuple[Answered, ...]:
+def _series(data: Any) -> tuple[SeriesData, ...]:
     try:
         kind, result = data["resultType"], data["result"]
         if kind == "scalar":
-            return (Answered({}, _points([result])),)
+            return (SeriesData({}, _points([result])),)
         key = {"vector": "value", "matrix": "values"}[kind]
         return tuple(
-            Answered(each["metric"], _points(each[key] if kind == "matrix" else [each[key]]))
+            SeriesData(each["metric"], _points(each[key] if kind == "matrix" else [each[key]]))
             for each in result
         )
     except (KeyError, TypeError, ValueError):
-        raise _foreign() from None
+        raise _unexpected() from None
 
 
 def _points(values: Sequence[Sequence[Any]]) -> tuple[tuple[float, float], ...]:
@@ -84,5 +84,5 @@ def _points(values: Sequence[Sequence[Any]]) -> tuple[tuple[float, float], ...]:
     return tuple((at, value) for at, value in read if not math.isnan(value))
 
 
-def _foreign() -> UserError:
+def _unexpected() -> UserError:
     return UserError("the response is not one of Prometheus's query API; check its address")

@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from dashboard_preview.prometheus_api import QueryRefused
+from dashboard_preview.prometheus_api import QueryRejectedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,4 +27,4 @@ class HttpPrometheus:
                 return json.load(response)["data"]
         except HTTPError as error:
             with error:
-                raise QueryRefused(json.load(error)["error"]) from None
+                raise QueryRejectedError(json.load(error)["error"]) from None

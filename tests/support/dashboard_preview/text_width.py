@@ -1,4 +1,4 @@
-"""How wide text is drawn, near enough to leave room for it."""
+"""Approximate width of drawn text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times as Grafana's boards write them, and the steps between the points of a chart."""
+"""Time ranges as Grafana writes them, and the steps between the points of a chart."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _STEPS: Final = (
     *(0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600),
     *(900, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000, 31_536_000),
 )
-"""Seconds; the steps that Grafana rounds to, to the nearest one."""
+"""Seconds; Grafana rounds to the nearest of these steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is shown, in epoch seconds; `relative` when it was said relative to now."""
+    """A time range in epoch seconds; `relative` if it was given relative to now."""
 
     start: float
     end: float
@@ -44,15 +44,12 @@ class Span:
         return self.end - self.start
 
     def step(self, points: float, scrape: float) -> float:
-        """Seconds between points, of which there are to be about *points*.
-
-        They are never closer than *scrape*, in seconds: the data source's scrape interval.
-        """
+        """Seconds between about *points* points, at least *scrape*, the scrape interval."""
         least = max(scrape, self.length / _LONGEST)
         return max(_nice(self.length / max(points, 1.0)), least)
 
     def aligned(self, step: float) -> Span:
-        """The same at multiples of *step*, as Grafana asks, so that charts do not flicker."""
+        """The range at multiples of *step*, as Grafana aligns it."""
         start = self.start // step * step
         return Span(start, max(self.end // step * step, start + step), self.relative)
 
@@ -71,7 +68,7 @@ class Span:
 
 
 def relative(text: str, now: float) -> float | None:
-    """`now-6h` in epoch seconds; None when *text* is no such time."""
+    """`now-6h` in epoch seconds; None if *text* is not relative."""
     found = _RELATIVE.fullmatch(text.strip())
     if found is None:
         return None

@@ -1,6 +1,6 @@
-"""Grafana's transformations that the boards use; any other one is refused by name.
+"""Grafana's transformations that the dashboards use; others are refused.
 
-Their meaning: grafana/packages/grafana-data/src/transformations/transformers (`merge.ts`,
+Defined in grafana/packages/grafana-data/src/transformations/transformers (`merge.ts`,
 `organize.ts`, `order.ts`), as of Grafana 11.
 """
 
@@ -21,7 +21,7 @@ _ORGANIZE: Final = frozenset({"excludeByName", "indexByName", "renameByName"})
 
 
 def known(transformation: Json, where: str) -> Json:
-    """*transformation* itself; UserError, naming *where*, when it is not known here."""
+    """*transformation* unchanged; UserError, naming *where*, if it is unknown."""
     name, options = transformation["id"], transformation["options"]
     if name not in _STEPS:
         raise UserError(
@@ -37,7 +37,7 @@ def known(transformation: Json, where: str) -> Json:
 
 
 def transformed(tables: Sequence[Table], transformations: Iterable[Json]) -> Sequence[Table]:
-    """*tables* after each of the transformations, in their order."""
+    """*tables* after the transformations, in order."""
     for each in transformations:
         tables = _STEPS[each["id"]](tables, each["options"])
     return tables
@@ -53,7 +53,7 @@ def in_order(table: Table, sort_by: Sequence[Json]) -> Table:
 
 
 def _merge(tables: Sequence[Table], _options: Json) -> Sequence[Table]:
-    """One table; rows that agree in the columns that all tables have become one."""
+    """One table; rows with equal values in the common columns are merged."""
     filled = [each for each in tables if each.columns]
     if len(filled) < 2:
         return tables
@@ -83,7 +83,7 @@ def _fits(row: Mapping[str, Cell], other: Mapping[str, Cell]) -> bool:
 
 
 def _organize(tables: Sequence[Table], options: Json) -> Sequence[Table]:
-    """Columns left out, in the order of their index (those without one last), and renamed."""
+    """Columns excluded, ordered by index (those without one last), and renamed."""
     out = {name for name, left_out in options["excludeByName"].items() if left_out}
     index, names = options["indexByName"], options["renameByName"]
     return tuple(

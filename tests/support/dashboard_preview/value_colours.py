@@ -10,7 +10,7 @@ from dashboard_preview.grafana_json.field_config import TEXT
 
 if TYPE_CHECKING:
     from dashboard_preview.data_frames import Cell
-    from dashboard_preview.grafana_json.field_config import Look
+    from dashboard_preview.grafana_json.field_config import FieldStyle
 
 _SHADES: Final = 6
 _SPIN: Final = 10.0
@@ -26,41 +26,45 @@ _BRIGHT: Final = 0.55
 
 
 class Shown(NamedTuple):
-    """What stands for a value, and its colour as CSS knows it."""
+    """The text of a value, and its colour in CSS."""
 
     text: str
     colour: str
 
 
-def shown(look: Look, value: Cell) -> Shown:
-    """*value* by its mapping, or in its unit with the colour of the last bound that it reached."""
+def shown(style: FieldStyle, value: Cell) -> Shown:
+    """*value* by its mapping, or in its unit with the colour of its threshold."""
     if value is None or value == "":
-        return Shown(look.no_value, css(TEXT))
+        return Shown(style.no_value, css(TEXT))
     if isinstance(value, str):
-        return Shown(value, css(look.colour if look.mode == "fixed" else TEXT))
-    word = look.words.get(f"{value:g}")
-    if word is not None and word.colour is not None:
-        return Shown(word.text, css(word.colour))
-    text = grafana_units.formatted(look.unit, value, look.decimals) if word is None else word.text
-    return Shown(text, by_value(look, value))
+        return Shown(value, css(style.colour if style.mode == "fixed" else TEXT))
+    mapped = style.mapped.get(f"{value:g}")
+    if mapped is not None and mapped.colour is not None:
+        return Shown(mapped.text, css(mapped.colour))
+    text = (
+        grafana_units.formatted(style.unit, value, style.decimals)
+        if mapped is None
+        else mapped.text
+    )
+    return Shown(text, by_value(style, value))
 
 
-def by_value(look: Look, value: float) -> str:
+def by_value(style: FieldStyle, value: float) -> str:
     """The colour of *value*."""
-    if look.mode != "thresholds":
-        return css(look.colour)
-    reached = look.steps[0].colour
-    for step in look.steps[1:]:
+    if style.mode != "thresholds":
+        return css(style.colour)
+    reached = style.steps[0].colour
+    for step in style.steps[1:]:
         if step.bound is not None and value >= step.bound:
             reached = step.colour
     return css(reached)
 
 
-def of_series(look: Look, number: int, last: float | None) -> str:
+def of_series(style: FieldStyle, number: int, last: float | None) -> str:
     """The colour of the line *number* of a chart."""
-    if look.mode == "shades":
-        return _shade(look.colour, number)
-    return by_value(look, last or 0.0)
+    if style.mode == "shades":
+        return _shade(style.colour, number)
+    return by_value(style, last or 0.0)
 
 
 def css(colour: str) -> str:
@@ -69,7 +73,7 @@ def css(colour: str) -> str:
 
 
 def on(colour: str) -> str:
-    """The colour of words that stand on *colour*."""
+    """The text colour on the background *colour*."""
     if not colour.startswith("#"):
         return "var(--panel)"
     red, green, blue = _parts(colour)
@@ -77,7 +81,7 @@ def on(colour: str) -> str:
 
 
 def heat(share: float, *, dark: bool) -> str:
-    """Of the scheme Blues: what is least fades into the page, which Grafana inverts when dark."""
+    """Of the scheme Blues: the least fades into the page; Grafana inverts it when dark."""
     place = min(max(1.0 - share if dark else share, 0.0), 1.0) * (len(_BLUES) - 1)
     below = min(int(place), len(_BLUES) - 2)
     parts = zip(_parts(_BLUES[below]), _parts(_BLUES[below + 1]), strict=True)

@@ -1,4 +1,4 @@
-"""What is chosen at the top of a board: given values, else all of them, else the first one."""
+"""Selected values of a dashboard's variables: the given ones, else All, else the first."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 class Choices(NamedTuple):
-    """The values by variable, what stands for all of them, and refused queries."""
+    """The values by variable, the values of All, and rejected queries."""
 
     values: Mapping[str, Sequence[str]]
-    everything: Mapping[str, str]
+    all_values: Mapping[str, str]
     refused: tuple[str, ...]
 
 
 def choices(
     board: Dashboard, server: Prometheus, given: Mapping[str, Sequence[str]], span: Span
 ) -> Choices:
-    """What is chosen on *board*; *given* may name variables that it does not have.
+    """The selected values on *board*; *given* may name variables that it does not have.
 
-    Raises UserError for several values of a variable that takes one, and for a value that
-    Prometheus does not know in this time.
+    Raises UserError for several values of a variable that takes one, and for a value without
+    series in this time range.
     """
-    everything = {each.name: each.everything for each in board.variables if each.several}
+    everything = {each.name: each.all_values for each in board.variables if each.multi}
     values: dict[str, Sequence[str]] = {}
     if board.source is not None:
         name, value = board.source
         values[name] = (value,)
     refused: list[str] = []
     for each in board.variables:
-        match = interpolate(each.match, values, everything=everything)
+        match = interpolate(each.match, values, all_values=everything)
         try:
-            known = prometheus_api.label_values(server, each.label, match, span)
-        except prometheus_api.QueryRefused as error:
+            known = prometheus_api.query_label_values(server, each.label, match, span)
+        except prometheus_api.QueryRejectedError as error:
             refused.append(f"variable {each.name!r}: {error}")
             known = tuple(given.get(each.name, ()))
         values[each.name] = _chosen(each, given.get(each.name, ()), known)
@@ -51,10 +51,10 @@ def choices(
 
 def _chosen(variable: Variable, given: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     if not given:
-        return (ALL,) if variable.several else (*known[:1], "")[:1]
-    if list(given) == [ALL] and variable.several:
+        return (ALL,) if variable.multi else (*known[:1], "")[:1]
+    if list(given) == [ALL] and variable.multi:
         return given
-    if len(given) > 1 and not variable.several:
+    if len(given) > 1 and not variable.multi:
         raise UserError(f"variable {variable.name!r} takes one value, got {len(given)}")
     for value in given:
         if value not in known:

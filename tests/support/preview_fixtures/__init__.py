@@ -1,4 +1,4 @@
-"""A Prometheus of hand-written answers, boards made for a test, and what a page says."""
+"""A fake Prometheus, dashboards made for a test, and the texts of a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dashboard_preview.board_page import Rendered, rendered
 from dashboard_preview.grafana_json.dashboard_json import dashboard
-from dashboard_preview.prometheus_api import QueryRefused
+from dashboard_preview.prometheus_api import QueryRejectedError
 from dashboard_preview.time_range import Span
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ SPAN: Final = Span(END - 600, END)
 
 
 @dataclass
-class Told:
-    """Answers by a part of the query, or by label for `label_values`; all else is empty.
+class FakePrometheus:
+    """Results by a part of the query, or by label for `label_values`; empty otherwise.
 
-    The longest part that is in a query decides; `asked` is kept.
+    The longest matching part is used; `requests` records all requests.
     """
 
     answers: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    refuses: str = ""
-    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    rejected: str = ""
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def get(self, path: str, parameters: Sequence[tuple[str, str]]) -> Any:
         given = dict(parameters)
-        self.asked.append((path, given))
-        if self.refuses and self.refuses in given.get("query", given.get("match[]", "")):
-            raise QueryRefused("parse error: unexpected end of input")
+        self.requests.append((path, given))
+        if self.rejected and self.rejected in given.get("query", given.get("match[]", "")):
+            raise QueryRejectedError("parse error: unexpected end of input")
         if path.startswith("label/"):
             return list(self.values.get(path.split("/")[1], ()))
         kind = "matrix" if path == "query_range" else "vector"
@@ -46,13 +46,13 @@ class Told:
 
 
 def vector(*series: tuple[Mapping[str, str], float]) -> Json:
-    """The answer of an instant query."""
+    """The result of an instant query."""
     result = [{"metric": dict(labels), "value": [END, f"{value}"]} for labels, value in series]
     return {"resultType": "vector", "result": result}
 
 
 def matrix(*series: tuple[Mapping[str, str], Mapping[int, float]]) -> Json:
-    """The answer of a range query; times are seconds before `END`."""
+    """The result of a range query; times are seconds before `END`."""
     return {
         "resultType": "matrix",
         "result": [
@@ -65,7 +65,9 @@ def matrix(*series: tuple[Mapping[str, str], Mapping[int, float]]) -> Json:
     }
 
 
-def board(*panels: Json, variables: Sequence[Json] = (), marks: Sequence[Json] = ()) -> Json:
+def dashboard_json(
+    *panels: Json, variables: Sequence[Json] = (), marks: Sequence[Json] = ()
+) -> Json:
     """A dashboard as the generator writes it."""
     return {
         "uid": "mine",
@@ -79,10 +81,15 @@ def board(*panels: Json, variables: Sequence[Json] = (), marks: Sequence[Json] =
     }
 
 
-def page(
-    document: Json, server: Told, *, span: Span = SPAN, scrape: float = 15.0, **chosen: str
+def draw_page(
+    document: Json,
+    server: FakePrometheus,
+    *,
+    span: Span = SPAN,
+    scrape: float = 15.0,
+    **chosen: str,
 ) -> Rendered:
-    """*document* drawn from *server*, over ten minutes by default."""
+    """Draw *document* from *server*, over ten minutes by default."""
     given = {name: [value] for name, value in chosen.items()}
     others = {"mine": "Mine", "mm2slo-flow": "Flow"}
     return rendered(
@@ -95,13 +102,13 @@ def page(
     )
 
 
-def words(html: str) -> list[str]:
-    """What can be read in it, in its order; not what is in titles."""
+def visible_texts(html: str) -> list[str]:
+    """The visible texts of the page, in order, without tooltips."""
     shown = re.sub(r"<(title|style|details)\b.*?</\1>", "", html, flags=re.DOTALL)
     return [unescape(each) for each in re.split(r"<[^>]*>", shown) if each.strip()]
 
 
-def panel(html: str, title: str) -> str:
+def panel_html(html: str, title: str) -> str:
     """The HTML of the panel *title*."""
     for found in re.findall(r"<section.*?</section>", html, re.DOTALL):
         if unescape(re.search(r'aria-label="([^"]*)"', found)[1]) == title:  # type: ignore[index]

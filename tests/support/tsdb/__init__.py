@@ -5,6 +5,6 @@ a month are hundreds of millions. Here chunks that are alike are encoded once.
 """
 
 from tsdb.block import Series, write_blocks
-from tsdb.chunks import LONGEST, Course
+from tsdb.chunks import LONGEST, SamplePattern
 
-__all__ = ["LONGEST", "Course", "Series", "write_blocks"]
+__all__ = ["LONGEST", "SamplePattern", "Series", "write_blocks"]

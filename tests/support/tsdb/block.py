@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from tsdb.chunks import Course
+    from tsdb.chunks import SamplePattern
 
 SPAN: Final = 54 * 3600
 """Seconds: what Prometheus compacts a retention of 35 days to, so that it leaves them alone."""
@@ -28,7 +28,7 @@ class Series(NamedTuple):
     """A series with the metric's name among its labels, from `since` (epoch seconds) on."""
 
     labels: Labels
-    course: Course
+    pattern: SamplePattern
     since: int = 0
 
 
@@ -44,14 +44,14 @@ def write_blocks(folder: Path, series: Iterable[Series], start: int, end: int) -
 
 def _write(folder: Path, series: Sequence[Series], start: int, end: int) -> int:
     chunks, indexed, samples = bytearray(_HEAD), [], 0
-    encoded: dict[tuple[Course, int], _Encoded] = {}
-    for labels, course, since in series:
+    encoded: dict[tuple[SamplePattern, int], _Encoded] = {}
+    for labels, pattern, since in series:
         first = max(start, since)
         if first >= end:
             continue
-        found = encoded.get((course, first))
+        found = encoded.get((pattern, first))
         if found is None:
-            found = encoded[course, first] = _encode(course, first, end)
+            found = encoded[pattern, first] = _encode(pattern, first, end)
         if found.samples:
             listed = Chunks(found.chunks, found.head, len(chunks), found.tail)
             indexed.append((labels, listed))
@@ -81,13 +81,13 @@ class _Encoded(NamedTuple):
     data: bytes
 
 
-def _encode(course: Course, start: int, end: int) -> _Encoded:
+def _encode(pattern: SamplePattern, start: int, end: int) -> _Encoded:
     """The samples of the moments in [start, end)."""
-    step, data, total = course.step, bytearray(), 0
+    step, data, total = pattern.step, bytearray(), 0
     stretches = []
     for first in range(-(-start // step) * step, end, step * LONGEST):
         samples = min(LONGEST, -(-(end - first) // step))
-        chunk = course.chunk(first, samples)
+        chunk = pattern.chunk(first, samples)
         last = first + (samples - 1) * step
         stretches.append(Stretch(first * 1000, last * 1000, len(data)))
         data += uvarint(len(chunk)) + _XOR + chunk + crc32c(_XOR + chunk)

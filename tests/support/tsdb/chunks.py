@@ -21,8 +21,8 @@ _MOST_LEADING: Final = 31
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """What a series does: a sample every `step` seconds since the epoch, *values* over and over."""
+class SamplePattern:
+    """A sample every `step` seconds since the epoch, cycling through *values*."""
 
     step: int
     values: tuple[float, ...]

@@ -20,7 +20,7 @@ _ALIGNED: Final = 16
 
 
 class Stretch(NamedTuple):
-    """A chunk: its first and last moment (epoch ms), and where it stands behind the first one."""
+    """A chunk: its first and last time (epoch ms), and its offset from the first chunk."""
 
     first: int
     last: int
@@ -30,7 +30,7 @@ class Stretch(NamedTuple):
 class Chunks(NamedTuple):
     """So many chunks of a series, one behind another from `place` on.
 
-    `tail` is what all but the first say: the same for all series with the same course.
+    `tail` is what all but the first say: the same for all series with the same pattern.
     """
 
     number: int
@@ -51,11 +51,11 @@ def tail(stretches: Sequence[Stretch]) -> bytes:
 
 def index(series: Sequence[tuple[Labels, Chunks]]) -> bytes:
     """The index of *series* with their chunks, ordered by labels; each one's labels by name."""
-    words = sorted({word for labels, _ in series for pair in labels for word in pair})
-    numbers = {word: uvarint(place) for place, word in enumerate(words)}
+    symbols = sorted({symbol for labels, _ in series for pair in labels for symbol in pair})
+    numbers = {symbol: uvarint(place) for place, symbol in enumerate(symbols)}
     found = bytearray(_HEAD)
-    symbols = len(found)
-    found += _framed(len(words), b"".join(map(text, words)))
+    symbols_at = len(found)
+    found += _framed(len(symbols), b"".join(map(text, symbols)))
     start = len(found)
     postings: dict[tuple[str, str], list[int]] = defaultdict(list)
     for labels, chunks in series:
@@ -74,8 +74,8 @@ def index(series: Sequence[tuple[Labels, Chunks]]) -> bytes:
         found += _framed(len(those), struct.pack(f">{len(those)}I", *those))
     table = len(found)
     found += _framed(len(postings), bytes(offsets))
-    # Two sections that nothing reads any more are left out.
-    contents = struct.pack(">6Q", symbols, start, 0, 0, places, table)
+    # Two obsolete sections are omitted.
+    contents = struct.pack(">6Q", symbols_at, start, 0, 0, places, table)
     return bytes(found) + contents + crc32c(contents)
 
 

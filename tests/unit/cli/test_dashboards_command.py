@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mm2slo_cli.dashboards import dashboards_app
-from mm2slo_core.errors import UserError
-from mm2slo_dashboards.files import generated
+from mm2slo_core.user_errors import UserError
+from mm2slo_dashboards.dashboard_files import generate_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,27 +22,27 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_generates_and_finds_the_files_current(tmp_path: Path) -> None:
-    code, said = run("generate", "--out", tmp_path)
+def test_dashboards_generate_writes_files_that_check_accepts(tmp_path: Path) -> None:
+    code, output = run("generate", "--out", tmp_path)
     assert code == 0
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert written == set(generated())
-    assert all(str(tmp_path / name) in said for name in written)
-    code, said = run("check", "--out", tmp_path)
+    assert written == set(generate_files())
+    assert all(str(tmp_path / name) in output for name in written)
+    code, output = run("check", "--out", tmp_path)
     assert code == 0
-    assert f"{len(written)} files in {tmp_path} are current" in said
+    assert f"{len(written)} files in {tmp_path} are current" in output
 
 
-def test_a_changed_file_is_told(tmp_path: Path) -> None:
+def test_dashboards_check_changed_file_exits_1(tmp_path: Path) -> None:
     run("generate", "--out", tmp_path)
     changed = tmp_path / "grafana" / "dashboards" / "mm2slo-flow.json"
     changed.write_text(changed.read_text().replace("MirrorMaker 2 / Flow", "Mine"))
-    code, said = run("check", "--out", tmp_path)
+    code, output = run("check", "--out", tmp_path)
     assert code == 1
-    assert f"{changed} is not current; run: mm2slo dashboards generate" in said
+    assert f"{changed} is not current; run: mm2slo dashboards generate" in output
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_dashboards_generate_unwritable_folder_raises_user_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(UserError, match="name another folder with --out"):
         run("generate", "--out", tmp_path / "out")

@@ -1,6 +1,6 @@
-"""The 17 rules of Grafana's dashboard-linter, as its documentation tells them.
+"""The 17 rules of Grafana's dashboard-linter, as documented.
 
-Four do not apply, and each says why: EXCLUDED is what a `.lint` file would hold.
+Four do not apply: EXCLUDED has the reasons, as a `.lint` file would.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import promql_parser
 import pytest
 from dashboard_preview.interpolation import interpolate
-from dashed import Json, dashboards, panels, variables
+from generated_dashboards import Json, dashboards, panels, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXCLUDED = {
-    "template-job-rule": "flows are told apart by their labels, whoever publishes them; the job "
-    "of the exporters is configuration and stands in the queries",
-    "template-instance-rule": "replicas publish the same flows and are joined in the queries",
+    "template-job-rule": "labels identify flows, whatever the job; the exporters' job is "
+    "configuration and part of the queries",
+    "template-instance-rule": "replicas publish the same flows and are merged in the queries",
     "target-job-rule": "as template-job-rule",
     "target-instance-rule": "as template-instance-rule",
 }
 BUILTIN = {"__rate_interval": "1m", "__range": "6h"}
-DESCRIBED = {"stat", "timeseries", "table", "bargauge", "state-timeline", "heatmap"}
+PANEL_TYPES = {"stat", "timeseries", "table", "bargauge", "state-timeline", "heatmap"}
 UNITS = {"s", "percentunit", "short", "recps", "reqps", "dateTimeAsIso", "bytes", "Bps", "none"}
 BOARDS = [pytest.param(board, id=uid) for uid, board in dashboards().items()]
 
@@ -38,7 +38,7 @@ def parsed(text: str) -> None:
     promql_parser.parse(interpolate(text, choices, builtin=BUILTIN))
 
 
-def test_what_is_left_out_has_a_reason() -> None:
+def test_excluded_rules_have_reasons() -> None:
     assert len(EXCLUDED) == 4
     assert all(len(reason) > 10 for reason in EXCLUDED.values())
 
@@ -67,7 +67,7 @@ def test_template_on_time_change_reload_rule(board: Json) -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_variables_ask_the_chosen_source(board: Json) -> None:
+def test_variables_use_selected_data_source(board: Json) -> None:
     for variable in variables(board).values():
         assert variable["datasource"]["uid"] == "${datasource}"
         assert bool(variable.get("allValue")) is variable["includeAll"] is variable["multi"]
@@ -84,7 +84,7 @@ def test_panel_datasource_rule(board: Json) -> None:
 @pytest.mark.parametrize("board", BOARDS)
 def test_panel_title_description_rule(board: Json) -> None:
     for panel in panels(board):
-        assert panel["type"] in DESCRIBED
+        assert panel["type"] in PANEL_TYPES
         assert panel["title"]
         assert panel["description"]
 
@@ -109,7 +109,7 @@ def test_panel_no_targets_rule(board: Json) -> None:
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_target_logql_rule_and_target_logql_auto_rule(board: Json) -> None:
-    # No query asks Loki.
+    # No query uses Loki.
     assert {target["datasource"]["type"] for target in targets(board)} == {"prometheus"}
 
 

@@ -1,4 +1,4 @@
-"""The JSON is what Grafana's published schemas describe, and what its own typed models read."""
+"""The JSON conforms to Grafana's published schemas and its typed models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dashed import Json, dashboards, panels
+from generated_dashboards import Json, dashboards, panels
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -24,8 +24,7 @@ needs_schemas = pytest.mark.skipif(
     reason="MM2SLO_GRAFANA_SCHEMAS names no folder with Grafana's schemas "
     "(grafana-foundation-sdk, folder jsonschema)",
 )
-# The typed models have no field for what an annotation of Prometheus shows as its text, and
-# Grafana's schema has.
+# The typed models lack these fields of Prometheus annotations; Grafana's schema has them.
 NOT_MODELLED = {
     "annotations.list.titleFormat",
     "annotations.list.textFormat",
@@ -36,7 +35,7 @@ NOT_MODELLED = {
 @cache
 def schema(name: str) -> Json:
     found: Json = json.loads((Path(SCHEMAS) / f"{name}.jsonschema.json").read_text("utf-8"))
-    # What may be anything is written as an object there; names and numbers stand in both.
+    # Fields of any type are declared as objects in the schema.
     for owner, key in (("MatcherConfig", "options"), ("DynamicConfigValue", "value")):
         if owner in found["definitions"]:
             found["definitions"][owner]["properties"][key] = {}
@@ -44,23 +43,23 @@ def schema(name: str) -> Json:
 
 
 def problems(document: object, name: str, definition: str) -> list[str]:
-    described = {**schema(name), "$ref": f"#/definitions/{definition}"}
+    subschema = {**schema(name), "$ref": f"#/definitions/{definition}"}
     return [
         f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
-        for error in Draft7Validator(described).iter_errors(document)
+        for error in Draft7Validator(subschema).iter_errors(document)
     ]
 
 
 @needs_schemas
 @pytest.mark.parametrize("uid", dashboards())
-def test_a_dashboard_is_as_the_schema_says(uid: str) -> None:
+def test_dashboard_conforms_to_schema(uid: str) -> None:
     found = dashboards()[uid]
     assert problems(found, "dashboard", "Dashboard") == []
 
 
 @needs_schemas
 @pytest.mark.parametrize("uid", dashboards())
-def test_a_panel_is_as_its_own_schema_says(uid: str) -> None:
+def test_panels_conform_to_their_schemas(uid: str) -> None:
     for panel in panels(dashboards()[uid]):
         name = panel["type"].replace("-", "")
         assert problems(panel["options"], name, "Options") == [], panel["title"]
@@ -70,26 +69,26 @@ def test_a_panel_is_as_its_own_schema_says(uid: str) -> None:
             assert problems(target, "prometheus", "Dataquery") == [], panel["title"]
 
 
-def lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """What of *before* is not in *after*; defaults that were added do not matter."""
+def find_lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Paths of *before* that *after* lacks or changes; added defaults are allowed."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             inner = f"{path}.{key}".lstrip(".")
             if key not in after:
                 yield inner
             else:
-                yield from lost(value, after[key], inner)
+                yield from find_lost(value, after[key], inner)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for one, other in zip(before, after, strict=True):
-            yield from lost(one, other, path)
+            yield from find_lost(one, other, path)
     elif before != after:
         yield f"{path}: {before!r} is {after!r}"
 
 
 @pytest.mark.parametrize("uid", dashboards())
-def test_nothing_is_lost_in_grafanas_typed_models(uid: str) -> None:
+def test_typed_models_preserve_dashboard(uid: str) -> None:
     register_default_plugins()
     before = dashboards()[uid]
     read = Dashboard.from_json(json.loads(json.dumps(before)))
     after = json.loads(json.dumps(read, cls=JSONEncoder))
-    assert sorted(set(lost(before, after)) - NOT_MODELLED) == []
+    assert sorted(set(find_lost(before, after)) - NOT_MODELLED) == []

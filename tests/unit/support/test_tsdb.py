@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from promtool import needs_promtool
-from tsdb import Course, Series, write_blocks
+from tsdb import SamplePattern, Series, write_blocks
 from tsdb.checksum import crc32c
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 DRAW = random.Random(7)
 START, END = 1_700_000_000, 1_700_000_000 + 3 * 86_400
 SERIES = [
-    Series((("__name__", "b"), ("flow", "us->eu")), Course(300, (0.0, 0.0, 1.5))),
-    Series((("__name__", "b"),), Course(15, tuple(DRAW.uniform(-1e9, 1e9) for _ in range(250)))),
-    Series((("__name__", "a"), ("x", "größe")), Course(30, (1.0,) * 120 + (5e-324, 1e300))),
-    Series((("__name__", "a"), ("x", "young")), Course(15, (7.0, 8.0)), END - 3600),
+    Series((("__name__", "b"), ("flow", "us->eu")), SamplePattern(300, (0.0, 0.0, 1.5))),
+    Series(
+        (("__name__", "b"),), SamplePattern(15, tuple(DRAW.uniform(-1e9, 1e9) for _ in range(250)))
+    ),
+    Series((("__name__", "a"), ("x", "größe")), SamplePattern(30, (1.0,) * 120 + (5e-324, 1e300))),
+    Series((("__name__", "a"), ("x", "young")), SamplePattern(15, (7.0, 8.0)), END - 3600),
 ]
 
 
@@ -39,12 +41,12 @@ def test_promtool_dumps_every_sample_that_was_written(tmp_path: Path) -> None:
         for name, value, moment in (line.rsplit(" ", 2) for line in dumped.splitlines())
     }
     expected = {
-        (shown(series), at * 1000): series.course.values[
-            at // series.course.step % len(series.course.values)
+        (shown(series), at * 1000): series.pattern.values[
+            at // series.pattern.step % len(series.pattern.values)
         ]
         for series in SERIES
         for at in range(START, END)
-        if at % series.course.step == 0 and at >= series.since
+        if at % series.pattern.step == 0 and at >= series.since
     }
     assert found == expected
     assert len(expected) == written == 864 + 17_280 + 8_640 + 240

@@ -1,1 +1,1 @@
-"""Grafana's JSON of our boards, read into what the preview draws; what it does not know fails."""
+"""Parses the generated dashboards' JSON; a setting that the preview cannot draw fails."""

@@ -1,4 +1,4 @@
-"""A dashboard as Grafana's JSON tells it: panels at their places, variables, marks, links."""
+"""A dashboard parsed from Grafana's JSON: panels, variables, annotations, links."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from dashboard_preview.grafana_json.field_config import Looks, colour, looks
+from dashboard_preview.grafana_json.field_config import FieldStyles, colour, styles
 from dashboard_preview.grafana_json.panel_options import checked
 from dashboard_preview.time_range import length
 from dashboard_preview.transformations import known
@@ -38,7 +38,7 @@ _LABEL_VALUES: Final = "label_values("
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """In Grafana's grid of 24 columns."""
+    """A position in Grafana's grid of 24 columns."""
 
     x: int
     y: int
@@ -67,11 +67,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One panel; rows have a title and a place alone.
+    """One panel; rows have only a title and a place.
 
-    `least` is the smallest distance of points in seconds, `points` the most of them (0 for one a
-    pixel), `last` a time range of its own in seconds, which holds while the board's is relative to
-    now; 0 for none.
+    `least` is the minimum interval between points in seconds, `points` their maximum number (0 for
+    one a pixel), `last` the panel's own time range in seconds, used while the dashboard's is
+    relative to now; 0 for none.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class Panel:
     description: str = ""
     targets: tuple[Target, ...] = ()
     transformations: tuple[Json, ...] = ()
-    looks: Looks | None = None
+    styles: FieldStyles | None = None
     options: Json = field(default_factory=dict)
     links: tuple[Link, ...] = ()
     least: float = 0.0
@@ -90,32 +90,32 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variable:
-    """A choice: values of `label` on the series `match`; `everything` stands for all of them."""
+    """A variable: values of `label` on the series `match`; `all_values` is the value of All."""
 
     name: str
     title: str
     label: str
     match: str
-    several: bool
-    everything: str
+    multi: bool
+    all_values: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
-    """Vertical marks in every chart; with `at_value` samples are their times in milliseconds."""
+class Annotation:
+    """Vertical marks in every chart; with `value_is_time` samples are times in milliseconds."""
 
     title: str
     expr: str
     text: str
     colour: str
-    at_value: bool
+    value_is_time: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dashboard:
-    """A board; `since` and `until` are the time that it usually shows, as in `now-6h`.
+    """A dashboard; `since` and `until` are its default time range, as in `now-6h`.
 
-    `source` names the variable of the data source, and what is chosen there.
+    `source` is the variable of the data source and its value.
     """
 
     uid: str
@@ -124,16 +124,16 @@ class Dashboard:
     panels: tuple[Panel, ...]
     source: tuple[str, str] | None
     variables: tuple[Variable, ...]
-    marks: tuple[Marks, ...]
+    marks: tuple[Annotation, ...]
     links: tuple[Link, ...]
     since: str
     until: str
 
 
 def dashboards(folder: Path) -> tuple[Dashboard, ...]:
-    """Those of the JSON files in *folder*, by the names of the files.
+    """The dashboards of the JSON files in *folder*, by file name.
 
-    Raises UserError when there is none, or one is not as `mm2slo dashboards generate` writes it.
+    Raises UserError without such files, or when one is not as `mm2slo dashboards generate` writes.
     """
     paths = sorted(folder.glob("*.json"))
     if not paths:
@@ -149,7 +149,7 @@ def dashboards(folder: Path) -> tuple[Dashboard, ...]:
 
 
 def dashboard(document: Json, where: str) -> Dashboard:
-    """*document* as a board; UserError, naming *where*, for what the preview cannot show."""
+    """*document* as a dashboard; UserError, naming *where*, for what the preview cannot draw."""
     try:
         return _dashboard(document, where)
     except (KeyError, TypeError, AttributeError) as error:
@@ -193,7 +193,7 @@ def _panel(panel: Json, where: str) -> Panel:
         targets=tuple(_target(each, here) for each in panel["targets"]),
         transformations=tuple(known(each, here) for each in panel["transformations"]),
         options=checked(panel["type"], panel["options"], here),
-        looks=looks(panel["fieldConfig"], here),
+        styles=styles(panel["fieldConfig"], here),
         links=_links(panel["links"]),
         least=length(f"{here}: interval", panel["interval"]) if "interval" in panel else 0.0,
         points=panel.get("maxDataPoints", 0),
@@ -220,7 +220,7 @@ def _target(target: Json, where: str) -> Target:
 
 
 def _links(links: Sequence[Json]) -> tuple[Link, ...]:
-    """Those with an address; a list of boards is made from the boards that are shown."""
+    """Links with an address; the list of dashboards comes from those that are drawn."""
     return tuple(Link(each["title"], each["url"]) for each in links if each["type"] == "link")
 
 
@@ -236,17 +236,17 @@ def _variable(variable: Json, where: str) -> Variable:
         title=variable["label"],
         label=label.strip(),
         match=match,
-        several=variable["includeAll"],
-        everything=variable.get("allValue", ".*"),
+        multi=variable["includeAll"],
+        all_values=variable.get("allValue", ".*"),
     )
 
 
-def _marks(annotation: Json, where: str) -> Marks:
+def _marks(annotation: Json, where: str) -> Annotation:
     here = f"{where}, annotation {annotation['name']!r}"
-    return Marks(
+    return Annotation(
         title=annotation["name"],
         expr=annotation["expr"],
         text=annotation["textFormat"],
         colour=colour(annotation["iconColor"], here),
-        at_value=annotation["useValueForTime"],
+        value_is_time=annotation["useValueForTime"],
     )

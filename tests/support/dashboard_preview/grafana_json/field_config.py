@@ -1,4 +1,4 @@
-"""How the figures of a field look: unit, bounds, words, colours, and what overrides them."""
+"""Field configuration: unit, thresholds, value mappings, colours and overrides."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 TEXT: Final = "text"
-"""Grafana's name of the colour that text has anyway."""
+"""Grafana's name of the default text colour."""
 _HEX: Final = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From `bound` on a value has this colour; the first one has none and holds below all."""
+    """The colour of values from `bound` on; the first step has no bound."""
 
     bound: float | None
     colour: str
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """What stands for a value."""
+class MappedValue:
+    """The text and colour of a mapped value."""
 
     text: str
     colour: str | None
@@ -36,7 +36,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class RowLink:
-    """A link of a cell; its address may name other cells of the row."""
+    """A link of a cell; its address may refer to other cells of the row."""
 
     title: str
     url: str
@@ -44,15 +44,15 @@ class RowLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """What is known of a field; `mode` is how it gets its colour, `colour` what it starts from."""
+class FieldStyle:
+    """The style of a field; `mode` says how its colour is derived from `colour`."""
 
     unit: str = "none"
     decimals: int | None = None
     least: float | None = None
     most: float | None = None
     steps: tuple[Step, ...] = (Step(None, TEXT),)
-    words: Mapping[str, Word] = field(default_factory=dict)
+    mapped: Mapping[str, MappedValue] = field(default_factory=dict)
     mode: str = "thresholds"
     colour: str = TEXT
     no_value: str = ""
@@ -64,25 +64,25 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
-    """The look of every field, and what differs for fields of a name."""
+class FieldStyles:
+    """The default style of fields, and overrides by name."""
 
-    defaults: Look
+    defaults: FieldStyle
     overrides: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
 
-    def of(self, name: str) -> Look:
-        """That of the field that is shown as *name*."""
-        look = self.defaults
+    def of(self, name: str) -> FieldStyle:
+        """The style of the field *name*."""
+        style = self.defaults
         for wanted, properties in self.overrides:
             if wanted == name:
                 for key, value in properties:
-                    look = _with(look, key, value, f"override of {name!r}")
-        return look
+                    style = _with(style, key, value, f"override of {name!r}")
+        return style
 
 
-def looks(config: Json, where: str) -> Looks:
-    """A panel's `fieldConfig`; UserError, naming *where*, for what is not known here."""
-    defaults = Look()
+def styles(config: Json, where: str) -> FieldStyles:
+    """A panel's `fieldConfig`; UserError, naming *where*, for an unknown setting."""
+    defaults = FieldStyle()
     for key, value in _flat(config["defaults"]):
         defaults = _with(defaults, key, value, where)
     overrides = []
@@ -94,7 +94,7 @@ def looks(config: Json, where: str) -> Looks:
         for key, value in properties:
             _with(defaults, key, value, f"{where}, override of {name!r}")
         overrides.append((name, properties))
-    return Looks(defaults, tuple(overrides))
+    return FieldStyles(defaults, tuple(overrides))
 
 
 def colour(value: str, where: str) -> str:
@@ -110,14 +110,14 @@ def _flat(defaults: Json) -> list[tuple[str, Any]]:
     return [*rest, *((f"custom.{key}", value) for key, value in custom.items())]
 
 
-def _with(look: Look, key: str, value: Any, where: str) -> Look:
+def _with(style: FieldStyle, key: str, value: Any, where: str) -> FieldStyle:
     if key in _DRAWN:
         if value not in _DRAWN[key]:
             raise _unknown(where, f"value of {key}", value)
-        return look
+        return style
     if key not in _PROPERTIES:
         raise _unknown(where, "property of a field", key)
-    return replace(look, **_PROPERTIES[key](value, where))
+    return replace(style, **_PROPERTIES[key](value, where))
 
 
 def _unknown(where: str, what: str, value: object) -> UserError:
@@ -132,14 +132,14 @@ def _thresholds(value: Any, where: str) -> Json:
 
 
 def _mappings(value: Any, where: str) -> Json:
-    words: dict[str, Word] = {}
+    mapped: dict[str, MappedValue] = {}
     for each in value:
         if each["type"] != "value":
             raise _unknown(where, "kind of value mapping", each["type"])
         for key, result in each["options"].items():
             tint = result.get("color")
-            words[key] = Word(result["text"], tint and colour(tint, where))
-    return {"words": words}
+            mapped[key] = MappedValue(result["text"], tint and colour(tint, where))
+    return {"mapped": mapped}
 
 
 def _colour(value: Any, where: str) -> Json:
@@ -203,4 +203,4 @@ _DRAWN: Final[Mapping[str, tuple[Any, ...]]] = {
     "custom.showPoints": ("never",),
     "custom.spanNulls": (False,),
 }
-"""What is drawn in one way alone, and whose value must therefore be one of these."""
+"""Settings that are drawn in one way only, with the allowed values."""

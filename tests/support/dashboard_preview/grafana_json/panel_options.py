@@ -1,7 +1,6 @@
-"""The options of each kind of panel that the preview draws, with the values it can draw.
+"""The options of each kind of panel, with the values that the preview can draw.
 
-A closed list: a board that is given something else is refused until it can be drawn, since a
-picture that leaves out a setting shows another board than Grafana's.
+Other options are refused, since a picture without a setting differs from Grafana's.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ _KNOWN: Final[Mapping[str, Mapping[str, tuple[Any, ...] | None]]] = {
 
 
 def checked(kind: str, options: Json, where: str) -> Json:
-    """*options* themselves; UserError, naming *where*, for a kind or an option not drawn here."""
+    """*options* unchanged; UserError, naming *where*, for an unknown kind or option."""
     if kind not in _KNOWN:
         raise UserError(
             f"{where}: the preview does not know panels of the type {kind!r}; it knows "

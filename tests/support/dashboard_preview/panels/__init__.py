@@ -1,1 +1,1 @@
-"""Each kind of panel, drawn: data and look in, HTML or SVG of a given size out."""
+"""Draws each kind of panel: data and style in, HTML or SVG of a given size out."""

@@ -1,4 +1,4 @@
-"""Bars that lie, one below the other."""
+"""Horizontal bar gauges."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from dashboard_preview.text_width import width
 from dashboard_preview.value_colours import shown
 
 if TYPE_CHECKING:
-    from dashboard_preview.grafana_json.field_config import Looks
+    from dashboard_preview.grafana_json.field_config import FieldStyles
     from dashboard_preview.panel_data import Data
 
 _NAMES: Final = 0.45
-"""Of the width, at most, for the names."""
+"""Maximum share of the width for names."""
 _LETTERS: Final = 14.0
 _GAP: Final = 6.0
 _HIGHEST: Final = 44.0
 
 
-def bars(looks: Looks, data: Data, size: tuple[float, float]) -> Markup:
-    """The newest value of each series as a bar; all of one scale, from the least to the most."""
+def bars(styles: FieldStyles, data: Data, size: tuple[float, float]) -> Markup:
+    """The latest value of each series as a bar, on one scale."""
     values = [each.last or 0.0 for each in data.series]
     names = min(max(width(each.name, _LETTERS) for each in data.series) + 12, size[0] * _NAMES)
     high = min((size[1] - _GAP) / len(values) - _GAP, _HIGHEST)
     rows = []
     for series, value in zip(data.series, values, strict=True):
-        look = looks.of(series.name)
-        least = look.least if look.least is not None else min(0.0, *values)
-        most = look.most if look.most is not None else max(values)
+        style = styles.of(series.name)
+        least = style.least if style.least is not None else min(0.0, *values)
+        most = style.most if style.most is not None else max(values)
         share = (value - least) / (most - least) if most > least else 0.0
-        figure = shown(look, value)
+        figure = shown(style, value)
         bar = element(
             "i",
             style=f"width:{100 * min(max(share, 0.0), 1.0):.2f}%;border-color:{figure.colour};"

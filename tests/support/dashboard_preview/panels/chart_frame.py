@@ -1,4 +1,4 @@
-"""What every chart over time has: axes, grid, marks; and the geometry of its inner area."""
+"""Axes, grid and annotations of charts over time, and the geometry of their inner area."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOP: Final = 6.0
 _RIGHT: Final = 12.0
 _GAP: Final = 8.0
 _BETWEEN: Final = 24.0
-"""Pixels that times on the axis keep from each other."""
+"""Minimum pixels between times on the axis."""
 _SECONDS: Final = "00:00:00"
 _DAYS: Final = "00/00 00:00"
 _DAY: Final = 86_400.0
@@ -31,7 +31,7 @@ _FLAG: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The inner area of a chart in pixels, and what its edges stand for."""
+    """The inner area of a chart in pixels, and the values of its edges."""
 
     span: Span
     left: float
@@ -105,7 +105,7 @@ def names(frame: Frame, rows: Sequence[tuple[float, str]], room: float) -> Marku
 
 
 def marked(frame: Frame, marks: Sequence[Mark]) -> Markup:
-    """Marks as Grafana draws them: a dashed line with a flag below, a shade while they last."""
+    """Annotations as Grafana draws them: a dashed line with a flag below, shaded regions."""
     parts = []
     for each in marks:
         if each.end < frame.span.start or each.start > frame.span.end:
@@ -134,8 +134,8 @@ def marked(frame: Frame, marks: Sequence[Mark]) -> Markup:
 
 
 def clipped(frame: Frame, *parts: str) -> Markup:
-    """*parts*, of which only what is within the area is seen."""
-    # A line on an edge is seen in all of its width.
+    """*parts*, clipped to the area."""
+    # A line on an edge keeps its full width.
     wide, high = frame.right - frame.left + 2, frame.bottom - frame.top + 4
     return element(
         "svg",
@@ -150,7 +150,7 @@ def clipped(frame: Frame, *parts: str) -> Markup:
 
 
 def svg(size: tuple[float, float], *parts: str, label: str) -> Markup:
-    """A drawing of *size* pixels; *label* says to a screen reader what it is."""
+    """A drawing of *size* pixels; *label* is for screen readers."""
     wide, high = size
     return element(
         "svg",

@@ -1,4 +1,4 @@
-"""Histograms over time: a column for each step, a row for each bucket."""
+"""Heatmaps: a column for each step, a row for each bucket."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BETWEEN: Final = 16.0
 
 
 class Heat(NamedTuple):
-    """How many there were: in the step that ends at `at`, in the bucket with this number."""
+    """The count of a bucket in the step that ends at `at`."""
 
     at: float
     row: int
@@ -59,9 +59,9 @@ def heatmap(
 
 
 def counts(every: Sequence[Series], filtered: float) -> tuple[list[float], list[Heat]]:
-    """The upper edges of the buckets, ascending, and the counts above *filtered*.
+    """The upper bounds of the buckets, ascending, and the counts above *filtered*.
 
-    Prometheus counts all up to an edge, so what is below is taken off.
+    Buckets are cumulative in Prometheus, so the one below is subtracted.
     """
     buckets = sorted(every, key=lambda each: float(each.labels["le"]))
     below: dict[float, float] = {}

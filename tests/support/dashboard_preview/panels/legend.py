@@ -1,4 +1,4 @@
-"""The legend below a chart, and the room that it takes."""
+"""The legend below a chart, and its height."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LINE: Final = 20.0
 _AROUND: Final = 38.0
 """Pixels: the swatch and the spaces around an entry."""
 _SHARE: Final = 0.38
-"""Of the panel's height, at most; more entries are scrolled to."""
+"""Maximum share of the panel's height; more entries need scrolling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A series or a state; `figure` is its newest value, where the legend tells it."""
+    """A series or a state; `figure` is its latest value, if the legend shows it."""
 
     name: str
     colour: str
@@ -29,7 +29,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """All of its words."""
+        """Its full text."""
         return f"{self.name} Last *: {self.figure}" if self.figure else self.name
 
 

@@ -16,44 +16,44 @@ if TYPE_CHECKING:
     from dashboard_preview.annotation_marks import Mark
     from dashboard_preview.data_frames import Series
     from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import Look, Looks
+    from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
     from dashboard_preview.panel_data import Data
     from dashboard_preview.panels.chart_frame import Frame
 
 _BETWEEN: Final = 34.0
-"""Pixels that levels keep from each other."""
+"""Minimum pixels between levels."""
 _PADDING: Final = 0.1
 _GUTTER: Final = 110.0
 _FAR: Final = 10_000.0
 _GAP: Final = 1.5
 """Steps; points further apart are not joined."""
 Points = list[tuple[float, float, float]]
-"""Times, what they stand on, and what they reach."""
+"""Times with the lower and upper value."""
 
 
 def chart(
-    panel: Panel, looks: Looks, data: Data, marks: Sequence[Mark], size: tuple[float, float]
+    panel: Panel, styles: FieldStyles, data: Data, marks: Sequence[Mark], size: tuple[float, float]
 ) -> Markup:
     """The lines of *data*, with their legend below, in a box of *size* pixels."""
-    each_look = [looks.of(series.name) for series in data.series]
+    each_style = [styles.of(series.name) for series in data.series]
     colours = [
-        of_series(look, n, series.last)
-        for n, (look, series) in enumerate(zip(each_look, data.series, strict=True))
+        of_series(style, n, series.last)
+        for n, (style, series) in enumerate(zip(each_style, data.series, strict=True))
     ]
     entries = [
-        Entry(series.name, colour, shown(look, series.last).text if _calculated(panel) else "")
-        for series, look, colour in zip(data.series, each_look, colours, strict=True)
+        Entry(series.name, colour, shown(style, series.last).text if _calculated(panel) else "")
+        for series, style, colour in zip(data.series, each_style, colours, strict=True)
     ]
     below = height(entries, size) if panel.options["legend"]["showLegend"] else 0.0
     drawn = (size[0], size[1] - below)
-    lines = _stacked(data.series, each_look)
-    frame, rows = _frame(data, looks.defaults, lines, drawn)
+    lines = _stacked(data.series, each_style)
+    frame, rows = _frame(data, styles.defaults, lines, drawn)
     parts = [framing.levels(frame, rows), framing.times(frame), framing.marked(frame, marks)]
-    if looks.defaults.dashed:
-        parts.append(_bounds(frame, looks.defaults))
+    if styles.defaults.dashed:
+        parts.append(_bounds(frame, styles.defaults))
     drawing = (
-        _line(frame, points, look, colour, data.step)
-        for points, look, colour in zip(lines, each_look, colours, strict=True)
+        _line(frame, points, style, colour, data.step)
+        for points, style, colour in zip(lines, each_style, colours, strict=True)
     )
     parts.append(framing.clipped(frame, *drawing))
     return together(
@@ -65,34 +65,34 @@ def _calculated(panel: Panel) -> bool:
     return bool(panel.options["legend"]["calcs"])
 
 
-def _stacked(every: Sequence[Series], each_look: Sequence[Look]) -> list[Points]:
-    """Points of each series; what is stacked stands on what was before it."""
+def _stacked(every: Sequence[Series], each_style: Sequence[FieldStyle]) -> list[Points]:
+    """Points of each series; a stacked series starts at the top of the previous one."""
     ground: dict[float, float] = {}
     found = []
-    for series, look in zip(every, each_look, strict=True):
+    for series, style in zip(every, each_style, strict=True):
         points = []
         for at, value in series.points:
-            below = ground.get(at, 0.0) if look.stacked else 0.0
+            below = ground.get(at, 0.0) if style.stacked else 0.0
             points.append((at, below, below + value))
-            if look.stacked:
+            if style.stacked:
                 ground[at] = below + value
         found.append(points)
     return found
 
 
 def _frame(
-    data: Data, look: Look, lines: Sequence[Points], size: tuple[float, float]
+    data: Data, style: FieldStyle, lines: Sequence[Points], size: tuple[float, float]
 ) -> tuple[Frame, tuple[axis_ticks.Tick, ...]]:
-    low, high = _range([value for points in lines for _, _, value in points], look)
-    rows = axis_ticks.numbers(low, high, max(int(size[1] / _BETWEEN), 2), look.unit)
+    low, high = _range([value for points in lines for _, _, value in points], style)
+    rows = axis_ticks.numbers(low, high, max(int(size[1] / _BETWEEN), 2), style.unit)
     gutter = framing.gutter([each.text for each in rows], _GUTTER)
     return framing.framed(data.span, size, gutter, (low, high)), rows
 
 
-def _range(values: Sequence[float], look: Look) -> tuple[float, float]:
-    """What the axis holds: fixed ends, else the values with a tenth around them.
+def _range(values: Sequence[float], style: FieldStyle) -> tuple[float, float]:
+    """The ends of the axis: fixed, else the values with a tenth of padding.
 
-    As in Grafana the axis never goes below zero for values that do not.
+    As in Grafana the axis does not go below zero if no value does.
     """
     finite = [each for each in values if abs(each) != float("inf")]
     lowest, highest = min(finite, default=0.0), max(finite, default=0.0)
@@ -102,28 +102,28 @@ def _range(values: Sequence[float], look: Look) -> tuple[float, float]:
         low = 0.0
     if highest <= 0 < high and highest != lowest:
         high = 0.0
-    low = look.least if look.least is not None else low
-    high = look.most if look.most is not None else high
+    low = style.least if style.least is not None else low
+    high = style.most if style.most is not None else high
     return (low, high) if low < high else (low, low + 1.0)
 
 
-def _line(frame: Frame, points: Points, look: Look, colour: str, step: float) -> Markup:
+def _line(frame: Frame, points: Points, style: FieldStyle, colour: str, step: float) -> Markup:
     runs = list(_runs(points, step * _GAP))
     path = " ".join(
         "M"
         + " L".join(f"{number(frame.x(at))} {number(_y(frame, top))}" for at, _, top in run)
-        # A point alone is seen as the round end of a line without length.
+        # A single point is drawn as the round end of a line of length 0.
         + ("h0" if len(run) == 1 else "")
         for run in runs
     )
     parts = []
-    if look.fill:
+    if style.fill:
         parts += [
             element(
                 "polygon",
                 points=_area(frame, run),
                 fill=colour,
-                fill_opacity=look.fill / 100,
+                fill_opacity=style.fill / 100,
             )
             for run in runs
         ]
@@ -140,7 +140,7 @@ def _area(frame: Frame, run: Points) -> str:
 
 
 def _y(frame: Frame, value: float) -> float:
-    """A number also for what is infinite; what is beyond a fixed end is cut off."""
+    """A finite coordinate also for infinite values; the rest is clipped."""
     return min(max(frame.y(value), frame.top - _FAR), frame.bottom + _FAR)
 
 
@@ -155,7 +155,7 @@ def _runs(points: Points, gap: float) -> Iterator[Points]:
         yield run
 
 
-def _bounds(frame: Frame, look: Look) -> Markup:
+def _bounds(frame: Frame, style: FieldStyle) -> Markup:
     parts = [
         element(
             "line",
@@ -165,7 +165,7 @@ def _bounds(frame: Frame, look: Look) -> Markup:
             y2=frame.y(step.bound),
             stroke=css(step.colour),
         )
-        for step in look.steps
+        for step in style.steps
         if step.bound is not None and frame.low <= step.bound <= frame.high
     ]
     return element("g", *parts, class_="bounds")

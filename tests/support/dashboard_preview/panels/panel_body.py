@@ -1,4 +1,4 @@
-"""What is inside a panel: what it has to show, why there is nothing, or what was refused."""
+"""The inside of a panel: its data, its text for no data, or query errors."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
 
     from dashboard_preview.annotation_marks import Mark
     from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import Looks
+    from dashboard_preview.grafana_json.field_config import FieldStyles
     from dashboard_preview.panel_data import Data
 
 Size = tuple[float, float]
 
 
 class Around(NamedTuple):
-    """What panels get of their board: marks, theme, and what makes a link of text and address."""
+    """What panels get from their dashboard: annotations, theme, and a function that makes links."""
 
     marks: Sequence[Mark]
     dark: bool
     leading: Callable[[str, str], Markup]
 
 
-def drawn(panel: Panel, looks: Looks, data: Data, around: Around, size: Size) -> Markup:
+def drawn(panel: Panel, styles: FieldStyles, data: Data, around: Around, size: Size) -> Markup:
     """The inside of *panel*, *size* pixels wide and high."""
     if data.refused:
         return element("div", "\n".join(data.refused), class_="nothing refused")
     if not data.series and not data.table.length:
-        return element("div", looks.defaults.no_value or "No data", class_="nothing")
-    return _KINDS[panel.kind](panel, looks, data, around, size)
+        return element("div", styles.defaults.no_value or "No data", class_="nothing")
+    return _KINDS[panel.kind](panel, styles, data, around, size)
 
 
-_KINDS: Final[Mapping[str, Callable[[Panel, Looks, Data, Around, Size], Markup]]] = {
-    "stat": lambda panel, looks, data, _, size: stat(panel, looks, data, size),
-    "bargauge": lambda _, looks, data, __, size: bars(looks, data, size),
-    "table": lambda panel, looks, data, around, _: table(panel, looks, data, around.leading),
-    "timeseries": lambda panel, looks, data, around, size: chart(
-        panel, looks, data, around.marks, size
+_KINDS: Final[Mapping[str, Callable[[Panel, FieldStyles, Data, Around, Size], Markup]]] = {
+    "stat": lambda panel, styles, data, _, size: stat(panel, styles, data, size),
+    "bargauge": lambda _, styles, data, __, size: bars(styles, data, size),
+    "table": lambda panel, styles, data, around, _: table(panel, styles, data, around.leading),
+    "timeseries": lambda panel, styles, data, around, size: chart(
+        panel, styles, data, around.marks, size
     ),
-    "state-timeline": lambda panel, looks, data, around, size: timeline(
-        panel, looks, data, around.marks, size
+    "state-timeline": lambda panel, styles, data, around, size: timeline(
+        panel, styles, data, around.marks, size
     ),
     "heatmap": lambda panel, _, data, around, size: heatmap(
         panel, data, around.marks, size, dark=around.dark

@@ -1,4 +1,4 @@
-"""Single figures, large."""
+"""Stat panels: large single values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dashboard_preview.value_colours import on, shown
 
 if TYPE_CHECKING:
     from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import Looks
+    from dashboard_preview.grafana_json.field_config import FieldStyles
     from dashboard_preview.panel_data import Data
 
 _LARGEST: Final = 54.0
@@ -24,12 +24,12 @@ _LINE: Final = 1.3
 _BOLDER: Final = 1.06
 
 
-def stat(panel: Panel, looks: Looks, data: Data, size: tuple[float, float]) -> Markup:
-    """The newest value of each series, in the grid in which figures and names are largest."""
+def stat(panel: Panel, styles: FieldStyles, data: Data, size: tuple[float, float]) -> Markup:
+    """The latest value of each series, in the grid with the largest letters."""
     named = panel.options["textMode"] == "value_and_name"
     filled = panel.options["colorMode"] == "background"
-    figures = [shown(looks.of(each.name), each.last) for each in data.series]
-    # All figures of a panel have one size, that of the longest.
+    figures = [shown(styles.of(each.name), each.last) for each in data.series]
+    # All values of a panel have the size of the longest one.
     text = max((each.text for each in figures), key=width)
     name = max((each.name for each in data.series), key=width) if named else ""
     fits = (
@@ -59,7 +59,7 @@ def stat(panel: Panel, looks: Looks, data: Data, size: tuple[float, float]) -> M
 
 
 class _Fit(NamedTuple):
-    """How many stand in a row, and the sizes of letters with which they fit."""
+    """The number of values in a row, and the letter sizes that fit."""
 
     across: int
     figure: float
@@ -67,7 +67,7 @@ class _Fit(NamedTuple):
 
 
 def _fitting(text: str, name: str, size: tuple[float, float], across: int, count: int) -> _Fit:
-    """With the longest *text* and *name* of *count*, *across* of them in a row."""
+    """The sizes for *count* values, *across* in a row, with the longest *text* and *name*."""
     wide = (size[0] / across - _INSIDE) / _BOLDER
     high = size[1] / ceil(count / across) - _GAP
     above = min(wide / width(name, 1.0), _LARGEST_NAME, high / 3) if name else 0.0

@@ -1,4 +1,4 @@
-"""Tables: columns as the transformations left them, rows in the order that the panel asks for."""
+"""Tables: columns after the transformations, rows in the panel's order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
     from dashboard_preview.data_frames import Cell
     from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import Look, Looks
+    from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
     from dashboard_preview.panel_data import Data
 
 _FIELD: Final = re.compile(r"\$\{__data\.fields\.(?P<name>[^:}]+)(?P<encoded>:percentencode)?\}")
 
 
-def table(panel: Panel, looks: Looks, data: Data, leading: Callable[[str, str], Markup]) -> Markup:
+def table(
+    panel: Panel, styles: FieldStyles, data: Data, leading: Callable[[str, str], Markup]
+) -> Markup:
     """The rows of *data*; *leading* makes a link of a text and an address."""
     rows = in_order(data.table, panel.options.get("sortBy", ()))
     alignments = [_alignment(column.cells) for column in rows.columns]
@@ -33,7 +35,7 @@ def table(panel: Panel, looks: Looks, data: Data, leading: Callable[[str, str], 
         element(
             "tr",
             *(
-                _cell(row[column.name], looks.of(column.name), row, leading, aligned)
+                _cell(row[column.name], styles.of(column.name), row, leading, aligned)
                 for column, aligned in zip(rows.columns, alignments, strict=True)
             ),
         )
@@ -48,25 +50,25 @@ def table(panel: Panel, looks: Looks, data: Data, leading: Callable[[str, str], 
 
 def _cell(
     cell: Cell,
-    look: Look,
+    style: FieldStyle,
     row: Mapping[str, Cell],
     leading: Callable[[str, str], Markup],
     aligned: str | None,
 ) -> Markup:
-    figure = shown(look, cell)
+    figure = shown(style, cell)
     text: str = figure.text
-    if look.links and cell not in (None, ""):
-        text = leading(figure.text, _filled(look.links[0].url, row))
-    style = None
-    if cell is not None and look.cell == "color-text":
-        style = f"color:{figure.colour}"
-    elif cell is not None and look.cell == "color-background":
-        style = f"background:{figure.colour};color:{on(figure.colour)}"
-    return element("td", text, class_=aligned, style=style, title=figure.text)
+    if style.links and cell not in (None, ""):
+        text = leading(figure.text, _filled(style.links[0].url, row))
+    css = None
+    if cell is not None and style.cell == "color-text":
+        css = f"color:{figure.colour}"
+    elif cell is not None and style.cell == "color-background":
+        css = f"background:{figure.colour};color:{on(figure.colour)}"
+    return element("td", text, class_=aligned, style=css, title=figure.text)
 
 
 def _filled(url: str, row: Mapping[str, Cell]) -> str:
-    """*url* with the cells of the row that it names."""
+    """*url* with the values of cells that it names."""
 
     def filled(found: re.Match[str]) -> str:
         value = str(row.get(found["name"], ""))
@@ -76,6 +78,6 @@ def _filled(url: str, row: Mapping[str, Cell]) -> str:
 
 
 def _alignment(cells: tuple[Cell, ...]) -> str | None:
-    """Figures stand at the right, as in Grafana."""
+    """Numbers are aligned right, as in Grafana."""
     known = [each for each in cells if each is not None]
     return "figure" if known and all(isinstance(each, float) for each in known) else None

@@ -1,4 +1,4 @@
-"""States over time: a bar for each series, a piece for each state."""
+"""State timelines: a bar for each series, a piece for each state."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from dashboard_preview.annotation_marks import Mark
     from dashboard_preview.data_frames import Series
     from dashboard_preview.grafana_json.dashboard_json import Panel
-    from dashboard_preview.grafana_json.field_config import Look, Looks
+    from dashboard_preview.grafana_json.field_config import FieldStyle, FieldStyles
     from dashboard_preview.panel_data import Data
     from dashboard_preview.panels.chart_frame import Frame
 
 _NAMES: Final = 0.3
-"""Of the width, at most, for the names."""
+"""Maximum share of the width for names."""
 _GAP: Final = 1.5
 
 
@@ -34,10 +34,10 @@ class Piece(NamedTuple):
 
 
 def timeline(
-    panel: Panel, looks: Looks, data: Data, marks: Sequence[Mark], size: tuple[float, float]
+    panel: Panel, styles: FieldStyles, data: Data, marks: Sequence[Mark], size: tuple[float, float]
 ) -> Markup:
     """The states of *data*; the legend names those that occur."""
-    entries = _entries(looks.defaults, data)
+    entries = _entries(styles.defaults, data)
     below = height(entries, size) if panel.options["legend"]["showLegend"] else 0.0
     drawn = (size[0], size[1] - below)
     names = [each.name for each in data.series]
@@ -51,7 +51,7 @@ def timeline(
         middle = frame.top + share * (n + 0.5)
         rows.append((middle, series.name))
         parts += [
-            _bar(frame, piece, looks.of(series.name), middle, thick)
+            _bar(frame, piece, styles.of(series.name), middle, thick)
             for piece in pieces(series, data.step, data.span.end)
         ]
     parts += [framing.names(frame, rows, gutter), framing.marked(frame, marks)]
@@ -61,7 +61,7 @@ def timeline(
 
 
 def pieces(series: Series, step: float, until: float) -> Iterator[Piece]:
-    """Equal values that follow each other become one; a missing point ends a piece."""
+    """Consecutive equal values become one piece; a missing point ends it."""
     piece: Piece | None = None
     for at, value in series.points:
         if piece is not None and (value != piece.value or at - piece.end > step * (_GAP - 1)):
@@ -73,8 +73,8 @@ def pieces(series: Series, step: float, until: float) -> Iterator[Piece]:
         yield piece
 
 
-def _bar(frame: Frame, piece: Piece, look: Look, middle: float, thick: float) -> Markup:
-    figure = shown(look, piece.value)
+def _bar(frame: Frame, piece: Piece, style: FieldStyle, middle: float, thick: float) -> Markup:
+    figure = shown(style, piece.value)
     start, end = frame.x(max(piece.start, frame.span.start)), frame.x(piece.end)
     parts = [
         element(
@@ -85,17 +85,17 @@ def _bar(frame: Frame, piece: Piece, look: Look, middle: float, thick: float) ->
             width=max(end - start, 0.0),
             height=thick,
             fill=figure.colour,
-            fill_opacity=look.fill / 100,
+            fill_opacity=style.fill / 100,
         )
     ]
     if width(figure.text) + 12 < end - start and thick > 14:
-        ink = on(figure.colour) if look.fill > 80 else "var(--bright)"
+        ink = on(figure.colour) if style.fill > 80 else "var(--bright)"
         parts.append(element("text", figure.text, x=start + 6, y=middle + 4, style=f"fill:{ink}"))
     return element("g", *parts)
 
 
-def _entries(look: Look, data: Data) -> list[Entry]:
+def _entries(style: FieldStyle, data: Data) -> list[Entry]:
     """The states that occur, in the order of their codes."""
     values = sorted({value for series in data.series for _, value in series.points})
-    found = (shown(look, value) for value in values)
+    found = (shown(style, value) for value in values)
     return [Entry(each.text, each.colour, square=True) for each in dict.fromkeys(found)]

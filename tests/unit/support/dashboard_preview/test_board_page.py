@@ -1,4 +1,4 @@
-"""A whole page: nothing from elsewhere, nothing that a name could inject, and what was refused."""
+"""Whole pages: no external resources, no injection by names, rejected queries."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from dashed import dashboards
-from preview_fixtures import Told, page, panel, vector, words
+from generated_dashboards import dashboards
+from preview_fixtures import FakePrometheus, draw_page, panel_html, vector, visible_texts
 
 from mm2slo_core.user_errors import UserError
 
@@ -16,37 +16,37 @@ ODD = '</style><script>alert("1")</script>&amp; \'$x` /'
 RUNNING = vector(({"flow": ODD}, 0))
 
 
-def test_a_page_needs_nothing_from_elsewhere() -> None:
+def test_page_has_no_external_resources() -> None:
     for document in dashboards().values():
-        html = page(document, Told()).html
+        html = draw_page(document, FakePrometheus()).html
         assert "<script" not in html
         assert not re.findall(r'(?:src|href)="(?!data:,"|mm2slo-|mine\.)[^"]*"', html)
         assert "url(" not in html
         assert "default-src 'none'" in html.replace("&#x27;", "'")
 
 
-def test_a_name_stays_text() -> None:
-    told = Told({"mm2_flow_state": RUNNING}, {"flow": [ODD]})
-    html = page(dashboards()["mm2slo-overview"], told, flow=ODD).html
+def test_names_are_escaped() -> None:
+    prometheus = FakePrometheus({"mm2_flow_state": RUNNING}, {"flow": [ODD]})
+    html = draw_page(dashboards()["mm2slo-overview"], prometheus, flow=ODD).html
     assert "<script" not in html
-    assert ODD in words(html)
-    # Read as XML every element is closed where it should be.
+    assert ODD in visible_texts(html)
+    # As XML, every element must be closed.
     body = re.sub(r"<(meta|link)[^>]*>", "", html.removeprefix("<!DOCTYPE html>"))
-    ET.fromstring(body)  # noqa: S314 - a page of ours
+    ET.fromstring(body)  # noqa: S314 - a generated page
 
 
-def test_each_panel_says_what_no_data_means() -> None:
+def test_empty_panels_show_no_data_text() -> None:
     for document in dashboards().values():
-        html = page(document, Told()).html
+        html = draw_page(document, FakePrometheus()).html
         for each in document["panels"]:
             if each["type"] != "row":
-                said = words(panel(html, each["title"]))
-                assert each["fieldConfig"]["defaults"]["noValue"] in said
+                texts = visible_texts(panel_html(html, each["title"]))
+                assert each["fieldConfig"]["defaults"]["noValue"] in texts
 
 
-def test_panels_stand_in_grafanas_grid() -> None:
+def test_panels_are_placed_in_grafana_grid() -> None:
     document = dashboards()["mm2slo-overview"]
-    found = page(document, Told())
+    found = draw_page(document, FakePrometheus())
     places = re.findall(r"left:([\d.]+)px;top:(\d+)px;width:([\d.]+)px;height:(\d+)px", found.html)
     assert len(places) == len(document["panels"])
     for (left, top, width, height), each in zip(places, document["panels"], strict=True):
@@ -58,28 +58,30 @@ def test_panels_stand_in_grafanas_grid() -> None:
     assert (found.width, found.height) == (1440, 88 + lowest * 38 + 8 + 30)
 
 
-def test_a_refused_query_stands_in_its_panel_and_is_told() -> None:
-    told = Told(refuses="mm2_flow_lag_seconds")
-    found = page(dashboards()["mm2slo-overview"], told)
-    title = "How far behind is the worst flow?"
-    assert "A: parse error: unexpected end of input" in words(panel(found.html, title))
+def test_rejected_query_is_in_panel_and_result() -> None:
+    prometheus = FakePrometheus(rejected="mm2_flow_lag_seconds")
+    found = draw_page(dashboards()["mm2slo-overview"], prometheus)
+    title = "Highest lag"
+    assert "A: parse error: unexpected end of input" in visible_texts(panel_html(found.html, title))
     assert f"mine: panel {title!r}, query A: parse error: unexpected end of input" in {
         each.replace("mm2slo-overview", "mine") for each in found.refused
     }
-    # A table tells which of its queries it was.
+    # A table names the rejected query.
     assert any("query D: parse error" in each for each in found.refused)
 
 
-def test_refused_variables_and_marks_are_told() -> None:
-    found = page(dashboards()["mm2slo-flow"], Told(refuses="mm2_flow_info"))
+def test_rejected_variables_and_annotations_are_in_result() -> None:
+    found = draw_page(dashboards()["mm2slo-flow"], FakePrometheus(rejected="mm2_flow_info"))
     assert found.refused == ("mm2slo-flow: variable 'flow': parse error: unexpected end of input",)
-    assert "None" in words(found.html)
-    found = page(dashboards()["mm2slo-flow"], Told(refuses="ALERTS", values={"flow": ["a"]}))
+    assert "None" in visible_texts(found.html)
+    found = draw_page(
+        dashboards()["mm2slo-flow"], FakePrometheus(rejected="ALERTS", values={"flow": ["a"]})
+    )
     assert found.refused[0].startswith("mm2slo-flow: annotation 'Alerts': ")
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "texts"),
     [
         (
             {"flow": "us->ue"},
@@ -88,21 +90,23 @@ def test_refused_variables_and_marks_are_told() -> None:
         ({"topic": "t"}, r"'topic': unknown value 't'; expected one of \[\]"),
     ],
 )
-def test_a_chosen_value_that_nobody_knows_is_refused(chosen: dict[str, Any], said: str) -> None:
-    told = Told(values={"flow": ["eu->us", "us->eu"]})
-    with pytest.raises(UserError, match=said):
-        page(dashboards()["mm2slo-flow"], told, **chosen)
+def test_unknown_variable_value_raises_user_error(chosen: dict[str, Any], texts: str) -> None:
+    prometheus = FakePrometheus(values={"flow": ["eu->us", "us->eu"]})
+    with pytest.raises(UserError, match=texts):
+        draw_page(dashboards()["mm2slo-flow"], prometheus, **chosen)
 
 
-def test_marks_stand_in_charts_with_their_text() -> None:
+def test_charts_show_annotations_with_text() -> None:
     alert = {"severity": "page", "alertname": "MM2FlowStopped", "flow": "us->eu"}
     points = [[1_700_000_100.0 - ago, "1"] for ago in (60, 45, 30)]
     fires = {"resultType": "matrix", "result": [{"metric": alert, "values": points}]}
     lag = {"resultType": "matrix", "result": [{"metric": {"flow": "us->eu"}, "values": points}]}
-    found = page(dashboards()["mm2slo-overview"], Told({"ALERTS": fires, "topk": lag}))
-    html = panel(found.html, "Which flows are furthest behind?")
-    assert "page: MM2FlowStopped fires</title>" in html
+    found = draw_page(
+        dashboards()["mm2slo-overview"], FakePrometheus({"ALERTS": fires, "topk": lag})
+    )
+    html = panel_html(found.html, "Highest lag by flow")
+    assert "page: MM2FlowStopped is firing</title>" in html
     [(x, wide)] = re.findall(r'<rect x="([\d.]+)" y="6" width="([\d.]+)"[^>]*class="shade"', html)
     area = float(re.search(r'<line x1="([\d.]+)"[^>]*x2="([\d.]+)"', html)[2])  # type: ignore[index]
-    # Half a minute of ten, which ended half a minute before the end.
+    # 30 s of ten minutes, ending 30 s before the end.
     assert (area - float(x)) / float(wide) == pytest.approx(2.0, abs=0.01)

@@ -1,4 +1,4 @@
-"""The committed boards are read whole; what the preview does not know is refused by its name."""
+"""The committed dashboards are parsed completely; unknown settings are refused."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from dashboard_preview.grafana_json.dashboard_json import ROW, dashboard, dashboards
-from dashed import ROOT
-from dashed import dashboards as generated
+from generated_dashboards import ROOT
+from generated_dashboards import dashboards as generated
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_dashboards.files import DASHBOARDS
+from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-def test_the_committed_boards_are_known_in_all_their_settings() -> None:
-    folder = ROOT / "dashboards" / "generated" / DASHBOARDS
+def test_committed_dashboards_are_parsed_completely() -> None:
+    folder = ROOT / "dashboards" / "generated" / DASHBOARD_FOLDER
     found = {each.uid: each for each in dashboards(folder)}
     documents = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
     assert found.keys() == documents.keys() == generated().keys()
@@ -38,17 +38,17 @@ def test_the_committed_boards_are_known_in_all_their_settings() -> None:
         ]
 
 
-def test_looks_are_defaults_and_overrides() -> None:
+def test_field_styles_have_defaults_and_overrides() -> None:
     fleet = dashboard(generated()["mm2slo-overview"], "fleet")
-    [flows] = [each for each in fleet.panels if each.title == "Which flows need attention first?"]
-    assert flows.looks is not None
-    left = flows.looks.of("Budget left")
+    [flows] = [each for each in fleet.panels if each.title == "Flow status"]
+    assert flows.styles is not None
+    left = flows.styles.of("Remaining budget")
     assert (left.unit, left.decimals, left.cell) == ("percentunit", 1, "color-text")
     assert [step.bound for step in left.steps] == [None, 0.0, 0.25]
-    state = flows.looks.of("State")
-    assert (state.cell, state.words["3"].text) == ("color-background", "stopped")
-    assert flows.looks.of("Flow").links[0].url.startswith("/d/mm2slo-flow?")
-    assert flows.looks.of("another").unit == "short"
+    state = flows.styles.of("State")
+    assert (state.cell, state.mapped["3"].text) == ("color-background", "stopped")
+    assert flows.styles.of("Flow").links[0].url.startswith("/d/mm2slo-flow?")
+    assert flows.styles.of("another").unit == "short"
 
 
 def field(key: str, value: Any) -> Callable[[Json], None]:
@@ -117,18 +117,20 @@ COLOURED = {"steps": [{"color": "green", "value": None}], "mode": "absolute"}
         (whole("interval", "5 minutes"), "interval is '5 minutes': expected a length"),
     ],
 )
-def test_what_is_not_known_is_refused(change: Callable[[Json], None], named: str | None) -> None:
+def test_unknown_setting_raises_user_error(
+    change: Callable[[Json], None], named: str | None
+) -> None:
     document = copy.deepcopy(generated()["mm2slo-overview"])
     changed = document["panels"][1]
     change(changed)
     if named is None:
         dashboard(document, "fleet.json")
         return
-    with pytest.raises(UserError, match=rf"fleet\.json, panel 'How many flows run\?'.*{named}"):
+    with pytest.raises(UserError, match=rf"fleet\.json, panel 'Flows by state'.*{named}"):
         dashboard(document, "fleet.json")
 
 
-def test_a_dashboard_of_another_shape_is_told() -> None:
+def test_dashboard_with_missing_key_or_collapsed_row_raises_user_error() -> None:
     document = copy.deepcopy(generated()["mm2slo-overview"])
     del document["panels"][1]["gridPos"]
     with pytest.raises(UserError, match=r"fleet\.json is not as .* writes dashboards .*'gridPos'"):
@@ -138,7 +140,7 @@ def test_a_dashboard_of_another_shape_is_told() -> None:
         dashboard({**document, "panels": [row]}, "fleet.json")
 
 
-def test_a_folder_without_dashboards_is_told(tmp_path: Path) -> None:
+def test_folder_without_valid_dashboards_raises_user_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="mm2slo dashboards generate"):
         dashboards(tmp_path)
     (tmp_path / "board.json").write_text("{")

@@ -1,4 +1,4 @@
-"""Figures as Grafana writes them: expected texts are those of Grafana 11 itself."""
+"""Values formatted as by Grafana 11."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ from mm2slo_core.user_errors import UserError
         ("short", float("inf"), None, "∞"),
     ],
 )
-def test_a_figure_in_its_unit(unit: str, value: float, decimals: int | None, text: str) -> None:
+def test_formatted_matches_grafana(
+    unit: str, value: float, decimals: int | None, text: str
+) -> None:
     assert formatted(unit, value, decimals) == text
 
 
@@ -64,10 +66,10 @@ def test_a_figure_in_its_unit(unit: str, value: float, decimals: int | None, tex
         ("none", 10.05, 0.05, "10.05"),
     ],
 )
-def test_ticks_are_told_apart(unit: str, value: float, step: float, text: str) -> None:
+def test_on_axis_distinguishes_steps(unit: str, value: float, step: float, text: str) -> None:
     assert on_axis(unit, value, step) == text
 
 
-def test_an_unknown_unit_is_named() -> None:
+def test_unknown_unit_raises_user_error() -> None:
     with pytest.raises(UserError, match=r"board\.json: .* unit 'furlong'; it knows .*percentunit"):
         known("furlong", "board.json")

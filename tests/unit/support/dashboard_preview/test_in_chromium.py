@@ -1,4 +1,4 @@
-"""A page in a real Chromium: what is seen, what fits, and that it asks for nothing else."""
+"""Pages in Chromium: content, layout, and no other requests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from chromium import Tab, browsing
 from chromium.headless import find_chromium
-from dashed import dashboards
-from preview_fixtures import Told, matrix, page, vector
+from generated_dashboards import dashboards
+from preview_fixtures import FakePrometheus, draw_page, matrix, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,14 +23,14 @@ FLOWS = (
     'a "b" <i>&amp;',
     "eu->us with a name that is far longer than any column is wide",
 )
-COURSE = matrix(
+HISTORY = matrix(
     *(({"flow": each}, {n * 15: n * (k + 1.0) for n in range(40)}) for k, each in enumerate(FLOWS))
 )
 ANSWERS = {
     "mm2_flow_state": vector(*(({"flow": each}, 3) for each in FLOWS)),
     "mm2_flow_lag_seconds": vector(*(({"flow": each}, 90) for each in FLOWS)),
-    "topk": COURSE,
-    "bottomk": COURSE,
+    "topk": HISTORY,
+    "bottomk": HISTORY,
 }
 BEYOND = """
 [...document.querySelectorAll("section")].flatMap(panel => {
@@ -57,8 +57,8 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield found
 
 
-def opened(tab: Tab, path: Path, uid: str, answers: dict[str, object]) -> None:
-    drawn = page(dashboards()[uid], Told(answers, {"flow": FLOWS}))
+def open_page(tab: Tab, path: Path, uid: str, answers: dict[str, object]) -> None:
+    drawn = draw_page(dashboards()[uid], FakePrometheus(answers, {"flow": FLOWS}))
     path.write_text(drawn.html, "utf-8")
     tab.complaints.clear()
     tab.requested.clear()
@@ -70,19 +70,17 @@ def opened(tab: Tab, path: Path, uid: str, answers: dict[str, object]) -> None:
     assert height == drawn.height
 
 
-def test_the_fleet_is_seen(tab: Tab, tmp_path: Path) -> None:
-    opened(tab, tmp_path / "fleet.html", "mm2slo-overview", dict(ANSWERS))
+def test_fleet_dashboard_is_rendered(tab: Tab, tmp_path: Path) -> None:
+    open_page(tab, tmp_path / "fleet.html", "mm2slo-overview", dict(ANSWERS))
     rows = tab.ask("""
-      [...document.querySelectorAll('[aria-label^="Which flows need"] tbody tr')].map(
+      [...document.querySelectorAll('[aria-label="Flow status"] tbody tr')].map(
         row => [...row.cells].map(cell => cell.innerText))
     """)
     assert sorted(row[0] for row in rows) == sorted(FLOWS)
     assert {tuple(row[1:]) for row in rows} == {("stopped", "1.5 min")}
     colour = "getComputedStyle(document.querySelector('tbody td:nth-child(2)')).backgroundColor"
     assert tab.ask(colour) == "rgb(213, 94, 0)"
-    lines = (
-        "document.querySelectorAll('[aria-label^=\"Which flows are furthest\"] path.line').length"
-    )
+    lines = "document.querySelectorAll('[aria-label=\"Highest lag by flow\"] path.line').length"
     assert tab.ask(lines) == len(FLOWS)
     assert tab.ask("document.querySelectorAll('i:not([style]), script').length") == 0
     assert tab.ask(BEYOND) == []
@@ -90,19 +88,19 @@ def test_the_fleet_is_seen(tab: Tab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("uid", dashboards())
-def test_every_board_keeps_to_its_panels(tab: Tab, tmp_path: Path, uid: str) -> None:
-    opened(
+def test_content_stays_within_panels(tab: Tab, tmp_path: Path, uid: str) -> None:
+    open_page(
         tab,
         tmp_path / "page.html",
         uid,
-        {"topk": COURSE, "bottomk": COURSE, "mm2_flow_state": COURSE},
+        {"topk": HISTORY, "bottomk": HISTORY, "mm2_flow_state": HISTORY},
     )
     assert tab.ask(BEYOND) == []
     assert tab.ask(OVERLAPPING) == 0
 
 
-def test_an_explanation_opens_without_javascript(tab: Tab, tmp_path: Path) -> None:
-    opened(tab, tmp_path / "fleet.html", "mm2slo-overview", {})
+def test_description_opens_without_javascript(tab: Tab, tmp_path: Path) -> None:
+    open_page(tab, tmp_path / "fleet.html", "mm2slo-overview", {})
     tab.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         box = "document.querySelector('summary').getBoundingClientRect()"

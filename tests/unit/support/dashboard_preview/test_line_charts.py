@@ -1,4 +1,4 @@
-"""Lines: where their points are, what the axes say, and what the legend tells."""
+"""Line charts: positions of points, axes and legend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import pytest
 from dashboard_preview.annotation_marks import Mark
 from dashboard_preview.panels import chart_frame as framing
 from dashboard_preview.time_range import Span
-from preview_fixtures import SPAN, Told, board, matrix, page, panel, vector, words
+from preview_fixtures import (
+    SPAN,
+    FakePrometheus,
+    dashboard_json,
+    draw_page,
+    matrix,
+    panel_html,
+    vector,
+    visible_texts,
+)
 
 STEPS = {"mode": "absolute", "steps": [{"color": "#009E73", "value": None}]}
 CUSTOM = {"stacking": {"mode": "none", "group": "A"}, "thresholdsStyle": {"mode": "off"}}
@@ -19,8 +28,8 @@ def series(expr: str = "lag", **defaults: Any) -> dict[str, Any]:
     custom = {**CUSTOM, **defaults.pop("custom", {})}
     return {
         "type": "timeseries",
-        "title": "How far behind?",
-        "description": "It.",
+        "title": "Lag",
+        "description": "How far behind is it?",
         "gridPos": {"x": 0, "y": 0, "w": 12, "h": 8},
         "targets": [
             {
@@ -43,7 +52,7 @@ def series(expr: str = "lag", **defaults: Any) -> dict[str, Any]:
         "fieldConfig": {
             "defaults": {
                 "unit": "s",
-                "noValue": "Nothing waits.",
+                "noValue": "No unreplicated records.",
                 "color": {"mode": "shades", "fixedColor": "#0072B2"},
                 "thresholds": STEPS,
                 "custom": custom,
@@ -56,12 +65,12 @@ def series(expr: str = "lag", **defaults: Any) -> dict[str, Any]:
 
 
 def drawn(answer: dict[str, Any], **defaults: Any) -> str:
-    found = page(board(series(**defaults)), Told({"lag": answer}))
-    return panel(found.html, "How far behind?")
+    found = draw_page(dashboard_json(series(**defaults)), FakePrometheus({"lag": answer}))
+    return panel_html(found.html, "Lag")
 
 
 def paths(html: str) -> list[list[tuple[float, float]]]:
-    """The runs of the first line."""
+    """The segments of the first line."""
     [path] = re.findall(r'<path d="([^"]*)"', html)[:1]
     return [
         [(float(x), float(y)) for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", run)]
@@ -70,15 +79,15 @@ def paths(html: str) -> list[list[tuple[float, float]]]:
 
 
 def levels(html: str) -> dict[str, float]:
-    """The height of each level, by what is written there."""
+    """The height of each level by its text."""
     [axis] = re.findall(r'<g class="axis levels">(.*?)</g>', html)
     heights = [float(each) for each in re.findall(r'<line [^>]*y1="([\d.]+)"', axis)]
     return dict(zip(re.findall(r">([^<]+)</text>", axis), heights, strict=True))
 
 
-def test_points_stand_at_their_time_and_value() -> None:
+def test_points_are_at_their_time_and_value() -> None:
     html = drawn(matrix(({"flow": "a"}, {600: 0.0, 300: 60.0, 0: 30.0})), min=0, max=60)
-    # Ten minutes with a point each 15 s: points of five minutes are not joined.
+    # With a step of 15 s, points five minutes apart are not joined.
     [first], [middle], [last] = paths(html)
     assert (first[0] + last[0]) / 2 == pytest.approx(middle[0], abs=0.01)
     at = levels(html)
@@ -88,12 +97,12 @@ def test_points_stand_at_their_time_and_value() -> None:
     )
 
 
-def test_points_a_step_apart_are_joined_and_a_gap_stays_one() -> None:
+def test_adjacent_points_are_joined_and_gaps_are_kept() -> None:
     html = drawn(matrix(({"flow": "a"}, {60: 1.0, 45: 2.0, 30: 2.0, 0: 4.0})))
     assert [len(run) for run in paths(html)] == [3, 1]
 
 
-def test_the_axis_ends_where_it_is_told_and_else_around_the_values() -> None:
+def test_axis_ends_are_fixed_or_padded_around_values() -> None:
     values = ({"flow": "a"}, {15: 100.0, 0: 200.0})
     fixed = levels(drawn(matrix(values), min=0, max=240))
     assert {"0 s", "4 min"} <= set(fixed)
@@ -104,7 +113,7 @@ def test_the_axis_ends_where_it_is_told_and_else_around_the_values() -> None:
     assert "0" in levels(drawn(matrix(({"flow": "a"}, {15: 1.0, 0: 30.0})), unit="short"))
 
 
-def test_what_is_beyond_a_fixed_end_is_cut_off() -> None:
+def test_values_beyond_fixed_end_are_clipped() -> None:
     html = drawn(matrix(({"flow": "a"}, {15: 5.0, 0: float("inf")})), min=0, max=1)
     [clip] = re.findall(r'<svg [^>]*height="([\d.]+)"[^>]*class="clipped"', html)
     [run] = paths(html)
@@ -112,17 +121,17 @@ def test_what_is_beyond_a_fixed_end_is_cut_off() -> None:
     assert "inf" not in html
 
 
-def test_the_legend_tells_names_and_newest_values_in_shades() -> None:
+def test_legend_shows_names_and_latest_values() -> None:
     answer = matrix(({"flow": "a<b>"}, {15: 1.0, 0: 90.0}), ({"flow": 'b"&'}, {0: 0.25}))
     html = drawn(answer)
-    said = words(html)
-    assert said[-4:] == ["a<b>", "Last *: 1.5 min", 'b"&', "Last *: 250 ms"]
+    texts = visible_texts(html)
+    assert texts[-4:] == ["a<b>", "Last *: 1.5 min", 'b"&', "Last *: 250 ms"]
     strokes = re.findall(r'stroke="(#\w+)" class="line"', html)
     assert strokes[0] == "#0072B2"
     assert strokes[1] != strokes[0]
 
 
-def test_shares_of_a_stack_stand_on_each_other() -> None:
+def test_stacked_series_are_added() -> None:
     answer = matrix(({"flow": "a"}, {0: 1.0}), ({"flow": "b"}, {0: 2.0}))
     stacked = {"fillOpacity": 20, "stacking": {"mode": "normal", "group": "A"}}
     html = drawn(answer, min=0, max=4, unit="short", custom=stacked)
@@ -132,7 +141,7 @@ def test_shares_of_a_stack_stand_on_each_other() -> None:
     assert html.count("<polygon") == 2
 
 
-def test_bounds_are_dashed_lines_where_the_axis_holds_them() -> None:
+def test_thresholds_within_axis_are_dashed_lines() -> None:
     steps = {
         "mode": "absolute",
         "steps": [
@@ -150,11 +159,11 @@ def test_bounds_are_dashed_lines_where_the_axis_holds_them() -> None:
     assert 'class="bounds"' not in drawn(matrix(({"flow": "a"}, {0: 60.0})), thresholds=steps)
 
 
-def test_nothing_is_said_to_be_nothing() -> None:
-    assert words(drawn(vector())) == ["How far behind?", "Nothing waits."]
+def test_panel_without_data_shows_no_data_text() -> None:
+    assert visible_texts(drawn(vector())) == ["Lag", "No unreplicated records."]
 
 
-def test_marks_are_shades_or_lines_within_the_area() -> None:
+def test_marks_are_regions_or_lines_within_area() -> None:
     frame = framing.framed(Span(0.0, 100.0), (520.0, 128.0), 0.0, (0.0, 1.0))
     assert (frame.left, frame.right, frame.x(50.0), frame.y(0.5)) == (8.0, 508.0, 258.0, 56.0)
     html = framing.marked(
@@ -172,22 +181,25 @@ def test_marks_are_shades_or_lines_within_the_area() -> None:
     assert "before" not in html
 
 
-def test_a_panel_keeps_its_own_distance_and_time() -> None:
-    told = Told()
+def test_panel_interval_applies_and_time_range_only_if_relative() -> None:
+    prometheus = FakePrometheus()
     own = {**series(), "interval": "5m", "maxDataPoints": 300, "timeFrom": "1d"}
-    page(board(own), told)
-    [course] = [given for path, given in told.asked if path == "query_range"]
-    # The board's time was said as such, not relative to now.
-    assert (course["step"], float(course["end"]) - float(course["start"])) == ("300.000", 600.0)
-    assert "Last 1 day" not in page(board(own), told).html
+    draw_page(dashboard_json(own), prometheus)
+    [request] = [given for path, given in prometheus.requests if path == "query_range"]
+    # The dashboard's time range is absolute.
+    assert (request["step"], float(request["end"]) - float(request["start"])) == ("300.000", 600.0)
+    assert "Last 1 day" not in draw_page(dashboard_json(own), prometheus).html
 
 
-def test_a_panel_of_a_board_that_follows_the_time_has_its_own_range() -> None:
-    told = Told()
+def test_panel_time_range_applies_if_dashboard_is_relative() -> None:
+    prometheus = FakePrometheus()
     own = {**series("x[$__range]"), "maxDataPoints": 300, "timeFrom": "1d"}
-    lately = Span(SPAN.start, SPAN.end, relative=True)
-    html = page(board(own), told, span=lately).html
-    [course] = [given for path, given in told.asked if path == "query_range"]
-    assert (course["query"], course["step"]) == ("x[1d]", "300.000")
-    assert float(course["end"]) - float(course["start"]) == 86_400.0
-    assert words(panel(html, "How far behind?"))[:2] == ["How far behind?", "Last 1 day"]
+    relative_span = Span(SPAN.start, SPAN.end, relative=True)
+    html = draw_page(dashboard_json(own), prometheus, span=relative_span).html
+    [request] = [given for path, given in prometheus.requests if path == "query_range"]
+    assert (request["query"], request["step"]) == ("x[1d]", "300.000")
+    assert float(request["end"]) - float(request["start"]) == 86_400.0
+    assert visible_texts(panel_html(html, "Lag"))[:2] == [
+        "Lag",
+        "Last 1 day",
+    ]

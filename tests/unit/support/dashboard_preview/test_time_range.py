@@ -1,4 +1,4 @@
-"""Steps, ranges and Grafana's own variables."""
+"""Steps, time ranges and Grafana's own variables."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ HOUR = 3600.0
         (28 * 24 * HOUR, 1e6, 1, 28 * 24 * HOUR / 10_000),
     ],
 )
-def test_a_step_is_a_round_one(shown: float, width: float, scrape: float, step: float) -> None:
+def test_step_is_rounded(shown: float, width: float, scrape: float, step: float) -> None:
     assert Span(0.0, shown).step(width, scrape) == pytest.approx(step)
 
 
-def test_charts_begin_and_end_at_a_multiple_of_their_step() -> None:
+def test_aligned_range_is_multiple_of_step() -> None:
     assert Span(1007.0, 1999.0).aligned(30.0) == Span(990.0, 1980.0)
 
 
-def test_grafanas_own_variables() -> None:
+def test_builtin_variables_match_grafana() -> None:
     span = Span(1_000.0, 22_600.0)
     assert span.builtin(30.0, 15.0) == {
         "__interval": "30s",
@@ -45,19 +45,19 @@ def test_grafanas_own_variables() -> None:
     assert span.builtin(60.0, 15.0)["__rate_interval"] == "1m15s"
 
 
-def test_relative_times() -> None:
+def test_relative_time_is_parsed_and_absolute_is_none() -> None:
     assert relative("now", 100.0) == 100.0
     assert relative("now-90s", 100.0) == 10.0
     assert relative("2026-12-01T00:00Z", 100.0) is None
-    assert length("--range", "4w") == 28 * 24 * HOUR
+    assert length("timeFrom", "4w") == 28 * 24 * HOUR
 
 
 @pytest.mark.parametrize("text", ["6", "h", "0h", "6 hours", "-6h", "now"])
-def test_a_length_that_is_none_is_told(text: str) -> None:
-    with pytest.raises(UserError, match=r"--range is .*: expected a length as 90s, 15m"):
-        length("--range", text)
+def test_invalid_length_raises_user_error(text: str) -> None:
+    with pytest.raises(UserError, match=r"timeFrom is .*: expected a length as 90s, 15m"):
+        length("timeFrom", text)
 
 
-def test_nothing_can_be_shown_backwards() -> None:
+def test_span_ending_before_start_raises_user_error() -> None:
     with pytest.raises(UserError, match="before its start"):
         Span(2.0, 1.0)

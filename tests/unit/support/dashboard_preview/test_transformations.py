@@ -1,4 +1,4 @@
-"""Several answers become one table."""
+"""Transformations of query results into one table."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ ORGANIZE = {
 MERGE = {"id": "merge", "options": {}}
 
 
-def test_rows_of_the_same_keys_become_one() -> None:
+def test_merge_joins_rows_with_equal_keys() -> None:
     [merged] = transformed([STATES, BUDGETS], [MERGE])
     assert [each.name for each in merged.columns] == ["Time", "flow", "Value #A", "Value #B"]
     assert rows(merged) == [[1.0, "a", 0.0, None], [1.0, "b", 3.0, 0.5], [1.0, "c", None, 0.9]]
 
 
-def test_columns_are_left_out_ordered_and_renamed() -> None:
+def test_organize_excludes_orders_and_renames_columns() -> None:
     [found] = transformed([STATES, BUDGETS], [MERGE, ORGANIZE])
     assert [each.name for each in found.columns] == ["Flow", "Budget left", "State"]
     assert rows(found)[1] == ["b", 0.5, 3.0]
 
 
-def test_a_query_without_an_answer_has_no_column() -> None:
+def test_query_without_data_has_no_column() -> None:
     [found] = transformed([STATES, Table()], [MERGE, ORGANIZE])[:1]
     assert [each.name for each in found.columns] == ["Flow", "State"]
 
 
-def test_rows_are_sorted_by_several_columns() -> None:
+def test_in_order_sorts_by_several_columns() -> None:
     found = in_order(
         table(State=(0.0, 3.0, 3.0, None), Left=(0.1, 0.9, None, 0.0), Flow=("d", "c", "b", "a")),
         [{"displayName": "State", "desc": True}, {"displayName": "Left", "desc": False}],
@@ -67,6 +67,6 @@ def test_rows_are_sorted_by_several_columns() -> None:
         ),
     ],
 )
-def test_an_unknown_one_is_named(transformation: dict[str, Any], named: str) -> None:
+def test_unknown_transformation_is_refused(transformation: dict[str, Any], named: str) -> None:
     with pytest.raises(UserError, match=f"board, panel 'x': .*{named}"):
         known(transformation, "board, panel 'x'")

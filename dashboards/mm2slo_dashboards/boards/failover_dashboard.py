@@ -1,0 +1,347 @@
+"""Failover readiness dashboard: which groups would resume correctly, and their redelivery."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.catalogue.failover_metrics import (
+    CHECKPOINT_AGE_SECONDS,
+    CHECKPOINT_LAG_RECORDS,
+    FAILOVER_BLOCKED,
+    FAILOVER_READY,
+    FAILOVER_REDELIVERY_RECORDS,
+    OFFSET_SYNC_AGE_SECONDS,
+    OFFSET_SYNC_GAP_RECORDS,
+)
+from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING
+from mm2slo_core.dashboard_uids import DashboardUid
+from mm2slo_core.promql import Vector, aggregate, equal
+from mm2slo_core.sli_counters import Sli
+from mm2slo_dashboards.boards.shared_definitions import (
+    FLEET_DATA_POINTS,
+    FLOW_ANNOTATIONS,
+    NO_BUDGET_DATA,
+    budget_thresholds,
+)
+from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.dashboard_model import Column, Dashboard, Kind, Panel, Query, Row, Unit
+from mm2slo_dashboards.panel_queries import (
+    FLOWS_VARIABLE,
+    GROUPS_VARIABLE,
+    MATCH_GROUP,
+    filter_by,
+    flow_series,
+    max_by,
+    min_by,
+    recorded_series,
+    sum_by,
+    topk,
+)
+from mm2slo_dashboards.state_mappings import BAD_FROM_ONE, READY_STATES, bad_from
+
+if TYPE_CHECKING:
+    from mm2slo_dashboards.objective_limits import Limits
+
+_KEYS: Final = ("flow", "group")
+_NAMED: Final = "{{flow}} {{group}}"
+_MIN_INTERVAL: Final = 300.0
+"""Seconds between points of a query over every group of every flow."""
+_NO_GROUP: Final = (
+    "No consumer group: none commits on the source, the filter excludes them, or checkpoints were "
+    "not read yet."
+)
+
+
+def build(limits: Limits) -> Dashboard:
+    """Consumer groups, blocked ones first."""
+    return Dashboard(
+        uid=DashboardUid.FAILOVER,
+        title="MirrorMaker 2 / Failover readiness",
+        description="If we fail over now: which groups resume correctly, and what is redelivered?",
+        variables=(FLOWS_VARIABLE, GROUPS_VARIABLE),
+        rows=(
+            Row("What happens if we fail over now?", (*_summary(limits), _groups(limits))),
+            Row("Why are groups blocked, and since when?", _reasons()),
+            Row("How much would be redelivered?", _cost(limits)),
+            Row("What is the cause?", _causes(limits)),
+        ),
+        annotations=FLOW_ANNOTATIONS,
+        max_data_points=FLEET_DATA_POINTS,
+    )
+
+
+def _ready() -> Vector:
+    """1 where the group is ready according to every replica of the exporter."""
+    return min_by(flow_series(FAILOVER_READY, MATCH_GROUP), *_KEYS)
+
+
+def _summary(limits: Limits) -> tuple[Panel, ...]:
+    ready = _ready()
+    blocked = sum_by(Vector(f"1 - {ready}", ready.labels))
+    return (
+        Panel(
+            title="Groups by readiness",
+            description="How many groups are ready? Groups that would resume correctly on the "
+            "target, and blocked ones. Good is none blocked.",
+            kind=Kind.STAT,
+            unit=Unit.COUNT,
+            no_data=_NO_GROUP,
+            queries=(
+                Query(vector=sum_by(ready), legend="ready", instant=True),
+                Query(vector=blocked, legend="blocked", instant=True),
+            ),
+            thresholds=BAD_FROM_ONE,
+            colours={"ready": Colour.GOOD},
+            decimals=0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            width=8,
+            height=5,
+        ),
+        Panel(
+            title="Total redelivery",
+            description="How much would be redelivered? Upper bound of the records that all "
+            "groups together would read again.",
+            kind=Kind.STAT,
+            unit=Unit.COUNT,
+            no_data=_NO_GROUP,
+            queries=(Query(vector=sum_by(_redelivery("upper")), instant=True),),
+            decimals=0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            width=8,
+            height=5,
+        ),
+        Panel(
+            title="Checkpoint freshness budget",
+            description="Are checkpoints fresh enough? The smallest remaining error budget of "
+            "checkpoint freshness.",
+            kind=Kind.STAT,
+            unit=Unit.SHARE,
+            no_data=f"{NO_BUDGET_DATA} Only groups that commit count.",
+            queries=(
+                Query(
+                    vector=min_by(
+                        recorded_series(
+                            BUDGET_REMAINING, equal("sli", Sli.CHECKPOINT_FRESHNESS.value)
+                        )
+                    ),
+                    instant=True,
+                ),
+            ),
+            thresholds=budget_thresholds(limits),
+            decimals=1,
+            next_dashboard=DashboardUid.SLO,
+            alert="MM2ErrorBudgetBurnSlow",
+            fills_on="an active group",
+            width=8,
+            height=5,
+        ),
+    )
+
+
+def _groups(limits: Limits) -> Panel:
+    return Panel(
+        title="Consumer groups",
+        description="Which groups would resume on the target? One row per flow and group, "
+        "blocked ones first; a flow's name links to its dashboard. Redelivery is between its "
+        "bounds; they are equal where offset syncs bracket the commit.",
+        kind=Kind.TABLE,
+        unit=Unit.COUNT,
+        no_data=_NO_GROUP,
+        keys={"flow": "Flow", "group": "Group"},
+        columns=(
+            Column(title="Ready", vector=_ready(), unit=Unit.COUNT, states=READY_STATES),
+            Column(
+                title="Redelivery, lower bound",
+                vector=_redelivery("lower"),
+                unit=Unit.COUNT,
+            ),
+            Column(
+                title="Redelivery, upper bound",
+                vector=_redelivery("upper"),
+                unit=Unit.COUNT,
+                thresholds=bad_from(limits.redelivery),
+            ),
+            Column(
+                title="Checkpoint age",
+                vector=min_by(flow_series(CHECKPOINT_AGE_SECONDS, MATCH_GROUP), *_KEYS),
+                unit=Unit.SECONDS,
+            ),
+            Column(
+                title="Checkpoint lag",
+                vector=sum_by(
+                    max_by(flow_series(CHECKPOINT_LAG_RECORDS, MATCH_GROUP), *_KEYS, "topic"),
+                    *_KEYS,
+                ),
+                unit=Unit.COUNT,
+                thresholds=bad_from(limits.checkpoint_lag),
+            ),
+        ),
+        sort=("Ready", "-Redelivery, upper bound"),
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2FailoverNotReady",
+        width=24,
+        height=10,
+    )
+
+
+def _reasons() -> tuple[Panel, ...]:
+    blocked = filter_by(
+        max_by(flow_series(FAILOVER_BLOCKED, MATCH_GROUP), *_KEYS, "reason"), "== 1"
+    )
+    return (
+        Panel(
+            title="Blocking reasons",
+            description="Why are groups blocked? The current reasons, from a closed list; the "
+            "runbook explains each. Good is an empty table.",
+            kind=Kind.TABLE,
+            unit=Unit.COUNT,
+            no_data="No group is blocked.",
+            keys={"flow": "Flow", "group": "Group", "reason": "Reason"},
+            columns=(Column(title="Active", vector=blocked, unit=Unit.COUNT),),
+            sort=("Group",),
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            fills_on="a blocked group",
+        ),
+        Panel(
+            title="Blocked groups over time",
+            description="Since when are groups blocked? Blocked groups of the ten flows with most.",
+            kind=Kind.SERIES,
+            unit=Unit.COUNT,
+            no_data="No group was blocked in this time range.",
+            queries=(
+                Query(
+                    vector=topk(10, aggregate("count", filter_by(_ready(), "== 0"), ("flow",))),
+                    legend="{{flow}}",
+                ),
+            ),
+            minimum=0.0,
+            stacked=True,
+            min_interval=_MIN_INTERVAL,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FailoverNotReady",
+            fills_on="a blocked group",
+        ),
+    )
+
+
+def _cost(limits: Limits) -> tuple[Panel, ...]:
+    return (
+        _top(
+            _redelivery("upper"),
+            "Highest redelivery by group",
+            "Which groups would reread most records? Upper bound of redelivery, the ten "
+            "largest. Above "
+            f"{limits.redelivery:,} a group is blocked.",
+            Unit.COUNT,
+            limits.redelivery,
+        ),
+        _top(
+            sum_by(
+                max_by(flow_series(CHECKPOINT_LAG_RECORDS, MATCH_GROUP), *_KEYS, "topic"), *_KEYS
+            ),
+            "Highest checkpoint lag by group",
+            "Which groups are furthest ahead of their checkpoint? Records committed since, the ten "
+            "largest. Above "
+            f"{limits.checkpoint_lag:,} a group is blocked.",
+            Unit.COUNT,
+            limits.checkpoint_lag,
+        ),
+    )
+
+
+def _causes(limits: Limits) -> tuple[Panel, ...]:
+    return (
+        Panel(
+            title="Oldest checkpoints",
+            description="How old are checkpoints? Age of each group's latest checkpoint, the "
+            "ten oldest. MirrorMaker 2 writes one when the group commits: above "
+            f"{limits.checkpoint_age:g} s, two of its intervals, an active group is not "
+            "checkpointed; an idle one keeps its old checkpoint.",
+            kind=Kind.BARS,
+            unit=Unit.SECONDS,
+            no_data=_NO_GROUP,
+            queries=(
+                Query(
+                    vector=topk(
+                        10, min_by(flow_series(CHECKPOINT_AGE_SECONDS, MATCH_GROUP), *_KEYS)
+                    ),
+                    legend=_NAMED,
+                    instant=True,
+                ),
+            ),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2CheckpointStalled",
+            width=8,
+        ),
+        Panel(
+            title="Oldest offset syncs",
+            description="How old are offset syncs? Age of the latest one, the ten oldest topics "
+            "or partitions. Without a new one checkpoints cannot advance; an idle topic keeps "
+            "its old one.",
+            kind=Kind.BARS,
+            unit=Unit.SECONDS,
+            no_data="No offset sync was read: nothing was replicated yet.",
+            queries=(
+                Query(
+                    vector=topk(
+                        10,
+                        min_by(flow_series(OFFSET_SYNC_AGE_SECONDS), "flow", "topic", "partition"),
+                    ),
+                    legend="{{flow}} {{topic}} {{partition}}",
+                    instant=True,
+                ),
+            ),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2CheckpointStalled",
+            width=8,
+        ),
+        Panel(
+            title="Largest offset sync gaps",
+            description="How far behind are offset syncs? Records between the latest offset "
+            "sync and the replicated position, the ten largest; within the gap translation is "
+            "not exact.",
+            kind=Kind.BARS,
+            unit=Unit.COUNT,
+            no_data="No offset sync was read: nothing was replicated yet.",
+            queries=(
+                Query(
+                    vector=topk(
+                        10,
+                        max_by(flow_series(OFFSET_SYNC_GAP_RECORDS), "flow", "topic", "partition"),
+                    ),
+                    legend="{{flow}} {{topic}} {{partition}}",
+                    instant=True,
+                ),
+            ),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2CheckpointStalled",
+            width=8,
+        ),
+    )
+
+
+def _redelivery(bound: str) -> Vector:
+    return max_by(
+        flow_series(FAILOVER_REDELIVERY_RECORDS, MATCH_GROUP, equal("bound", bound)), *_KEYS
+    )
+
+
+def _top(vector: Vector, title: str, description: str, unit: Unit, limit: float) -> Panel:
+    return Panel(
+        title=title,
+        description=description,
+        kind=Kind.BARS,
+        unit=unit,
+        no_data=_NO_GROUP,
+        queries=(Query(vector=topk(10, vector), legend=_NAMED, instant=True),),
+        thresholds=bad_from(limit),
+        minimum=0.0,
+        next_dashboard=DashboardUid.FLOW,
+        alert="MM2FailoverNotReady",
+    )

@@ -1,0 +1,289 @@
+"""Fleet dashboard: whether anything is wrong, where, since when, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.catalogue import FLOW_LAG_RECORDS, FLOW_LAG_SECONDS, FLOW_STATE
+from mm2slo_core.catalogue.failover_metrics import FAILOVER_READY
+from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING, BURN
+from mm2slo_core.dashboard_uids import DashboardUid
+from mm2slo_core.promql import aggregate
+from mm2slo_dashboards.boards.shared_definitions import (
+    ALERT_ANNOTATION,
+    EXCLUSION_ANNOTATION,
+    FLEET_DATA_POINTS,
+    FLOW_STATE_CODE,
+    NO_BUDGET_DATA,
+    NO_EXPORTER_DATA,
+    budget_column,
+    budget_thresholds,
+    burn_column,
+    burn_rate_thresholds,
+)
+from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.dashboard_model import Column, Dashboard, Kind, Panel, Query, Row, Unit
+from mm2slo_dashboards.panel_queries import (
+    FLOWS_VARIABLE,
+    MATCH_FLOW,
+    bottomk,
+    filter_by,
+    firing_alerts,
+    flow_series,
+    max_by,
+    min_by,
+    recorded_series,
+    sum_by,
+    topk,
+)
+from mm2slo_dashboards.state_mappings import (
+    BAD_FROM_ONE,
+    FLOW_STATES,
+    WARN_FROM_ONE,
+    bad_from,
+    state_colours,
+)
+
+if TYPE_CHECKING:
+    from mm2slo_dashboards.objective_limits import Limits
+
+
+def build(limits: Limits) -> Dashboard:
+    """All flows, worst first."""
+    return Dashboard(
+        uid=DashboardUid.FLEET,
+        title="MirrorMaker 2 / Fleet",
+        description="All flows: is anything wrong, where, since when, and what to do?",
+        variables=(FLOWS_VARIABLE,),
+        rows=(
+            Row("Is anything wrong?", _summary(limits)),
+            Row("Where, and what to do?", (_flows(limits), _alerts())),
+            Row("Since when?", _history(limits)),
+        ),
+        annotations=(ALERT_ANNOTATION, EXCLUSION_ANNOTATION),
+        max_data_points=FLEET_DATA_POINTS,
+    )
+
+
+def _summary(limits: Limits) -> tuple[Panel, ...]:
+    states = sum_by(max_by(flow_series(FLOW_STATE), "flow", "state"), "state")
+    return (
+        Panel(
+            title="Flows by state",
+            description="How many flows are running? Stopped: records or canaries are waiting, "
+            "both clusters answer, and nothing arrives. Unknown: the state cannot be "
+            "determined. Both should be 0.",
+            kind=Kind.STAT,
+            unit=Unit.COUNT,
+            no_data=NO_EXPORTER_DATA,
+            queries=(Query(vector=states, legend="{{state}}", instant=True),),
+            colours=state_colours(FLOW_STATES),
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FlowStopped",
+            height=5,
+        ),
+        Panel(
+            title="Firing alerts by severity",
+            description="Is any alert firing? Pages notify on-call immediately, tickets are "
+            "handled within working hours. Good is none.",
+            kind=Kind.STAT,
+            unit=Unit.COUNT,
+            no_data="No alert is firing.",
+            queries=(
+                Query(
+                    vector=sum_by(firing_alerts(), "severity"), legend="{{severity}}", instant=True
+                ),
+            ),
+            colours={"page": Colour.BAD, "ticket": Colour.WARNING},
+            next_dashboard=DashboardUid.FLOW,
+            fills_on="a stopped MirrorMaker 2",
+            width=4,
+            height=5,
+        ),
+        Panel(
+            title="Lowest remaining error budget",
+            description="Which error budget is closest to exhausted? The smallest remaining "
+            "share over all flows and SLIs; below 0 it is overspent.",
+            kind=Kind.STAT,
+            unit=Unit.SHARE,
+            no_data=NO_BUDGET_DATA,
+            queries=(Query(vector=min_by(recorded_series(BUDGET_REMAINING)), instant=True),),
+            thresholds=budget_thresholds(limits),
+            decimals=1,
+            next_dashboard=DashboardUid.SLO,
+            alert="MM2ErrorBudgetExhausted",
+            width=4,
+            height=5,
+        ),
+        Panel(
+            title="Highest lag",
+            description="How far behind is the worst flow? Age of its oldest unreplicated "
+            f"record. The strictest freshness threshold is {limits.lag:g} s.",
+            kind=Kind.STAT,
+            unit=Unit.SECONDS,
+            no_data=NO_EXPORTER_DATA,
+            queries=(Query(vector=max_by(flow_series(FLOW_LAG_SECONDS)), instant=True),),
+            thresholds=bad_from(limits.lag),
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2PartitionStalled",
+            width=4,
+            height=5,
+        ),
+    )
+
+
+def _flows(limits: Limits) -> Panel:
+    blocked = filter_by(min_by(flow_series(FAILOVER_READY), "flow", "group"), "== 0")
+    return Panel(
+        title="Flow status",
+        description="Which flows need attention first? One row per flow, sorted by state and "
+        "remaining budget; a flow's name links to its dashboard. A dash means no data.",
+        kind=Kind.TABLE,
+        unit=Unit.COUNT,
+        no_data=NO_EXPORTER_DATA,
+        keys={"flow": "Flow"},
+        columns=(
+            Column(
+                title="State",
+                vector=FLOW_STATE_CODE,
+                unit=Unit.COUNT,
+                states=FLOW_STATES,
+            ),
+            budget_column(limits, "flow"),
+            burn_column(limits, "flow"),
+            Column(
+                title="Lag",
+                vector=max_by(flow_series(FLOW_LAG_SECONDS), "flow"),
+                unit=Unit.SECONDS,
+                thresholds=bad_from(limits.lag),
+            ),
+            Column(
+                title="Lag in records",
+                vector=max_by(flow_series(FLOW_LAG_RECORDS), "flow"),
+                unit=Unit.COUNT,
+            ),
+            Column(
+                title="Alerts",
+                vector=sum_by(firing_alerts(MATCH_FLOW), "flow"),
+                unit=Unit.COUNT,
+                thresholds=BAD_FROM_ONE,
+            ),
+            Column(
+                title="Blocked groups",
+                vector=aggregate("count", blocked, ("flow",)),
+                unit=Unit.COUNT,
+                thresholds=WARN_FROM_ONE,
+            ),
+        ),
+        sort=("-State", "Remaining budget"),
+        next_dashboard=DashboardUid.FLOW,
+        width=16,
+        height=11,
+    )
+
+
+def _alerts() -> Panel:
+    labels = ("severity", "alertname", "flow", "cluster", "topic", "group")
+    return Panel(
+        title="Firing alerts",
+        description="Which alerts are firing, and what should I do? An alert's name links to "
+        "its runbook, where the address of the runbooks is configured. Good is an empty table.",
+        kind=Kind.TABLE,
+        unit=Unit.COUNT,
+        no_data="No alert is firing.",
+        keys={
+            "severity": "Severity",
+            "alertname": "Alert",
+            "flow": "Flow",
+            "cluster": "Cluster",
+            "topic": "Topic",
+            "group": "Group",
+        },
+        columns=(Column(title="Count", vector=sum_by(firing_alerts(), *labels), unit=Unit.COUNT),),
+        sort=("Severity",),
+        next_dashboard=DashboardUid.FLOW,
+        fills_on="a stopped MirrorMaker 2",
+        width=8,
+        height=11,
+    )
+
+
+def _history(limits: Limits) -> tuple[Panel, ...]:
+    return (
+        Panel(
+            title="Flow state history",
+            description="When was each flow running? Gaps: nothing was scraped.",
+            kind=Kind.TIMELINE,
+            unit=Unit.COUNT,
+            no_data=NO_EXPORTER_DATA,
+            queries=(
+                Query(
+                    vector=FLOW_STATE_CODE,
+                    legend="{{flow}}",
+                ),
+            ),
+            states=FLOW_STATES,
+            next_dashboard=DashboardUid.FLOW,
+            width=24,
+            height=10,
+        ),
+        Panel(
+            title="Highest burn rates",
+            description="Which flows spend their budget fastest? Burn rate over one hour, the "
+            "ten highest. Above 1 the budget is exhausted before the window ends; at "
+            f"{limits.page_burn_rate:.3g} it pages.",
+            kind=Kind.SERIES,
+            unit=Unit.FACTOR,
+            no_data=NO_BUDGET_DATA,
+            queries=(
+                Query(
+                    vector=topk(10, max_by(recorded_series(BURN["1h"]), "flow")), legend="{{flow}}"
+                ),
+            ),
+            thresholds=burn_rate_thresholds(limits),
+            minimum=0.0,
+            next_dashboard=DashboardUid.SLO,
+            alert="MM2ErrorBudgetBurnFast",
+            width=8,
+        ),
+        Panel(
+            title="Highest lag by flow",
+            description="Which flows are furthest behind? Age of the oldest unreplicated "
+            f"record, the ten highest. The strictest freshness threshold is {limits.lag:g} s.",
+            kind=Kind.SERIES,
+            unit=Unit.SECONDS,
+            no_data=NO_EXPORTER_DATA,
+            queries=(
+                Query(
+                    vector=topk(10, max_by(flow_series(FLOW_LAG_SECONDS), "flow")),
+                    legend="{{flow}}",
+                ),
+            ),
+            thresholds=bad_from(limits.lag),
+            minimum=0.0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2PartitionStalled",
+            width=8,
+        ),
+        Panel(
+            title="Lowest remaining budgets",
+            description="Which objectives have the least budget left? Remaining share of the "
+            "error budget, the ten smallest over all flows and SLIs; below 0 it is overspent.",
+            kind=Kind.SERIES,
+            unit=Unit.SHARE,
+            no_data=NO_BUDGET_DATA,
+            queries=(
+                Query(
+                    vector=bottomk(
+                        10, min_by(recorded_series(BUDGET_REMAINING), "flow", "sli", "tier")
+                    ),
+                    legend="{{flow}} {{sli}} {{tier}}",
+                ),
+            ),
+            thresholds=budget_thresholds(limits),
+            maximum=1.0,
+            next_dashboard=DashboardUid.SLO,
+            alert="MM2ErrorBudgetExhausted",
+            width=8,
+        ),
+    )

@@ -1,0 +1,224 @@
+"""A dashboard before it is Grafana's JSON: rows of panels, each of which answers one question.
+
+A panel's description, unit, text for no data and next link have no default, so that none is
+forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mm2slo_core.dashboard_uids import DashboardUid
+    from mm2slo_core.promql import Vector
+    from mm2slo_dashboards.colours import Colour
+
+WIDTH: Final = 24
+"""Columns of Grafana's grid."""
+
+
+class Kind(StrEnum):
+    """A panel's visualisation; the value is Grafana's name of it."""
+
+    STAT = "stat"
+    SERIES = "timeseries"
+    TABLE = "table"
+    TIMELINE = "state-timeline"
+    HEATMAP = "heatmap"
+    BARS = "bargauge"
+
+
+class Unit(StrEnum):
+    """Units as Grafana names them. Shares are of 1, times are in seconds."""
+
+    SECONDS = "s"
+    SHARE = "percentunit"
+    COUNT = "short"
+    RATE = "recps"
+    REQUESTS = "reqps"
+    TIMESTAMP = "dateTimeAsIso"
+    """In milliseconds since the epoch."""
+    BYTES = "bytes"
+    BYTE_RATE = "Bps"
+    FACTOR = "none"
+    """A ratio that may be above 1, as a burn rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Colours by value: `base` below the first bound, then the colour of the last bound reached."""
+
+    base: Colour
+    bounds: tuple[tuple[float, Colour], ...] = ()
+
+    def __post_init__(self) -> None:
+        values = [value for value, _ in self.bounds]
+        if values != sorted(set(values)):
+            raise ValueError(f"bounds are {values}: expected ascending ones")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A code that a query returns, with its text and colour."""
+
+    code: int
+    text: str
+    colour: Colour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A Prometheus query; `legend` may name labels as in `{{flow}}`.
+
+    An instant query reads the current value, any other one a time range.
+    """
+
+    vector: Vector
+    legend: str = ""
+    instant: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of values in a table; the labels of the query identify its rows."""
+
+    title: str
+    vector: Vector
+    unit: Unit
+    thresholds: Thresholds | None = None
+    states: tuple[State, ...] = ()
+    decimals: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One question and its answer.
+
+    `title` is a noun phrase; `description` starts with the question, then says what is shown and
+    what is bad; `no_data` says what an empty panel means. `alert` names the runbook that helps,
+    `next_dashboard` the dashboard with more detail. `fills_on` is the fault in which the panel has
+    data; empty where a healthy flow fills it.
+
+    `min_interval` is the least distance of two points in seconds, for queries of very many series.
+    `time_from`, as in `1d`, is the panel's own time range, used while the dashboard's is relative
+    to now.
+
+    Tables have `columns` instead of `queries`; `keys` are the labels that identify a row, with the
+    titles of their columns, and `sort` the titles to sort by, `-` first for descending.
+    """
+
+    title: str
+    description: str
+    kind: Kind
+    unit: Unit
+    no_data: str
+    queries: tuple[Query, ...] = ()
+    next_dashboard: DashboardUid | None = None
+    alert: str = ""
+    fills_on: str = ""
+    width: int = 12
+    height: int = 8
+    thresholds: Thresholds | None = None
+    states: tuple[State, ...] = ()
+    decimals: int | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    stacked: bool = False
+    min_interval: float = 0.0
+    time_from: str = ""
+    colours: Mapping[str, Colour] = field(default_factory=dict)
+    columns: tuple[Column, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    sort: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for problem in self._find_problems():
+            raise ValueError(f"panel {self.title!r} {problem}")
+
+    def _find_problems(self) -> Iterator[str]:
+        if self.title.endswith("?"):
+            yield "has a question as its title: expected a noun phrase"
+        if not self.description or not self.no_data:
+            yield "lacks its description, or what no data means"
+        elif "? " not in self.description:
+            yield "has a description without the question it answers"
+        if bool(self.queries) == bool(self.columns):
+            yield "has neither queries nor columns, or both"
+        if self.columns and not self.keys:
+            yield "is a table without keys for its rows"
+        if not 0 < self.width <= WIDTH:
+            yield f"is {self.width} columns wide: expected up to {WIDTH}"
+        if self.next_dashboard is None and not self.alert:
+            yield "links to no dashboard or runbook"
+
+    @property
+    def all_queries(self) -> tuple[Query, ...]:
+        """Its queries; those of a table's columns are instant."""
+        return self.queries or tuple(
+            Query(vector=column.vector, instant=True) for column in self.columns
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Panels that answer one question together."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """A dashboard variable: the values of `label` on the series `series`.
+
+    With `multi` any number of values may be selected, or all: then `all_value` is the value in
+    queries.
+    """
+
+    name: str
+    title: str
+    label: str
+    series: Vector
+    multi: bool = True
+    all_value: str = ".+"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """Vertical marks in every panel, while `vector` has a sample.
+
+    With `value_is_time` the sample is the time of the mark, in milliseconds since the epoch.
+    """
+
+    title: str
+    vector: Vector
+    text: str
+    colour: Colour
+    value_is_time: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dashboard:
+    """A dashboard. `time_from` is its default time range, as `now-6h`; `refresh` as `30s`.
+
+    `max_data_points` limits the points of a time series; 0 is one a pixel.
+    """
+
+    uid: DashboardUid
+    title: str
+    description: str
+    variables: tuple[Variable, ...]
+    rows: tuple[Row, ...]
+    annotations: tuple[Annotation, ...] = ()
+    time_from: str = "now-6h"
+    refresh: str = "30s"
+    max_data_points: int = 0
+
+    @property
+    def panels(self) -> Iterator[Panel]:
+        """All panels in their order."""
+        return (panel for row in self.rows for panel in row.panels)

@@ -1,0 +1,104 @@
+"""Field configuration of panels: thresholds, value mappings and overrides by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from grafanalib.core import Threshold
+
+from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.dashboard_model import Thresholds
+from mm2slo_dashboards.state_mappings import NEUTRAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_dashboards.dashboard_links import Link
+    from mm2slo_dashboards.dashboard_model import Column, State
+
+Json = dict[str, Any]
+CELL: Final = "custom.cellOptions"
+_NO_VALUE: Final = "–"  # noqa: RUF001 - an en dash
+
+
+def convert_thresholds(thresholds: Thresholds | None) -> list[Threshold]:
+    """The thresholds for grafanalib; the first one has no bound."""
+    chosen = thresholds or NEUTRAL
+    bounds = [(0.0, chosen.base), *chosen.bounds]
+    return [Threshold(colour.value, n, float(value)) for n, (value, colour) in enumerate(bounds)]
+
+
+def convert_states(states: Sequence[State]) -> list[Json]:
+    """Value mappings: the text and colour of each code."""
+    if not states:
+        return []
+    options = {
+        str(state.code): {"text": state.text, "color": state.colour.value, "index": n}
+        for n, state in enumerate(states)
+    }
+    return [{"type": "value", "options": options}]
+
+
+def colour_overrides(colours: Mapping[str, Colour]) -> list[Json]:
+    """Overrides that set the colour of series by name."""
+    return [
+        _override(name, ("color", {"mode": "fixed", "fixedColor": colour.value}))
+        for name, colour in colours.items()
+    ]
+
+
+def count_overrides(colours: Mapping[str, Colour]) -> list[Json]:
+    """Overrides for counts by name: the colour from 1 on, neutral at 0."""
+    return [
+        _override(
+            name,
+            ("thresholds", {"mode": "absolute", "steps": convert_thresholds(_from_one(colour))}),
+        )
+        for name, colour in colours.items()
+    ]
+
+
+def _from_one(colour: Colour) -> Thresholds:
+    return Thresholds(Colour.NEUTRAL, ((1.0, colour),))
+
+
+def column_override(column: Column) -> Json:
+    """The override of a table's value column."""
+    properties: list[tuple[str, object]] = [("unit", column.unit.value), ("noValue", _NO_VALUE)]
+    if column.decimals is not None:
+        properties.append(("decimals", column.decimals))
+    if column.states:
+        properties += [
+            ("mappings", convert_states(column.states)),
+            (CELL, {"type": "color-background", "mode": "basic"}),
+        ]
+    elif column.thresholds is not None:
+        properties += [
+            ("thresholds", {"mode": "absolute", "steps": convert_thresholds(column.thresholds)}),
+            ("color", {"mode": "thresholds"}),
+            (CELL, {"type": "color-text"}),
+        ]
+    return _override(column.title, *properties)
+
+
+def empty_cell_override(name: str) -> Json:
+    """The override that shows empty cells of the column *name* as a dash.
+
+    Grafana would show the panel's text for no data in each.
+    """
+    return _override(name, ("noValue", _NO_VALUE))
+
+
+def link_override(name: str, *links: Link) -> Json:
+    """The override that adds *links* to the column *name*."""
+    value = [
+        {"title": link.title, "url": link.address, "targetBlank": link.external} for link in links
+    ]
+    return _override(name, ("links", value))
+
+
+def _override(name: str, *properties: tuple[str, object]) -> Json:
+    return {
+        "matcher": {"id": "byName", "options": name},
+        "properties": [{"id": key, "value": value} for key, value in properties],
+    }

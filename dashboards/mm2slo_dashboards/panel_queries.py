@@ -1,0 +1,161 @@
+"""PromQL for panels: series of the selected flows, with replicas of the exporter counted once.
+
+A selected value is put between backticks in Grafana's format `:regex`. Only this works for every
+name of a topic or group: the format escapes regular expressions, and a raw string of PromQL takes
+backslashes and quotes as they are. Grafana's default format doubles backslashes for quoted strings
+but does not escape the quote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.catalogue import CHAIN_WINDOWS, FLOW_INFO, WINDOW, Metric
+from mm2slo_core.catalogue.external_metrics import ALERTS, ALERTS_LABELS
+from mm2slo_core.catalogue.failover_metrics import FAILOVER_READY
+from mm2slo_core.catalogue.flow_metrics import TOPIC_INFO
+from mm2slo_core.catalogue.recorded_series import BUDGET_REMAINING, COVERAGE
+from mm2slo_core.promql import Matcher, Vector, aggregate, equal, matching, over, select
+from mm2slo_dashboards.dashboard_model import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.catalogue import RecordedSeries
+    from mm2slo_dashboards.dashboard_model import State
+
+RATE_VARIABLE: Final = "$__rate_interval"
+"""Grafana's range for rates: at least four scrapes, and no gap between two points."""
+RANGE_VARIABLE: Final = "$__range"
+"""The time range of the panel."""
+_STEPS: Final = 600.0
+"""Seconds; series recorded every 5 minutes are read over two of their steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableMatcher(Matcher):
+    """Matches a label with a dashboard variable."""
+
+    def __str__(self) -> str:
+        return f"{self.label}{self.operator}`{self.value}`"
+
+
+def match_variable(variable: str, label: str | None = None) -> VariableMatcher:
+    """*label* (by default named as the variable) is one of the selected values of *variable*."""
+    return VariableMatcher(label or variable, "=~", f"${{{variable}:regex}}")
+
+
+MATCH_FLOW: Final = match_variable("flow")
+MATCH_TOPIC: Final = match_variable("topic")
+MATCH_GROUP: Final = match_variable("group")
+
+FLOWS_VARIABLE: Final = Variable(
+    name="flow", title="Flow", label="flow", series=select(FLOW_INFO), multi=True
+)
+FLOW_VARIABLE: Final = Variable(
+    name="flow", title="Flow", label="flow", series=select(FLOW_INFO), multi=False
+)
+TOPICS_VARIABLE: Final = Variable(
+    name="topic",
+    title="Topic",
+    label="topic",
+    series=select(TOPIC_INFO, MATCH_FLOW),
+    # At granularity `flow` series have no topic, which `.+` would leave out.
+    all_value=".*",
+)
+GROUPS_VARIABLE: Final = Variable(
+    name="group", title="Consumer group", label="group", series=select(FAILOVER_READY, MATCH_FLOW)
+)
+
+
+def flow_series(series: Metric | RecordedSeries, *matchers: Matcher, part: str = "") -> Vector:
+    """*series* of the selected flows."""
+    return select(series, MATCH_FLOW, *matchers, part=part)
+
+
+def recorded_series(series: RecordedSeries, *matchers: Matcher) -> Vector:
+    """The latest sample of a recorded series, every 30 s or 5 minutes, of the selected flows."""
+    slow = series in {BUDGET_REMAINING, *COVERAGE.values()} or series.name.endswith(
+        (WINDOW, "step5m", *CHAIN_WINDOWS)
+    )
+    if slow:
+        return over("last_over_time", series, _STEPS, MATCH_FLOW, *matchers)
+    return flow_series(series, *matchers)
+
+
+def max_by(vector: Vector, *labels: str) -> Vector:
+    """The maximum by *labels*; merges replicas of the exporter."""
+    return aggregate("max", vector, labels)
+
+
+def min_by(vector: Vector, *labels: str) -> Vector:
+    """The minimum by *labels*."""
+    return aggregate("min", vector, labels)
+
+
+def sum_by(vector: Vector, *labels: str) -> Vector:
+    """The sum by *labels*."""
+    return aggregate("sum", vector, labels)
+
+
+def rate_by(metric: Metric, *matchers: Matcher, by: Sequence[str], within: str) -> Vector:
+    """Events a second by the labels *by*, with replicas counted once.
+
+    *within* is the finest label that replicas share, as `topic`: the maximum over replicas is
+    taken for each of its values, then summed.
+    """
+    fastest = max_by(over("rate", metric, RATE_VARIABLE, *matchers), *by, within)
+    return sum_by(fastest, *by)
+
+
+def increase_by(metric: Metric, *matchers: Matcher, by: Sequence[str]) -> Vector:
+    """Events within the time range of the panel; the maximum over replicas."""
+    return max_by(over("increase", metric, RANGE_VARIABLE, *matchers), *by)
+
+
+def topk(count: int, vector: Vector) -> Vector:
+    """The *count* largest values."""
+    return Vector(f"topk({count}, {vector})", vector.labels)
+
+
+def bottomk(count: int, vector: Vector) -> Vector:
+    """The *count* smallest values."""
+    return Vector(f"bottomk({count}, {vector})", vector.labels)
+
+
+def seconds_since(vector: Vector) -> Vector:
+    """Seconds since the timestamps of *vector*, which are epoch seconds."""
+    return Vector(f"time() - {vector}", vector.labels)
+
+
+def filter_by(vector: Vector, condition: str) -> Vector:
+    """The samples of *vector* for which *condition* holds, as `== 1`."""
+    return Vector(f"{vector} {condition}", vector.labels)
+
+
+def histogram_quantile(share: float, buckets: Vector) -> Vector:
+    """The quantile *share* of a histogram's *buckets*."""
+    rest = tuple(label for label in buckets.labels if label != "le")
+    return Vector(f"histogram_quantile({share:g}, {buckets})", rest)
+
+
+def state_code(
+    metric: Metric, states: Sequence[State], *labels: str, matchers: Sequence[Matcher] = ()
+) -> Vector:
+    """The code of the current state; where replicas disagree, the highest one.
+
+    States are in the label `state`, and the most severe has the highest code.
+    """
+    branches = (
+        f"({max_by(select(metric, *matchers, equal('state', state.text)), *labels)} == 1)"
+        f" * {state.code}"
+        for state in sorted(states, key=lambda state: -state.code)
+    )
+    return Vector(" or ".join(branches), labels)
+
+
+def firing_alerts(*matchers: Matcher) -> Vector:
+    """Firing alerts of the severities page and ticket."""
+    given = (equal("alertstate", "firing"), matching("severity", "page|ticket"), *matchers)
+    return Vector(f"{ALERTS}{{{', '.join(map(str, given))}}}", ALERTS_LABELS)

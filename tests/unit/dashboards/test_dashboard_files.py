@@ -1,0 +1,210 @@
+"""The committed files, and properties of the JSON beyond its schema."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+from dashboard_preview.interpolation import ALL, interpolate
+from generated_dashboards import (
+    ROOT,
+    Json,
+    all_panels,
+    dashboards,
+    generated_files,
+    load_for_config,
+    panels,
+)
+
+from mm2slo_core.config import load_config
+from mm2slo_core.dashboard_uids import DashboardUid
+from mm2slo_dashboards.colours import Colour
+from mm2slo_dashboards.dashboard_files import (
+    CONFIG_MAPS,
+    DASHBOARD_FOLDER,
+    DATA_SOURCES,
+    OPERATOR,
+    PROVIDER,
+    generate_files,
+)
+from mm2slo_dashboards.state_mappings import CONNECT_STATES, FLOW_STATES
+
+CONFIG = """\
+clusters:
+  us: {bootstrap_servers: "us:9092"}
+  eu: {bootstrap_servers: "eu:9092"}
+flows: [{flow: us->eu}]
+alerting:
+  links:
+    runbook: https://git.example/runbooks/
+    report: https://slo.example
+    prometheus: https://prometheus.example
+"""
+ODD = 'a&b=c "d"/e?f#g%h+i$j->k'
+ADDRESSES = {
+    (uid, link["url"])
+    for uid, board in load_for_config(load_config(CONFIG)).items()
+    for panel in panels(board)
+    for link in panel["links"]
+}
+
+
+def test_committed_files_are_current() -> None:
+    for name, text in generated_files().items():
+        path = ROOT / "dashboards" / "generated" / name
+        assert path.read_text(encoding="utf-8") == text, "run: mm2slo dashboards generate"
+
+
+def test_generate_files_is_deterministic() -> None:
+    assert generate_files() == generated_files()
+
+
+@pytest.mark.parametrize(("uid", "board"), dashboards().items())
+def test_panel_ids_are_sequential_and_places_do_not_overlap(uid: str, board: Json) -> None:
+    assert board["uid"] == uid
+    assert [panel["id"] for panel in board["panels"]] == list(range(1, len(board["panels"]) + 1))
+    taken: set[tuple[int, int]] = set()
+    for panel in board["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (place["x"] + dx, place["y"] + dy)
+            for dx in range(place["w"])
+            for dy in range(place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        assert place["x"] + place["w"] <= 24
+        taken |= cells
+
+
+def test_dashboards_need_no_inputs() -> None:
+    for name, text in generated_files().items():
+        assert "__inputs" not in text, name
+        assert "DS_PROMETHEUS" not in text, name
+
+
+def test_committed_panels_link_only_to_dashboards() -> None:
+    for uid, panel in all_panels():
+        for link in panel["links"]:
+            assert link["url"].startswith("/d/mm2slo-"), uid
+
+
+def test_links_carry_selected_values_with_odd_names() -> None:
+    assert len(ADDRESSES) > 20
+    for uid, address in sorted(ADDRESSES):
+        if address.startswith("https://"):
+            assert address.startswith("https://git.example/runbooks/MM2")
+            assert (ROOT / "docs" / "runbooks" / address.rpartition("/")[2]).is_file()
+        else:
+            check_dashboard_link(uid, address)
+
+
+def check_dashboard_link(uid: str, address: str) -> None:
+    choices = {
+        "datasource": ["my prometheus"],
+        "flow": [ODD],
+        "topic": ["t", ODD],
+        "group": [ALL],
+        "sli": ["latency"],
+    }
+    filled = interpolate(address, choices, builtin={"__url_time_range": "from=now-6h&to=now"})
+    assert "$" not in filled.replace("$__all", "").replace("%24", "")
+    parts = urlsplit(filled)
+    to = parts.path.removeprefix("/d/")
+    assert to in set(DashboardUid) - {uid}
+    query = parse_qs(parts.query, strict_parsing=True)
+    assert query["var-datasource"] == ["my prometheus"]
+    assert (query["from"], query["to"]) == (["now-6h"], ["now"])
+    known = {variable["name"] for variable in dashboards()[to]["templating"]["list"]}
+    carried = {key.removeprefix("var-") for key in query if key.startswith("var-")}
+    assert carried <= known
+    for name, value in (("flow", [ODD]), ("topic", ["t", ODD]), ("group", [ALL])):
+        if name in carried:
+            assert query[f"var-{name}"] == value
+
+
+def test_flow_column_links_to_flow_dashboard() -> None:
+    found = load_for_config(load_config(CONFIG))["mm2slo-overview"]
+    [table] = [each for each in panels(found) if each["title"] == "Flow status"]
+    [linked] = [
+        entry["value"][0]["url"]
+        for override in table["fieldConfig"]["overrides"]
+        for entry in override["properties"]
+        if entry["id"] == "links"
+    ]
+    assert linked == (
+        "/d/mm2slo-flow?${datasource:queryparam}&${__url_time_range}"
+        "&var-flow=${__data.fields.Flow:percentencode}"
+    )
+
+
+def test_state_has_same_colour_everywhere() -> None:
+    wanted = {state.text: state.colour.value for state in (*FLOW_STATES, *CONNECT_STATES)}
+    seen = set()
+    for _, panel in all_panels():
+        defaults = panel["fieldConfig"]["defaults"]
+        mapped = [*defaults.get("mappings", [])]
+        for override in panel["fieldConfig"]["overrides"]:
+            for entry in override["properties"]:
+                if entry["id"] == "mappings":
+                    mapped += entry["value"]
+                name = override["matcher"]["options"]
+                if entry["id"] == "color" and name in wanted:
+                    assert entry["value"]["fixedColor"] == wanted[name]
+        for mapping in mapped:
+            for option in mapping["options"].values():
+                if option["text"] in wanted:
+                    seen.add(option["text"])
+                    assert option["color"] == wanted[option["text"]]
+    assert seen == set(wanted)
+
+
+def test_threshold_colours_are_in_palette() -> None:
+    palette = {colour.value for colour in Colour}
+    used = {
+        step["color"]
+        for _, panel in all_panels()
+        for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    }
+    assert used <= palette
+
+
+def test_panels_have_text_for_no_data() -> None:
+    for uid, panel in all_panels():
+        assert len(panel["fieldConfig"]["defaults"]["noValue"]) > 10, (uid, panel["title"])
+
+
+def test_provisioning_files_have_dashboards_and_data_sources() -> None:
+    found = generate_files(load_config(CONFIG))
+    [provider] = yaml.safe_load(found[PROVIDER])["providers"]
+    assert provider["type"] == "file"
+    assert provider["allowUiUpdates"] is False
+    assert provider["options"] == {"path": "/var/lib/grafana/dashboards/mm2slo"}
+    sources = yaml.safe_load(found[DATA_SOURCES])["datasources"]
+    assert [(each["uid"], each["url"]) for each in sources] == [
+        ("mm2slo-prometheus", "https://prometheus.example"),
+        ("mm2slo-alertmanager", "http://127.0.0.1:9093"),
+    ]
+    assert sources[0]["jsonData"]["httpMethod"] == "POST"
+
+
+def test_config_maps_contain_dashboard_files() -> None:
+    found = generated_files()
+    maps = list(yaml.load_all(found[CONFIG_MAPS], yaml.CSafeLoader))
+    for each in maps:
+        assert each["metadata"]["labels"]["grafana_dashboard"] == "1"
+        [(key, text)] = each["data"].items()
+        assert text == found[f"{DASHBOARD_FOLDER}/{key}"]
+    resources = list(yaml.safe_load_all(found[OPERATOR]))
+    assert [each["spec"]["configMapRef"] for each in resources] == [
+        {"name": each["metadata"]["name"], "key": next(iter(each["data"]))} for each in maps
+    ]
+    assert len(resources) == len(set(DashboardUid))
+
+
+def test_dashboards_have_current_schema_version_and_short_numbers() -> None:
+    for name, text in generated_files().items():
+        if name.startswith(DASHBOARD_FOLDER):
+            assert json.loads(text)["schemaVersion"] == 39
+            assert "99999999" not in text.replace("1e-09", "")
