@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mm2slo_report.sources.sli_source import SliSource
     from mm2slo_report.stored_facts import FactSource
 
-_NEAR: Final = 3
+_MAX_SUGGESTIONS: Final = 3
 
 
 class UnknownObjectiveError(LookupError):
@@ -65,7 +65,7 @@ class Reporter:
         found = self._by_id.get(slo)
         if found is None:
             close = suggest(slo, self._by_id)
-            near = dict.fromkeys(difflib.get_close_matches(slo, self._by_id, n=_NEAR))
+            near = dict.fromkeys(difflib.get_close_matches(slo, self._by_id, n=_MAX_SUGGESTIONS))
             hint = f"did you mean {close!r}?" if close else "see /slo for all objectives"
             raise UnknownObjectiveError(
                 f"unknown objective {slo!r}; {hint}",
@@ -96,9 +96,9 @@ class Reporter:
         """
         as_of = self.instant(at)
         window = self.window(over, as_of)
-        wanted = tuple(self.objectives if chosen is None else chosen)
+        selected = tuple(self.objectives if chosen is None else chosen)
         found = self._entries(
-            ReportQuery(objectives=wanted, as_of=as_of, zone=self.zone, window=window),
+            ReportQuery(objectives=selected, as_of=as_of, zone=self.zone, window=window),
             tolerant=tolerant,
         )
         longest = max((each.window.end - each.window.start for each in found), default=0)
@@ -115,15 +115,15 @@ class Reporter:
         """Days and incidents that spent one budget. Raises like `report` and `objective`."""
         objective = self.objective(slo)
         as_of = self.instant(at)
-        question = ReportQuery(
+        query = ReportQuery(
             objectives=(objective,),
             as_of=as_of,
             zone=self.zone,
             window=self.window(over, as_of),
         )
-        (entry,) = self._entries(question)
+        (entry,) = self._entries(query)
         window = Span(entry.window.start, entry.window.end)
-        minutes = self._minutes(question, objective, window)
+        minutes = self._minutes(query, objective, window)
         parts = budget_parts(entry.window, self.zone, entry.coverage.known_since, minutes)
         allowed = entry.budget.total_events
         return Detail(
@@ -145,15 +145,15 @@ class Reporter:
         Raises like `detail`, and ValueError for too many steps.
         """
         objective = self.objective(slo)
-        question = ReportQuery(objectives=(objective,), as_of=self.instant(at), zone=self.zone)
-        window = question.window_of(objective)
+        query = ReportQuery(objectives=(objective,), as_of=self.instant(at), zone=self.zone)
+        window = query.window_of(objective)
         span = Span(window.start, window.end) if span is None else span
         length = chart_step(span) if length is None else length
         parts = steps(span, length)
-        minutes = self._minutes(question, objective, span)
+        minutes = self._minutes(query, objective, span)
         return History(
             objective=objective,
-            as_of=question.as_of,
+            as_of=query.as_of,
             start=span.start,
             end=span.end,
             length=length,
@@ -161,10 +161,10 @@ class Reporter:
         )
 
     def _minutes(
-        self, question: ReportQuery, objective: Objective, span: Span
+        self, query: ReportQuery, objective: Objective, span: Span
     ) -> tuple[MinuteCounts, ...]:
         """Minutes of *span* with samples, without planned maintenance."""
-        planned = replace(question, exclusions=tuple(self.facts.exclusions(span)))
+        planned = replace(query, exclusions=tuple(self.facts.exclusions(span)))
         excluded = planned.excluded(objective, span)
         minutes = self.source.minutes(Indicator(objective.flow, objective.key), span)
         if not excluded:
@@ -175,11 +175,11 @@ class Reporter:
             if not any(part.start <= each.at < part.end for part in excluded)
         )
 
-    def _entries(self, question: ReportQuery, *, tolerant: bool = False) -> tuple[Entry, ...]:
-        whole = _whole(question)
+    def _entries(self, query: ReportQuery, *, tolerant: bool = False) -> tuple[Entry, ...]:
+        whole = _whole(query)
         if whole is None:
             return ()
-        planned = replace(question, exclusions=tuple(self.facts.exclusions(whole)))
+        planned = replace(query, exclusions=tuple(self.facts.exclusions(whole)))
         spans, indicators = planned.spans(), planned.indicators
         counts: Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]
         since: Mapping[Indicator, int | None]
@@ -205,20 +205,20 @@ class Reporter:
             entries(planned, answers), lambda each, span: self._minutes(planned, each, span)
         )
 
-    def _confirmed(self, question: ReportQuery) -> Mapping[Flow, Confirmation | None]:
+    def _confirmed(self, query: ReportQuery) -> Mapping[Flow, Confirmation | None]:
         """Audit confirmation of each flow, over the longest window of its objectives."""
         spans: dict[Flow, Span] = {}
-        for each in question.objectives:
-            window, known = question.window_of(each), spans.get(each.flow)
+        for each in query.objectives:
+            window, known = query.window_of(each), spans.get(each.flow)
             if known is None or window.end - window.start > known.end - known.start:
                 spans[each.flow] = Span(window.start, window.end)
         found = self.facts.audit_facts(spans)
         return {flow: confirmation(found[flow]) for flow in spans}
 
 
-def _whole(question: ReportQuery) -> Span | None:
-    """The union of a question's spans; None without any."""
-    spans = question.spans()
+def _whole(query: ReportQuery) -> Span | None:
+    """The union of a query's spans; None without any."""
+    spans = query.spans()
     if not spans:
         return None
     return Span(spans[0].start, max(each.end for each in spans))

@@ -35,12 +35,12 @@ def serve(path: Path, flows: int, now: int) -> None:
     import uvicorn
     from bench_sli_history import question  # type: ignore[import-not-found]
 
-    from mm2slo_report.ledger import StoreLedger
-    from mm2slo_report.reporting import Reporter
-    from mm2slo_report.sources.recorder import RecorderSource
+    from mm2slo_report.reporter import Reporter
+    from mm2slo_report.sources.recorder_source import RecorderSource
+    from mm2slo_report.stored_facts import StoreFacts
     from mm2slo_report.web.app import create_app
-    from mm2slo_report.web.service import Service
-    from mm2slo_report.web.settings import Settings
+    from mm2slo_report.web.report_service import ReportService
+    from mm2slo_report.web.service_settings import Settings
     from mm2slo_store import Store
 
     started = time.time()
@@ -48,13 +48,13 @@ def serve(path: Path, flows: int, now: int) -> None:
         reporter = Reporter(
             objectives=question(flows, now).objectives,
             source=RecorderSource(store, keep=63 * 86_400.0),
-            ledger=StoreLedger(store),
+            facts=StoreFacts(store),
             zone=ZoneInfo("UTC"),
             # Time passes, so that what is kept grows old as it does in earnest.
             clock=lambda: now + round((time.time() - started) * 1000),
         )
         settings = Settings(version="0", reports_per_minute=100_000)
-        app = create_app(Service(reporter, store, settings))
+        app = create_app(ReportService(reporter, store, settings))
         print(listening.getsockname()[1], flush=True)
         uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")).run(
             sockets=[listening]

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from mm2slo_core.reporting.incidents import Day
 
-_HALF_A_DAY: Final = 43_200_000
+_HALF_DAY_MS: Final = 43_200_000
 """In ms. Days cut by the window are short, but never all of them."""
 
 
 def by_days(parts: Sequence[Day]) -> bool:
     """Whether *parts* are days, possibly cut by the window."""
-    return _longest(parts) > _HALF_A_DAY
+    return _longest(parts) > _HALF_DAY_MS
 
 
 def step_size(parts: Sequence[Day]) -> str:

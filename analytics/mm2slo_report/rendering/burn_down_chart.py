@@ -21,10 +21,10 @@ LEFT: Final = 58.0
 RIGHT: Final = 14.0
 TOP: Final = 14.0
 BOTTOM: Final = 30.0
-_MOST_TICKS: Final = 6
-_MOST_LABELS: Final = 7
+_MAX_TICKS: Final = 6
+_MAX_LABELS: Final = 7
 _LINE: Final = 16.0
-_WORTH_A_LABEL: Final = 0.05
+_MIN_LABELED_SHARE: Final = 0.05
 
 
 class Tick(NamedTuple):
@@ -130,7 +130,7 @@ def _rows(low: float) -> list[float]:
     """Axis labels: 100 %, 0 % and a few between and below."""
     step = 0.25
     for factor in (2, 2, 2.5, 2) * 8:
-        if (1.0 - low) / step <= _MOST_TICKS:
+        if (1.0 - low) / step <= _MAX_TICKS:
             break
         step *= factor
     # Far below zero, the labels 100 % and 0 % would overlap.
@@ -146,7 +146,7 @@ def _rows(low: float) -> list[float]:
 
 
 def _columns(days: Sequence[Day], frame: _Frame, zone: tzinfo) -> tuple[Tick, ...]:
-    every = max(1, -(-len(days) // _MOST_LABELS))
+    every = max(1, -(-len(days) // _MAX_LABELS))
     return tuple(
         Tick(frame.x(each.start), part_name(each.start, days, zone)) for each in days[::every]
     )
@@ -157,7 +157,7 @@ def _worst(
 ) -> tuple[float, float, str, str] | None:
     number = max(range(len(days)), key=lambda each: days[each].consumed or 0.0)
     consumed = days[number].consumed or 0.0
-    if consumed < _WORTH_A_LABEL:
+    if consumed < _MIN_LABELED_SHARE:
         return None
     x, y = frame.x(days[number].end), frame.y((levels[number] + levels[number + 1]) / 2)
     text = f"{part_name(days[number].start, days, zone)}: {used(consumed)} spent"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 LABEL_HALF_HEIGHT: Final = 13.0
-_MOST_CLUSTERS: Final = 14
-_LONGEST_NAME: Final = 18
+_MAX_CLUSTERS: Final = 14
+_MAX_NAME_LENGTH: Final = 18
 _LETTER: Final = 8.6
 """Width of a letter in a cluster name; labels use _SMALL_LETTER."""
 _SMALL_LETTER: Final = 6.9
@@ -35,8 +35,6 @@ _HUB: Final = 4
 
 
 class Point(NamedTuple):
-    """A position."""
-
     x: float
     y: float
 
@@ -140,7 +138,7 @@ def _fitting(flows: Sequence[MapFlow]) -> list[MapFlow]:
     found = []
     for each in flows:
         wanted = names | {each.flow.source, each.flow.target}
-        if len(wanted) <= _MOST_CLUSTERS:
+        if len(wanted) <= _MAX_CLUSTERS:
             names = wanted
             found.append(each)
     return found
@@ -169,7 +167,7 @@ def _places(ring: Sequence[str], hub: str | None) -> dict[str, Point]:
 
 
 def _node(name: str, at: Point) -> Node:
-    shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    shown = name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
     return Node(name=name, shown=shown, at=at, half_width=max(38.0, len(shown) * _LETTER / 2 + 16))
 
 

@@ -169,10 +169,10 @@ def _latency_chart(view: LatencyView, entries: Iterable[Entry]) -> Any:
 
 def _costliest(details: Iterable[Detail]) -> list[tuple[Any, Entry]]:
     found = [(each, detail.entry) for detail in details for each in detail.incidents]
-    return sorted(found, key=lambda pair: (-pair[0].consumed, pair[0].start))[:_MOST_INCIDENTS]
+    return sorted(found, key=lambda pair: (-pair[0].consumed, pair[0].start))[:_MAX_INCIDENTS]
 
 
-_MOST_INCIDENTS: Final = 10
+_MAX_INCIDENTS: Final = 10
 
 
 @cache

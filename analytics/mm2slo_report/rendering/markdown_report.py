@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<|~#&!$])")
 _BREAKS: Final = re.compile(r"\s+")
 _LINKS: Final = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])")
-_MOST_INCIDENTS: Final = 5
+_MAX_INCIDENTS: Final = 5
 _COLUMNS: Final = (
-    "Status", "Flow", "Indicator", "Objective", "Measured", "Bad events", "Events",
-    "Budget remaining", "Burn rate 1h", "Exhausted", "Coverage", "Previous period",
+    "Status", "Flow", "SLI", "Objective", "Measured", "Bad events", "Events",
+    "Remaining budget", "Burn rate (1h)", "Exhausted", "Coverage", "Previous period",
 )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 def _incidents(details: Iterable[Detail], zone: tzinfo) -> str:
     found = sorted(
-        ((each, detail.entry) for detail in details for each in detail.incidents[:_MOST_INCIDENTS]),
+        ((each, detail.entry) for detail in details for each in detail.incidents[:_MAX_INCIDENTS]),
         key=lambda pair: (-pair[0].consumed, pair[0].start),
     )
     rows = (
@@ -103,7 +103,7 @@ def _incidents(details: Iterable[Detail], zone: tzinfo) -> str:
         )
         for each, entry in found
     )
-    return _table(("Flow", "Indicator", "Start", "Duration", "Bad events", "Budget spent"), rows)
+    return _table(("Flow", "SLI", "Start", "Duration", "Bad events", "Budget spent"), rows)
 
 
 def _flow(entries: Iterable[Entry]) -> Iterator[str]:

@@ -54,7 +54,6 @@ _DESCRIPTIONS: Final[dict[Sli, SliDescription]] = {
 
 
 def sli_description(key: SliKey) -> SliDescription:
-    """The description of an SLI."""
     return _DESCRIPTIONS[key.sli]
 
 

@@ -1,1 +1,1 @@
-"""The report service over HTTP: `create_app` builds the application from a `Service`."""
+"""The report service over HTTP: `create_app` builds the application from a `ReportService`."""

@@ -29,7 +29,7 @@ from mm2slo_report.web import (
 from mm2slo_report.web.http_responses import ProblemResponse
 from mm2slo_report.web.metrics_route import Requests
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
-from mm2slo_report.web.request_guard import Guard
+from mm2slo_report.web.request_guard import RequestGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
 
-    from mm2slo_report.web.report_service import Service
+    from mm2slo_report.web.report_service import ReportService
 
 _ROUTERS: Final = (
     # `/slo/report` precedes `/slo/{id}`, which would match it.
@@ -47,7 +47,7 @@ _ROUTERS: Final = (
 )  # fmt: skip
 
 
-def create_app(service: Service) -> ASGIApp:
+def create_app(service: ReportService) -> ASGIApp:
     """The ASGI application for *service*, which the caller opens and closes."""
     app = FastAPI(
         title="mm2slo report",
@@ -66,7 +66,7 @@ def create_app(service: Service) -> ASGIApp:
     for kind, problem_of in _PROBLEMS.items():
         app.add_exception_handler(kind, _handler(problem_of))
     app.openapi = lambda: openapi.document(app, service.settings.version)  # type: ignore[method-assign] # as FastAPI documents it
-    return Guard(_RequestCounter(app), service.settings)
+    return RequestGuard(_RequestCounter(app), service.settings)
 
 
 async def reject_unknown_parameters(request: Request) -> None:
@@ -145,7 +145,7 @@ _PROBLEMS: Final[dict[type[Exception], Callable[[Any], ProblemError]]] = {
 
 
 def _handler(problem_of: Callable[[Any], ProblemError]) -> Callable[[Request, Exception], Response]:
-    def answer(_request: Request, error: Exception) -> Response:
+    def respond(_request: Request, error: Exception) -> Response:
         return ProblemResponse(problem_of(error))
 
-    return answer
+    return respond

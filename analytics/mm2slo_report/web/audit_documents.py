@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def run_document(run: Run) -> dict[str, Any]:
-    """An audit run."""
     header = run.header
     return {
         "id": header.id,
@@ -34,7 +33,6 @@ def run_document(run: Run) -> dict[str, Any]:
 
 
 def unit_document(unit: StoredUnit) -> dict[str, Any]:
-    """A target topic of a run."""
     reason = unit.not_audited
     return {
         "topic": unit.key.target_topic,

@@ -19,7 +19,7 @@ from mm2slo_report.web.response_docs import AUDIT, AUDITS, EVIDENCE, describe_re
 from mm2slo_store.audit_rows import RunPlace
 
 if TYPE_CHECKING:
-    from mm2slo_report.web.report_service import Service
+    from mm2slo_report.web.report_service import ReportService
     from mm2slo_store.audit_rows import Run
 
 router = APIRouter(tags=["audits"])
@@ -44,9 +44,9 @@ def audits(
 ) -> Response:
     """A finished run has its verdict, a failed run its reason."""
     service = service_of(request)
-    wanted = None if flow is None else query_parameters.parse_flows("flow", [flow], service.flows)
-    query = {"flow": [each.label for each in wanted or ()]}
-    only = wanted[0] if wanted else None
+    selected = None if flow is None else query_parameters.parse_flows("flow", [flow], service.flows)
+    query = {"flow": [each.label for each in selected or ()]}
+    only = selected[0] if selected else None
     place = None if cursor is None else _place(page_cursor.decode_cursor(cursor, query))
     found = service.records.runs(flow=only, after=place, limit=limit + 1)
     page = found[:limit]
@@ -103,11 +103,11 @@ def evidence(
                 "invalid cursor; expected the value of `next` from the previous page of this run",
             )
         first = int(after)
-    wanted = service.records.evidence(
+    selected = service.records.evidence(
         run_id=found.header.id, verdicts=verdicts, start=first, limit=limit + 1
     )
-    page = wanted[:limit]
-    further = len(wanted) > limit
+    page = selected[:limit]
+    further = len(selected) > limit
     document = {
         "run": found.header.id,
         "evidence": [evidence_document(each) for each in page],
@@ -118,7 +118,7 @@ def evidence(
     return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
 
 
-def _run(service: Service, run_id: str) -> Run:
+def _run(service: ReportService, run_id: str) -> Run:
     # Databases reject some characters.
     for run in service.records.runs_of([run_id] if run_id.isprintable() else []):
         return run

@@ -35,7 +35,7 @@ from mm2slo_report.web.request_guard import TOKEN, require_write_scope
 from mm2slo_report.web.response_docs import EXCLUSION, EXCLUSIONS, describe_responses
 
 if TYPE_CHECKING:
-    from mm2slo_report.web.report_service import Service
+    from mm2slo_report.web.report_service import ReportService
     from mm2slo_report.web.service_ports import Effects
     from mm2slo_report.web.tokens import Token
 
@@ -101,10 +101,10 @@ def exclusions(
 ) -> Response:
     """Sorted by start. `mark` is set where reports and burn rules exclude different times."""
     service = service_of(request)
-    wanted = None if flow is None else query_parameters.parse_flows("flow", [flow], service.flows)
+    selected = None if flow is None else query_parameters.parse_flows("flow", [flow], service.flows)
     states = query_parameters.parse_enum("state", state, ExclusionState)
     now = service.now
-    found = service.records.exclusions(flow=wanted[0] if wanted else None)
+    found = service.records.exclusions(flow=selected[0] if selected else None)
     chosen = [each for each in found if not states or each.state(now) in states]
     document = {"exclusions": [exclusion_document(each, now, utc) for each in chosen]}
     return http_responses.respond(request, Body.json(document), http_responses.REVALIDATE)
@@ -168,7 +168,7 @@ def remove(
     )
 
 
-def _add(service: Service, content: bytes, who: str) -> Response:
+def _add(service: ReportService, content: bytes, who: str) -> Response:
     now = service.now
     document = _parse_object(content)
     new = _parse_exclusion(service, document, who, now)
@@ -207,7 +207,9 @@ def changed_document(exclusion: Exclusion, now: int, effects: Effects) -> dict[s
     return {**exclusion_document(exclusion, now, utc), "effects": outcome}
 
 
-def _parse_exclusion(service: Service, document: dict[str, Any], who: str, now: int) -> Exclusion:
+def _parse_exclusion(
+    service: ReportService, document: dict[str, Any], who: str, now: int
+) -> Exclusion:
     start, end = (
         query_parameters.parse_instant(name, _text(document, name)) for name in ("from", "to")
     )
@@ -232,7 +234,7 @@ def _parse_exclusion(service: Service, document: dict[str, Any], who: str, now: 
 
 
 def _requested_silence(
-    service: Service, document: dict[str, Any], new: Exclusion, now: int
+    service: ReportService, document: dict[str, Any], new: Exclusion, now: int
 ) -> bool | None:
     requested = document.get("silence")
     if requested is not None and not isinstance(requested, bool):
@@ -262,7 +264,7 @@ def _text(document: dict[str, Any], name: str) -> str:
     return value
 
 
-def _patterns(service: Service, document: dict[str, Any]) -> tuple[str, ...]:
+def _patterns(service: ReportService, document: dict[str, Any]) -> tuple[str, ...]:
     value = document["flows"]
     if not isinstance(value, list) or not 0 < len(value) <= _MAX_PATTERNS:
         raise invalid_parameter(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.report_entry import Entry
     from mm2slo_core.topology import Flow
     from mm2slo_report.rendering.page_views import FlowView, GroupView
-    from mm2slo_report.web.report_service import Service
+    from mm2slo_report.web.report_service import ReportService
 
 router = APIRouter(tags=["flows"])
 
@@ -101,7 +101,7 @@ def readiness(request: Request, slug: Slug) -> Response:
     return http_responses.respond(request, Body.json(document), http_responses.CURRENT)
 
 
-def _find_flow(service: Service, slug: str) -> Flow:
+def _find_flow(service: ReportService, slug: str) -> Flow:
     known = {name: flow for flow in service.flows for name in (flow.slug, flow.label)}
     flow = known.get(slug)
     if flow is None:
@@ -111,7 +111,6 @@ def _find_flow(service: Service, slug: str) -> Flow:
 
 
 def flow_document(flow: Flow, entries: Collection[Entry]) -> dict[str, Any]:
-    """A flow with its worst status and the number of objectives by status."""
     counts = count_by_status(entries)
     worst = next((status for status, number in counts.items() if number), Status.NO_DATA)
     return {
@@ -128,7 +127,7 @@ def flow_document(flow: Flow, entries: Collection[Entry]) -> dict[str, Any]:
     }
 
 
-def _current_view(service: Service, flow: Flow) -> dict[str, Any] | None:
+def _current_view(service: ReportService, flow: Flow) -> dict[str, Any] | None:
     """The current state; None if no exporter reports the flow."""
     try:
         views = service.flow_views()
@@ -139,7 +138,6 @@ def _current_view(service: Service, flow: Flow) -> dict[str, Any] | None:
 
 
 def view_document(view: FlowView) -> dict[str, Any]:
-    """Current state of a flow."""
     return {
         "state": view.state,
         "lag_records": None if view.lag_records is None else whole(view.lag_records),
@@ -149,7 +147,6 @@ def view_document(view: FlowView) -> dict[str, Any]:
 
 
 def group_document(view: GroupView) -> dict[str, Any]:
-    """Failover readiness of a consumer group."""
     return {
         "group": view.group,
         "ready": view.ready,

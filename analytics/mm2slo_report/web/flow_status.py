@@ -59,11 +59,9 @@ class ExporterFlowStatus:
         self._fetch = fetch
 
     def flows(self) -> tuple[FlowView, ...]:
-        """Current state of the flows."""
         return flow_views(self._samples())
 
     def groups(self) -> tuple[GroupView, ...]:
-        """Failover readiness of consumer groups."""
         return group_views(self._samples())
 
     def _samples(self) -> list[Sample]:

@@ -12,7 +12,7 @@ from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web.http_responses import Body
-from mm2slo_report.web.report_service import Service, service_of
+from mm2slo_report.web.report_service import ReportService, service_of
 from mm2slo_report.web.response_docs import HEALTH, describe_responses
 
 router = APIRouter(tags=["operations"])
@@ -49,7 +49,7 @@ def readyz(request: Request) -> Response:
     return _respond({"status": "ok", "problems": [], "warnings": warnings}, HTTPStatus.OK)
 
 
-def _problems(service: Service) -> list[str]:
+def _problems(service: ReportService) -> list[str]:
     found = []
     tokens = service.settings.tokens
     if tokens is not None and not tokens.valid:

@@ -20,7 +20,7 @@ from mm2slo_report.web.text_exposition import MEDIA, Family, exposition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mm2slo_report.web.report_service import Service
+    from mm2slo_report.web.report_service import ReportService
 
 router = APIRouter(tags=["operations"])
 
@@ -36,7 +36,6 @@ class Requests:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, route: str | None, status: int) -> None:
-        """Count one response."""
         with self._lock:
             self._counts[route or _UNMATCHED, str(status)] += 1
 
@@ -65,7 +64,7 @@ def metrics(request: Request) -> Response:
     )
 
 
-def _recorder_metrics(service: Service) -> Iterator[Family]:
+def _recorder_metrics(service: ReportService) -> Iterator[Family]:
     if service.recorder is None:
         return
     health = service.recorder.health
@@ -84,7 +83,9 @@ def _recorder_metrics(service: Service) -> Iterator[Family]:
     )
 
 
-def _service_metrics(service: Service, requests: Requests, started_at: float) -> Iterator[Family]:
+def _service_metrics(
+    service: ReportService, requests: Requests, started_at: float
+) -> Iterator[Family]:
     yield Family(report_metrics.REPORT_BUILD_INFO, [((service.settings.version,), 1)])
     yield Family(report_metrics.REPORT_REQUESTS_TOTAL, requests.series())
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -118,7 +118,6 @@ def _chosen(
 
 
 def headline(entries: Collection[Entry]) -> dict[str, Any]:
-    """Number of objectives by status."""
     counts = {status.value: number for status, number in count_by_status(entries).items()}
     return {"objectives": len(entries), **counts}
 

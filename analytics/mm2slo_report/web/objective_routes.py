@@ -173,7 +173,6 @@ def alerts_document(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def history_document(slo: str, found: History) -> dict[str, Any]:
-    """An objective's history by step."""
     return {
         "id": slo,
         "as_of": utc(found.as_of),

@@ -121,21 +121,21 @@ def _count(span: Span) -> SpanCounts:
     return SpanCounts(good=total - out * _PER_MINUTE, total=total, minutes=minutes)
 
 
-def _question() -> ReportQuery:
+def _query() -> ReportQuery:
     return ReportQuery(objectives=(_OBJECTIVE,), as_of=_AS_OF, zone=UTC)
 
 
 def _report() -> Report:
-    question = _question()
-    answer = IndicatorData(
-        counts={span: _count(span) for span in question.spans()}, known_since=_AS_OF - 90 * _DAY
+    query = _query()
+    data = IndicatorData(
+        counts={span: _count(span) for span in query.spans()}, known_since=_AS_OF - 90 * _DAY
     )
     return Report(
         as_of=_AS_OF,
         source="recorder",
         zone="UTC",
         window=None,
-        entries=entries(question, {Indicator(_FLOW, _OBJECTIVE.key): answer}),
+        entries=entries(query, {Indicator(_FLOW, _OBJECTIVE.key): data}),
     )
 
 

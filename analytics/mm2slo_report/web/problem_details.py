@@ -39,7 +39,6 @@ class ProblemError(Exception):
         self.more = more
 
     def document(self) -> dict[str, Any]:
-        """The problem as JSON data."""
         return {
             "type": f"{_TYPE}{self.kind}",
             "title": self.status.phrase,
@@ -49,7 +48,6 @@ class ProblemError(Exception):
         }
 
     def body(self) -> bytes:
-        """The problem as UTF-8 JSON."""
         # Request text may hold lone surrogates, which UTF-8 cannot encode; ASCII escapes can.
         return json.dumps(self.document(), indent=2).encode() + b"\n"
 

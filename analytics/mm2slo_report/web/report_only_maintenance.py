@@ -25,15 +25,12 @@ class ReportOnlyMaintenance:
     """A `service_ports.Maintenance` that reports what it does not do."""
 
     def silence_problem(self, new: Exclusion, now: int, *, requested: bool | None) -> str:
-        """Silences need an Alertmanager."""
         return _NO_ALERTMANAGER if requested else ""
 
     def apply_added(
         self, new: Exclusion, now: int, *, silence: bool | None
     ) -> tuple[Exclusion, MaintenanceEffects]:
-        """Report that burn rules are unchanged."""
         return new, MaintenanceEffects(problems=(RULES_NOT_WRITTEN,))
 
     def apply_removed(self, removed: Exclusion, now: int) -> MaintenanceEffects:
-        """Report that burn rules are unchanged."""
         return MaintenanceEffects(problems=(RULES_NOT_WRITTEN,))

@@ -17,7 +17,7 @@ from mm2slo_report.web.status_page import details
 
 if TYPE_CHECKING:
     from mm2slo_core.reporting.slo_report import Report
-    from mm2slo_report.web.report_service import Service
+    from mm2slo_report.web.report_service import ReportService
 
 router = APIRouter(tags=["reports"])
 
@@ -28,14 +28,18 @@ def report(
     period: Period = None,
     at: At = None,
     flow: Annotated[list[str], Query(description="Only these flows.")] = [],  # noqa: B006 - FastAPI copies it
-    wanted: Annotated[
+    requested_format: Annotated[
         ReportFormat | None,
         Query(alias="format", description="Output format; default: by `Accept`."),
     ] = None,
 ) -> Response:
     """All formats contain the same figures."""
     service = service_of(request)
-    chosen_format = negotiate_format(request.headers.get("accept")) if wanted is None else wanted
+    chosen_format = (
+        negotiate_format(request.headers.get("accept"))
+        if requested_format is None
+        else requested_format
+    )
     flows = query_parameters.parse_flows("flow", flow, service.flows)
     as_of = service.instant(at)
     service.check_period(period, as_of)
@@ -57,7 +61,7 @@ def report(
     )
 
 
-def _rendered(service: Service, found: Report, format_: ReportFormat) -> Body:
+def _rendered(service: ReportService, found: Report, format_: ReportFormat) -> Body:
     # Imported on first use to keep the start fast.
     from mm2slo_report import rendering
 

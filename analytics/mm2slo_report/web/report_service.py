@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mm2slo_report.rendering.page_views import FlowView, GroupView
     from mm2slo_report.reporter import Reporter
     from mm2slo_report.web.http_responses import Body, Freshness
-    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, Recording, Records
+    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus, Records
     from mm2slo_report.web.service_settings import Settings
 
     T = TypeVar("T")
@@ -44,7 +44,7 @@ _SETTLED_MS: Final = 2 * MINUTE_MS
 """Older minutes no longer change."""
 
 
-class Service:
+class ReportService:
     """The report service without HTTP. Thread-safe."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Service:
         records: Records,
         settings: Settings,
         flow_status: FlowStatus | None = None,
-        recorder: Recording | None = None,
+        recorder: RecorderStatus | None = None,
         *,
         maintenance: Maintenance | None = None,
         missing_rules: Callable[[], Sequence[str]] | None = None,
@@ -92,7 +92,6 @@ class Service:
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """All objectives."""
         return tuple(self.reporter.objectives)
 
     def instant(self, at: str | None) -> int:
@@ -193,14 +192,12 @@ class Service:
         return self._flow_status
 
 
-def service_of(request: Request) -> Service:
-    """The service of the application."""
-    service: Service = request.app.state.service
+def service_of(request: Request) -> ReportService:
+    service: ReportService = request.app.state.service
     return service
 
 
 def caller_of(request: Request) -> str:
-    """The caller for rate limiting."""
     caller: str = request.scope[CALLER]
     return caller
 

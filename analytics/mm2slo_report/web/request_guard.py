@@ -33,9 +33,7 @@ _HEADERS: Final = (
 _TLS_HEADER: Final = (b"strict-transport-security", b"max-age=31536000")
 
 
-class Guard:
-    """Middleware around *app*."""
-
+class RequestGuard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings

@@ -62,7 +62,7 @@ class Cache(Generic[V]):
         return self._compute(key, make, pending, generation)
 
     def peek(self, key: Hashable) -> V | None:
-        """The value of *key* if it is cached."""
+        """The value of *key* if cached, without computing it."""
         with self._lock:
             found = self._entries.get(key)
             return found.value if found is not None and found.until > self._clock() else None

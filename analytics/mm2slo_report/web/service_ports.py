@@ -95,7 +95,7 @@ class Maintenance(Protocol):
         """Revert *removed*."""
 
 
-class Recording(Protocol):
+class RecorderStatus(Protocol):
     """The recorder of the embedded history, such as `recording.recorder.Recorder`."""
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.reporting.slo_report import Detail, Report
     from mm2slo_report.rendering.page_views import AuditView, LatencyView
-    from mm2slo_report.web.report_service import Service
+    from mm2slo_report.web.report_service import ReportService
 
 _T = TypeVar("_T")
 
@@ -44,7 +44,7 @@ def home(request: Request) -> Response:
     )
 
 
-def details(service: Service, report: Report) -> tuple[Detail, ...]:
+def details(service: ReportService, report: Report) -> tuple[Detail, ...]:
     """Details of the worst objectives; those that cannot be read are left out."""
     over = None if report.window is None else report.window.name
     found: list[Detail] = []
@@ -61,7 +61,7 @@ def details(service: Service, report: Report) -> tuple[Detail, ...]:
     return tuple(found)
 
 
-def _page(service: Service, as_of: int) -> Body:
+def _page(service: ReportService, as_of: int) -> Body:
     # Imported on first use to keep the start fast.
     from mm2slo_report import rendering
 
@@ -90,7 +90,7 @@ def _try_section(read: Callable[[], _T], problems: list[str]) -> _T | None:
         return None
 
 
-def _audit_views(service: Service) -> tuple[Sequence[AuditView], Sequence[LatencyView]]:
+def _audit_views(service: ReportService) -> tuple[Sequence[AuditView], Sequence[LatencyView]]:
     from mm2slo_report.rendering.audit_views import audit_view, latency_view
 
     # A run may be needed several times: as a recent run and as the newest of its flows.

@@ -46,7 +46,7 @@ class FakeExporter:
             disable_nagle_algorithm = True  # avoids a delay of 40 ms per response
 
             def do_GET(self) -> None:
-                exporter.answer(self)
+                exporter.respond(self)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
                 pass
@@ -69,7 +69,7 @@ class FakeExporter:
         scheme = "http" if self.tls is None else "https"
         return f"{scheme}://127.0.0.1:{self._server.server_port}"
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
         """Answer one request."""
         self.requests.append({name.lower(): value for name, value in handler.headers.items()})
         self.reached.set()

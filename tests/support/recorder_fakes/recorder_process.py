@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from store_specs.audit_process import die_at
+from store_specs.audit_process import kill_at_statement
 
 from mm2slo_report.recording.recorder import Recorder
 from mm2slo_report.recording.recorder_lease import RecorderLease
@@ -32,7 +32,7 @@ def fast() -> int:
 def main(exporter: str, path: str, statement: str | None = None) -> None:
     """Record until SIGTERM."""
     if statement is not None:
-        die_at(int(statement))
+        kill_at_statement(int(statement))
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with Store.open(path, clock=fast) as store:

@@ -114,16 +114,16 @@ def _query_and_histories() -> tuple[ReportQuery, dict[Objective, SteadyHistory]]
 
 def sample_entries() -> tuple[Entry, ...]:
     """The entries, worst first."""
-    question, histories = _query_and_histories()
-    answers = {
+    query, histories = _query_and_histories()
+    data = {
         indicator(each): IndicatorData(
-            counts={span: history.count(span) for span in question.spans()},
+            counts={span: history.count(span) for span in query.spans()},
             known_since=history.since,
             confirmation=confirmation(FACTS) if each.flow == WEST else None,
         )
         for each, history in histories.items()
     }
-    return worst_first(entries(question, answers))
+    return worst_first(entries(query, data))
 
 
 def sample_report() -> Report:

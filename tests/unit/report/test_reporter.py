@@ -8,7 +8,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from minute_history import AVAILABILITY, DAY_MS, FLOW, objective
-from serving import AS_OF, BACK, LATENCY, NOW, OUTAGE, MemorySource, a_source, three_objectives
+from report_service_fixture import (
+    AS_OF,
+    LATENCY,
+    NOW,
+    OUTAGE,
+    REVERSE_FLOW,
+    MemorySource,
+    sample_source,
+    three_objectives,
+)
 from store_specs.sample_results import AP_EU, US_EU, header, judged, orders_outcome, run_of
 
 from mm2slo_core.audit.record_verdict import Verdict
@@ -54,7 +63,7 @@ def reporter(
 ) -> Reporter:
     return Reporter(
         objectives=three_objectives() if objectives is None else objectives,
-        source=a_source() if source is None else source,
+        source=sample_source() if source is None else source,
         facts=MemoryFacts() if facts is None else facts,
         zone=ZoneInfo("Europe/Berlin"),
         clock=lambda: NOW,
@@ -74,10 +83,10 @@ def test_report_is_as_of_whole_minute_and_sorted_worst_first() -> None:
 
 
 def test_report_of_all_objectives_queries_source_and_facts_once() -> None:
-    source, facts = a_source(), MemoryFacts()
+    source, facts = sample_source(), MemoryFacts()
     reporter(source, facts).report()
     assert source.count_calls == 1
-    assert [set(each) for each in facts.spans] == [{FLOW, BACK}]
+    assert [set(each) for each in facts.spans] == [{FLOW, REVERSE_FLOW}]
 
 
 def test_audit_facts_are_read_over_longest_window_of_flow() -> None:
@@ -137,7 +146,7 @@ def test_audit_faults_without_bad_canaries_set_warning() -> None:
 
 
 def test_error_of_one_indicator_appears_only_in_its_entry() -> None:
-    source = a_source()
+    source = sample_source()
     source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("no answer")
     by_id = {each.id: each for each in reporter(source).report().entries}
     assert by_id["us-to-eu-availability"].errors == ("no answer",)
@@ -146,7 +155,7 @@ def test_error_of_one_indicator_appears_only_in_its_entry() -> None:
 
 
 def test_report_with_failing_source_raises() -> None:
-    source = a_source()
+    source = sample_source()
     source.down = SliSourceError("down", slow=True)
     with pytest.raises(SliSourceError, match="down"):
         reporter(source).report()
@@ -179,11 +188,11 @@ def test_store_facts_returns_units_of_each_flow_span(tmp_path: Path) -> None:
         store.announce(header("later", Window(0, 10)))
         facts = StoreFacts(store)
         found = facts.audit_facts(
-            {US_EU: Span(500, 2_000), AP_EU: Span(2_999, 9_000), BACK: Span(0, 9)}
+            {US_EU: Span(500, 2_000), AP_EU: Span(2_999, 9_000), REVERSE_FLOW: Span(0, 9)}
         )
         assert [each.run_id for each in found[US_EU]] == ["run-0", "run-1000"]
         assert [each.run_id for each in found[AP_EU]] == ["run-2000"]
-        assert found[BACK] == []
+        assert found[REVERSE_FLOW] == []
         (fact,) = found[AP_EU]
         # A sample of 1 % has a loss bound; the audit is complete up to the end of its window.
         assert (fact.complete_up_to, fact.loss_below, fact.counts[Verdict.LOST]) == (3_000, 3e-4, 2)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from serving import NOW, Served, a_source, served
+from report_service_fixture import NOW, ServiceFixture, sample_source, start_service
 
 from mm2slo_store import Store
 
@@ -21,6 +21,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture
-def service(store: Store) -> Served:
+def service(store: Store) -> ServiceFixture:
     """A service without tokens, as on loopback."""
-    return served(store, a_source())
+    return start_service(store, sample_source())

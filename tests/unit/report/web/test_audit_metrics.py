@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from serving import NOW, Served, served
+from report_service_fixture import NOW, ServiceFixture, start_service
 from store_specs.sample_results import evidence, orders_outcome
 
 from mm2slo_core.audit.audit_scope import Window
@@ -41,8 +41,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def service(store: Store) -> Served:
-    return served(store)
+def service(store: Store) -> ServiceFixture:
+    return start_service(store)
 
 
 def topic(
@@ -87,7 +87,7 @@ def publish(
     )
 
 
-def published(service: Served, flow: Flow = US_EU) -> dict[tuple[str, ...], float]:
+def published(service: ServiceFixture, flow: Flow = US_EU) -> dict[tuple[str, ...], float]:
     """Values by name and labels, without the labels of the flow."""
     text = service.client.get("/metrics").text
     return {
@@ -102,7 +102,9 @@ def bounds(found: Mapping[tuple[str, ...], float], *key: str) -> list[float | No
     return [found.get((*key, bound)) for bound in ("estimate", "lower", "upper")]
 
 
-def test_rates_of_sampled_audit_have_exact_confidence_bounds(store: Store, service: Served) -> None:
+def test_rates_of_sampled_audit_have_exact_confidence_bounds(
+    store: Store, service: ServiceFixture
+) -> None:
     keys = AffinityOutcome(keys=10, keys_split=1, keys_disordered=0)
     publish(store, "r1", topic("t", COUNTS, affinity=keys))
     found = published(service)
@@ -120,7 +122,7 @@ def test_rates_of_sampled_audit_have_exact_confidence_bounds(store: Store, servi
     assert bounds(found, "records_ratio", "altered") == [None, None, None]
 
 
-def test_rates_of_census_are_exact(store: Store, service: Served) -> None:
+def test_rates_of_census_are_exact(store: Store, service: ServiceFixture) -> None:
     counts = {Verdict.MATCHED: 90, Verdict.ALTERED: 10}
     keys = AffinityOutcome(keys=10, keys_split=1)
     publish(
@@ -140,7 +142,7 @@ def test_rates_of_census_are_exact(store: Store, service: Served) -> None:
 
 
 def test_keys_ratio_over_several_sampled_topics_has_no_bounds(
-    store: Store, service: Served
+    store: Store, service: ServiceFixture
 ) -> None:
     keys = AffinityOutcome(keys=10, keys_split=1)
     publish(store, "r1", *(topic(name, COUNTS, affinity=keys) for name in "tu"))
@@ -151,7 +153,9 @@ def test_keys_ratio_over_several_sampled_topics_has_no_bounds(
     assert bounds(found, "records_ratio", "lost") == pytest.approx(expected, abs=ROUNDED)
 
 
-def test_audit_without_settled_records_publishes_no_rates(store: Store, service: Served) -> None:
+def test_audit_without_settled_records_publishes_no_rates(
+    store: Store, service: ServiceFixture
+) -> None:
     publish(store, "r1", topic("t", {Verdict.PENDING: 3, Verdict.OVERDUE: 2}))
     found = published(service)
     assert found["records", "overdue"] == 2
@@ -160,7 +164,7 @@ def test_audit_without_settled_records_publishes_no_rates(store: Store, service:
     ]
 
 
-def test_latency_percentiles_are_bounds_in_seconds(store: Store, service: Served) -> None:
+def test_latency_percentiles_are_bounds_in_seconds(store: Store, service: ServiceFixture) -> None:
     early = LatencyCells({(None, bucket(20)): 300})
     publish(store, "r1", topic("t", COUNTS, end_to_end=KNOWN, transfer=early), rate=1.0)
     found = {
@@ -174,7 +178,9 @@ def test_latency_percentiles_are_bounds_in_seconds(store: Store, service: Served
     }
 
 
-def test_sampled_latency_with_too_few_records_omits_p99(store: Store, service: Served) -> None:
+def test_sampled_latency_with_too_few_records_omits_p99(
+    store: Store, service: ServiceFixture
+) -> None:
     publish(store, "r1", topic("t", COUNTS, end_to_end=KNOWN))
     found = published(service)
     assert found["latency_seconds", "end-to-end", "p95", "upper"] == 0.020
@@ -183,21 +189,21 @@ def test_sampled_latency_with_too_few_records_omits_p99(store: Store, service: S
 
 
 def test_log_append_time_source_publishes_only_transfer_latency(
-    store: Store, service: Served
+    store: Store, service: ServiceFixture
 ) -> None:
     publish(store, "r1", topic("t", COUNTS, transfer=KNOWN), rate=1.0)
     found = {key[1] for key in published(service) if key[0] == "latency_seconds"}
     assert found == {"transfer"}
 
 
-def test_topic_fed_by_two_flows_publishes_no_latency(store: Store, service: Served) -> None:
+def test_topic_fed_by_two_flows_publishes_no_latency(store: Store, service: ServiceFixture) -> None:
     publish(store, "r1", orders_outcome(WINDOW), topic("t", COUNTS, transfer=KNOWN), rate=1.0)
     found = {key[1] for key in published(service) if key[0] == "latency_seconds"}
     assert found == {"transfer"}
 
 
 def test_evidenced_and_unevidenced_records_are_counted_separately(
-    store: Store, service: Served
+    store: Store, service: ServiceFixture
 ) -> None:
     counts = {Verdict.MATCHED: 9, Verdict.LOST: 5, Verdict.EXPIRED: 7, Verdict.DUPLICATE: 1}
     kept = (*(evidence(Verdict.LOST, at) for at in (1, 2)), evidence(Verdict.DUPLICATE, 3))
@@ -213,7 +219,7 @@ def test_evidenced_and_unevidenced_records_are_counted_separately(
     }
 
 
-def test_two_flows_of_one_run_have_separate_rates(store: Store, service: Served) -> None:
+def test_two_flows_of_one_run_have_separate_rates(store: Store, service: ServiceFixture) -> None:
     back = {Verdict.MATCHED: 10}
     publish(store, "r1", topic("t", COUNTS), topic("t", back, flow=EU_US))
     assert published(service)["records_ratio", "lost", "estimate"] == 0.5
@@ -221,7 +227,9 @@ def test_two_flows_of_one_run_have_separate_rates(store: Store, service: Served)
     assert bounds(found, "records_ratio", "lost") == pytest.approx([0, 0, 0.308497], abs=ROUNDED)
 
 
-def test_flow_without_finished_audit_has_no_audit_metrics(store: Store, service: Served) -> None:
+def test_flow_without_finished_audit_has_no_audit_metrics(
+    store: Store, service: ServiceFixture
+) -> None:
     assert published(service) == {}
     running = RunHeader("r1", (US_EU,), WINDOW, NOW, 1.0, 0, "")
     store.announce(running)
@@ -236,7 +244,7 @@ def test_flow_without_finished_audit_has_no_audit_metrics(store: Store, service:
     ]
 
 
-def test_metrics_use_newest_finished_run(store: Store, service: Served) -> None:
+def test_metrics_use_newest_finished_run(store: Store, service: ServiceFixture) -> None:
     publish(store, "r1", topic("t", COUNTS))
     assert published(service)["records_ratio", "lost", "estimate"] == 0.5
     running = RunHeader("r2", (US_EU,), LATER, NOW, 1.0, 0, "")
@@ -249,7 +257,7 @@ def test_metrics_use_newest_finished_run(store: Store, service: Served) -> None:
     assert published(service)["records_ratio", "lost", "estimate"] == 0
 
 
-def test_superseded_units_are_not_counted(store: Store, service: Served) -> None:
+def test_superseded_units_are_not_counted(store: Store, service: ServiceFixture) -> None:
     publish(store, "r1", topic("t", COUNTS), topic("u", {Verdict.MATCHED: 10}))
     assert published(service)["records", "lost"] == 5
     publish(store, "r0", topic("t", {Verdict.MATCHED: 10}), at=NOW - 2 * HOUR)
@@ -272,7 +280,7 @@ class CountingStore:
 def test_repeated_scrapes_read_a_run_once(store: Store) -> None:
     publish(store, "r1", topic("t", COUNTS), topic("t", COUNTS, flow=EU_US))
     counting = CountingStore(store)
-    service = served(cast("Store", counting))
+    service = start_service(cast("Store", counting))
     first = published(service)
     assert published(service) == first
     assert [each for each in counting.calls if each in {"units", "count_evidence"}] == [

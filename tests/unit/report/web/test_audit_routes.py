@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from serving import NOW, Served, a_source, served
+from report_service_fixture import NOW, ServiceFixture, sample_source, start_service
 from sqlalchemy import insert
 from store_specs.sample_results import evidence, header, judged, orders_outcome, run_of, unjudged
 
@@ -46,11 +46,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture
-def service(store: Store) -> Served:
-    return served(store, a_source())
+def service(store: Store) -> ServiceFixture:
+    return start_service(store, sample_source())
 
 
-def test_audits_are_listed_newest_first_in_pages(service: Served) -> None:
+def test_audits_are_listed_newest_first_in_pages(service: ServiceFixture) -> None:
     first = service.get("/audits?limit=2")
     assert [(each["id"], each["state"]) for each in first["runs"]] == [
         ("run-2", "failed"), ("run-1", "finished"),
@@ -63,7 +63,7 @@ def test_audits_are_listed_newest_first_in_pages(service: Served) -> None:
     assert service.get("/audits?flow=eu->us")["total"] == 0
 
 
-def test_audit_run_lists_topics_with_counts_or_reason(service: Served) -> None:
+def test_audit_run_lists_topics_with_counts_or_reason(service: ServiceFixture) -> None:
     found = service.get("/audits/run-1")
     assert found["window"] == {
         "start": "2026-07-14T02:30:12.345Z",
@@ -82,7 +82,7 @@ def test_audit_run_lists_topics_with_counts_or_reason(service: Served) -> None:
     assert payments["faults"] == 0
 
 
-def test_evidence_pages_have_no_gaps(service: Served) -> None:
+def test_evidence_pages_have_no_gaps(service: ServiceFixture) -> None:
     seen, path = [], "/audits/run-1/evidence?verdict=lost&limit=100"
     page = service.get(path)
     while True:
@@ -100,11 +100,11 @@ def test_evidence_pages_have_no_gaps(service: Served) -> None:
     }  # fmt: skip
 
 
-def test_unknown_audit_run_suggests_similar_id(service: Served) -> None:
+def test_unknown_audit_run_suggests_similar_id(service: ServiceFixture) -> None:
     for path in ("/audits/run-7", "/audits/run-7/evidence", "/audits/run-7%00"):
-        answer = service.client.get(path)
-        assert answer.status_code == 404
-        assert answer.json()["near"][0].startswith("run-")
+        response = service.client.get(path)
+        assert response.status_code == 404
+        assert response.json()["near"][0].startswith("run-")
 
 
 @pytest.mark.parametrize(
@@ -117,19 +117,21 @@ def test_unknown_audit_run_suggests_similar_id(service: Served) -> None:
         ("/audits/run-1/evidence?cursor=W10", "cursor"),
     ],
 )
-def test_invalid_audit_parameters_are_rejected(service: Served, path: str, parameter: str) -> None:
-    answer = service.client.get(path)
-    assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
+def test_invalid_audit_parameters_are_rejected(
+    service: ServiceFixture, path: str, parameter: str
+) -> None:
+    response = service.client.get(path)
+    assert (response.status_code, response.json()["parameter"]) == (422, parameter)
 
 
-def test_run_cursor_is_invalid_for_evidence(service: Served) -> None:
+def test_run_cursor_is_invalid_for_evidence(service: ServiceFixture) -> None:
     for after in ("run-0", "-1", "9" * 40, "1e3", "\u0663"):
         cursor = encode_cursor(Cursor(after), {"run": "run-1", "verdict": []})
-        answer = service.client.get(f"/audits/run-1/evidence?cursor={cursor}")
-        assert (after, answer.status_code) == (after, 422)
+        response = service.client.get(f"/audits/run-1/evidence?cursor={cursor}")
+        assert (after, response.status_code) == (after, 422)
 
 
-def test_audits_page_continues_after_superseded_run(service: Served) -> None:
+def test_audits_page_continues_after_superseded_run(service: ServiceFixture) -> None:
     gone = encode_cursor(Cursor("run-1x", NOW - 7 * HOUR), {"flow": []})
     found = service.get(f"/audits?cursor={gone}")
     assert [each["id"] for each in found["runs"]] == ["run-1", "run-0"]
@@ -137,7 +139,7 @@ def test_audits_page_continues_after_superseded_run(service: Served) -> None:
     assert service.client.get(f"/audits?cursor={bad}").status_code == 422
 
 
-def test_audit_faults_appear_in_entries_of_the_flow(service: Served) -> None:
+def test_audit_faults_appear_in_entries_of_the_flow(service: ServiceFixture) -> None:
     entries = {each["id"]: each for each in service.get("/slo")["entries"]}
     latency = entries["us-to-eu-latency-10s"]
     # No canary was slow, but the audit found lost records.
@@ -148,14 +150,14 @@ def test_audit_faults_appear_in_entries_of_the_flow(service: Served) -> None:
     assert entries["eu-to-us-availability"]["audit"] is None
 
 
-def test_metrics_show_newest_finished_run_of_each_flow(service: Served) -> None:
+def test_metrics_show_newest_finished_run_of_each_flow(service: ServiceFixture) -> None:
     for path in ("/slo", "/slo", "/slo/nope", "/audits/run-1", "/nothing/here"):
         service.client.get(path)
-    answer = service.client.get("/metrics")
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    response = service.client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(answer.text)
+        for family in text_string_to_metric_families(response.text)
         for sample in family.samples
     }
     flow = ("us->eu", "us", "eu")
@@ -177,7 +179,7 @@ def test_metrics_show_newest_finished_run_of_each_flow(service: Served) -> None:
     assert found["process_resident_memory_bytes",] > 1e6
 
 
-def test_status_page_shows_audit_verdicts(service: Served) -> None:
+def test_status_page_shows_audit_verdicts(service: ServiceFixture) -> None:
     text = service.client.get("/").text
     assert "run-1" in text
     assert "Spark &lt;did&gt; not start" in text
@@ -196,7 +198,7 @@ class FakeRecorder:
 
 
 def test_recorder_problem_is_in_current_warnings_and_metrics(store: Store) -> None:
-    service = served(store, recorder=FakeRecorder())
+    service = start_service(store, recorder=FakeRecorder())
     warning = "http://b/metrics cannot be scraped: no connection"
     assert service.get("/slo")["warnings"] == [warning]
     assert service.get("/slo?at=2026-07-12T00:00:00Z")["warnings"] == []
@@ -233,7 +235,7 @@ def test_ten_thousand_runs_are_read_only_as_needed(tmp_path: Path) -> None:
             ]
             connection.execute(insert(schema.runs), rows)
         counting = ReadCountingStore(store)
-        service = served(cast("Store", counting), a_source())
+        service = start_service(cast("Store", counting), sample_source())
         first = service.get("/audits?limit=3&flow=us->eu")
         assert [each["id"] for each in first["runs"]] == ["run-09999", "run-09998", "run-09997"]
         assert first["total"] == count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minute_history import Minutes, objective
-from serving import AS_OF, MemorySource, Sums, served
+from report_service_fixture import AS_OF, MemorySource, Sums, start_service
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
@@ -32,7 +32,7 @@ def source_of(keys: list[SliKey]) -> MemorySource:
 def test_burn_start_hours_ago_is_found_for_worst_objectives_only(store: Store) -> None:
     keys = [SliKey(Sli.LATENCY, f"{number}s") for number in range(1, MAX_OBJECTIVES + 4)]
     objectives = tuple(objective(0.99, key=key, window=3 * 86_400.0) for key in keys)
-    service = served(store, source_of(keys), objectives=objectives)
+    service = start_service(store, source_of(keys), objectives=objectives)
     entries = service.get("/slo")["entries"]
     since = [each["alerts"][0]["since"] for each in entries]
     # One bad minute of sixty exceeds the factor, so the burn starts at the end of the first one.

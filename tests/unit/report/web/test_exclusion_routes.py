@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from serving import NOW, OUTAGE, Served, a_source, served
+from report_service_fixture import NOW, OUTAGE, ServiceFixture, sample_source, start_service
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_core.user_errors import UserError
@@ -31,13 +31,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def service(store: Store) -> Served:
-    found = served(store, a_source(), tokens=(TOKEN,), cache_seconds=30.0)
+def service(store: Store) -> ServiceFixture:
+    found = start_service(store, sample_source(), tokens=(TOKEN,), cache_seconds=30.0)
     found.client.headers.update(WRITER)
     return found
 
 
-def wanted(**changes: Any) -> dict[str, Any]:
+def exclusion_body(**changes: Any) -> dict[str, Any]:
     return {
         "flows": ["us->*"],
         "from": utc(OUTAGE - MINUTE_MS),
@@ -47,13 +47,13 @@ def wanted(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_added_exclusion_applies_to_reports_immediately(service: Served) -> None:
+def test_added_exclusion_applies_to_reports_immediately(service: ServiceFixture) -> None:
     before = service.get("/slo")["entries"][0]
     assert (before["status"], before["events"]["bad"]) == ("breached", 360)
-    answer = service.client.post("/exclusions", json=wanted())
-    added = answer.json()
-    assert answer.status_code == 201
-    assert answer.headers["location"] == f"/exclusions/{added['id']}"
+    response = service.client.post("/exclusions", json=exclusion_body())
+    added = response.json()
+    assert response.status_code == 201
+    assert response.headers["location"] == f"/exclusions/{added['id']}"
     assert (added["flows"], added["added_by"], added["state"]) == (["us->*"], "ops", "past")
     assert added["mark"] == "added late"
     entry = next(
@@ -65,11 +65,11 @@ def test_added_exclusion_applies_to_reports_immediately(service: Served) -> None
     assert service.get("/exclusions") == {"exclusions": [added]}
 
 
-def test_removed_exclusion_counts_again_and_stays_listed(service: Served) -> None:
-    added = service.client.post("/exclusions", json=wanted()).json()
-    answer = service.client.delete(f"/exclusions/{added['id']}")
-    assert (answer.status_code, answer.json()["removed_by"]) == (200, "ops")
-    assert answer.json()["state"] == "removed"
+def test_removed_exclusion_counts_again_and_stays_listed(service: ServiceFixture) -> None:
+    added = service.client.post("/exclusions", json=exclusion_body()).json()
+    response = service.client.delete(f"/exclusions/{added['id']}")
+    assert (response.status_code, response.json()["removed_by"]) == (200, "ops")
+    assert response.json()["state"] == "removed"
     assert service.get("/slo")["entries"][0]["events"]["bad"] == 360
     again = service.client.delete(f"/exclusions/{added['id']}")
     assert (again.status_code, again.json()["type"]) == (409, "urn:mm2slo:problem:already-removed")
@@ -77,17 +77,19 @@ def test_removed_exclusion_counts_again_and_stays_listed(service: Served) -> Non
     assert service.get("/exclusions?state=planned,running")["exclusions"] == []
 
 
-def test_removing_unknown_exclusion_returns_404_with_suggestion(service: Served) -> None:
-    added = service.client.post("/exclusions", json=wanted()).json()["id"]
-    answer = service.client.delete(f"/exclusions/{added[:-1]}x")
-    assert (answer.status_code, answer.json()["near"]) == (404, [added])
+def test_removing_unknown_exclusion_returns_404_with_suggestion(service: ServiceFixture) -> None:
+    added = service.client.post("/exclusions", json=exclusion_body()).json()["id"]
+    response = service.client.delete(f"/exclusions/{added[:-1]}x")
+    assert (response.status_code, response.json()["near"]) == (404, [added])
 
 
-def test_overlapping_exclusion_is_rejected(service: Served) -> None:
-    first = service.client.post("/exclusions", json=wanted()).json()
-    answer = service.client.post("/exclusions", json=wanted(flows=["*"]))
-    assert (answer.status_code, answer.json()["existing"]) == (409, first["id"])
-    assert service.client.post("/exclusions", json=wanted(flows=["eu->us"])).status_code == 201
+def test_overlapping_exclusion_is_rejected(service: ServiceFixture) -> None:
+    first = service.client.post("/exclusions", json=exclusion_body()).json()
+    response = service.client.post("/exclusions", json=exclusion_body(flows=["*"]))
+    assert (response.status_code, response.json()["existing"]) == (409, first["id"])
+    assert (
+        service.client.post("/exclusions", json=exclusion_body(flows=["eu->us"])).status_code == 201
+    )
     assert [len(service.get(f"/exclusions?flow={flow}")["exclusions"])
             for flow in ("us->eu", "eu->us")] == [1, 1]  # fmt: skip
 
@@ -100,45 +102,45 @@ def test_overlapping_exclusion_is_rejected(service: Served) -> None:
         ("{", "body"),
         ("[" * 60_000, "body"),
         ('{"flows": []}', "body"),
-        (wanted(more=1), "body"),
-        (wanted(flows=[]), "flows"),
-        (wanted(flows="us->eu"), "flows"),
-        (wanted(flows=["us->ue"]), "flows"),
-        (wanted(flows=[7]), "flows"),
-        (wanted(flows=["us->eu"] * 101), "flows"),
-        (wanted(flows=["[\ud800u]s->eu"]), "flows"),
-        (wanted(flows=["*" * 201]), "flows"),
-        (wanted(silence="yes"), "silence"),
-        (wanted(silence=True), "silence"),
-        (wanted(to=utc(OUTAGE - MINUTE_MS)), "to"),
-        (wanted(to=utc(OUTAGE + 11_000 * MINUTE_MS)), "to"),
-        ({**wanted(), "from": "soon"}, "from"),
-        ({**wanted(), "from": 7}, "from"),
+        (exclusion_body(more=1), "body"),
+        (exclusion_body(flows=[]), "flows"),
+        (exclusion_body(flows="us->eu"), "flows"),
+        (exclusion_body(flows=["us->ue"]), "flows"),
+        (exclusion_body(flows=[7]), "flows"),
+        (exclusion_body(flows=["us->eu"] * 101), "flows"),
+        (exclusion_body(flows=["[\ud800u]s->eu"]), "flows"),
+        (exclusion_body(flows=["*" * 201]), "flows"),
+        (exclusion_body(silence="yes"), "silence"),
+        (exclusion_body(silence=True), "silence"),
+        (exclusion_body(to=utc(OUTAGE - MINUTE_MS)), "to"),
+        (exclusion_body(to=utc(OUTAGE + 11_000 * MINUTE_MS)), "to"),
+        ({**exclusion_body(), "from": "soon"}, "from"),
+        ({**exclusion_body(), "from": 7}, "from"),
         (
-            {**wanted(to="9999-12-31T23:59:00-10:00"), "from": "9999-12-31T22:59:00-10:00"},
+            {**exclusion_body(to="9999-12-31T23:59:00-10:00"), "from": "9999-12-31T22:59:00-10:00"},
             "from",
         ),
-        (wanted(reason="  "), "reason"),
-        (wanted(reason="x" * 201), "reason"),
-        (wanted(reason="a\x00b"), "reason"),
-        (wanted(reason=None), "reason"),
+        (exclusion_body(reason="  "), "reason"),
+        (exclusion_body(reason="x" * 201), "reason"),
+        (exclusion_body(reason="a\x00b"), "reason"),
+        (exclusion_body(reason=None), "reason"),
     ],
 )
 def test_invalid_exclusion_is_rejected_without_effect(
-    service: Served, content: Any, parameter: str
+    service: ServiceFixture, content: Any, parameter: str
 ) -> None:
     body = content if isinstance(content, str) else json.dumps(content)
     headers = {"Content-Type": "application/json"}
-    answer = service.client.post("/exclusions", content=body, headers=headers)
-    assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
+    response = service.client.post("/exclusions", content=body, headers=headers)
+    assert (response.status_code, response.json()["parameter"]) == (422, parameter)
     assert service.get("/exclusions") == {"exclusions": []}
 
 
-def test_exclusion_body_must_be_json(service: Served) -> None:
-    answer = service.client.post(
-        "/exclusions", content=json.dumps(wanted()), headers={"Content-Type": "text/plain"}
+def test_exclusion_body_must_be_json(service: ServiceFixture) -> None:
+    response = service.client.post(
+        "/exclusions", content=json.dumps(exclusion_body()), headers={"Content-Type": "text/plain"}
     )
-    assert answer.status_code == 415
+    assert response.status_code == 415
 
 
 class FailingStore:
@@ -152,10 +154,10 @@ class FailingStore:
 
 
 def test_unreadable_store_returns_503_and_not_ready() -> None:
-    service = served(cast("Store", FailingStore()), a_source())
+    service = start_service(cast("Store", FailingStore()), sample_source())
     for path in ("/exclusions", "/audits", "/audits/x", "/slo", "/readyz", "/metrics", "/"):
-        answer = service.client.get(path)
-        assert (path, answer.status_code) == (path, 503)
-        assert "is corrupt: restore it" in answer.text
+        response = service.client.get(path)
+        assert (path, response.status_code) == (path, 503)
+        assert "is corrupt: restore it" in response.text
     assert service.client.get("/exclusions").json()["type"] == "urn:mm2slo:problem:store"
     assert service.client.get("/healthz").status_code == 200

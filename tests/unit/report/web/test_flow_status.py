@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import FLOW
-from serving import BACK, served
+from report_service_fixture import REVERSE_FLOW, start_service
 
 from mm2slo_report.rendering.page_views import FlowView, GroupView
 from mm2slo_report.sources.sli_source import SliSourceError
@@ -20,7 +20,7 @@ from mm2slo_report.web.flow_status import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from serving import Served
+    from report_service_fixture import ServiceFixture
 
     from mm2slo_store import Store
 
@@ -93,11 +93,11 @@ def test_worst_replica_wins_and_failing_replica_is_skipped() -> None:
 
 
 @pytest.fixture
-def service(store: Store) -> Served:
-    return served(store, flow_status=ExporterFlowStatus(["one"], fetch))
+def service(store: Store) -> ServiceFixture:
+    return start_service(store, flow_status=ExporterFlowStatus(["one"], fetch))
 
 
-def test_flows_show_worst_status_and_counts(service: Served) -> None:
+def test_flows_show_worst_status_and_counts(service: ServiceFixture) -> None:
     found = service.get("/flows")
     assert [(each["slug"], each["status"]) for each in found["flows"]] == [
         ("us-to-eu", "breached"), ("eu-to-us", "no_data"),
@@ -107,7 +107,7 @@ def test_flows_show_worst_status_and_counts(service: Served) -> None:
     assert found["as_of"] == "2026-07-14T10:30:00Z"
 
 
-def test_flow_by_slug_shows_current_state(service: Served) -> None:
+def test_flow_by_slug_shows_current_state(service: ServiceFixture) -> None:
     found = service.get("/flows/us-to-eu")
     assert found["flow"]["name"] == FLOW.label
     assert found["now"] == {
@@ -115,16 +115,16 @@ def test_flow_by_slug_shows_current_state(service: Served) -> None:
     }  # fmt: skip
     assert [each["status"] for each in found["entries"]] == ["breached", "ok"]
     assert service.get("/flows/eu-to-us")["now"] is None
-    assert service.get("/flows/eu->us")["flow"]["source"] == BACK.source
+    assert service.get("/flows/eu->us")["flow"]["source"] == REVERSE_FLOW.source
 
 
-def test_unknown_flow_suggests_similar_slug(service: Served) -> None:
+def test_unknown_flow_suggests_similar_slug(service: ServiceFixture) -> None:
     for path in ("/flows/us-to-ue", "/flows/us-to-ue/readiness"):
-        answer = service.client.get(path)
-        assert (answer.status_code, answer.json()["near"]) == (404, ["us-to-eu"])
+        response = service.client.get(path)
+        assert (response.status_code, response.json()["near"]) == (404, ["us-to-eu"])
 
 
-def test_readiness_lists_groups_that_are_not_ready_first(service: Served) -> None:
+def test_readiness_lists_groups_that_are_not_ready_first(service: ServiceFixture) -> None:
     found = service.get("/flows/us-to-eu/readiness")
     assert (found["groups"], found["ready"]) == (2, 1)
     assert found["readiness"] == [
@@ -141,11 +141,14 @@ def test_readiness_lists_groups_that_are_not_ready_first(service: Served) -> Non
 
 
 def test_readiness_without_exporter_is_503_but_flows_are_served(store: Store) -> None:
-    alone = served(store)
-    answer = alone.client.get("/flows/us-to-eu/readiness")
-    assert (answer.status_code, answer.json()["type"]) == (503, "urn:mm2slo:problem:no-exporter")
-    assert alone.get("/flows/us-to-eu")["now"] is None
-    down = served(store, flow_status=ExporterFlowStatus(["down"], fetch))
+    service = start_service(store)
+    response = service.client.get("/flows/us-to-eu/readiness")
+    assert (response.status_code, response.json()["type"]) == (
+        503,
+        "urn:mm2slo:problem:no-exporter",
+    )
+    assert service.get("/flows/us-to-eu")["now"] is None
+    down = start_service(store, flow_status=ExporterFlowStatus(["down"], fetch))
     assert down.client.get("/flows/us-to-eu/readiness").status_code == 504
     assert down.get("/flows/us-to-eu")["now"] is None
     page = down.client.get("/")
@@ -155,7 +158,7 @@ def test_readiness_without_exporter_is_503_but_flows_are_served(store: Store) ->
 
 def test_group_name_on_status_page_is_escaped(store: Store) -> None:
     lines = [f'mm2_failover_ready{{{_OF},group="<script>alert(1)</script>"}} 0']
-    page = served(store, flow_status=ExporterFlowStatus(["x"], lambda _: lines))
+    page = start_service(store, flow_status=ExporterFlowStatus(["x"], lambda _: lines))
     text = page.client.get("/").text
     assert "<script" not in text
     assert "&lt;script&gt;alert(1)" in text

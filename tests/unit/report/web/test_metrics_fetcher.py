@@ -21,7 +21,7 @@ def test_fetcher_ignores_environment_proxy_and_netrc(
 ) -> None:
     requests: list[Request] = []
 
-    def answer(request: Request) -> Answer:
+    def response(request: Request) -> Answer:
         requests.append(request)
         return Answer(body="a 1\nb 2\n")
 
@@ -31,7 +31,7 @@ def test_fetcher_ignores_environment_proxy_and_netrc(
     monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    with RecordingServer(answer) as server:
+    with RecordingServer(response) as server:
         assert list(MetricsFetcher()(server.address)) == ["a 1", "b 2"]
         (tmp_path / "token").write_text("t0ken\n")
         assert list(MetricsFetcher(tmp_path / "token")(server.address)) == ["a 1", "b 2"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from minute_history import AVAILABILITY, FLOW, objective
-from serving import AS_OF, MemorySource, served
+from report_service_fixture import AS_OF, MemorySource, start_service
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
@@ -42,7 +42,7 @@ def test_new_objective_is_unchanged_until_minute_is_stored(tmp_path: Path) -> No
         for ago in range(6, 1, -1):
             recorder.record(AS_OF - ago * MINUTE_MS)
         source = RecorderSource(store, keep=28 * 86_400.0)
-        service = served(
+        service = start_service(
             store,
             cast("MemorySource", source),
             objectives=(objective(0.999, window=3 * 86_400.0),),

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import AVAILABILITY, FLOW, Minutes, objective
-from serving import NOW, Sums, served
+from report_service_fixture import NOW, Sums, start_service
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
-    from serving import Served
+    from report_service_fixture import ServiceFixture
 
     from mm2slo_store import Store
 
@@ -24,7 +24,7 @@ def ids(found: dict[str, list[dict[str, str]]]) -> list[str]:
     return [each["id"] for each in found["entries"]]
 
 
-def test_list_is_as_of_whole_minute_and_counts_statuses(service: Served) -> None:
+def test_list_is_as_of_whole_minute_and_counts_statuses(service: ServiceFixture) -> None:
     found = service.get("/slo")
     assert found["as_of"] == "2026-07-14T10:30:00Z"
     assert {each["as_of"] for each in found["entries"]} == {"2026-07-14T10:30:00Z"}
@@ -36,7 +36,7 @@ def test_list_is_as_of_whole_minute_and_counts_statuses(service: Served) -> None
     assert (found["total"], found["next"]) == (3, None)
 
 
-def test_list_entry_contains_counts_of_six_minute_outage(service: Served) -> None:
+def test_list_entry_contains_counts_of_six_minute_outage(service: ServiceFixture) -> None:
     entry = service.get("/slo")["entries"][0]
     # 3 days of 60 events a minute are 259,200; 0.1 % of them are 259.2; six minutes are 360.
     assert entry["events"] == {
@@ -50,7 +50,7 @@ def test_list_entry_contains_counts_of_six_minute_outage(service: Served) -> Non
     assert entry["links"]["self"] == "/slo/us-to-eu-availability"
 
 
-def test_unseen_indicator_has_no_data_and_null_values(service: Served) -> None:
+def test_unseen_indicator_has_no_data_and_null_values(service: ServiceFixture) -> None:
     entry = next(each for each in service.get("/slo")["entries"] if each["status"] == "no_data")
     assert entry["id"] == "eu-to-us-availability"
     assert (entry["sli_value"], entry["target_met"], entry["budget"]["remaining"]) == (None,) * 3
@@ -74,13 +74,15 @@ def test_unseen_indicator_has_no_data_and_null_values(service: Served) -> None:
          ["us-to-eu-availability", "us-to-eu-latency-10s", "eu-to-us-availability"]),
     ],
 )  # fmt: skip
-def test_list_is_filtered_and_sorted(service: Served, query: str, expected: list[str]) -> None:
+def test_list_is_filtered_and_sorted(
+    service: ServiceFixture, query: str, expected: list[str]
+) -> None:
     found = service.get(f"/slo?{query}")
     assert ids(found) == expected
     assert found["headline"]["objectives"] == found["total"] == len(expected)
 
 
-def test_list_at_instant_before_outage_meets_objective(service: Served) -> None:
+def test_list_at_instant_before_outage_meets_objective(service: ServiceFixture) -> None:
     found = service.get("/slo?at=2026-07-12T10:29:31Z&flow=us->eu&sli=availability")
     (entry,) = found["entries"]
     assert found["as_of"] == "2026-07-12T10:29:00Z"
@@ -88,13 +90,13 @@ def test_list_at_instant_before_outage_meets_objective(service: Served) -> None:
 
 
 def test_utc_offset_with_unescaped_plus_is_accepted(
-    service: Served,
+    service: ServiceFixture,
 ) -> None:
     for text in ("2026-07-12T12:29:00%2B02:00", "2026-07-12T12:29:00+02:00"):
         assert service.get(f"/slo?at={text}")["as_of"] == "2026-07-12T10:29:00Z"
 
 
-def test_list_pages_have_no_gaps_and_share_one_instant(service: Served) -> None:
+def test_list_pages_have_no_gaps_and_share_one_instant(service: ServiceFixture) -> None:
     found, path = [], "/slo?limit=1&sort=id"
     first = service.get(path)
     page = first
@@ -112,17 +114,17 @@ def test_list_pages_have_no_gaps_and_share_one_instant(service: Served) -> None:
 @pytest.mark.parametrize(
     "cursor", ["x", "bm9uc2Vuc2U", "W10", "WyJhIiwxXQ", "e30", "A" * 5_000, "%00", "é", "Wy" * 400]
 )
-def test_invalid_cursor_is_rejected(service: Served, cursor: str) -> None:
-    answer = service.client.get(f"/slo?cursor={cursor}")
-    assert answer.status_code == 422
-    assert answer.json()["parameter"] == "cursor"
+def test_invalid_cursor_is_rejected(service: ServiceFixture, cursor: str) -> None:
+    response = service.client.get(f"/slo?cursor={cursor}")
+    assert response.status_code == 422
+    assert response.json()["parameter"] == "cursor"
 
 
-def test_cursor_of_other_query_is_rejected(service: Served) -> None:
+def test_cursor_of_other_query_is_rejected(service: ServiceFixture) -> None:
     following = service.get("/slo?limit=1&sort=id")["next"]
-    answer = service.client.get(f"/slo?limit=1&sort=burn_rate&cursor={following}")
-    assert answer.status_code == 422
-    assert "another query" in answer.json()["detail"]
+    response = service.client.get(f"/slo?limit=1&sort=burn_rate&cursor={following}")
+    assert response.status_code == 422
+    assert "another query" in response.json()["detail"]
     assert len(service.get(f"/slo?limit=2&sort=id&cursor={following}")["entries"]) == 2
 
 
@@ -149,22 +151,22 @@ def test_cursor_of_other_query_is_rejected(service: Served) -> None:
     ],
 )
 def test_invalid_parameter_is_rejected_with_accepted_values(
-    service: Served, query: str, parameter: str, accepted: str | None
+    service: ServiceFixture, query: str, parameter: str, accepted: str | None
 ) -> None:
-    answer = service.client.get(f"/slo?{query}")
-    problem = answer.json()
-    assert (answer.status_code, problem["status"], problem["parameter"]) == (422, 422, parameter)
-    assert answer.headers["content-type"] == "application/problem+json"
+    response = service.client.get(f"/slo?{query}")
+    problem = response.json()
+    assert (response.status_code, problem["status"], problem["parameter"]) == (422, 422, parameter)
+    assert response.headers["content-type"] == "application/problem+json"
     assert accepted is None or accepted in problem["accepted"]
 
 
-def test_misspelt_value_gets_a_suggestion(service: Served) -> None:
-    answer = service.client.get("/slo?sli=avaliability")
-    assert "did you mean 'availability'?" in answer.json()["detail"]
+def test_misspelt_value_gets_a_suggestion(service: ServiceFixture) -> None:
+    response = service.client.get("/slo?sli=avaliability")
+    assert "did you mean 'availability'?" in response.json()["detail"]
     assert "did you mean 'us->eu'?" in service.client.get("/slo?flow=us->ue").json()["detail"]
 
 
-def test_error_of_one_objective_does_not_affect_others(service: Served) -> None:
+def test_error_of_one_objective_does_not_affect_others(service: ServiceFixture) -> None:
     service.source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError("the value is NaN")
     by_id = {each["id"]: each for each in service.get("/slo")["entries"]}
     assert by_id["us-to-eu-availability"]["errors"] == ["the value is NaN"]
@@ -176,7 +178,7 @@ def test_error_of_one_objective_does_not_affect_others(service: Served) -> None:
 
 @pytest.mark.parametrize(("slow", "status"), [(False, 502), (True, 504)])
 def test_failing_source_sets_errors_and_null_values_in_entries(
-    service: Served, *, slow: bool, status: int
+    service: ServiceFixture, *, slow: bool, status: int
 ) -> None:
     message = "Prometheus did not respond"
     service.source.down = SliSourceError(message, slow=slow)
@@ -198,18 +200,18 @@ def test_failing_source_sets_errors_and_null_values_in_entries(
     assert service.get("/slo/us-to-eu-availability/alerts")["errors"] == [message]
     # Requests for a single objective fail.
     for path in ("", "/history"):
-        answer = service.client.get(f"/slo/us-to-eu-availability{path}")
-        assert (answer.status_code, answer.json()["detail"]) == (status, message)
+        response = service.client.get(f"/slo/us-to-eu-availability{path}")
+        assert (response.status_code, response.json()["detail"]) == (status, message)
 
 
-def test_warnings_of_source_are_listed(service: Served) -> None:
+def test_warnings_of_source_are_listed(service: ServiceFixture) -> None:
     service.source.source_warnings = ("retention is 15d, less than 28d",)
     assert service.get("/slo")["warnings"] == ["retention is 15d, less than 28d"]
 
 
 def test_default_page_has_100_entries_without_duplicates(store: Store) -> None:
     keys = [SliKey(Sli.LATENCY, f"{number}s") for number in range(1, 151)]
-    many = served(store, objectives=tuple(objective(0.99, key=key) for key in keys))
+    many = start_service(store, objectives=tuple(objective(0.99, key=key) for key in keys))
     for key in keys:
         many.source.history[Indicator(FLOW, key)] = Sums(Minutes())
     first = many.get("/slo")
@@ -219,10 +221,10 @@ def test_default_page_has_100_entries_without_duplicates(store: Store) -> None:
 
 
 def test_list_without_objectives_is_empty(store: Store) -> None:
-    found = served(store, objectives=()).get("/slo")
+    found = start_service(store, objectives=()).get("/slo")
     assert (found["entries"], found["total"], found["next"]) == ([], 0, None)
 
 
-def test_as_of_follows_the_clock(service: Served) -> None:
+def test_as_of_follows_the_clock(service: ServiceFixture) -> None:
     service.clock[0] = NOW + 3 * MINUTE_MS
     assert service.get("/slo")["as_of"] == "2026-07-14T10:33:00Z"

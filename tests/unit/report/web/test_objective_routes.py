@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from minute_history import AVAILABILITY, DAY_MS, FLOW
-from serving import AS_OF, OUTAGE
+from report_service_fixture import AS_OF, OUTAGE
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
-    from serving import Served
+    from report_service_fixture import ServiceFixture
 
 SLO = "/slo/us-to-eu-availability"
 
 
-def test_objective_detail_lists_incidents_and_days(service: Served) -> None:
+def test_objective_detail_lists_incidents_and_days(service: ServiceFixture) -> None:
     found = service.get(SLO)
     assert found["entry"]["id"] == "us-to-eu-availability"
     assert found["incidents"] == [
@@ -36,7 +36,7 @@ def test_objective_detail_lists_incidents_and_days(service: Served) -> None:
     assert found["days"][1]["start"] == "2026-07-11T22:00:00Z"
 
 
-def test_calendar_period_uses_configured_time_zone(service: Served) -> None:
+def test_calendar_period_uses_configured_time_zone(service: ServiceFixture) -> None:
     entry = service.get(f"{SLO}?period=2026-07-12")["entry"]
     assert entry["window"] == {
         "name": "2026-07-12", "kind": "calendar", "duration": 86_400.0,
@@ -45,17 +45,17 @@ def test_calendar_period_uses_configured_time_zone(service: Served) -> None:
     assert (entry["events"]["bad"], entry["events"]["total"]) == (360, 86_400)
 
 
-def test_period_before_first_data_has_zero_coverage(service: Served) -> None:
+def test_period_before_first_data_has_zero_coverage(service: ServiceFixture) -> None:
     entry = service.get(f"{SLO}?period=2026-06")["entry"]
     assert entry["coverage"]["ratio"] == 0.0
     assert (entry["sli_value"], entry["status"]) == (None, "no_data")
 
 
-def test_unknown_objective_id_returns_404_with_suggestion(service: Served) -> None:
+def test_unknown_objective_id_returns_404_with_suggestion(service: ServiceFixture) -> None:
     for path in ("", "/history", "/alerts", "/spec"):
-        answer = service.client.get(f"/slo/us-to-eu-availabilty{path}")
-        problem = answer.json()
-        assert answer.status_code == 404
+        response = service.client.get(f"/slo/us-to-eu-availabilty{path}")
+        problem = response.json()
+        assert response.status_code == 404
         assert problem["type"] == "urn:mm2slo:problem:not-found"
         assert problem["near"][0] == "us-to-eu-availability"
         assert "did you mean 'us-to-eu-availability'?" in problem["detail"]
@@ -76,16 +76,16 @@ def test_unknown_objective_id_returns_404_with_suggestion(service: Served) -> No
         "9" * 5_000 + "d",
     ],
 )
-def test_invalid_period_is_rejected_with_examples(service: Served, period: str) -> None:
+def test_invalid_period_is_rejected_with_examples(service: ServiceFixture, period: str) -> None:
     for path in (SLO, "/slo/report"):
-        answer = service.client.get(f"{path}?period={period}")
-        assert (answer.status_code, answer.json()["parameter"]) == (422, "period")
-        assert answer.json()["accepted"] == [
+        response = service.client.get(f"{path}?period={period}")
+        assert (response.status_code, response.json()["parameter"]) == (422, "period")
+        assert response.json()["accepted"] == [
             "28d", "2026", "2026-Q3", "2026-07", "2026-W30", "2026-07-14",
         ]  # fmt: skip
 
 
-def test_history_points_have_counts_and_remaining_budget(service: Served) -> None:
+def test_history_points_have_counts_and_remaining_budget(service: ServiceFixture) -> None:
     start, end = utc(OUTAGE - 60 * MINUTE_MS), utc(OUTAGE + 90 * MINUTE_MS)
     found = service.get(f"{SLO}/history?from={start}&to={end}&step=1h")
     assert (found["start"], found["end"], found["step"]) == (start, end, "1h")
@@ -99,7 +99,7 @@ def test_history_points_have_counts_and_remaining_budget(service: Served) -> Non
     assert [each["remaining"] for each in points] == pytest.approx([1.0, 1 - 40, 1 - 40])
 
 
-def test_history_default_is_window_in_30m_steps(service: Served) -> None:
+def test_history_default_is_window_in_30m_steps(service: ServiceFixture) -> None:
     found = service.get(f"{SLO}/history")
     assert (found["start"], found["end"]) == (utc(AS_OF - 3 * DAY_MS), utc(AS_OF))
     assert found["step"] == "30m"
@@ -107,7 +107,7 @@ def test_history_default_is_window_in_30m_steps(service: Served) -> None:
     assert sum(each["bad"] for each in found["points"]) == 360
 
 
-def test_history_without_events_has_null_values(service: Served) -> None:
+def test_history_without_events_has_null_values(service: ServiceFixture) -> None:
     found = service.get("/slo/eu-to-us-availability/history?step=1d")
     assert [each["sli_value"] for each in found["points"]] == [None] * 3
     assert [each["remaining"] for each in found["points"]] == [None] * 3
@@ -130,13 +130,13 @@ def test_history_without_events_has_null_values(service: Served) -> None:
     ],
 )
 def test_invalid_history_parameters_are_rejected(
-    service: Served, query: str, parameter: str
+    service: ServiceFixture, query: str, parameter: str
 ) -> None:
-    answer = service.client.get(f"{SLO}/history?{query}")
-    assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
+    response = service.client.get(f"{SLO}/history?{query}")
+    assert (response.status_code, response.json()["parameter"]) == (422, parameter)
 
 
-def test_source_error_of_one_objective_returns_504(service: Served) -> None:
+def test_source_error_of_one_objective_returns_504(service: ServiceFixture) -> None:
     service.source.problems[Indicator(FLOW, AVAILABILITY)] = SliSourceError(
         "no response", slow=True
     )
@@ -145,7 +145,7 @@ def test_source_error_of_one_objective_returns_504(service: Served) -> None:
     assert service.client.get("/slo/us-to-eu-latency-10s").status_code == 200
 
 
-def test_alerts_show_burn_rates_factor_and_state_of_pairs(service: Served) -> None:
+def test_alerts_show_burn_rates_factor_and_state_of_pairs(service: ServiceFixture) -> None:
     during = utc(OUTAGE + 6 * MINUTE_MS)
     pairs = {each["name"]: each for each in service.get(f"{SLO}/alerts?at={during}")["pairs"]}
     assert list(pairs) == ["fast", "steady", "slow", "creeping"]
@@ -160,7 +160,7 @@ def test_alerts_show_burn_rates_factor_and_state_of_pairs(service: Served) -> No
     assert service.get(f"{SLO}/alerts")["pairs"][0]["state"] == "quiet"
 
 
-def test_list_shows_burn_start_of_pairs(service: Served) -> None:
+def test_list_shows_burn_start_of_pairs(service: ServiceFixture) -> None:
     later = utc(OUTAGE + 5 * 60 * MINUTE_MS)
     entry = service.get(f"/slo?at={later}")["entries"][0]
     states = {each["name"]: (each["state"], each["since"]) for each in entry["alerts"]}
@@ -177,7 +177,7 @@ def test_list_shows_burn_start_of_pairs(service: Served) -> None:
     assert [each["since"] for each in entry["alerts"]] == [None] * 4
 
 
-def test_spec_returns_slo_section_of_objective(service: Served) -> None:
+def test_spec_returns_slo_section_of_objective(service: ServiceFixture) -> None:
     native = service.client.get(f"{SLO}/spec")
     assert native.headers["content-type"] == "application/yaml; charset=utf-8"
     (objective,) = yaml.safe_load(native.text)["slo"]["objectives"]

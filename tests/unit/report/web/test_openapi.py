@@ -6,12 +6,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serving import served
+from report_service_fixture import start_service
 
 from mm2slo_report.web.openapi import schema_of
 
 if TYPE_CHECKING:
-    from serving import Served
+    from report_service_fixture import ServiceFixture
 
     from mm2slo_store import Store
 
@@ -56,11 +56,11 @@ def document(client: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def service(store: Store) -> Served:
-    return served(store)
+def service(store: Store) -> ServiceFixture:
+    return start_service(store)
 
 
-def test_openapi_document_has_every_route(service: Served) -> None:
+def test_openapi_document_has_every_route(service: ServiceFixture) -> None:
     found = document(service.client)
     assert found["openapi"].startswith("3.1")
     assert set(found["paths"]) == ROUTES
@@ -68,13 +68,13 @@ def test_openapi_document_has_every_route(service: Served) -> None:
     assert set(found["components"]["securitySchemes"]) == {"bearer", "basic"}
 
 
-def test_json_responses_have_valid_examples(service: Served) -> None:
+def test_json_responses_have_valid_examples(service: ServiceFixture) -> None:
     examples = 0
     for path, methods in document(service.client)["paths"].items():
         for method, operation in methods.items():
             assert operation["summary"], (path, method)
-            for status, answer in operation["responses"].items():
-                for media, content in answer.get("content", {}).items():
+            for status, response in operation["responses"].items():
+                for media, content in response.get("content", {}).items():
                     if "json" not in media:
                         continue
                     assert content["example"], (path, status)
@@ -100,19 +100,21 @@ def test_json_responses_have_valid_examples(service: Served) -> None:
         ("/readyz", "/readyz"),
     ],
 )
-def test_responses_match_the_documented_schema(service: Served, route: str, path: str) -> None:
+def test_responses_match_the_documented_schema(
+    service: ServiceFixture, route: str, path: str
+) -> None:
     operation = document(service.client)["paths"][route]["get"]
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     assert misfits(service.get(path), schema) == []
 
 
-def test_problems_match_the_documented_schema(service: Served) -> None:
+def test_problems_match_the_documented_schema(service: ServiceFixture) -> None:
     answers = document(service.client)["paths"]["/slo/{slo}"]["get"]["responses"]
     for path, status in (("/slo/x", "404"), ("/slo/us-to-eu-availability?at=x", "422")):
-        answer = service.client.get(path)
-        assert str(answer.status_code) == status
+        response = service.client.get(path)
+        assert str(response.status_code) == status
         schema = answers[status]["content"]["application/problem+json"]["schema"]
-        assert misfits({**answer.json(), "near": []}, schema) == []
+        assert misfits({**response.json(), "near": []}, schema) == []
 
 
 def test_schema_of_document_requires_types_and_members() -> None:

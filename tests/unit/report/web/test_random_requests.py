@@ -8,10 +8,10 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from serving import served
+from report_service_fixture import start_service
 
 if TYPE_CHECKING:
-    from serving import Served
+    from report_service_fixture import ServiceFixture
 
     from mm2slo_store import Store
 
@@ -29,12 +29,12 @@ TEXTS = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def service(store: Store) -> Served:
-    return served(store, reports_per_minute=10**9)
+def service(store: Store) -> ServiceFixture:
+    return start_service(store, reports_per_minute=10**9)
 
 
 @pytest.fixture(scope="module")
-def operations(service: Served) -> list[tuple[str, str, dict[str, Any]]]:
+def operations(service: ServiceFixture) -> list[tuple[str, str, dict[str, Any]]]:
     return [
         (path, method, operation)
         for path, methods in service.get("/openapi.json")["paths"].items()
@@ -44,7 +44,7 @@ def operations(service: Served) -> list[tuple[str, str, dict[str, Any]]]:
 
 @given(data=st.data())
 def test_random_requests_never_fail(
-    service: Served, operations: list[tuple[str, str, dict[str, Any]]], data: st.DataObject
+    service: ServiceFixture, operations: list[tuple[str, str, dict[str, Any]]], data: st.DataObject
 ) -> None:
     client = service.client
     path, method, operation = data.draw(st.sampled_from(operations))
@@ -55,10 +55,10 @@ def test_random_requests_never_fail(
             path = path.replace(f"{{{parameter['name']}}}", quote(value, safe=""))
         elif data.draw(st.booleans()):
             query.append(f"{quote(parameter['name'])}={quote(data.draw(TEXTS), safe='')}")
-    answer = client.request(method, f"{path}?{'&'.join(query)}")
+    response = client.request(method, f"{path}?{'&'.join(query)}")
     allowed = {*operation["responses"], "403", "404"}
-    assert str(answer.status_code) in allowed, (path, query, answer.text)
-    assert answer.status_code < 500 or "/readiness" in path
-    if answer.status_code >= 400:
-        assert answer.headers["content-type"] == "application/problem+json"
-        assert answer.json()["status"] == answer.status_code
+    assert str(response.status_code) in allowed, (path, query, response.text)
+    assert response.status_code < 500 or "/readiness" in path
+    if response.status_code >= 400:
+        assert response.headers["content-type"] == "application/problem+json"
+        assert response.json()["status"] == response.status_code

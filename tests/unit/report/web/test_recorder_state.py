@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from serving import AS_OF, served
+from report_service_fixture import AS_OF, start_service
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
@@ -39,16 +39,16 @@ def test_as_of_waits_for_minute_about_to_be_stored(
     store: Store, until: int | None, as_of: int
 ) -> None:
     recorder = FakeRecorder(RecorderHealth(targets=(SEEN,), recorded_until=until))
-    service = served(store, recorder=recorder)
+    service = start_service(store, recorder=recorder)
     assert service.get("/slo")["as_of"] == SHOWN[as_of]
-    asked = service.get("/slo?at=2026-07-14T10:30:05Z")
-    assert asked["as_of"] == SHOWN[AS_OF]
+    requested = service.get("/slo?at=2026-07-14T10:30:05Z")
+    assert requested["as_of"] == SHOWN[AS_OF]
 
 
 def test_report_before_first_recorded_minute_has_warning(store: Store) -> None:
     warning = "no data recorded yet: the first figures follow the first whole minute"
     recorder = FakeRecorder(RecorderHealth(targets=(SEEN,)))
-    service = served(store, recorder=recorder)
+    service = start_service(store, recorder=recorder)
     assert service.get("/slo")["warnings"] == [warning]
     assert warning in service.client.get("/").text
     recorder.health = RecorderHealth(targets=(SEEN,), recorded_until=AS_OF)
@@ -59,5 +59,5 @@ def test_report_before_first_recorded_minute_has_warning(store: Store) -> None:
 
 def test_recorder_without_scrapes_has_single_warning(store: Store) -> None:
     away = TargetHealth(name="http://a/metrics", scrapes=1, failures=1, problem="no connection")
-    service = served(store, recorder=FakeRecorder(RecorderHealth(targets=(away,))))
+    service = start_service(store, recorder=FakeRecorder(RecorderHealth(targets=(away,))))
     assert service.get("/slo")["warnings"] == ["http://a/metrics cannot be scraped: no connection"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from minute_history import AVAILABILITY, FLOW, objective
-from serving import served
+from report_service_fixture import start_service
 
 from mm2slo_core.objectives import Severity
 from mm2slo_core.reporting.minute_counts import Indicator
@@ -18,7 +18,7 @@ from mm2slo_report.web.content_negotiation import ReportFormat, negotiate_format
 from mm2slo_report.web.problem_details import ProblemError
 
 if TYPE_CHECKING:
-    from serving import Served
+    from report_service_fixture import ServiceFixture
 
     from mm2slo_store import Store
 
@@ -26,7 +26,7 @@ REPORT = "/slo/report?period=2026-07"
 XSS = "<script>alert(1)</script>"
 
 
-def test_all_formats_have_the_same_values(service: Served) -> None:
+def test_all_formats_have_the_same_values(service: ServiceFixture) -> None:
     as_json = service.get(f"{REPORT}&format=json")
     rows = list(csv.DictReader(io.StringIO(service.client.get(f"{REPORT}&format=csv").text)))
     by_id = {each["id"]: each for each in rows}
@@ -44,7 +44,7 @@ def test_all_formats_have_the_same_values(service: Served) -> None:
         assert "us-&gt;eu" in text if form == "html" else "us" in text
 
 
-def test_report_filtered_by_flow_has_only_that_flow(service: Served) -> None:
+def test_report_filtered_by_flow_has_only_that_flow(service: ServiceFixture) -> None:
     found = service.get("/slo/report?flow=eu->us&period=28d")
     assert [each["flow"]["name"] for each in found["entries"]] == ["eu->us"]
     assert found["headline"]["objectives"] == 1
@@ -63,22 +63,22 @@ def test_report_filtered_by_flow_has_only_that_flow(service: Served) -> None:
         ("application/json;q=0.1, text/*;q=0.5", "text/csv; charset=utf-8"),
     ],
 )  # fmt: skip
-def test_accept_header_selects_format(service: Served, accept: str, media: str) -> None:
-    answer = service.client.get(REPORT, headers={"Accept": accept})
-    assert answer.headers["content-type"] == media
-    assert "Accept" in answer.headers["vary"]
+def test_accept_header_selects_format(service: ServiceFixture, accept: str, media: str) -> None:
+    response = service.client.get(REPORT, headers={"Accept": accept})
+    assert response.headers["content-type"] == media
+    assert "Accept" in response.headers["vary"]
 
 
-def test_format_parameter_overrides_accept_header(service: Served) -> None:
-    answer = service.client.get(f"{REPORT}&format=csv", headers={"Accept": "text/html"})
-    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
-    assert answer.headers["content-disposition"] == 'attachment; filename="slo-2026-07.csv"'
+def test_format_parameter_overrides_accept_header(service: ServiceFixture) -> None:
+    response = service.client.get(f"{REPORT}&format=csv", headers={"Accept": "text/html"})
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.headers["content-disposition"] == 'attachment; filename="slo-2026-07.csv"'
 
 
-def test_unsupported_format_returns_406(service: Served) -> None:
-    answer = service.client.get(REPORT, headers={"Accept": "application/pdf"})
-    assert answer.status_code == 406
-    assert "text/csv" in answer.json()["accepted"]
+def test_unsupported_format_returns_406(service: ServiceFixture) -> None:
+    response = service.client.get(REPORT, headers={"Accept": "application/pdf"})
+    assert response.status_code == 406
+    assert "text/csv" in response.json()["accepted"]
     assert service.client.get(f"{REPORT}&format=pdf").status_code == 422
 
 
@@ -102,21 +102,21 @@ def test_most_specific_media_range_decides_quality(accept: str, form: ReportForm
 
 
 def test_pages_have_strict_security_policy_and_no_inline_style(
-    service: Served,
+    service: ServiceFixture,
 ) -> None:
     for path in ("/", f"{REPORT}&format=html"):
-        answer = service.client.get(path)
-        assert answer.status_code == 200
-        policy = answer.headers["content-security-policy"]
+        response = service.client.get(path)
+        assert response.status_code == 200
+        policy = response.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
-        assert 'style="' not in answer.text
-        assert answer.headers["x-frame-options"] == "DENY"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert 'style="' not in response.text
+        assert response.headers["x-frame-options"] == "DENY"
+        assert response.headers["referrer-policy"] == "no-referrer"
 
 
-def test_status_page_shows_flows_objectives_and_incidents(service: Served) -> None:
+def test_status_page_shows_flows_objectives_and_incidents(service: ServiceFixture) -> None:
     text = service.client.get("/").text
     for expected in ("us-&gt;eu", "eu-&gt;us", "99.861 %", "no exporter is configured"):
         assert expected in text
@@ -127,7 +127,7 @@ def test_status_page_shows_flows_objectives_and_incidents(service: Served) -> No
 def test_page_values_are_escaped(store: Store) -> None:
     flow = Flow(f'us"{XSS}', "eu")
     evil = objective(0.999, flow=flow, window=3 * 86_400.0, max_severity=Severity.PAGE)
-    shown = served(store, objectives=(evil, objective(0.999, window=3 * 86_400.0)))
+    shown = start_service(store, objectives=(evil, objective(0.999, window=3 * 86_400.0)))
     shown.source.problems[Indicator(flow, AVAILABILITY)] = SliSourceError(f"broker says {XSS}")
     shown.source.source_warnings = (f"retention {XSS}",)
     for path in ("/", "/slo/report?format=html", "/slo/report?format=md"):
@@ -138,15 +138,18 @@ def test_page_values_are_escaped(store: Store) -> None:
     shown.source.down = SliSourceError(XSS)
     for path in ("/", "/slo/report?format=html"):
         assert "<script" not in shown.client.get(path).text
-    answer = shown.client.get("/slo/us-to-eu-availability")
-    assert (answer.status_code, answer.headers["content-type"]) == (502, "application/problem+json")
-    assert answer.headers["x-content-type-options"] == "nosniff"
+    response = shown.client.get("/slo/us-to-eu-availability")
+    assert (response.status_code, response.headers["content-type"]) == (
+        502,
+        "application/problem+json",
+    )
+    assert response.headers["x-content-type-options"] == "nosniff"
     assert FLOW.label == "us->eu"
 
 
 def test_formula_in_flow_name_is_escaped_in_csv(store: Store) -> None:
     flow = Flow("=cmd|'/c calc'!A1", "eu")
-    shown = served(store, objectives=(objective(0.999, flow=flow, window=3 * 86_400.0),))
+    shown = start_service(store, objectives=(objective(0.999, flow=flow, window=3 * 86_400.0),))
     (row,) = csv.DictReader(io.StringIO(shown.client.get("/slo/report?format=csv").text))
     assert row["flow"].startswith("'=cmd")
     assert row["source"].startswith("'=cmd")

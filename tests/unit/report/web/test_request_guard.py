@@ -7,7 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import pytest
-from serving import FixedTokens, a_source, served
+from report_service_fixture import FixedTokens, sample_source, start_service
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.web.service_settings import (
@@ -19,7 +19,7 @@ from mm2slo_report.web.service_settings import (
 from mm2slo_report.web.tokens import Scope, Token, parse_tokens
 
 if TYPE_CHECKING:
-    from serving import Served
+    from report_service_fixture import ServiceFixture
 
     from mm2slo_store import Store
 
@@ -39,8 +39,8 @@ FILE = f"""\
 
 
 @pytest.fixture
-def secured(store: Store) -> Served:
-    return served(store, a_source(), tokens=parse_tokens(FILE, "tokens"))
+def secured(store: Store) -> ServiceFixture:
+    return start_service(store, sample_source(), tokens=parse_tokens(FILE, "tokens"))
 
 
 def test_token_file_lines_are_parsed() -> None:
@@ -68,12 +68,12 @@ def test_invalid_token_file_is_rejected_without_quoting_it(text: str, message: s
     assert digest(READ) not in str(refused.value)
 
 
-def test_request_without_token_is_rejected(secured: Served) -> None:
+def test_request_without_token_is_rejected(secured: ServiceFixture) -> None:
     for path in ("/", "/slo", "/metrics", "/openapi.json", "/exclusions", "/nope"):
-        answer = secured.client.get(path)
-        assert (path, answer.status_code) == (path, 401)
-        assert answer.headers["www-authenticate"] == 'Bearer realm="mm2slo"'
-        assert answer.headers["content-type"] == "application/problem+json"
+        response = secured.client.get(path)
+        assert (path, response.status_code) == (path, 401)
+        assert response.headers["www-authenticate"] == 'Bearer realm="mm2slo"'
+        assert response.headers["content-type"] == "application/problem+json"
     for path in ("/healthz", "/readyz"):
         assert secured.client.get(path).status_code == 200
 
@@ -92,28 +92,28 @@ def test_request_without_token_is_rejected(secured: Served) -> None:
         "Bearer \xff\xfe",
     ],
 )
-def test_wrong_token_is_rejected(secured: Served, header: str) -> None:
-    answer = secured.client.get("/slo", headers={"Authorization": header.encode("latin-1")})
-    assert answer.status_code == 401
+def test_wrong_token_is_rejected(secured: ServiceFixture, header: str) -> None:
+    response = secured.client.get("/slo", headers={"Authorization": header.encode("latin-1")})
+    assert response.status_code == 401
 
 
-def test_token_is_accepted_as_bearer_and_basic_password(secured: Served) -> None:
+def test_token_is_accepted_as_bearer_and_basic_password(secured: ServiceFixture) -> None:
     basic = base64.b64encode(f"anyone:{READ}".encode()).decode()
     for header in (f"Bearer {READ}", f"bearer  {WRITE}", f"Basic {basic}"):
         assert secured.get("/slo", Authorization=header)["total"] == 3
-    asked = secured.client.get("/", headers={"Accept": "text/html"})
-    assert asked.headers["www-authenticate"].startswith("Basic ")
+    requested = secured.client.get("/", headers={"Accept": "text/html"})
+    assert requested.headers["www-authenticate"].startswith("Basic ")
 
 
 @pytest.mark.parametrize("header", ["", f"Bearer {READ}", "Basic"])
-def test_write_needs_bearer_token_with_write_scope(secured: Served, header: str) -> None:
+def test_write_needs_bearer_token_with_write_scope(secured: ServiceFixture, header: str) -> None:
     if header == "Basic":
         header += " " + base64.b64encode(f"a:{WRITE}".encode()).decode()
-    answer = secured.client.post("/exclusions", json={}, headers={"Authorization": header})
-    assert answer.status_code == (403 if READ in header else 401)
+    response = secured.client.post("/exclusions", json={}, headers={"Authorization": header})
+    assert response.status_code == (403 if READ in header else 401)
 
 
-def test_write_without_configured_tokens_is_forbidden(service: Served) -> None:
+def test_write_without_configured_tokens_is_forbidden(service: ServiceFixture) -> None:
     assert service.client.post("/exclusions", json={}).status_code == 403
     assert service.client.delete("/exclusions/x").status_code == 403
 
@@ -134,7 +134,7 @@ def test_write_without_configured_tokens_is_forbidden(service: Served) -> None:
         ("", 421),
     ],
 )
-def test_unknown_host_header_is_rejected(service: Served, host: str, status: int) -> None:
+def test_unknown_host_header_is_rejected(service: ServiceFixture, host: str, status: int) -> None:
     assert service.client.get("/healthz", headers={"Host": host}).status_code == status
 
 
@@ -144,7 +144,7 @@ def test_allowed_hosts_include_own_names_and_addresses(store: Store) -> None:
     }  # fmt: skip
     assert {"box", "[fd00::1]"} <= allowed_hosts("fd00::1", [], ["Box"])
     assert host_name("[FD00::1]:9470") == "[fd00::1]"
-    everywhere = served(store, hosts=frozenset({"slo.example"}), any_address=True)
+    everywhere = start_service(store, hosts=frozenset({"slo.example"}), any_address=True)
     for host, status in (("10.0.0.7:1", 200), ("[fd00::1]", 200), ("box", 421)):
         assert everywhere.client.get("/healthz", headers={"Host": host}).status_code == status
 
@@ -164,47 +164,47 @@ def test_listening_without_tokens_requires_loopback(host: str, *, own: bool) -> 
     require_tokens_or_loopback(host, FixedTokens(()))
 
 
-def test_large_body_is_rejected_with_and_without_length(secured: Served) -> None:
+def test_large_body_is_rejected_with_and_without_length(secured: ServiceFixture) -> None:
     headers = {"Authorization": f"Bearer {WRITE}", "Content-Type": "application/json"}
     large = b" " * (64 * 1024 + 1)
     assert secured.client.post("/exclusions", content=large, headers=headers).status_code == 413
     parts = (large[:40_000] for _ in range(2))
-    answer = secured.client.post("/exclusions", content=parts, headers=headers)
-    assert (answer.status_code, answer.json()["type"]) == (413, "urn:mm2slo:problem:too-large")
+    response = secured.client.post("/exclusions", content=parts, headers=headers)
+    assert (response.status_code, response.json()["type"]) == (413, "urn:mm2slo:problem:too-large")
     for length in ("-1", "x", "9" * 30):
         refused = secured.client.get("/slo", headers={**headers, "Content-Length": length})
         assert refused.status_code == 413
 
 
-def test_unsupported_method_returns_405_problem(service: Served) -> None:
+def test_unsupported_method_returns_405_problem(service: ServiceFixture) -> None:
     for method in ("POST", "PUT", "PATCH", "DELETE"):
-        answer = service.client.request(method, "/slo")
-        assert (answer.status_code, answer.json()["status"]) == (405, 405)
-        assert "GET" in answer.headers["allow"]
+        response = service.client.request(method, "/slo")
+        assert (response.status_code, response.json()["status"]) == (405, 405)
+        assert "GET" in response.headers["allow"]
     assert service.client.options("/slo", headers={"Origin": "https://x"}).status_code == 405
 
 
-def test_cross_origin_request_gets_no_cors_headers(service: Served) -> None:
-    answer = service.client.get("/slo", headers={"Origin": "https://evil.example"})
-    assert not [name for name in answer.headers if name.startswith("access-control")]
-    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+def test_cross_origin_request_gets_no_cors_headers(service: ServiceFixture) -> None:
+    response = service.client.get("/slo", headers={"Origin": "https://evil.example"})
+    assert not [name for name in response.headers if name.startswith("access-control")]
+    assert response.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-def test_head_returns_get_headers_without_body(service: Served) -> None:
+def test_head_returns_get_headers_without_body(service: ServiceFixture) -> None:
     full, head = service.client.get("/slo"), service.client.head("/slo")
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["content-length"] == full.headers["content-length"]
     assert head.headers["etag"] == full.headers["etag"]
 
 
-def test_tls_sets_strict_transport_security(store: Store, service: Served) -> None:
-    secure = served(store, tls=True)
+def test_tls_sets_strict_transport_security(store: Store, service: ServiceFixture) -> None:
+    secure = start_service(store, tls=True)
     assert "strict-transport-security" in secure.client.get("/slo").headers
     assert "strict-transport-security" not in service.client.get("/slo").headers
 
 
-def test_unknown_path_returns_404_problem(service: Served) -> None:
-    answer = service.client.get("/docs")
-    assert answer.status_code == 404
-    assert answer.json()["type"] == "urn:mm2slo:problem:not-found"
+def test_unknown_path_returns_404_problem(service: ServiceFixture) -> None:
+    response = service.client.get("/docs")
+    assert response.status_code == 404
+    assert response.json()["type"] == "urn:mm2slo:problem:not-found"
     assert service.client.get("/slo/").status_code == 404

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from serving import a_source, served
+from report_service_fixture import sample_source, start_service
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_report.web.problem_details import ProblemError
@@ -95,7 +95,7 @@ def test_rate_limit_refills_evenly_per_caller() -> None:
 
 
 def test_current_list_is_computed_once_per_minute(store: Store) -> None:
-    busy = served(store, a_source(), cache_seconds=30.0, reports_per_minute=1)
+    busy = start_service(store, sample_source(), cache_seconds=30.0, reports_per_minute=1)
     for query in ("", "?flow=us->eu", "?limit=1", "?sort=id") * 5:
         assert busy.client.get(f"/slo{query}").status_code == 200
     assert busy.source.count_calls == 1
@@ -107,7 +107,7 @@ def test_current_list_is_computed_once_per_minute(store: Store) -> None:
 def test_rate_limit_counts_only_uncached_reports(
     store: Store,
 ) -> None:
-    busy = served(store, a_source(), cache_seconds=30.0, reports_per_minute=2)
+    busy = start_service(store, sample_source(), cache_seconds=30.0, reports_per_minute=2)
     for period in ("1d", "2d"):
         assert busy.client.get(f"/slo/report?period={period}").status_code == 200
     refused = busy.client.get("/slo/report?period=3d")
@@ -119,7 +119,7 @@ def test_rate_limit_counts_only_uncached_reports(
 
 
 def test_matching_etag_returns_304(store: Store) -> None:
-    service = served(store, a_source())
+    service = start_service(store, sample_source())
     for path in ("/slo", "/slo/report?format=html", "/slo/us-to-eu-availability", "/audits", "/"):
         first = service.client.get(path)
         etag = first.headers["etag"]
@@ -137,7 +137,7 @@ def test_matching_etag_returns_304(store: Store) -> None:
 
 
 def test_cache_control_is_longer_for_past_instants(store: Store) -> None:
-    service = served(store, a_source())
+    service = start_service(store, sample_source())
     ages = {
         path: service.client.get(path).headers["cache-control"]
         for path in (

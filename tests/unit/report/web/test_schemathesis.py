@@ -9,6 +9,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from minute_history import FLOW
+from report_service_fixture import AS_OF, NOW, sample_source, start_service
 from schemathesis.checks import not_a_server_error
 from schemathesis.config import ChecksConfig, SchemathesisConfig
 from schemathesis.core.result import Ok
@@ -22,7 +23,6 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from serving import AS_OF, NOW, a_source, served
 from store_specs.sample_results import evidence, judged, orders_outcome, run_of, unjudged
 
 from mm2slo_core.audit.audit_scope import Window
@@ -87,9 +87,9 @@ class Subject:
     """The service and its operations."""
 
     def __init__(self, store: Store) -> None:
-        service = served(
+        service = start_service(
             store,
-            a_source(),
+            sample_source(),
             tokens=(TOKEN,),
             flow_status=FakeFlowStatus(),
             hosts=frozenset({asgi.HOST}),
@@ -188,7 +188,7 @@ def test_existing_resources_conform_to_schema(
     (operation,) = (
         each for each in subject.operations if (each.method.upper(), each.path) == (method, path)
     )
-    answer = operation.Case(**more).call_and_validate(
+    response = operation.Case(**more).call_and_validate(
         session=client, headers=LOGIN, checks=CHECKS[:5]
     )
-    assert answer.status_code in {200, 201}
+    assert response.status_code in {200, 201}

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import pytest
-from serving import served
+from report_service_fixture import start_service
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.web.token_file import TokenFile
@@ -103,7 +103,7 @@ def test_start_with_invalid_token_file_raises(tmp_path: Path) -> None:
 
 
 def test_service_uses_current_token_file(watched: WatchedFile, store: Store) -> None:
-    service = served(store, token_source=watched.file)
+    service = start_service(store, token_source=watched.file)
 
     def status(token: str) -> int:
         watched.scopes()
@@ -116,8 +116,8 @@ def test_service_uses_current_token_file(watched: WatchedFile, store: Store) -> 
     assert service.client.get("/readyz").status_code == 200
     watched.path.unlink()
     assert status("eve") == 401
-    answer = service.client.get("/readyz")
-    assert answer.status_code == 503
-    assert "lists no valid token" in answer.text
+    response = service.client.get("/readyz")
+    assert response.status_code == 503
+    assert "lists no valid token" in response.text
     # A missing file does not disable authentication.
     assert service.client.get("/slo").status_code == 401

@@ -1,4 +1,4 @@
-"""A report service whose history is in memory and whose store is a real SQLite file."""
+"""A report service with an in-memory history and a SQLite store, for tests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mm2slo_core.topology import Flow
 from mm2slo_report.reporter import Reporter
 from mm2slo_report.stored_facts import StoreFacts
 from mm2slo_report.web.app import create_app
-from mm2slo_report.web.report_service import Service
+from mm2slo_report.web.report_service import ReportService
 from mm2slo_report.web.service_settings import Settings
 
 with warnings.catch_warnings():
-    # Starlette is moving from httpx to its successor; both do for a test.
+    # Starlette deprecates httpx for its successor; both work for tests.
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mm2slo_core.objectives import Objective
     from mm2slo_core.objectives.exclusion import Span
     from mm2slo_report.sources.sli_source import SliSourceError
-    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, Recording
+    from mm2slo_report.web.service_ports import FlowStatus, Maintenance, RecorderStatus
     from mm2slo_report.web.service_settings import Tokens
     from mm2slo_report.web.tokens import Token
     from mm2slo_store import Store
@@ -41,14 +41,14 @@ NOW = 1_784_025_012_345
 """2026-07-14T10:30:12.345Z."""
 AS_OF = NOW - NOW % MINUTE_MS
 LATENCY = SliKey(Sli.LATENCY, "10s")
-BACK = Flow("eu", "us")
+REVERSE_FLOW = Flow("eu", "us")
 OUTAGE = AS_OF - 2 * DAY_MS
 """Six minutes without a good event in us->eu's availability start here."""
 HOST = "http://localhost"
 
 
 class Sums:
-    """Minutes in order, with running totals: a span is two look-ups."""
+    """Sorted minutes with running totals, so that counting a span takes two lookups."""
 
     def __init__(self, minutes: Minutes) -> None:
         self.at = sorted(minutes.counted)
@@ -81,7 +81,7 @@ _NOTHING = Sums(Minutes())
 
 @dataclass
 class MemorySource:
-    """Counts from memory; *problems* of single indicators, *down* of all."""
+    """Counts in memory; *problems* fails single indicators, *down* all of them."""
 
     history: dict[Indicator, Sums] = field(default_factory=dict)
     problems: dict[Indicator, SliSourceError] = field(default_factory=dict)
@@ -129,12 +129,12 @@ class MemorySource:
 
 
 def three_objectives() -> tuple[Objective, ...]:
-    """Over 3 days, so that memory counts quickly: one with an outage, one calm, one unseen."""
+    """Objectives over 3 days, for speed: one with an outage, one without, one without data."""
     window = 3 * 86_400.0
     return (
         objective(0.999, window=window),
         objective(0.99, key=LATENCY, window=window),
-        objective(0.99, flow=BACK, window=window),
+        objective(0.99, flow=REVERSE_FLOW, window=window),
     )
 
 
@@ -151,26 +151,26 @@ def _history() -> dict[Indicator, Sums]:
     return history
 
 
-def a_source() -> MemorySource:
-    """What `_history` holds, to be spoilt."""
+def sample_source() -> MemorySource:
+    """A source with `_history`, which tests may modify."""
     return MemorySource(dict(_history()))
 
 
 @dataclass
-class Served:
-    """A service and a client of it."""
+class ServiceFixture:
+    """A service with a client."""
 
     source: MemorySource
     store: Store
-    service: Service
+    service: ReportService
     client: TestClient
     clock: list[int]
 
     def get(self, path: str, **headers: str) -> Any:
-        """The JSON of an answer that must be 200."""
-        answer = self.client.get(path, headers=headers)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        """The JSON of a 200 response."""
+        response = self.client.get(path, headers=headers)
+        assert response.status_code == 200, response.text
+        return response.json()
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class FixedTokens:
     valid: tuple[Token, ...]
 
 
-def served(
+def start_service(
     store: Store,
     source: MemorySource | None = None,
     *,
@@ -190,11 +190,11 @@ def served(
     missing_rules: Callable[[], Sequence[str]] | None = None,
     objectives: tuple[Objective, ...] | None = None,
     flow_status: FlowStatus | None = None,
-    recorder: Recording | None = None,
+    recorder: RecorderStatus | None = None,
     **settings: Any,
-) -> Served:
+) -> ServiceFixture:
     """A service at `NOW`."""
-    source = a_source() if source is None else source
+    source = sample_source() if source is None else source
     clock = [NOW]
     reporter = Reporter(
         objectives=three_objectives() if objectives is None else objectives,
@@ -203,17 +203,19 @@ def served(
         zone=ZoneInfo("Europe/Berlin"),
         clock=lambda: clock[0],
     )
-    # Without keeping, each request sees what a test has just changed.
-    known = FixedTokens(tokens) if tokens else token_source
-    wanted = replace(Settings(version="0.1.0", cache_seconds=0.0, tokens=known), **settings)
-    service = Service(
+    # Without caching, requests see changes immediately.
+    accepted = FixedTokens(tokens) if tokens else token_source
+    service_settings = replace(
+        Settings(version="0.1.0", cache_seconds=0.0, tokens=accepted), **settings
+    )
+    service = ReportService(
         reporter,
         store,
-        wanted,
+        service_settings,
         flow_status,
         recorder,
         maintenance=maintenance,
         missing_rules=missing_rules,
     )
     client = TestClient(create_app(service), base_url=HOST)
-    return Served(source, store, service, client, clock)
+    return ServiceFixture(source, store, service, client, clock)
