@@ -1,4 +1,4 @@
-"""`mm2slo report slack`: a report as one Slack message, posted once."""
+"""`mm2slo report slack`: posts a report as one Slack message, once per period and channel."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ import typer
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.moments import shown
 from mm2slo_cli.report_reading import now_ms, opened, reporting
-from mm2slo_core.config.nearest import nearest
+from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.user_errors import UserError
-from mm2slo_report.digest.links import Links
-from mm2slo_report.digest.once import Outcome, post_once
-from mm2slo_report.digest.plain import readable
-from mm2slo_report.digest.posting.secrets import bot_token, webhook_url
-from mm2slo_report.digest.sending import Wording
+from mm2slo_report.digest.digest_builder import DigestBuilder
+from mm2slo_report.digest.digest_post import PostResult, post_once
+from mm2slo_report.digest.report_links import ReportLinks
+from mm2slo_report.digest.slack_client.slack_secrets import bot_token, webhook_url
+from mm2slo_report.digest.terminal_text import format_for_terminal
 
 if TYPE_CHECKING:
     from mm2slo_core.config import Config
-    from mm2slo_report.digest.message import Message
-    from mm2slo_report.digest.once import Digests
-    from mm2slo_report.digest.posting.port import Poster
-    from mm2slo_report.digest.sending import Worded
+    from mm2slo_report.digest.digest_builder import Digest
+    from mm2slo_report.digest.digest_post import DigestClaims
+    from mm2slo_report.digest.slack_client.poster import Poster
+    from mm2slo_report.digest.slack_message import Message
 
 HELP = (
-    "Post a report to Slack: what was kept, the worst flows, what cost most.\n\n"
-    "Each period goes to each channel once: a second run says so and ends with 0. A webhook is "
-    "that of the channel's name in `alerting.slack`, or in --webhook-file; with --token-file a "
-    "bot posts to the channel of that id."
+    "Post a report to Slack: objectives met, the worst flows, the costliest incidents.\n\n"
+    "Each period is posted to each channel once: a second run reports that and exits with 0. The "
+    "webhook is the one of --channel in `alerting.slack`, or that of --webhook-file; with "
+    "--token-file a bot posts to the channel of that id. Schedule it with cron, systemd or a "
+    "Kubernetes CronJob."
 )
 _POSTING_MS = 300_000
-"""Within it, whoever claimed a digest may still be posting it."""
+"""Time within which a process that claimed a digest may still be posting it."""
 
 Period = Annotated[
     str,
     typer.Option(
-        metavar="PERIOD", help="As 7d, 2026-07, 2026-Q3; or yesterday, last-week, last-month."
+        metavar="PERIOD", help="Such as 7d, 2026-07, 2026-Q3, yesterday, last-week, last-month."
     ),
 ]
 
@@ -50,94 +51,105 @@ def slack(
     channel: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Of `alerting.slack`; the id in Slack with --token-file."
+            metavar="NAME",
+            help="Name in `alerting.slack`; with --token-file the channel's id in Slack.",
         ),
     ] = None,
     webhook_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File with a webhook's address, not the channel's."),
+        typer.Option(metavar="FILE", help="File with a webhook URL, in place of the channel's."),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with a bot's token (chat:write).")
+        Path | None, typer.Option(metavar="FILE", help="File with a bot token (scope chat:write).")
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Results store, not `audit.store`.")
+        str | None, typer.Option(metavar="URL", help="Results store, in place of `audit.store`.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Post it although it was; a bot changes its message.")
+        bool,
+        typer.Option(
+            "--again", help="Post again even if already posted; a bot updates its message."
+        ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print it, post nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the message, post nothing.")
+    ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="With --dry-run: the text and Slack's blocks.")
+        bool,
+        typer.Option("--json", help="With --dry-run: print the text and Slack blocks as JSON."),
     ] = False,
 ) -> None:
-    """Word it, then print or post it."""
+    """Build the digest, then print or post it."""
     if as_json and not dry_run:
-        raise UserError("--json prints a message instead of posting it: give --dry-run as well")
+        raise UserError("--json prints the message instead of posting it: add --dry-run")
     loaded = read_config(config)
     poster = None if dry_run else _poster(loaded, channel, webhook_file, token_file)
     with opened(loaded, store) as results:
-        wording = Wording(reporting(loaded, results), period, Links(loaded.alerting.links.report))
-        worded = wording.worded()
+        builder = DigestBuilder(
+            reporting(loaded, results), period, ReportLinks(loaded.alerting.links.report)
+        )
+        digest = builder.build()
         if poster is None:
-            typer.echo(_as_json(worded.message) if as_json else readable(worded.message))
+            typer.echo(_to_json(digest.message) if as_json else format_for_terminal(digest.message))
         else:
-            typer.echo(_posted(worded, poster, results, again=again))
+            typer.echo(_post(digest, poster, results, again=again))
 
 
-def _posted(worded: Worded, poster: Poster, digests: Digests, *, again: bool) -> str:
-    """What became of it. Raises UserError where nobody knows."""
-    name = f"the digest {worded.period!r}"
-    outcome = post_once(worded.message, poster, digests, period=worded.period, again=again)
-    kept = digests.digest(worded.period, poster.channel)
-    if outcome is Outcome.CLAIMED:
-        if kept is None:
+def _post(digest: Digest, poster: Poster, claims: DigestClaims, *, again: bool) -> str:
+    """Post *digest*; returns the line to print. Raises UserError if the result is unknown."""
+    name = f"the digest {digest.period!r}"
+    result = post_once(digest.message, poster, claims, period=digest.period, again=again)
+    claim = claims.digest_claim(digest.period, poster.channel)
+    if result is PostResult.CLAIMED:
+        if claim is None:
             raise UserError(
-                f"{name} was not posted to {poster.channel}: another run tried at the same time, "
-                "and Slack did not take it; run it again"
+                f"{name} was not posted to {poster.channel}: a concurrent run tried to, and Slack "
+                "refused it; run the command again"
             )
-        since = f"since {shown(kept.claimed_at)} by a run that has not told of its end"
-        if now_ms() - kept.claimed_at < _POSTING_MS:
+        since = f"since {shown(claim.claimed_at)} by a run that did not report completion"
+        if now_ms() - claim.claimed_at < _POSTING_MS:
             return f"{name} is being posted to {poster.channel}, {since}"
         raise UserError(
-            f"{name} was to be posted to {poster.channel} {since}: look at the channel, and post "
-            "it with --again if it is not there"
+            f"{name} has been claimed for {poster.channel} {since}: check the channel, and post it "
+            "with --again if it is missing"
         )
-    if outcome is Outcome.POSTED_BEFORE and kept is not None and kept.sent_at is not None:
-        return f"{name} was posted to {poster.channel} before, at {shown(kept.sent_at)}"
-    return f"{name} {'changed in' if outcome is Outcome.UPDATED else 'posted to'} {poster.channel}"
+    if result is PostResult.POSTED_BEFORE and claim is not None and claim.sent_at is not None:
+        return f"{name} was already posted to {poster.channel} at {shown(claim.sent_at)}"
+    return (
+        f"{name} {'updated in' if result is PostResult.UPDATED else 'posted to'} {poster.channel}"
+    )
 
 
 def _poster(
     loaded: Config, channel: str | None, webhook_file: Path | None, token_file: Path | None
 ) -> Poster:
-    """The way to the Slack channel of that name, or id. Raises UserError."""
+    """The poster to that Slack channel. Raises UserError."""
     if channel is None:
-        raise UserError("--channel is missing: name the channel, or print it with --dry-run")
+        raise UserError("--channel is missing: give a channel, or print the message with --dry-run")
     if webhook_file is not None and token_file is not None:
-        raise UserError("give either --webhook-file or --token-file, not both")
+        raise UserError("--webhook-file and --token-file exclude each other: give one of them")
     if token_file is not None:
-        from mm2slo_report.digest.posting.bot import BotPoster
+        from mm2slo_report.digest.slack_client.bot_poster import BotPoster
 
         return BotPoster(bot_token(token_file), channel)
-    from mm2slo_report.digest.posting.webhook import WebhookPoster
+    from mm2slo_report.digest.slack_client.webhook_poster import WebhookPoster
 
-    path = webhook_file or _webhook_of(loaded, channel)
+    path = webhook_file or _webhook_file(loaded, channel)
     return WebhookPoster(webhook_url(path), channel)
 
 
-def _webhook_of(loaded: Config, channel: str) -> Path:
+def _webhook_file(loaded: Config, channel: str) -> Path:
     known = {each.name: each for each in loaded.alerting.slack}
     if channel in known:
         return Path(known[channel].webhook_url_file)
-    close = nearest(channel, known)
-    hint = f"did you mean {close!r}?" if close else f"there are {', '.join(known) or 'none'}"
+    close = suggest(channel, known)
+    hint = f"did you mean {close!r}?" if close else f"known: {', '.join(known) or 'none'}"
     raise UserError(
-        f"--channel {channel!r} is no channel of alerting.slack ({hint}); or give --webhook-file, "
-        "or --token-file with the channel's id"
+        f"unknown --channel {channel!r} in alerting.slack ({hint}); or give --webhook-file, or "
+        "--token-file with the channel's id"
     )
 
 
-def _as_json(message: Message) -> str:
+def _to_json(message: Message) -> str:
     content = {"text": message.text, "blocks": list(message.blocks)}
     return json.dumps(content, indent=2, ensure_ascii=False)

@@ -1,1 +1,1 @@
-"""The Slack digest: what a report says in one message, and posting it once."""
+"""The Slack digest: a report as one message, posted once per period and channel."""

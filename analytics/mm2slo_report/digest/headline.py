@@ -1,4 +1,4 @@
-"""The first lines of a digest: was it kept, how does it stand, is it getting better."""
+"""The first lines of a digest: objectives met, counts by status, trends."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
-from mm2slo_core.objectives.status import Status
-from mm2slo_core.reporting.entry import WindowKind
-from mm2slo_core.reporting.order import by_status
-from mm2slo_report.digest.figures import trend
-from mm2slo_report.rendering.figures import moment
-from mm2slo_report.rendering.lines import status_word
+from mm2slo_core.objectives.slo_status import Status
+from mm2slo_core.reporting.entry_order import count_by_status
+from mm2slo_core.reporting.report_entry import WindowKind
+from mm2slo_report.digest.budget_bars import format_trend
+from mm2slo_report.rendering.report_sentences import status_text
+from mm2slo_report.rendering.value_format import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mm2slo_core.reporting.entry import Entry
-    from mm2slo_core.reporting.report import Report
+    from mm2slo_core.reporting.report_entry import Entry
+    from mm2slo_core.reporting.slo_report import Report
 
 SIGNS: Final = {
     Status.BREACHED: ":red_circle:",
@@ -30,55 +30,55 @@ SIGNS: Final = {
 
 def title(report: Report) -> str:
     """`Replication SLOs, 7d to 2026-07-20 09:00 CEST: 11 of 14 met, 2 missed, 1 unknown`."""
-    return f"Replication SLOs, {_period(report)}: {_kept(report.entries)}"
+    return f"Replication SLOs, {_period(report)}: {_format_met(report.entries)}"
 
 
-def statuses(entries: Iterable[Entry]) -> str:
-    """How many stand how, with their signs; those that there are."""
+def format_status_counts(entries: Iterable[Entry]) -> str:
+    """Counts by status with emoji, without zeros."""
     return "   ".join(
-        f"{SIGNS[status]} {count} {status_word(status)}"
-        for status, count in by_status(entries).items()
+        f"{SIGNS[status]} {count} {status_text(status)}"
+        for status, count in count_by_status(entries).items()
         if count
     )
 
 
-def trends(entries: Sequence[Entry]) -> str:
-    """How many have more or less of their budget left than in the period before.
+def format_trend_counts(entries: Sequence[Entry]) -> str:
+    """How many objectives have more or less budget remaining than in the previous period.
 
-    Empty where none can be compared.
+    Empty if none is comparable.
     """
     found = Counter(_direction(each) for each in entries)
     if found[_NO_COMPARISON] == len(entries):
         return ""
-    parts = [f"{found[word]} {word}" for word in _DIRECTIONS if found[word]]
-    return f"Against the period before: {', '.join(parts)}"
+    parts = [f"{found[each]} {each}" for each in _DIRECTIONS if found[each]]
+    return f"Compared with the previous period: {', '.join(parts)}"
 
 
-_NO_COMPARISON: Final = "not to compare"
-_DIRECTIONS: Final = ("better", "worse", "as before", _NO_COMPARISON)
+_NO_COMPARISON: Final = "not comparable"
+_DIRECTIONS: Final = ("better", "worse", "unchanged", _NO_COMPARISON)
 
 
 def _direction(entry: Entry) -> str:
-    if entry.before is None or entry.before.badly_known:
+    if entry.before is None or entry.before.has_low_coverage:
         return _NO_COMPARISON
-    words = trend(entry.budget.remaining, entry.before.remaining)
-    if not words or entry.budget.remaining is None:
+    text = format_trend(entry.budget.remaining, entry.before.remaining)
+    if not text or entry.budget.remaining is None:
         return _NO_COMPARISON
-    return {"▲": "better", "▼": "worse"}.get(words[0], "as before")
+    return {"▲": "better", "▼": "worse"}.get(text[0], "unchanged")
 
 
-def _kept(entries: Sequence[Entry]) -> str:
+def _format_met(entries: Sequence[Entry]) -> str:
     if not entries:
         return "no objectives"
     found = Counter(each.met for each in entries)
-    said = f"{found[True]} of {len(entries)} met"
+    text = f"{found[True]} of {len(entries)} met"
     if found[True] == len(entries):
-        said = f"all {found[True]} met"
-    said += f", {found[False]} missed" if found[False] else ""
-    said += f", {found[None]} unknown" if found[None] else ""
+        text = f"all {found[True]} met"
+    text += f", {found[False]} missed" if found[False] else ""
+    text += f", {found[None]} unknown" if found[None] else ""
     if any(each.confirmation is not None and each.confirmation.faults for each in entries):
-        said += ", and audits found faults"
-    return said
+        text += ", and audits found faults"
+    return text
 
 
 def _period(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""`mm2slo report slack`: what it prints, posts and refuses."""
+"""`mm2slo report slack`: output, posts and errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from digests import NOW
+from digest_samples import NOW
 from slack_receiver import SlackReceiver
 
 from mm2slo_cli import report_reading, report_slack
 from mm2slo_cli.main import main
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import Store
@@ -41,7 +41,7 @@ NAME = "1d to 2026-07-20"
 
 
 class Command:
-    """The command line in a folder of its own, at a clock that stands still."""
+    """The command line in a folder of its own, with a fixed clock."""
 
     def __init__(self, patch: pytest.MonkeyPatch, capture: Any) -> None:
         self._patch, self._capture = patch, capture
@@ -59,8 +59,8 @@ class Command:
             code = main()
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0
-        told = self._capture.readouterr()
-        self.out, self.err = told.out, told.err
+        captured = self._capture.readouterr()
+        self.out, self.err = captured.out, captured.err
         return code
 
 
@@ -102,22 +102,24 @@ def slack(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Command
     return Command(monkeypatch, capsys)
 
 
-def test_a_dry_run_prints_the_figures_and_posts_nothing(
+def test_dry_run_prints_the_digest_and_posts_nothing(
     slack: Command, receiver: SlackReceiver
 ) -> None:
     assert slack("--dry-run") == 0
     # 3,000 good of 3,600; a budget of 0.1 % is spent 166.7 times.
-    assert "░░░░░░░░░░ availability 83.333 %, promised 99.9 %; budget -16566.7 %" in slack.out
+    assert "░░░░░░░░░░ availability 83.333 %, objective 99.9 %; budget -16566.7 %" in slack.out
     assert (
         "• us->eu 2026-07-20 08:20 to 08:30 CEST (10 min): 600 bad, 16666.6 % of the\n"
-        "  budget of availability" in slack.out
+        "  error budget of availability" in slack.out
     )
     assert "https://slo.example/slo/report?format=html&at=2026-07-20T07%3A00%3A00Z" in slack.out
     assert receiver.messages == []
     assert max(len(line) for line in slack.out.splitlines() if "https://" not in line) <= 80
 
 
-def test_json_is_what_would_be_posted(slack: Command, receiver: SlackReceiver) -> None:
+def test_dry_run_json_prints_the_payload_that_is_posted(
+    slack: Command, receiver: SlackReceiver
+) -> None:
     assert slack("--dry-run", "--json") == 0
     printed = json.loads(slack.out)
     assert slack("--channel", "ops") == 0
@@ -126,32 +128,30 @@ def test_json_is_what_would_be_posted(slack: Command, receiver: SlackReceiver) -
     assert {key: taken.payload[key] for key in ("text", "blocks")} == printed
 
 
-def test_a_second_run_says_that_it_was_posted_and_ends_well(
-    slack: Command, receiver: SlackReceiver
-) -> None:
+def test_second_run_posts_nothing_and_exits_with_0(slack: Command, receiver: SlackReceiver) -> None:
     assert slack("--channel", "ops") == 0
     assert slack.out == f"the digest '{NAME}' posted to ops\n"
     assert slack("--channel", "ops") == 0
-    assert slack.out == (f"the digest '{NAME}' was posted to ops before, at 2026-07-20T07:00Z\n")
+    assert slack.out == (f"the digest '{NAME}' was already posted to ops at 2026-07-20T07:00Z\n")
     assert len(receiver.messages) == 1
     assert slack("--channel", "ops", "--again") == 0
     assert len(receiver.messages) == 2
 
 
-def test_what_slack_refused_is_told_in_a_line_and_can_be_tried_again(
+def test_refused_post_prints_one_line_and_can_be_repeated(
     slack: Command, receiver: SlackReceiver
 ) -> None:
     receiver.fail(status=404, body="no_service")
     assert slack("--channel", "ops") == 2
     assert slack.err == (
-        "Slack refused the digest: no_service: make a new incoming webhook in Slack, and put its "
-        "address into the webhook's file\n"
+        "Slack refused the digest: no_service: create a new incoming webhook in Slack and write "
+        "its URL to the webhook file\n"
     )
     assert slack("--channel", "ops") == 0
     assert len(receiver.messages) == 1
 
 
-def test_a_claim_that_nobody_ended_is_told_by_its_age(slack: Command, folder: Path) -> None:
+def test_unconfirmed_claim_is_an_error_after_five_minutes(slack: Command, folder: Path) -> None:
     with Store.open(folder / "mm2slo.db", clock=lambda: NOW) as store:
         assert store.claim_digest(NAME, "ops")
     slack.at(NOW + 60_000)
@@ -159,57 +159,58 @@ def test_a_claim_that_nobody_ended_is_told_by_its_age(slack: Command, folder: Pa
     assert "is being posted to ops, since 2026-07-20T07:00Z" in slack.out
     slack.at(NOW + 600_000)
     assert slack("--channel", "ops") == 2
-    assert "look at the channel, and post it with --again if it is not there" in slack.err
+    assert "check the channel, and post it with --again if it is missing" in slack.err
     assert slack("--channel", "ops", "--again") == 0
 
 
-def test_a_claim_that_was_given_back_meanwhile_is_not_told_as_posted(
+def test_claim_released_meanwhile_is_not_reported_as_posted(
     slack: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Store.open(folder / "mm2slo.db", clock=lambda: NOW) as store:
         assert store.claim_digest(NAME, "ops")
-    monkeypatch.setattr(Store, "digest", lambda *_: None)
+    monkeypatch.setattr(Store, "digest_claim", lambda *_: None)
     assert slack("--channel", "ops") == 2
-    assert "was not posted to ops: another run tried at the same time" in slack.err
+    assert "was not posted to ops: a concurrent run tried to" in slack.err
 
 
-def test_two_processes_post_once(folder: Path, receiver: SlackReceiver) -> None:
-    # The first answer makes the winner wait a second, in which the other comes too.
+def test_two_concurrent_processes_post_once(folder: Path, receiver: SlackReceiver) -> None:
+    # The first response delays the first process by a second, in which the other one runs.
     receiver.fail(status=503)
     line = [sys.executable, "-m", "mm2slo_cli", "report", "slack", "--config", "mm2slo.yaml"]
     line += ["--period", "last-year", "--channel", "ops"]
     started = [
         subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    said = sorted(process.communicate(timeout=60)[0] for process in started)
+    outputs = sorted(process.communicate(timeout=60)[0] for process in started)
     assert [process.returncode for process in started] == [0, 0]
     assert len(receiver.messages) == 1
-    assert [" posted to ops\n" in each for each in said].count(True) == 1
-    assert [" being posted to ops, since" in each or " before, at" in each for each in said].count(
-        True
-    ) == 1
+    assert [" posted to ops\n" in each for each in outputs].count(True) == 1
+    assert [
+        " being posted to ops, since" in each or " already posted to ops at" in each
+        for each in outputs
+    ].count(True) == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "expected"),
     [
-        ([], "--channel is missing: name the channel, or print it with --dry-run"),
-        (["--channel", "op"], "--channel 'op' is no channel of alerting.slack (did you mean 'ops'"),
-        (["--channel", "ops", "--json"], "--json prints a message instead of posting it"),
-        (["--channel", "ops", "--period", "soon"], "period 'soon' is no period: expected 28d"),
-        (["--channel", "#a", "--token-file", "hook"], "'hook' does not hold a bot's token"),
+        ([], "--channel is missing: give a channel, or print the message with --dry-run"),
+        (["--channel", "op"], "unknown --channel 'op' in alerting.slack (did you mean 'ops'"),
+        (["--channel", "ops", "--json"], "--json prints the message instead of posting it"),
+        (["--channel", "ops", "--period", "soon"], "unknown period 'soon'; expected 28d"),
+        (["--channel", "#a", "--token-file", "hook"], "'hook' does not hold a bot token"),
         (["--channel", "ops", "--webhook-file", "none"], "cannot read 'none': No such file"),
         (
             ["--channel", "ops", "--webhook-file", "a", "--token-file", "b"],
-            "give either --webhook-file or --token-file, not both",
+            "--webhook-file and --token-file exclude each other",
         ),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(
-    slack: Command, receiver: SlackReceiver, options: list[str], sentence: str
+def test_invalid_option_prints_one_line_and_posts_nothing(
+    slack: Command, receiver: SlackReceiver, options: list[str], expected: str
 ) -> None:
     assert slack(*options) == 2
-    assert sentence in slack.err
+    assert expected in slack.err
     assert slack.err.count("\n") == 1
     assert "services" not in slack.err
     assert receiver.messages == []

@@ -1,0 +1,81 @@
+"""Builds the digest of a period from the report service's figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mm2slo_core.reporting.relative_periods import resolve_relative_period
+from mm2slo_core.user_errors import UserError
+from mm2slo_report.digest.period_key import period_key
+from mm2slo_report.digest.slack_message import build_message
+from mm2slo_report.sources.sli_source import SliSourceError
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from mm2slo_core.reporting.report_entry import Entry
+    from mm2slo_core.reporting.slo_report import Detail, Report
+    from mm2slo_report.digest.report_links import ReportLinks
+    from mm2slo_report.digest.slack_message import Message
+
+_MAX_DETAILS: Final = 5
+"""Objectives whose incidents are looked up: those that spent most of their budgets."""
+
+
+class ReportProvider(Protocol):
+    """What a digest needs from a reporter."""
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone of days and months."""
+
+    def instant(self, at: int | None) -> int:
+        """*at*, or now, as a whole minute (epoch ms)."""
+
+    def report(self, *, at: int | None = None, over: str | None = None) -> Report:
+        """Every objective. Raises ValueError, SliSourceError."""
+
+    def detail(self, slo: str, *, at: int | None = None, over: str | None = None) -> Detail:
+        """One objective with its incidents. Raises SliSourceError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A message, and the period it is posted once for."""
+
+    message: Message
+    period: str
+
+
+@dataclass(frozen=True, slots=True)
+class DigestBuilder:
+    """Builds digests over `period`, such as `7d`, `2026-07` or `last-month`."""
+
+    reporter: ReportProvider
+    period: str
+    links: ReportLinks
+
+    def build(self) -> Digest:
+        """The digest as of now. Raises UserError for an invalid period or without figures."""
+        as_of = self.reporter.instant(None)
+        over = resolve_relative_period(self.period, as_of, self.reporter.zone)
+        try:
+            report = self.reporter.report(at=as_of, over=over)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        except SliSourceError as problem:
+            raise UserError(f"no figures for the digest: {problem}") from None
+        details, warnings = [], list(report.warnings)
+        for each in _costliest(report):
+            try:
+                details.append(self.reporter.detail(each.id, at=as_of, over=over))
+            except SliSourceError as problem:
+                warnings.append(f"incidents of {each.id} could not be read: {problem}")
+        message = build_message(replace(report, warnings=tuple(warnings)), details, self.links)
+        return Digest(message, period_key(report))
+
+
+def _costliest(report: Report) -> list[Entry]:
+    spending = [each for each in report.entries if each.counts.bad > 0 and not each.errors]
+    return sorted(spending, key=lambda each: -(each.budget.consumed or 0.0))[:_MAX_DETAILS]

@@ -1,1 +1,0 @@
-"""Ways to Slack: an incoming webhook, or a bot."""

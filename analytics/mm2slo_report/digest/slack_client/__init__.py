@@ -1,0 +1,1 @@
+"""Posts messages to Slack by an incoming webhook or as a bot."""

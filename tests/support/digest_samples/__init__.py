@@ -1,0 +1,194 @@
+"""Reports to build digests of, and an in-memory store of digest claims."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mm2slo_core.objectives import Objective, Severity
+from mm2slo_core.objectives.slo_ids import slo_id
+from mm2slo_core.objectives.slo_status import Reason, Status
+from mm2slo_core.reporting.entry_order import worst_first
+from mm2slo_core.reporting.minute_counts import SpanCounts
+from mm2slo_core.reporting.report_entry import (
+    BudgetReading,
+    Comparison,
+    Confirmation,
+    Coverage,
+    Entry,
+    Incident,
+    ReportWindow,
+)
+from mm2slo_core.reporting.report_periods import period
+from mm2slo_core.reporting.slo_report import Detail, Report
+from mm2slo_core.sli_counters import Sli, SliKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mm2slo_core.topology import Flow
+
+UNIT_DAY = 86_400_000
+
+
+def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
+    """Epoch ms of a time in UTC."""
+    return round(datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp() * 1000)
+
+
+NOW = at(2026, 7, 20, 7)
+"""A Monday, 09:00 in Berlin."""
+
+
+def window(text: str = "7d", now: int = NOW) -> ReportWindow:
+    """The period *text* at *now*, in UTC."""
+    return period(text, now, UTC)
+
+
+def entry(  # noqa: PLR0913 - one parameter per figure that a test sets
+    flow: Flow,
+    sli: Sli = Sli.AVAILABILITY,
+    *,
+    tier: str = "all",
+    target: float = 0.999,
+    good: float = 10_000.0,
+    bad: float = 0.0,
+    before: float | None = None,
+    status: Status | None = None,
+    reason: Reason | None = None,
+    confirmation: Confirmation | None = None,
+    exhaustion: float | None = None,
+    coverage: float = 1.0,
+    errors: tuple[str, ...] = (),
+    over: ReportWindow | None = None,
+    since: int = 0,
+) -> Entry:
+    """A report entry; its status follows from the budget unless it is given."""
+    over = over or window()
+    objective = Objective(
+        flow=flow,
+        key=SliKey(sli, tier),
+        target=target,
+        window=over.seconds,
+        max_severity=Severity.PAGE,
+        owner="",
+        channel="",
+    )
+    total = good + bad
+    consumed = None if total == 0 else bad / total / (1 - target)
+    remaining = None if consumed is None else 1 - consumed
+    found, why = Status.OK, Reason.WITHIN_BUDGET
+    if remaining is None:
+        found, why = Status.NO_DATA, Reason.NO_SAMPLES
+    elif remaining <= 0:
+        found, why = Status.BREACHED, Reason.EXHAUSTED
+    comparison = None
+    if before is not None:
+        ratio = 1 - (1 - before) * (1 - target)
+        comparison = Comparison(
+            start=over.start - 1, end=over.start, ratio=ratio, remaining=before, coverage=1.0
+        )
+    return Entry(
+        id=slo_id(flow, objective.key),
+        objective=objective,
+        window=over,
+        as_of=over.end,
+        status=status or found,
+        reason=reason or why,
+        pair="",
+        counts=SpanCounts(good=good, total=total),
+        excluded=SpanCounts(),
+        ratio=None if total == 0 else good / total,
+        budget=BudgetReading(
+            total=1 - target,
+            consumed=consumed,
+            remaining=remaining,
+            seconds=over.seconds,
+            total_events=(1 - target) * total,
+            remaining_events=(1 - target) * total - bad,
+            total_minutes=0.0,
+            remaining_minutes=None,
+            minutes_are_estimate=True,
+        ),
+        burn_rates={},
+        exhaustion_seconds=exhaustion,
+        projected_remaining=None,
+        pairs=(),
+        coverage=Coverage(
+            window=coverage, hour=1.0, minutes=1, expected_minutes=1, known_since=since
+        ),
+        before=comparison,
+        confirmation=confirmation,
+        errors=errors,
+    )
+
+
+def report(
+    entries: Iterable[Entry],
+    *,
+    over: ReportWindow | None = None,
+    zone: str = "Europe/Berlin",
+    warnings: tuple[str, ...] = (),
+    now: int = NOW,
+) -> Report:
+    """A report of *entries* over 7 days."""
+    return Report(
+        as_of=now,
+        source="recorder",
+        zone=zone,
+        window=over or window(),
+        entries=worst_first(entries),
+        warnings=warnings,
+    )
+
+
+def detail(about: Entry, *incidents: Incident) -> Detail:
+    """Details of one entry."""
+    return Detail(entry=about, days=(), incidents=incidents)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a digest."""
+
+    claimed_at: int = NOW
+    sent_at: int | None = None
+    ts: str | None = None
+
+
+class MemoryDigestClaims:
+    """Digest claims in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], Claim] = {}
+        self._lock = threading.Lock()
+
+    def claim_digest(self, period: str, channel: str) -> bool:
+        """False if it is claimed already."""
+        with self._lock:
+            if (period, channel) in self.kept:
+                return False
+            self.kept[period, channel] = Claim()
+            return True
+
+    def mark_digest_posted(self, period: str, channel: str, ts: str | None) -> None:
+        assert (period, channel) in self.kept
+        self.kept[period, channel] = Claim(sent_at=NOW, ts=ts)
+
+    def release_digest(self, period: str, channel: str) -> None:
+        assert self.kept.pop((period, channel)).sent_at is None
+
+    def digest_claim(self, period: str, channel: str) -> Claim | None:
+        return self.kept.get((period, channel))
+
+
+def texts(blocks: Sequence[object]) -> list[str]:
+    """Every text in *blocks*."""
+    found: list[str] = []
+    for block in blocks:
+        assert isinstance(block, dict)
+        for each in [block["text"]] if "text" in block else block.get("elements", []):
+            found.append(each["text"])  # noqa: PERF401 - two loops read better apart
+    return found

@@ -1,0 +1,142 @@
+"""Digests from counted events, over the real reporter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+from digest_samples import NOW, MemoryDigestClaims, at
+from minute_history import Minutes, objective
+from slack_receiver import SlackReceiver
+
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, SpanCounts
+from mm2slo_core.secret import Secret
+from mm2slo_core.user_errors import UserError
+from mm2slo_report.digest.digest_builder import DigestBuilder
+from mm2slo_report.digest.digest_post import PostResult, post_once
+from mm2slo_report.digest.report_links import ReportLinks
+from mm2slo_report.digest.slack_client.webhook_poster import WebhookPoster
+from mm2slo_report.reporter import Reporter
+from mm2slo_report.sources.sli_source import SliSourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_core.objectives.exclusion import Exclusion, Span
+    from mm2slo_core.reporting.audit_confirmation import AuditedUnit
+    from mm2slo_core.reporting.minute_counts import Indicator, MinuteCounts
+    from mm2slo_core.topology import Flow
+
+DAY = 24 * 60 * MINUTE_MS
+OBJECTIVE = objective(0.99)
+OUTAGE = at(2026, 7, 14, 8, 2)
+
+
+@dataclass
+class Source:
+    """An SLI source in memory, with one indicator."""
+
+    minutes_: Minutes = field(default_factory=Minutes)
+    counts_error: SliSourceError | None = None
+    minutes_error: SliSourceError | None = None
+    name: str = "recorder"
+
+    def counts(
+        self, indicators: Sequence[Indicator], spans: Sequence[Span]
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
+        if self.counts_error is not None:
+            raise self.counts_error
+        return {each: {span: self.minutes_.count(span) for span in spans} for each in indicators}
+
+    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+        if self.minutes_error is not None:
+            raise self.minutes_error
+        return self.minutes_.within(span)
+
+    def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
+        return {each: min(self.minutes_.counted, default=None) for each in indicators}
+
+    def indicators(self) -> Sequence[Indicator]:
+        return ()
+
+    def warnings(self, window: float) -> Sequence[str]:
+        return ()
+
+
+class NoFacts:
+    """Neither maintenance nor audits."""
+
+    def exclusions(self, span: Span) -> Sequence[Exclusion]:
+        return ()
+
+    def audit_facts(self, spans: Mapping[Flow, Span]) -> Mapping[Flow, Sequence[AuditedUnit]]:
+        return dict.fromkeys(spans, ())
+
+
+def reporter(source: Source, now: int = NOW) -> Reporter:
+    return Reporter(
+        objectives=(OBJECTIVE,),
+        source=source,
+        facts=NoFacts(),
+        zone=ZoneInfo("Europe/Berlin"),
+        clock=lambda: now,
+    )
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    found = Source()
+    found.minutes_.steady(NOW - 14 * DAY, NOW)
+    found.minutes_.steady(OUTAGE, OUTAGE + 29 * MINUTE_MS, good=0, bad=60)
+    return found
+
+
+def test_build_shows_the_counted_events(source: Source) -> None:
+    # 7 d of 60 a minute: 604,800; 29 minutes of them bad are 1,740, of the 6,048 allowed: 28.77 %.
+    digest = DigestBuilder(reporter(source), "7d", ReportLinks()).build()
+    text = str(digest.message.blocks)
+    assert digest.period == "7d to 2026-07-20"
+    assert "all 1 met" in text
+    assert "`███████░░░` availability 99.712 %, objective 99 %; budget 71.2 % (▼ was 100 %)" in text
+    assert (
+        "• `us-&gt;eu` 2026-07-14 10:02 to 10:31 CEST (29 min): 1,740 bad, 28.7 % of the error "
+        "budget of availability"
+    ) in text
+
+
+def test_post_once_of_built_digest_posts_last_month_once(source: Source) -> None:
+    digests = MemoryDigestClaims()
+    with SlackReceiver() as receiver:
+        poster = WebhookPoster(Secret(receiver.url), "ops")
+        digest = DigestBuilder(reporter(source), "last-month", ReportLinks()).build()
+        outcomes = [
+            post_once(digest.message, poster, digests, period=digest.period) for _ in range(2)
+        ]
+        assert outcomes == [PostResult.POSTED, PostResult.POSTED_BEFORE]
+        assert [receiver.refusals, len(receiver.messages)] == [[], 1]
+    assert list(digests.kept) == [("2026-06", "ops")]
+
+
+def test_build_invalid_period_is_refused(source: Source) -> None:
+    with pytest.raises(UserError, match="unknown period 'soon'; expected 28d, 2026"):
+        DigestBuilder(reporter(source), "soon", ReportLinks()).build()
+
+
+def test_build_without_figures_raises_user_error() -> None:
+    broken = Source(counts_error=SliSourceError("Prometheus does not answer"))
+    with pytest.raises(UserError, match="no figures for the digest: Prometheus does not answer"):
+        DigestBuilder(reporter(broken), "7d", ReportLinks()).build()
+
+
+def test_build_without_incidents_warns(source: Source) -> None:
+    slow = Source(
+        source.minutes_, minutes_error=SliSourceError("Prometheus did not answer in 10 s")
+    )
+    text = str(DigestBuilder(reporter(slow), "7d", ReportLinks()).build().message.blocks)
+    assert "99.712 %" in text
+    assert "Costliest incidents" not in text
+    assert (
+        "incidents of us-to-eu-availability could not be read: Prometheus did not answer in 10 s"
+    ) in text

@@ -1,0 +1,133 @@
+"""Posting each digest once, over repeated and concurrent runs and errors."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from digest_samples import MemoryDigestClaims, entry, report
+
+from mm2slo_core.topology import Flow
+from mm2slo_report.digest.digest_post import PostResult, post_once
+from mm2slo_report.digest.report_links import ReportLinks
+from mm2slo_report.digest.slack_client.poster import (
+    MessageGoneError,
+    PostRefusedError,
+    PostUnconfirmedError,
+)
+from mm2slo_report.digest.slack_message import Message, build_message
+
+if TYPE_CHECKING:
+    from mm2slo_core.user_errors import UserError
+
+MESSAGE = build_message(report([entry(Flow("us", "eu"))]), [], ReportLinks())
+PERIOD = "7d to 2026-07-20"
+
+
+class FakePoster:
+    """Records messages; fails on demand."""
+
+    channel = "ops"
+
+    def __init__(self, *, ids: bool = True, fails: UserError | None = None) -> None:
+        self.posted: list[str] = []
+        self.updated: list[str] = []
+        self.fails = fails
+        self._ids = ids
+
+    def post(self, message: Message) -> str:
+        if self.fails is not None:
+            raise self.fails
+        self.posted.append(message.text)
+        return f"{len(self.posted)}.0" if self._ids else ""
+
+    def update(self, message: Message, ts: str) -> str:
+        if ts != f"{len(self.posted)}.0":
+            raise MessageGoneError("message_not_found")
+        self.updated.append(message.text)
+        return ts
+
+
+@pytest.fixture
+def digests() -> MemoryDigestClaims:
+    return MemoryDigestClaims()
+
+
+def test_post_once_second_run_posts_nothing(digests: MemoryDigestClaims) -> None:
+    poster = FakePoster(ids=False)
+    done = [post_once(MESSAGE, poster, digests, period=PERIOD) for _ in range(3)]
+    assert done == [PostResult.POSTED, PostResult.POSTED_BEFORE, PostResult.POSTED_BEFORE]
+    assert poster.posted == [MESSAGE.text]
+
+
+def test_post_once_next_period_is_posted(digests: MemoryDigestClaims) -> None:
+    poster = FakePoster()
+    for period in (PERIOD, "7d to 2026-07-27"):
+        assert post_once(MESSAGE, poster, digests, period=period) is PostResult.POSTED
+    assert len(poster.posted) == 2
+
+
+def test_post_once_after_refusal_can_be_repeated(digests: MemoryDigestClaims) -> None:
+    poster = FakePoster(fails=PostRefusedError("no"))
+    with pytest.raises(PostRefusedError):
+        post_once(MESSAGE, poster, digests, period=PERIOD)
+    poster.fails = None
+    assert post_once(MESSAGE, poster, digests, period=PERIOD) is PostResult.POSTED
+
+
+def test_post_once_after_unconfirmed_post_stays_claimed(digests: MemoryDigestClaims) -> None:
+    poster = FakePoster(fails=PostUnconfirmedError("no response"))
+    with pytest.raises(PostUnconfirmedError):
+        post_once(MESSAGE, poster, digests, period=PERIOD)
+    poster.fails = None
+    assert post_once(MESSAGE, poster, digests, period=PERIOD) is PostResult.CLAIMED
+    assert poster.posted == []
+    assert post_once(MESSAGE, poster, digests, period=PERIOD, again=True) is PostResult.POSTED
+
+
+def test_post_once_again_updates_the_message_of_a_bot(digests: MemoryDigestClaims) -> None:
+    poster = FakePoster()
+    post_once(MESSAGE, poster, digests, period=PERIOD)
+    assert post_once(MESSAGE, poster, digests, period=PERIOD, again=True) is PostResult.UPDATED
+    assert (len(poster.posted), len(poster.updated)) == (1, 1)
+
+
+def test_post_once_again_posts_if_the_message_cannot_be_updated(
+    digests: MemoryDigestClaims,
+) -> None:
+    poster = FakePoster()
+    post_once(MESSAGE, poster, digests, period=PERIOD)
+    poster.posted.append("another message is the last one")
+    assert post_once(MESSAGE, poster, digests, period=PERIOD, again=True) is PostResult.POSTED
+    webhook = FakePoster(ids=False)
+    post_once(MESSAGE, webhook, MemoryDigestClaims(), period=PERIOD)
+    for _ in range(2):
+        assert post_once(MESSAGE, webhook, digests, period=PERIOD, again=True) is PostResult.POSTED
+
+
+def test_post_once_again_refused_keeps_the_first_post(digests: MemoryDigestClaims) -> None:
+    poster = FakePoster(ids=False)
+    post_once(MESSAGE, poster, digests, period=PERIOD)
+    poster.fails = PostRefusedError("no")
+    with pytest.raises(PostRefusedError):
+        post_once(MESSAGE, poster, digests, period=PERIOD, again=True)
+    poster.fails = None
+    assert post_once(MESSAGE, poster, digests, period=PERIOD) is PostResult.POSTED_BEFORE
+
+
+def test_post_once_concurrent_threads_post_once(digests: MemoryDigestClaims) -> None:
+    poster, ready = FakePoster(), threading.Barrier(8)
+    found: list[PostResult] = []
+
+    def run() -> None:
+        ready.wait()
+        found.append(post_once(MESSAGE, poster, digests, period=PERIOD))
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found.count(PostResult.POSTED) == 1
+    assert poster.posted == [MESSAGE.text]
