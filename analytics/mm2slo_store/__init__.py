@@ -1,8 +1,6 @@
-"""The results store: audits, planned maintenance, SLI history; in SQLite or PostgreSQL."""
+"""The results store: audits, exclusions, SLI history and digest claims, in SQLite or PostgreSQL."""
 
-from mm2slo_store.digests import Digest
-from mm2slo_store.leases import Lease, LeaseHeldError, LeaseLostError
-from mm2slo_store.rows import (
+from mm2slo_store.audit_rows import (
     AuditRun,
     Completion,
     JudgedUnit,
@@ -20,6 +18,8 @@ from mm2slo_store.rows import (
     UnjudgedUnit,
     new_run_id,
 )
+from mm2slo_store.digest_claims import DigestClaim
+from mm2slo_store.leases import Lease, LeaseHeldError, LeaseLostError
 from mm2slo_store.sli_history.rows import CounterState
 from mm2slo_store.store import Store
 
@@ -27,7 +27,7 @@ __all__ = [
     "AuditRun",
     "Completion",
     "CounterState",
-    "Digest",
+    "DigestClaim",
     "JudgedUnit",
     "Lease",
     "LeaseHeldError",

@@ -1,7 +1,7 @@
-"""Connections: SQLite in WAL with one writer at a time, or PostgreSQL. The thin edge to drivers.
+"""Transactions on SQLite (WAL, one writer at a time) or PostgreSQL.
 
-`begin_reading` sees one state of the store throughout; `begin_writing` excludes other writers
-from its first statement on, so it never fails half way for being second.
+`read_transaction` sees a consistent snapshot; `write_transaction` excludes other writers from its
+first statement on, so it never fails half-way because of a conflict.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
-from mm2slo_core.errors import MissingExtraError
-from mm2slo_store.json_forms import dumps
+from mm2slo_core.user_errors import MissingExtraError
+from mm2slo_store.json_encoding import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mm2slo_store.address import Address
+    from mm2slo_store.store_address import StoreAddress
 
 BUSY_TIMEOUT_MS: Final = 30_000
 CONNECT_TIMEOUT_S: Final = 10
@@ -26,10 +26,10 @@ _WRITES: Final = {"mm2slo_writes": True}
 _LOCK: Final = 0x6D6D32736C6F  # "mm2slo"
 
 
-def engine_for(address: Address) -> Engine:
-    """An engine for *address*; nothing is connected yet.
+def engine_for(address: StoreAddress) -> Engine:
+    """An engine for *address*, not connected yet.
 
-    Raises MissingExtraError when the driver is not installed.
+    Raises MissingExtraError if the driver is not installed.
     """
     if address.file is not None:
         return _sqlite(address)
@@ -48,24 +48,24 @@ def engine_for(address: Address) -> Engine:
 
 
 @contextmanager
-def begin_reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that sees one state of the store."""
+def read_transaction(engine: Engine) -> Iterator[Connection]:
+    """A transaction with a consistent snapshot."""
     options = {} if _is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
     with engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
-def begin_writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that is committed as a whole, or not at all; one at a time per store."""
+def write_transaction(engine: Engine) -> Iterator[Connection]:
+    """An atomic transaction; one at a time per store."""
     with engine.connect().execution_options(**_WRITES) as connection, connection.begin():
         if not _is_sqlite(engine):
-            # PostgreSQL's own writers could run side by side; ours need not, as in SQLite.
+            # Serializes writers on PostgreSQL too, as SQLite does.
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         yield connection
 
 
-def _sqlite(address: Address) -> Engine:
+def _sqlite(address: StoreAddress) -> Engine:
     engine = create_engine(
         address.url,
         json_serializer=dumps,
@@ -75,13 +75,13 @@ def _sqlite(address: Address) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(dbapi: Any, _record: object) -> None:
-        # The driver's implicit transactions start too late for reads and DDL; we start ours.
+        # The driver's implicit transactions start too late for reads and DDL: start them here.
         dbapi.isolation_level = None
         dbapi.execute("PRAGMA foreign_keys = ON")
         dbapi.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
+    def _start_transaction(connection: Connection) -> None:
         writes = connection.get_execution_options().get("mm2slo_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

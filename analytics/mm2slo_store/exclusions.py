@@ -1,6 +1,6 @@
-"""Planned maintenance in the store; each function is one question or change on a connection.
+"""Queries and updates of exclusions on a connection.
 
-Nothing is deleted: a removal is written down beside what was removed.
+Nothing is deleted: a removal is recorded on the exclusion.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add(connection: Connection, exclusion: Exclusion) -> bool:
-    """Write it down as it is given; False when there is one of its id."""
+    """Insert *exclusion*; False if its id exists."""
     if find(connection, exclusion.id) is not None:
         return False
     connection.execute(insert(exclusions), _row(exclusion))
@@ -30,7 +30,7 @@ def add(connection: Connection, exclusion: Exclusion) -> bool:
 
 
 def remove(connection: Connection, exclusion_id: str, *, who: str, now: int) -> bool:
-    """Write down its removal; False when there is none of that id that is not removed yet."""
+    """Record its removal; False if the id is unknown or removed already."""
     open_one = (exclusions.c.id == exclusion_id) & exclusions.c.removed_at.is_(None)
     done = connection.execute(
         update(exclusions).where(open_one).values(removed_at=now, removed_by=who)
@@ -38,8 +38,8 @@ def remove(connection: Connection, exclusion_id: str, *, who: str, now: int) -> 
     return done.rowcount == 1
 
 
-def note_silence(connection: Connection, exclusion_id: str, silence: str | None) -> bool:
-    """Write down the id of its silence; False when there is no exclusion of that id."""
+def set_silence(connection: Connection, exclusion_id: str, silence: str | None) -> bool:
+    """Set the id of its silence; False if the exclusion is unknown."""
     done = connection.execute(
         update(exclusions).where(exclusions.c.id == exclusion_id).values(silence=silence)
     )
@@ -47,20 +47,20 @@ def note_silence(connection: Connection, exclusion_id: str, silence: str | None)
 
 
 def find(connection: Connection, exclusion_id: str) -> Exclusion | None:
-    """The one of that id."""
+    """The exclusion of that id."""
     row = connection.execute(select(exclusions).where(exclusions.c.id == exclusion_id))
     found = row.mappings().one_or_none()
     return None if found is None else _exclusion(found)
 
 
-def listed(
+def list_exclusions(
     connection: Connection, *, flow: Flow | None = None, overlapping: Span | None = None
 ) -> tuple[Exclusion, ...]:
-    """Exclusions in order of their start, removed ones as well."""
-    query = select(exclusions).order_by(exclusions.c.begin_at, exclusions.c.id)
+    """Exclusions in order of their start, including removed ones."""
+    query = select(exclusions).order_by(exclusions.c.start_at, exclusions.c.id)
     if overlapping is not None:
         query = query.where(
-            exclusions.c.begin_at < overlapping.end, exclusions.c.end_at > overlapping.start
+            exclusions.c.start_at < overlapping.end, exclusions.c.end_at > overlapping.start
         )
     found = (_exclusion(row) for row in connection.execute(query).mappings())
     # Patterns match as in the configuration, not as in a database's LIKE.
@@ -71,7 +71,7 @@ def _row(exclusion: Exclusion) -> dict[str, Any]:
     return {
         "id": exclusion.id,
         "flows": list(exclusion.flows),
-        "begin_at": exclusion.start,
+        "start_at": exclusion.start,
         "end_at": exclusion.end,
         "reason": exclusion.reason,
         "added_by": exclusion.who,
@@ -86,7 +86,7 @@ def _exclusion(row: Mapping[Any, Any]) -> Exclusion:
     return Exclusion(
         id=row["id"],
         flows=tuple(row["flows"]),
-        start=row["begin_at"],
+        start=row["start_at"],
         end=row["end_at"],
         reason=row["reason"],
         who=row["added_by"],

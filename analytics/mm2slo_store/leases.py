@@ -1,4 +1,4 @@
-"""Who may audit a target topic now: one holder at a time, across processes, until it expires."""
+"""Leases of target topics: one holder at a time, across processes, until it expires."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_store.schema import leases
-from mm2slo_store.upserting import insert_into
+from mm2slo_store.upsert import insert_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 class LeaseHeldError(UserError):
-    """Another run audits the topic."""
+    """Another run holds the lease."""
 
     def __init__(self, target_topic: str, holder: str, expires_in_ms: int) -> None:
         super().__init__(
-            f"{target_topic} is being audited by the run {holder}: wait for it; should it have "
-            f"died, its lease ends in {max(0, expires_in_ms) / 1000:.0f} s"
+            f"{target_topic} is being audited by run {holder}: wait for it; if it was killed, its "
+            f"lease expires in {max(0, expires_in_ms) / 1000:.0f} s"
         )
         self.holder = holder
 
 
 class LeaseLostError(UserError):
-    """The lease expired and another run took it over; what this run found is not stored."""
+    """The lease expired and another run took it over; this run's results are not stored."""
 
     def __init__(self, target_topic: str, holder: str) -> None:
         super().__init__(
-            f"nothing was stored: the lease on {target_topic} expired and the run {holder} took "
-            "it over; run the audit again when that has ended"
+            f"nothing was stored: the lease on {target_topic} expired and run {holder} took it "
+            "over; run the audit again when that run has finished"
         )
         self.holder = holder
 
@@ -42,8 +42,7 @@ class LeaseLostError(UserError):
 class Lease:
     """A lease that a thread renews until `end`.
 
-    Renewing may fail for a while (the store is away): the lease is kept as long as nobody else
-    takes it, and `held` says whether that is so as far as is known.
+    Renewals may fail while the store is down: the lease is held until another holder takes it.
     """
 
     def __init__(self, renew: Callable[[], bool], every_s: float) -> None:
@@ -55,12 +54,12 @@ class Lease:
         self._thread.start()
 
     @property
-    def held(self) -> bool:
-        """Whether nobody is known to have taken it over."""
+    def is_held(self) -> bool:
+        """False once another holder is known to have taken it."""
         return not self._lost.is_set()
 
     def end(self) -> None:
-        """Renew no more."""
+        """Stop renewing."""
         self._ended.set()
         self._thread.join()
 
@@ -68,7 +67,7 @@ class Lease:
         while not self._ended.wait(self._every_s):
             try:
                 kept = self._renew()
-            except UserError:  # the store is away; it may be back before the lease expires
+            except UserError:  # the store is down; it may recover before the lease expires
                 continue
             if not kept:
                 self._lost.set()
@@ -84,9 +83,9 @@ def acquire(
     now: int,
     ttl_ms: int,
 ) -> tuple[str, int]:
-    """Take the lease when it is free, expired or already *holder*'s, in one statement.
+    """Acquire the lease if it is free, expired or already *holder*'s, in one statement.
 
-    Gives whose it is now, and until when.
+    Returns its current holder and expiry.
     """
     values = {"holder": holder, "acquired_at": now, "expires_at": now + ttl_ms}
     key = {"target_cluster": target_cluster, "target_topic": target_topic}
@@ -113,14 +112,14 @@ def renew(
     now: int,
     ttl_ms: int,
 ) -> bool:
-    """Extend the lease; False when it is no longer *holder*'s."""
+    """Renew the lease; False if it is no longer *holder*'s."""
     mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
     done = connection.execute(update(leases).where(mine).values(expires_at=now + ttl_ms))
     return done.rowcount == 1
 
 
 def release(connection: Connection, target_cluster: str, target_topic: str, holder: str) -> bool:
-    """Give the lease back; False when it is no longer *holder*'s."""
+    """Release the lease; False if it is no longer *holder*'s."""
     mine = _on(target_cluster, target_topic) & (leases.c.holder == holder)
     return connection.execute(delete(leases).where(mine)).rowcount == 1
 
@@ -128,7 +127,7 @@ def release(connection: Connection, target_cluster: str, target_topic: str, hold
 def refuse_if_taken(
     connection: Connection, topics: Iterable[tuple[str, str]], *, holder: str, now: int
 ) -> None:
-    """Raise LeaseLostError when another than *holder* has a live lease on one of *topics*."""
+    """Raise LeaseLostError if another holder has an unexpired lease on one of *topics*."""
     for cluster, topic in topics:
         live = (leases.c.expires_at > now) & (leases.c.holder != holder)
         other = connection.execute(

@@ -1,10 +1,9 @@
-"""The tables, in SQLAlchemy Core. `migrations/versions` creates them; a test holds both equal.
+"""The tables in SQLAlchemy Core. `migrations/versions` creates them; a test compares both.
 
-Keys are natural (run, number within it), never counters of the database: what is published twice
-is the same twice. Figures that are read as a whole (histograms, offsets) are JSON; what one
-searches by is a column. Tables of other parts are added beside these, by migrations of their own.
-A new word in a closed list (verdicts, reasons) takes a migration too, be it an empty one: versions
-that do not know the word then refuse the store instead of tripping over it.
+Keys are natural (run, number within it), not sequences, so publishing twice gives the same rows.
+Values that are read as a whole (histograms, offsets) are JSON; values to search by are columns.
+A new member of a closed list (verdicts, reasons) needs a migration, even if it is empty: versions
+that do not know the member then refuse the store.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ REVISION: Final = "0004"
 """The newest migration. Compared on open without loading Alembic."""
 VERSION_TABLE: Final = "mm2slo_schema_version"
 NO_FLOW: Final = -1
-"""`flow` of what the target alone has in a partition; a key holds no null."""
+"""`flow` of rows about the target only; a key column cannot be null."""
 
 metadata = MetaData()
 
@@ -41,7 +40,7 @@ runs = Table(
     Column("id", String, nullable=False),
     Column("state", String, nullable=False),
     Column("flows", JSON, nullable=False),
-    Column("window_begin", BigInteger, nullable=False),
+    Column("window_start", BigInteger, nullable=False),
     Column("window_end", BigInteger, nullable=False),
     Column("started_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger),
@@ -65,7 +64,7 @@ units = Table(
     Column("target_cluster", String, nullable=False),
     Column("target_topic", String, nullable=False),
     Column("flow_set", String, nullable=False),
-    Column("window_begin", BigInteger, nullable=False),
+    Column("window_start", BigInteger, nullable=False),
     Column("window_end", BigInteger, nullable=False),
     Column("judged", Boolean, nullable=False),
     Column("reason", String),
@@ -94,7 +93,7 @@ units = Table(
         "target_cluster",
         "target_topic",
         "flow_set",
-        "window_begin",
+        "window_start",
         "window_end",
         "judged",
         name="uq_audit_units_key",
@@ -160,7 +159,7 @@ replays = _of_unit(
     "audit_replays",
     Column("number", Integer, nullable=False),
     Column("partition", Integer, nullable=False),
-    Column("begin_offset", BigInteger, nullable=False),
+    Column("start_offset", BigInteger, nullable=False),
     Column("end_offset", BigInteger, nullable=False),
     Column("size", BigInteger, nullable=False),
     key=("number",),
@@ -182,7 +181,7 @@ completions = Table(
     metadata,
     Column("flow", String, nullable=False),
     Column("target_topic", String, nullable=False),
-    Column("begin_at", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
     Column("up_to", BigInteger, nullable=False),
     Column("run_id", String, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
@@ -205,7 +204,7 @@ exclusions = Table(
     metadata,
     Column("id", String, nullable=False),
     Column("flows", JSON, nullable=False),
-    Column("begin_at", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("reason", String, nullable=False),
     Column("added_by", String, nullable=False),
@@ -214,8 +213,8 @@ exclusions = Table(
     Column("removed_at", BigInteger),
     Column("silence", String),
     PrimaryKeyConstraint("id", name="pk_exclusions"),
-    Index("ix_exclusions_begin_at", "begin_at"),
+    Index("ix_exclusions_start_at", "start_at"),
 )
 
 OF_UNIT: Final = (unit_flows, partitions, evidence, replays, directories)
-"""Tables that fall with their unit."""
+"""Tables whose rows are deleted with their unit."""

@@ -1,4 +1,4 @@
-"""The results store: one object, opened and closed, that publishes runs and answers for them."""
+"""The results store."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import delete, insert, select, update
 
-from mm2slo_core.errors import UserError
-from mm2slo_store import exclusions, leases, reading, schema
-from mm2slo_store.address import address_of
-from mm2slo_store.conversion import failed_row, header_row
-from mm2slo_store.digests import Digests
+from mm2slo_core.user_errors import UserError
+from mm2slo_store import audit_queries, exclusions, leases, schema
+from mm2slo_store.audit_queries import RunFilter, UnitFilter
+from mm2slo_store.audit_rows import RunState
+from mm2slo_store.database_errors import raise_user_errors
+from mm2slo_store.digest_claims import DigestClaims
 from mm2slo_store.engine import engine_for
-from mm2slo_store.failures import told
-from mm2slo_store.migrating import bring_up_to_date
-from mm2slo_store.publishing import numbered, publish
-from mm2slo_store.reading import RunFilter, UnitFilter
-from mm2slo_store.rows import RunState
+from mm2slo_store.publication import publish, sorted_unit_rows
+from mm2slo_store.row_conversion import failed_row, header_row
+from mm2slo_store.schema_version import upgrade_if_older
 from mm2slo_store.sli_history.methods import SliHistory
 from mm2slo_store.sqlite_file import prepare
+from mm2slo_store.store_address import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from mm2slo_core.audit.outcome import UnitOutcome
-    from mm2slo_core.audit.scope import Window
-    from mm2slo_core.audit.verdict import Verdict
+    from mm2slo_core.audit.audit_scope import Window
+    from mm2slo_core.audit.record_verdict import Verdict
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_core.objectives.exclusion import Exclusion, Span
     from mm2slo_core.topology import Flow
-    from mm2slo_store.rows import (
+    from mm2slo_store.audit_rows import (
         AuditRun,
         Completion,
         OpenRecord,
@@ -49,18 +49,17 @@ if TYPE_CHECKING:
 
 LEASE_MS: Final = 60_000
 _RENEWALS: Final = 3
-"""Per life of a lease: one may fail."""
+"""Renewals per TTL of a lease, of which some may fail."""
 
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Store(SliHistory, Digests):
-    """An open store. Safe to use from several threads; many processes may share one.
+class Store(SliHistory, DigestClaims):
+    """An open store, from `Store.open`. Thread-safe; processes can share a database.
 
-    Every method raises UserError when the database refuses; what it was writing is then undone.
-    Get one from `Store.open`.
+    Every method raises UserError if the database fails, and rolls back.
     """
 
     @classmethod
@@ -68,60 +67,61 @@ class Store(SliHistory, Digests):
     def open(
         cls, url_or_path: str | Path, *, clock: Callable[[], int] = _now_ms
     ) -> Iterator[Store]:
-        """Open a store, making it or bringing its schema up to date where needed.
+        """Open a store; create it or upgrade its schema if needed.
 
-        *url_or_path* is a path or `sqlite:///PATH`, or `postgresql://USER@HOST/DATABASE` (extra
-        `postgres`); *clock* gives epoch ms. Raises UserError, the store untouched, when there can
-        be none there, it is corrupt, of another program or of a newer version, or cannot be
-        written or reached.
+        *url_or_path* is a path, `sqlite:///PATH`, or `postgresql://USER@HOST/DATABASE` (extra
+        `postgres`); *clock* returns epoch ms. Raises UserError, and changes nothing, if the address
+        is invalid, or the store is unreachable, read-only, corrupt, of another program or of a
+        newer version.
         """
-        address = address_of(url_or_path)
+        address = parse_address(url_or_path)
         engine = engine_for(address)
         try:
-            with told(address):
+            with raise_user_errors(address):
                 if address.file is not None:
                     prepare(address.file)
-                bring_up_to_date(engine, address)
+                upgrade_if_older(engine, address)
             yield cls(engine, address, clock)
         finally:
             engine.dispose()
 
     def announce(self, header: RunHeader) -> None:
-        """Say that a run has started; it shows as running until it is published or fails.
+        """Record that a run has started; it is running until it is published or fails.
 
-        Runs that say so of themselves, but hold no lease that is alive, have died: they become
-        failed. Take a lease first.
+        Other running runs without an unexpired lease become failed. Acquire a lease first.
         """
         now = self._clock()
-        alive = select(schema.leases.c.holder).where(schema.leases.c.expires_at > now)
-        died = (schema.runs.c.state == RunState.RUNNING.value) & schema.runs.c.id.not_in(alive)
+        unexpired = select(schema.leases.c.holder).where(schema.leases.c.expires_at > now)
+        is_dead = (schema.runs.c.state == RunState.RUNNING.value) & schema.runs.c.id.not_in(
+            unexpired
+        )
         with self._writing() as connection:
             connection.execute(
                 update(schema.runs)
-                .where(died)
+                .where(is_dead)
                 .values(
                     state=RunState.FAILED.value,
-                    verdict_line="the run ended without saying so; it stored nothing",
+                    verdict_line="the run did not report completion; it stored nothing",
                 )
             )
             self._replace_run(connection, header, header_row(header, RunState.RUNNING))
 
     def fail(self, header: RunHeader, why: str) -> None:
-        """Say that a run ended without a result; what is stored of its windows stays."""
+        """Record that a run failed; earlier results of its windows remain."""
         with self._writing() as connection:
             self._replace_run(connection, header, failed_row(header, self._clock(), why))
 
     def publish(self, run: AuditRun) -> Published:
-        """Store a finished run in one transaction, in place of what it replaces.
+        """Store a finished run and replace earlier results, in one transaction.
 
-        A judged unit replaces those of the same target topic, flow set and window; one that was
-        not audited replaces only those that were not audited either. Runs that have no unit left
-        go, too. Publishing one run twice is publishing it once.
+        A judged unit replaces units of the same target topic, flow set and window; a unit without a
+        verdict replaces only those without one. Runs without units left are deleted. Publishing is
+        idempotent.
 
-        Raises LeaseLostError when another run than this one holds a live lease on a judged topic;
-        ValueError when *run* has two units of one key.
+        Raises LeaseLostError if another run holds an unexpired lease on a judged topic, ValueError
+        if *run* has two units of one key.
         """
-        units = numbered(run)
+        units = sorted_unit_rows(run)
         with self._writing() as connection:
             return publish(connection, run, units, self._clock())
 
@@ -133,32 +133,34 @@ class Store(SliHistory, Digests):
         after: RunPlace | None = None,
         limit: int | None = None,
     ) -> tuple[Run, ...]:
-        """Runs, newest first; those behind the place *after*."""
+        """Runs, newest first, that follow the place *after*."""
         wanted = RunFilter(flow=flow, state=state, after=after)
         with self._reading() as connection:
-            return reading.runs(connection, wanted, limit=limit)
+            return audit_queries.runs(connection, wanted, limit=limit)
 
     def runs_of(self, run_ids: Collection[str]) -> tuple[Run, ...]:
-        """Those of *run_ids* that are there, newest first."""
+        """The stored runs of *run_ids*, newest first."""
         with self._reading() as connection:
-            return reading.runs_of(connection, run_ids)
+            return audit_queries.runs_of(connection, run_ids)
 
     def count_runs(self, *, flow: Flow | None = None) -> Mapping[RunState, int]:
-        """How many runs there are in each state."""
+        """The number of runs by state."""
         with self._reading() as connection:
-            return reading.count_runs(connection, RunFilter(flow=flow))
+            return audit_queries.count_runs(connection, RunFilter(flow=flow))
 
     def newest_finished(self, flows: Collection[Flow]) -> Mapping[Flow, Run]:
         """The newest finished run of each of *flows* that has one, in their order."""
         with self._reading() as connection:
-            return reading.newest_finished(connection, flows)
+            return audit_queries.newest_finished(connection, flows)
 
     def run(self, run_id: str) -> Run:
-        """One run. Raises UserError when there is none of that id."""
+        """One run. Raises UserError for an unknown id."""
         with self._reading() as connection:
-            found = reading.runs(connection, RunFilter(run_id=run_id))
+            found = audit_queries.runs(connection, RunFilter(run_id=run_id))
         if not found:
-            raise UserError(f"the store {self.shown} holds no run {run_id}: it may be replaced")
+            raise UserError(
+                f"the store {self.redacted} has no run {run_id}; it may have been replaced"
+            )
         return found[0]
 
     def units(
@@ -173,14 +175,14 @@ class Store(SliHistory, Digests):
         """Summaries of units, in order of window, topic and run."""
         wanted = UnitFilter(run_id, None, flow, target_topic, overlapping, judged)
         with self._reading() as connection:
-            return reading.units(connection, wanted)
+            return audit_queries.units(connection, wanted)
 
     def outcome(self, run_id: str, unit: int) -> UnitOutcome:
-        """All that was published of a judged unit. Raises UserError when there is no such one."""
+        """The published outcome of a judged unit. Raises UserError for an unknown unit."""
         with self._reading() as connection:
-            found = reading.outcome(connection, run_id, unit)
+            found = audit_queries.outcome(connection, run_id, unit)
         if found is None:
-            raise UserError(f"the store {self.shown} holds no judged unit {unit} of run {run_id}")
+            raise UserError(f"the store {self.redacted} has no judged unit {unit} of run {run_id}")
         return found
 
     def evidence(
@@ -197,38 +199,40 @@ class Store(SliHistory, Digests):
         """Anomalies of units, without the first *start*; *verdicts* empty: all."""
         wanted = UnitFilter(run_id, unit, flow, target_topic)
         with self._reading() as connection:
-            return reading.evidence(connection, wanted, verdicts=verdicts, limit=limit, start=start)
+            return audit_queries.evidence(
+                connection, wanted, verdicts=verdicts, limit=limit, start=start
+            )
 
     def count_evidence(self, run_id: str) -> Mapping[int, Mapping[Verdict, int]]:
-        """Of how many anomalies of each verdict each unit of a run has evidence."""
+        """The number of anomalies in evidence by unit and verdict."""
         with self._reading() as connection:
-            return reading.count_evidence(connection, run_id)
+            return audit_queries.count_evidence(connection, run_id)
 
     def directories(self, run_id: str | None = None) -> tuple[RunDirectory, ...]:
-        """The run directories that the store refers to."""
+        """The run directories that stored runs reference."""
         with self._reading() as connection:
-            return reading.directories(connection, run_id)
+            return audit_queries.directories(connection, run_id)
 
     def completion(self, flow: Flow, target_topic: str) -> Completion | None:
-        """How far a topic is complete; None: never judged. See `completing.advanced`."""
+        """How far a topic is complete; None: never judged. See `extend_completion`."""
         with self._reading() as connection:
-            return reading.completion(connection, flow, target_topic)
+            return audit_queries.completion(connection, flow, target_topic)
 
     def prior_open_evidence(self, key: UnitKey, window: Window) -> frozenset[OpenRecord]:
-        """Source records of *window* that stored runs called lost, overdue or late.
+        """Source records of *window* that stored runs judged lost, overdue or late.
 
-        Those that are matched now are late; from evidence, which is capped.
+        If they match now, they are late. Read from evidence, which is capped.
         """
         with self._reading() as connection:
-            return reading.once_open(connection, key, window)
+            return audit_queries.open_records(connection, key, window)
 
     @contextmanager
     def lease(
         self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS
     ) -> Iterator[leases.Lease]:
-        """Hold a target topic for the run *holder*; renewed by a thread, given back at the end.
+        """Hold a target topic for the run *holder*; a thread renews the lease.
 
-        Raises LeaseHeldError at once when another run holds it and it has not expired.
+        Raises LeaseHeldError at once if another run has an unexpired lease.
         """
         self.acquire(target_cluster, target_topic, holder=holder, ttl_ms=ttl_ms)
         kept = leases.Lease(
@@ -244,7 +248,7 @@ class Store(SliHistory, Digests):
     def acquire(
         self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS
     ) -> None:
-        """Take a lease that is free, expired or held by *holder*. Raises LeaseHeldError otherwise."""
+        """Acquire a lease that is free, expired or *holder*'s. Raises LeaseHeldError otherwise."""
         now = self._clock()
         with self._writing() as connection:
             owner, until = leases.acquire(
@@ -256,28 +260,28 @@ class Store(SliHistory, Digests):
     def renew(
         self, target_cluster: str, target_topic: str, *, holder: str, ttl_ms: int = LEASE_MS
     ) -> bool:
-        """Extend a lease; False when another has taken it over."""
+        """Renew a lease; False if another has taken it over."""
         with self._writing() as connection:
             return leases.renew(
                 connection, target_cluster, target_topic, holder, now=self._clock(), ttl_ms=ttl_ms
             )
 
     def release(self, target_cluster: str, target_topic: str, *, holder: str) -> bool:
-        """Give a lease back; False when another has taken it over, which changes nothing."""
+        """Release a lease; False, without effect, if another has taken it over."""
         with self._writing() as connection:
             return leases.release(connection, target_cluster, target_topic, holder)
 
     def add_exclusion(self, exclusion: Exclusion) -> None:
-        """Keep planned maintenance. Raises UserError when there is one of its id already."""
+        """Add an exclusion. Raises UserError if its id exists."""
         with self._writing() as connection:
             added = exclusions.add(connection, exclusion)
         if not added:
-            raise UserError(f"the store {self.shown} holds an exclusion {exclusion.id} already")
+            raise UserError(f"the store {self.redacted} already has an exclusion {exclusion.id}")
 
     def remove_exclusion(self, exclusion_id: str, *, who: str) -> Exclusion:
-        """Write down that *who* removes it now; gives it as it is then.
+        """Record that *who* removes it now; returns the updated exclusion.
 
-        Raises UserError when there is none of that id, or it is removed already.
+        Raises UserError if its id is unknown or it is removed already.
         """
         with self._writing() as connection:
             removed = exclusions.remove(connection, exclusion_id, who=who, now=self._clock())
@@ -286,31 +290,31 @@ class Store(SliHistory, Digests):
             raise self._no_exclusion(exclusion_id)
         if not removed:
             raise UserError(
-                f"the exclusion {exclusion_id} was removed before, by {found.removed_by}"
+                f"the exclusion {exclusion_id} was already removed by {found.removed_by}"
             )
         return found
 
-    def note_silence(self, exclusion_id: str, silence: str | None) -> None:
-        """Keep the id of an exclusion's silence. Raises UserError when there is no exclusion."""
+    def set_silence(self, exclusion_id: str, silence: str | None) -> None:
+        """Set the id of an exclusion's silence. Raises UserError for an unknown exclusion."""
         with self._writing() as connection:
-            noted = exclusions.note_silence(connection, exclusion_id, silence)
+            noted = exclusions.set_silence(connection, exclusion_id, silence)
         if not noted:
             raise self._no_exclusion(exclusion_id)
 
     def exclusions(
         self, *, flow: Flow | None = None, overlapping: Span | None = None
     ) -> tuple[Exclusion, ...]:
-        """Planned maintenance in order of its start, removed ones as well.
+        """Exclusions in order of their start, including removed ones.
 
-        *overlapping* compares with the times as they were planned.
+        *overlapping* refers to the planned times.
         """
         with self._reading() as connection:
-            return exclusions.listed(connection, flow=flow, overlapping=overlapping)
+            return exclusions.list_exclusions(connection, flow=flow, overlapping=overlapping)
 
     def _no_exclusion(self, exclusion_id: str) -> UserError:
         return UserError(
-            f"the store {self.shown} holds no exclusion {exclusion_id}: "
-            "`mm2slo exclude list --all` shows those that it holds"
+            f"the store {self.redacted} has no exclusion {exclusion_id}; "
+            "`mm2slo exclude list --all` lists all"
         )
 
     @staticmethod

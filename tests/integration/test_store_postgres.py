@@ -6,30 +6,34 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from store_specs import judged, orders_outcome, postgres, run_of
-from store_specs.asking import AskingContract
-from store_specs.digesting import DigestingContract
-from store_specs.excluding import ExcludingContract
-from store_specs.killing import KillingContract
-from store_specs.leasing import LeasingContract
-from store_specs.publishing import PublishingContract
-from store_specs.recording import RecordingContract, RetainingContract, StatesContract
-from store_specs.sharing import SharingContract
+from store_specs import judged, orders_outcome, postgres_server, run_of
+from store_specs.audit_query_contract import AuditQueryContract
+from store_specs.crash_contract import CrashContract
+from store_specs.digest_claim_contract import DigestClaimContract
+from store_specs.exclusion_contract import ExclusionContract
+from store_specs.lease_contract import LeaseContract
+from store_specs.multi_process_contract import MultiProcessContract
+from store_specs.publication_contract import PublicationContract
+from store_specs.sli_history_contract import (
+    CounterStateContract,
+    RetentionContract,
+    SliHistoryContract,
+)
 
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.errors import UserError
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.user_errors import UserError
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from store_specs import BackEnd
-    from store_specs.postgres import Server
+    from store_specs.postgres_server import Server
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with postgres.running() as started:
+    with postgres_server.running() as started:
         yield started
 
 
@@ -38,43 +42,43 @@ def back_end(server: Server) -> BackEnd:
     return server.fresh_store()
 
 
-class TestPublishing(PublishingContract):
+class TestPublication(PublicationContract):
     """See the contract."""
 
 
-class TestAsking(AskingContract):
+class TestAuditQueries(AuditQueryContract):
     """See the contract."""
 
 
-class TestLeasing(LeasingContract):
+class TestLeases(LeaseContract):
     """See the contract."""
 
 
-class TestExcluding(ExcludingContract):
+class TestExclusions(ExclusionContract):
     """See the contract."""
 
 
-class TestSharing(SharingContract):
+class TestMultiProcess(MultiProcessContract):
     """See the contract."""
 
 
-class TestRecording(RecordingContract):
+class TestSliHistory(SliHistoryContract):
     """See the contract."""
 
 
-class TestRetaining(RetainingContract):
+class TestRetention(RetentionContract):
     """See the contract."""
 
 
-class TestStates(StatesContract):
+class TestCounterStates(CounterStateContract):
     """See the contract."""
 
 
-class TestDigesting(DigestingContract):
+class TestDigestClaims(DigestClaimContract):
     """See the contract."""
 
 
-class TestKilling(KillingContract):
+class TestCrashes(CrashContract):
     """See the contract."""
 
 
@@ -107,7 +111,7 @@ def test_a_store_may_share_its_database(back_end: BackEnd) -> None:
         assert len(store.runs()) == 1
 
 
-def test_a_user_who_may_not_make_tables_is_told(server: Server, back_end: BackEnd) -> None:
+def test_open_without_create_permission_is_refused(server: Server, back_end: BackEnd) -> None:
     with psycopg.connect(back_end.address) as connection:
         connection.execute("CREATE ROLE reader LOGIN PASSWORD 'reads'")
         connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
@@ -118,7 +122,7 @@ def test_a_user_who_may_not_make_tables_is_told(server: Server, back_end: BackEn
     assert "CREATE TABLE" not in said
 
 
-def test_a_server_that_goes_away_is_told_and_loses_nothing(back_end: BackEnd) -> None:
+def test_server_restart_raises_user_error_and_loses_nothing(back_end: BackEnd) -> None:
     with back_end.open() as store:
         store.publish(run_of("r1", judged(orders_outcome(Window(0, 100)))))
         with psycopg.connect(back_end.address) as connection:

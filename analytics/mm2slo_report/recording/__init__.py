@@ -1,1 +1,1 @@
-"""The embedded recorder: the exporters' counters, kept in the results store by the minute."""
+"""The embedded recorder: stores the exporters' SLI counters by the minute in the results store."""

@@ -1,7 +1,7 @@
-"""The counters of service-level indicators in a page of an exporter.
+"""Parses the SLI counters of an exporter's metrics page.
 
-Formats: Prometheus text 0.0.4 and OpenMetrics 1.0, which write a sample alike. Of a page that may
-hold a hundred thousand series, only the lines of three families are looked at.
+Formats: Prometheus text 0.0.4 and OpenMetrics 1.0, which share the syntax of samples. A page may
+hold a hundred thousand series; only the lines of the needed families are parsed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mm2slo_core.catalogue import (
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
 )
-from mm2slo_core.reporting.history import Indicator, Tally
-from mm2slo_core.sli import ALL, Sli, SliKey
+from mm2slo_core.reporting.minute_counts import Indicator, Tally
+from mm2slo_core.sli_counters import ALL, Sli, SliKey
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ _FAMILIES: Final = (
     SLI_EVENTS_TOTAL.name,
     SLI_UNKNOWN_EVENTS_TOTAL.name,
 )
-_BEGUN: Final = PROCESS_START_TIME_SECONDS.name
-_WANTED: Final = tuple(f"\n{name}".encode() for name in (*_FAMILIES, _BEGUN))
+_START_TIME: Final = PROCESS_START_TIME_SECONDS.name
+_WANTED: Final = tuple(f"\n{name}".encode() for name in (*_FAMILIES, _START_TIME))
 _SAMPLE: Final = re.compile(
     r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*"
     r'(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\}[ \t]*|(?<=[ \t]))'
@@ -45,42 +45,42 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 _UNESCAPED: Final = {"\\": "\\", '"': '"', "n": "\n"}
 _END: Final = b"# EOF"
 _SLIS: Final = {str(each): each for each in Sli}
-_LONGEST: Final = 1 << 20
-"""Bytes of a line: the rest of a page that has none is not gathered."""
-_SHOWN: Final = 80
+_MAX_LINE: Final = 1 << 20
+"""Maximum bytes of a line."""
+_MAX_QUOTE: Final = 80
 
 
 class InvalidExpositionError(Exception):
-    """The page is no exposition, or not all of one; the text says how that shows."""
+    """The page is not a valid or complete exposition; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page says of the indicators."""
+    """The SLI counters of a page."""
 
     tallies: Mapping[Indicator, Tally]
     started: int | None = None
-    """When its process started, and with it every counter (epoch ms); None: it does not say."""
+    """Process start time (epoch ms), at which all counters were 0; None: not in the page."""
     left_out: int = 0
-    """Indicators that are not known here, lack a counter, or whose counter is no count."""
+    """Indicators that are unknown, lack a counter, or have an invalid value."""
 
 
 def read_page(chunks: Iterable[bytes], *, openmetrics: bool = False) -> Page:
-    """Read a page that comes in *chunks*, of which it keeps no more than one at a time.
+    """Parse a page from *chunks*, holding one at a time.
 
-    Raises InvalidExpositionError, also for a page that was cut off.
+    Raises InvalidExpositionError, also for a truncated page.
     """
     return _page(_lines(chunks, openmetrics=openmetrics))
 
 
 def _lines(chunks: Iterable[bytes], *, openmetrics: bool) -> list[str]:
-    """The lines that matter here, in no particular order."""
+    """The lines of the needed families, in no particular order."""
     found: list[str] = []
     rest, last, started = b"\n", b"", False
     for chunk in chunks:
         block = rest + chunk
         end = block.rfind(b"\n")
-        started = started or _begins(block[:end])
+        started = started or _has_started(block[:end])
         for wanted in _WANTED:
             at = block.find(wanted, 0, end)
             while at >= 0:
@@ -90,20 +90,20 @@ def _lines(chunks: Iterable[bytes], *, openmetrics: bool) -> list[str]:
         if end > 0:
             last = block[block.rfind(b"\n", 0, end) + 1 : end]
         rest = block[end:]
-        if len(rest) > _LONGEST:
-            raise InvalidExpositionError(f"a line is longer than {_LONGEST} bytes")
+        if len(rest) > _MAX_LINE:
+            raise InvalidExpositionError(f"a line is longer than {_MAX_LINE} bytes")
     if not started and rest == b"\n":
         raise InvalidExpositionError("the page is empty")
-    # OpenMetrics says where it ends; the classic text at least ends its last line.
+    # OpenMetrics marks its end; the classic format at least terminates its last line.
     if rest == b"\n" + _END:
         return found
     if rest != b"\n" or (openmetrics and last.rstrip(b"\r") != _END):
-        raise InvalidExpositionError("the page ends too early")
+        raise InvalidExpositionError("the page is truncated")
     return found
 
 
-def _begins(block: bytes) -> bool:
-    """Whether the page has started; InvalidExpositionError when it starts as no exposition does."""
+def _has_started(block: bytes) -> bool:
+    """Whether *block* holds the first line. Raises InvalidExpositionError if that is invalid."""
     first = block.lstrip()
     if not first:
         return False
@@ -119,7 +119,7 @@ def _page(lines: Iterable[str]) -> Page:
     for line in lines:
         sample = _sample(line)
         name, labels = sample["name"], sample["labels"] or ""
-        if name == _BEGUN:
+        if name == _START_TIME:
             started = _milliseconds(_count(sample["value"]))
         if name not in _FAMILIES:
             continue
@@ -129,8 +129,8 @@ def _page(lines: Iterable[str]) -> Page:
             continue
         if name in found[indicator]:
             raise InvalidExpositionError(
-                f"{name} is there twice for {indicator.flow} {indicator.key.sli}: expected the "
-                "page of one exporter"
+                f"duplicate series of {name} for {indicator.flow} {indicator.key.sli}; expected "
+                "the page of a single exporter"
             )
         found[indicator][name] = value
     tallies = {
@@ -142,12 +142,12 @@ def _page(lines: Iterable[str]) -> Page:
 def _sample(line: str) -> re.Match[str]:
     found = _SAMPLE.match(line)
     if found is None:
-        raise InvalidExpositionError(f"a line is no sample: {line[:_SHOWN]!r}")
+        raise InvalidExpositionError(f"invalid sample line: {line[:_MAX_QUOTE]!r}")
     return found
 
 
 def _tally(values: Mapping[str, float]) -> Tally | None:
-    """None unless all three are counts: one that is missing would read as a reset of all."""
+    """None unless all three are valid: a missing one would look like a counter reset."""
     counts = [values.get(name, math.nan) for name in _FAMILIES]
     if not all(math.isfinite(each) and each >= 0 for each in counts):
         return None
@@ -156,16 +156,16 @@ def _tally(values: Mapping[str, float]) -> Tally | None:
 
 @lru_cache(maxsize=16384)
 def _indicator(labels: str) -> Indicator | None:
-    """Whose series it is; None for an indicator that is not known here.
+    """The indicator of a series; None if it is unknown.
 
-    Raises InvalidExpositionError when *labels* are no labels.
+    Raises InvalidExpositionError for invalid *labels*.
     """
     named: dict[str, str] = {}
     at = 0
     while at < len(labels.rstrip()):
         label = _LABEL.match(labels, at)
         if label is None:
-            raise InvalidExpositionError(f"these are no labels: {labels[:_SHOWN]!r}")
+            raise InvalidExpositionError(f"invalid labels: {labels[:_MAX_QUOTE]!r}")
         named[label[1]] = _ESCAPE.sub(lambda escape: _UNESCAPED[escape[1]], label[2])
         at = label.end()
     source, target = named.get("source", ""), named.get("target", "")
@@ -177,10 +177,10 @@ def _indicator(labels: str) -> Indicator | None:
 
 def _count(text: str) -> float:
     try:
-        # What Python alone takes for a number is refused, too.
+        # Refuse the underscores that Python accepts in numbers.
         return float(text.replace("_", "x"))
     except ValueError:
-        raise InvalidExpositionError(f"{text[:_SHOWN]!r} is no number") from None
+        raise InvalidExpositionError(f"invalid number: {text[:_MAX_QUOTE]!r}") from None
 
 
 def _milliseconds(seconds: float) -> int | None:
@@ -191,4 +191,4 @@ def _text(line: bytes) -> str:
     try:
         return line.rstrip(b"\r").decode()
     except UnicodeDecodeError:
-        raise InvalidExpositionError(f"a line is no UTF-8: {line[:_SHOWN]!r}") from None
+        raise InvalidExpositionError(f"a line is not UTF-8: {line[:_MAX_QUOTE]!r}") from None

@@ -1,5 +1,5 @@
-"""Where the history of indicators comes from: one port, and what stands behind it."""
+"""Sources of SLI history: a port, Prometheus, and the embedded recorder."""
 
-from mm2slo_report.sources.port import SliSource, SliSourceError
+from mm2slo_report.sources.sli_source import SliSource, SliSourceError
 
 __all__ = ["SliSource", "SliSourceError"]

@@ -1,1 +1,1 @@
-"""Migrations of the store, forward only; `opening` runs them."""
+"""Migrations of the store, forward only; `schema_upgrade` runs them."""

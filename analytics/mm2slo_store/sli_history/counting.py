@@ -1,7 +1,7 @@
 """What was counted, as differences of totals: only hours in which a span starts or ends are read.
 
 The total at a moment is that at the end of the minute before it. Where the hour has no row, the
-newest earlier one stands; before the history started, what it started with.
+newest earlier one counts; before the history started, what it started with.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.reporting.history import MinuteCounts, SpanCounts
+from mm2slo_core.reporting.minute_counts import MinuteCounts, SpanCounts
 from mm2slo_store.sli_history import finding
 from mm2slo_store.sli_history.hour import at_end, at_minute, minutes_within, place
 from mm2slo_store.sli_history.naming import Known, known
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.history import Indicator
+    from mm2slo_core.reporting.minute_counts import Indicator
     from mm2slo_store.sli_history.finding import Key
     from mm2slo_store.sli_history.hour import Hour
     from mm2slo_store.sli_history.rows import TallyAt
 
 
-class _Began(NamedTuple):
+class _FirstHour(NamedTuple):
     """An indicator with a history."""
 
     number: int
@@ -62,7 +62,7 @@ def minute_counts(
 
 
 def _between(start: TallyAt, end: TallyAt) -> SpanCounts:
-    before, minutes_before, coarse_begin = start
+    before, minutes_before, coarse_start = start
     now, minutes, coarse_end = end
     good, total, unknown = growth(before, now)
     return SpanCounts(
@@ -70,7 +70,7 @@ def _between(start: TallyAt, end: TallyAt) -> SpanCounts:
         total=total,
         unknown=unknown,
         minutes=minutes - minutes_before,
-        coarse=coarse_begin or coarse_end,
+        coarse=coarse_start or coarse_end,
     )
 
 
@@ -79,7 +79,7 @@ def _totals(
 ) -> dict[Indicator, dict[int, TallyAt]]:
     """The totals of those that have a history, by moment."""
     started = {
-        each: _Began(row.id, place(row.first_at)[0])
+        each: _FirstHour(row.id, place(row.first_at)[0])
         for each, row in recorded.items()
         if row.first_at is not None
     }
@@ -101,7 +101,7 @@ def _total(row: Hour, hour: int, minute: int) -> TallyAt:
 
 
 def _rows(
-    connection: Connection, started: Iterable[_Began], wanted: Iterable[int]
+    connection: Connection, started: Iterable[_FirstHour], wanted: Iterable[int]
 ) -> dict[Key, Hour]:
     """By hour and indicator the row that says most of it: its own, one before, or the first."""
     started = tuple(started)

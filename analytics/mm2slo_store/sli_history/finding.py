@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import Integer, column, func, select, values
 
-from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_store.sli_history.hour import HOUR_MS, Hour
 from mm2slo_store.sli_history.tables import hours, indicators
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.reporting.history import MINUTE_MS, MinuteCounts, Tally
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, MinuteCounts, Tally
 from mm2slo_store.sli_history.packing import (
     growth,
     growths_of,

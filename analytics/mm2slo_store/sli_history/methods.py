@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_store.opened import OpenStore
+from mm2slo_store.open_store import OpenStore
 from mm2slo_store.sli_history import counting, finding, naming, retention
 from mm2slo_store.sli_history.hour import HOUR_MS, at_end
 from mm2slo_store.sli_history.recording import record, seen_tallies
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.history import Indicator, MinuteCounts, SpanCounts, Tally
+    from mm2slo_core.reporting.minute_counts import Indicator, MinuteCounts, SpanCounts, Tally
     from mm2slo_store.sli_history.rows import CounterState
 
 

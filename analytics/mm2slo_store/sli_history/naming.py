@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import insert, select
 
-from mm2slo_core.reporting.history import Indicator
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import Indicator
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store.sli_history.tables import indicators
 

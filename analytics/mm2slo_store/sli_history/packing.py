@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import sub
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.reporting.history import Tally
+from mm2slo_core.reporting.minute_counts import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ _WHOLE: Final = 1
 _COLUMNS: Final = 3
 _TALLY: Final = struct.Struct("<3d")
 _DIGITS: Final = 6
-"""Growths are told to a millionth of an event: thirds, as of three replicas, leave no dust."""
+"""Increases are kept to a millionth of an event: thirds, as of three replicas, leave no dust."""
 
 
 def packed(base: Tally, totals: Sequence[Tally]) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, update
 
-from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_store.sli_history import finding
 from mm2slo_store.sli_history.hour import after, place, with_minute
 from mm2slo_store.sli_history.naming import numbered
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from mm2slo_core.reporting.history import Indicator, Tally
+    from mm2slo_core.reporting.minute_counts import Indicator, Tally
     from mm2slo_store.sli_history.hour import Hour
 
 

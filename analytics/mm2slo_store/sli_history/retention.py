@@ -1,4 +1,4 @@
-"""Old minutes become hours, old hours go: a day at a time, so that nobody waits long to write."""
+"""Old minutes become hours, old hours go: a day at a time, so that writers do not wait long."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def forget(connection: Connection, before: int) -> int:
         )
     )
     if done.rowcount:
-        _begin_later(connection, end * HOUR_MS)
+        _start_later(connection, end * HOUR_MS)
     return done.rowcount
 
 
-def _begin_later(connection: Connection, before: int) -> None:
+def _start_later(connection: Connection, before: int) -> None:
     """Histories that started *before* start with what is left of them."""
     first_hour = (
         select(func.min(hours.c.hour))

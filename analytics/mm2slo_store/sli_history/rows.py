@@ -1,11 +1,11 @@
-"""What the history takes and gives, beside the words of core."""
+"""What the history takes and gives, beside the types of core."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from mm2slo_core.reporting.history import Indicator, Tally
+    from mm2slo_core.reporting.minute_counts import Indicator, Tally
 
 
 class TallyAt(NamedTuple):

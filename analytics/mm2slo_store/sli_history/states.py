@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from mm2slo_core.reporting.history import Tally
+from mm2slo_core.reporting.minute_counts import Tally
 from mm2slo_store.sli_history.naming import numbered, of_numbers
 from mm2slo_store.sli_history.rows import CounterState
 from mm2slo_store.sli_history.tables import counters
-from mm2slo_store.upserting import insert_into
+from mm2slo_store.upsert import insert_into
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def keep_states(connection: Connection, states: Collection[CounterState]) -> None:
     """Put *states* in place of those of the same replica and indicator that are not newer.
 
-    A recorder that stood still while another took its place brings what it saw before.
+    A recorder that was suspended while another took over brings older counters.
     """
     if not states:
         return
@@ -32,7 +32,7 @@ def keep_states(connection: Connection, states: Collection[CounterState]) -> Non
             "indicator": numbers[each.indicator],
             "scraped_at": each.at,
             **each.raw._asdict(),
-            "began_at": each.started,
+            "started_at": each.started,
         }
         for each in states
     ]

@@ -67,7 +67,7 @@ counters = Table(
     Column("good", Double, nullable=False),
     Column("total", Double, nullable=False),
     Column("unknown", Double, nullable=False),
-    Column("began_at", BigInteger),
+    Column("started_at", BigInteger),
     PrimaryKeyConstraint("replica", "indicator", name="pk_sli_counters"),
     ForeignKeyConstraint(["indicator"], ["sli_indicators.id"], name="fk_sli_counters_indicator"),
 )

@@ -1,4 +1,4 @@
-"""An HTTP server on the loopback address that keeps what it is sent and answers as it is told."""
+"""An HTTP server on loopback that passes requests to a callback, which returns the responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came; header names are in lower case, `at` is monotonic."""
+    """A received request; header names are in lower case, `at` is monotonic time."""
 
     method: str
     path: str
@@ -27,7 +27,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send back."""
+    """A response."""
 
     status: int = 200
     body: str = "ok"
@@ -36,7 +36,7 @@ class Answer:
 
 
 class RecordingServer:
-    """Serves while it is entered; *answer* is called for one request at a time."""
+    """Serves while this context manager is active; *answer* handles one request at a time."""
 
     def __init__(self, answer: Callable[[Request], Answer]) -> None:
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class RecordingServer:
 
             do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names that the base class calls
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -74,7 +74,7 @@ class RecordingServer:
 
     @property
     def address(self) -> str:
-        """As in `http://127.0.0.1:12345`."""
+        """The base URL, such as `http://127.0.0.1:12345`."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""Audit results to put into a store, what it must do with them on every back-end, PostgreSQL."""
+"""Contract tests of the store for every back-end, sample data, and a PostgreSQL server."""
 
 from store_specs.back_end import BackEnd, Clock, SqliteBackEnd
-from store_specs.results import (
+from store_specs.sample_results import (
     AP_EU,
     ORDERS,
     US_EU,

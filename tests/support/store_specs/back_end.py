@@ -1,4 +1,4 @@
-"""One empty store for one test, and ways to look at it from outside."""
+"""An empty store for a test, with access from outside."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ADDED = {
     "0003": ("exclusions",),
     "0004": ("sli_hours", "sli_counters", "sli_indicators", "digests"),
 }
-"""Tables by the migration that brought them, in the order in which they can be dropped."""
+"""Tables by the migration that added them, in an order in which they can be dropped."""
 
 
 @dataclass
 class Clock:
-    """Stands still until it is moved; epoch ms."""
+    """A clock that tests set; epoch ms."""
 
     now: int = 10_000
 
@@ -35,7 +35,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class BackEnd:
-    """Where the store of this test is."""
+    """The store of a test."""
 
     address: str
     clock: Clock = field(default_factory=Clock)
@@ -45,7 +45,7 @@ class BackEnd:
 
     @contextmanager
     def raw(self) -> Iterator[Any]:
-        """A connection that knows nothing of the store's classes."""
+        """A connection without the store's classes."""
         engine = create_engine(self.url, poolclass=NullPool)
         try:
             with engine.begin() as connection:
@@ -53,8 +53,8 @@ class BackEnd:
         finally:
             engine.dispose()
 
-    def set_back(self, revision: str) -> None:
-        """Make it a store of an earlier version, without what later migrations added."""
+    def downgrade(self, revision: str) -> None:
+        """Downgrade the store to an earlier version: drop what later migrations added."""
         with self.raw() as connection:
             for added, tables in ADDED.items():
                 for name in tables if added > revision else ():
@@ -63,7 +63,7 @@ class BackEnd:
             connection.execute(moved, {"revision": revision})
 
     def check(self) -> None:
-        """Have the database look for damage, where it can."""
+        """Check the database for corruption, if it can."""
 
     @property
     def url(self) -> str:
@@ -84,7 +84,7 @@ class BackEnd:
 
 @dataclass(frozen=True)
 class SqliteBackEnd(BackEnd):
-    """A file."""
+    """A SQLite file."""
 
     @property
     def url(self) -> str:

@@ -1,9 +1,9 @@
-"""What another process does to a history: `python -m store_specs.history_process ADDRESS WHAT ...`.
+"""Another process on an SLI history: `python -m store_specs.history_process ADDRESS COMMAND ...`.
 
-record [AT]            records minute after minute, going on where the store ends; says each one;
-                       ends by SIGKILL at its AT-th statement
-open AT                opens the store, thereby upgrading it; ends by SIGKILL at its AT-th statement
-claim PERIOD CHANNEL   opens the store, says so, waits for a line, claims and says whether it won
+record [AT]            records minutes after the newest stored one and prints each; is killed at its
+                       AT-th statement
+open AT                opens and upgrades the store; is killed at its AT-th statement
+claim PERIOD CHANNEL   opens the store, prints "open", waits for a line, claims, prints the result
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import CounterState, Store
+from store_specs.audit_process import kill_at_statement, start_module
 from store_specs.back_end import Clock
-from store_specs.history import at
-from store_specs.other_process import die_at, start_module
+from store_specs.sample_history import at
 
 if TYPE_CHECKING:
     import subprocess
@@ -29,13 +29,13 @@ INDICATORS = tuple(
 )
 
 
-def start(address: str, *what: str) -> subprocess.Popen[str]:
-    """Start one; its output is a pipe, as is its input."""
-    return start_module(__name__, address, *what)
+def start(address: str, *command: str) -> subprocess.Popen[str]:
+    """Start a process with pipes for input and output."""
+    return start_module(__name__, address, *command)
 
 
 def growth(indicator: Indicator, minute: int) -> Tally:
-    """What is counted in a minute: known to who records and to who checks."""
+    """The events of a minute, for recording and for checking."""
     number = INDICATORS.index(indicator)
     good, bad = (minute * 7 + number) % 61, int((minute + number) % 11 == 0)
     return Tally(good, good + bad, (minute + number) % 3)
@@ -49,7 +49,7 @@ def _record(store: Store) -> None:
     newest = store.latest_minute()
     minute = 0 if newest is None else (newest - at(0)) // MINUTE_MS + 1
     tallies = store.latest_tallies()
-    # As a recorder would: the totals go on from those of the store, by what the states say.
+    # As a recorder does, continue from the store's totals and counter states.
     raw = {each.indicator: each.raw for each in store.recorder_states()}
     while True:
         for each in INDICATORS:
@@ -62,16 +62,16 @@ def _record(store: Store) -> None:
         minute += 1
 
 
-def main(address: str, what: str, *more: str) -> None:
-    """See the module."""
-    match what, *more:
+def main(address: str, command: str, *more: str) -> None:
+    """Run a command of the module's docstring."""
+    match command, *more:
         case "record", *at_statement:
             for number in at_statement:
-                die_at(int(number))
+                kill_at_statement(int(number))
             with Store.open(address, clock=Clock()) as store:
                 _record(store)
         case "open", number:
-            die_at(int(number))
+            kill_at_statement(int(number))
             with Store.open(address, clock=Clock()):
                 pass
         case "claim", period, channel:

@@ -1,4 +1,4 @@
-"""What cannot be a store is refused in one sentence, and is left as it was."""
+"""Invalid stores are refused in one sentence, and left unchanged."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from store_specs import SqliteBackEnd, judged, orders_outcome, run_of
 
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.errors import MissingExtraError, UserError
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.user_errors import MissingExtraError, UserError
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def refusal(address: str | Path) -> str:
     with pytest.raises(UserError) as refused, Store.open(address):
         pass
     assert refused.value.exit_code == 2
-    said = str(refused.value)
-    assert "\n" not in said
-    return said
+    message = str(refused.value)
+    assert "\n" not in message
+    return message
 
 
 def filled(path: Path, units: int = 1) -> None:
@@ -38,8 +38,8 @@ def filled(path: Path, units: int = 1) -> None:
         store.publish(run_of("r1", *map(judged, outcomes)))
 
 
-def spoilt(path: Path) -> bytes:
-    """Overwrite the pages behind the header and the schema; gives what is there now."""
+def corrupt(path: Path) -> bytes:
+    """Overwrite the pages after the header and the schema; returns the new content."""
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size // 2)
@@ -47,7 +47,7 @@ def spoilt(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def test_a_file_of_another_kind(tmp_path: Path) -> None:
+def test_open_text_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
     path.write_text("# notes\n", encoding="utf-8")
     assert refusal(path) == (
@@ -57,12 +57,12 @@ def test_a_file_of_another_kind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_database_of_another_program(tmp_path: Path) -> None:
+def test_open_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE bookmarks (url)")
     before = path.read_bytes()
-    assert "is the database of another program (it holds bookmarks," in refusal(path)
+    assert "is the database of another program (it has a table bookmarks," in refusal(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -72,56 +72,56 @@ def _read_all(store: Store) -> None:
         store.outcome(unit.run_id, unit.unit)
 
 
-def test_a_corrupt_file(tmp_path: Path) -> None:
-    """What opening reads is sound; only a look at all of it finds the rest."""
+def test_open_corrupt_file_is_refused(tmp_path: Path) -> None:
+    """Only a complete check finds the corrupt pages."""
     path = tmp_path / "audit.db"
     filled(path, units=40)
-    content = spoilt(path)
+    content = corrupt(path)
     assert refusal(path) == (
-        f"the store {path} is corrupt: restore it from a copy, or move it away and audit its "
+        f"the store {path} is corrupt: restore it from a backup, or move it away and audit its "
         "windows again"
     )
     assert path.read_bytes() == content
 
 
-def test_a_corrupt_file_too_large_to_check_is_found_when_it_is_read(
+def test_read_large_corrupt_file_raises_user_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mm2slo_store.sqlite_file.CHEAP_CHECK_BYTES", 1)
     path = tmp_path / "audit.db"
     filled(path, units=80)
-    spoilt(path)
+    corrupt(path)
     with Store.open(path) as store, pytest.raises(UserError, match="is corrupt: restore it"):
         _read_all(store)
 
 
-def test_a_file_cut_short(tmp_path: Path) -> None:
+def test_open_truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
     filled(path)
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2)
-    assert "is corrupt: restore it from a copy" in refusal(path)
+    assert "is corrupt: restore it from a backup" in refusal(path)
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_open_folder_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path) == (
-        f"the store {tmp_path} is a folder: give the path of a file, as in audit.db"
+        f"the store {tmp_path} is a folder: give the path of a file, such as audit.db"
     )
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_open_path_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     path = tmp_path / "file" / "audit.db"
     assert refusal(path) == (
-        f"the store {path} cannot be made: its folder cannot be created (a file is in its "
+        f"the store {path} cannot be created: its folder cannot be created (a file is in its "
         "place); "
-        "give a path in a folder this user may write to"
+        "give a path in a folder this user can write to"
     )
 
 
 @contextmanager
-def as_nobody(folder: Path) -> Iterator[None]:
-    """Be a user who may look into *folder* and no more; root may write anywhere."""
+def unprivileged(folder: Path) -> Iterator[None]:
+    """Run as a user who can only read *folder*; root can write anywhere."""
     folder.chmod(0o555)
     if os.geteuid() != 0:
         yield
@@ -139,25 +139,25 @@ def as_nobody(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("existing", [False, True])
-def test_a_folder_that_this_user_may_not_write(tmp_path: Path, *, existing: bool) -> None:
+def test_open_in_read_only_folder_is_refused(tmp_path: Path, *, existing: bool) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     path = folder / "audit.db"
     if existing:
         filled(path)
         path.chmod(0o444)
-    with as_nobody(folder):
-        said = refusal(path)
+    with unprivileged(folder):
+        message = refusal(path)
     folder.chmod(0o755)
-    assert said.startswith(f"the store {path} cannot be ")
-    assert said.endswith("give this user the right to write the file and its folder")
+    assert message.startswith(f"the store {path} cannot be ")
+    assert message.endswith("grant this user write access to the file and its folder")
 
 
 @pytest.mark.parametrize("address", ["mysql://me@db/x", "oracle+cx://me@db/x", "s3://bucket/x"])
-def test_an_unknown_kind(address: str) -> None:
+def test_open_unknown_store_type_is_refused(address: str) -> None:
     kind = address.split("://", maxsplit=1)[0]
     assert refusal(address) == (
-        f"there is no store of the kind {kind}: "
+        f"unknown store type {kind!r}; "
         "expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
     )
 
@@ -173,25 +173,27 @@ def test_an_unknown_kind(address: str) -> None:
         f"sqlite://me:{PASSWORD}@db/x",
     ],
 )
-def test_no_password_is_shown(address: str) -> None:
+def test_open_invalid_address_never_shows_the_password(address: str) -> None:
     with pytest.raises(UserError) as refused, Store.open(address):
         pass
     assert PASSWORD not in str(refused.value)
 
 
-def test_a_database_that_cannot_be_reached() -> None:
-    said = refusal(f"postgresql://me:{PASSWORD}@127.0.0.1:1/slo")
-    assert said.startswith("the store postgresql://me:***@127.0.0.1:1/slo failed: connection ")
-    assert "Connection refused" in said
-    assert said.endswith("check that PostgreSQL runs there, and the user, password and database")
+def test_open_unreachable_database_is_refused() -> None:
+    message = refusal(f"postgresql://me:{PASSWORD}@127.0.0.1:1/slo")
+    assert message.startswith("the store postgresql://me:***@127.0.0.1:1/slo failed: connection ")
+    assert "Connection refused" in message
+    assert message.endswith(
+        "check that PostgreSQL is running there, and the user, password and database"
+    )
 
 
 @pytest.mark.parametrize("address", ["", "sqlite://", "sqlite:///:memory:", ":memory:"])
-def test_an_address_of_no_file(address: str) -> None:
-    assert refusal(address).startswith("the store's address names no file")
+def test_open_address_without_file_is_refused(address: str) -> None:
+    assert refusal(address).startswith("store address without a file")
 
 
-def test_a_driver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_without_driver_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_psycopg(name: str) -> object:
         return None if name == "psycopg" else object()
 
@@ -203,19 +205,21 @@ def test_a_driver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
     )
 
 
-def test_a_store_that_stays_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_to_locked_store_raises_user_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mm2slo_store.engine.BUSY_TIMEOUT_MS", 50)
     path = tmp_path / "audit.db"
     filled(path)
     with closing(sqlite3.connect(path)) as other, Store.open(path) as store:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(UserError, match="is being written to by another process"):
+        with pytest.raises(UserError, match="is locked by another process"):
             store.acquire("eu", "orders", holder="r1")
-        # Who only reads is not held up.
+        # Readers are not blocked.
         assert len(store.units()) == 1
 
 
-def test_folders_are_made_and_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+def test_open_creates_folders_and_accepts_an_empty_file(tmp_path: Path) -> None:
     with Store.open(tmp_path / "a" / "b" / "audit.db") as store:
         assert store.runs() == ()
     (tmp_path / "empty.db").touch()

@@ -10,18 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 from store_specs import SqliteBackEnd
-from store_specs.history import HOUR, Recorded, at, span
+from store_specs.sample_history import HOUR, ReferenceHistory, at, span
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import Indicator, SpanCounts
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import Indicator, SpanCounts
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reported import Minutes
+    from minute_history import Minutes
 
     from mm2slo_store import Store
 
@@ -58,9 +58,9 @@ def fresh(number: int) -> list[Indicator]:
     return [Indicator(Flow(f"c{next(FLOWS)}", "eu"), SliKey(Sli.ORDER)) for _ in range(number)]
 
 
-def record(store: Store, histories: dict[Indicator, dict[int, Any]]) -> Recorded:
+def record(store: Store, histories: dict[Indicator, dict[int, Any]]) -> ReferenceHistory:
     """All minutes in order of time."""
-    recorded = Recorded(store)
+    recorded = ReferenceHistory(store)
     for minute in sorted({minute for each in histories.values() for minute in each}):
         recorded.minute(
             minute,
@@ -71,13 +71,13 @@ def record(store: Store, histories: dict[Indicator, dict[int, Any]]) -> Recorded
 
 @many
 @given(st.lists(HISTORY, min_size=1, max_size=3), SPANS)
-def test_spans_are_the_sums_of_their_minutes(
+def test_span_counts_equal_the_sums_of_their_minutes(
     store: Store, histories: list[dict[int, Any]], spans: list[Span]
 ) -> None:
     indicators = fresh(len(histories))
     recorded = record(store, dict(zip(indicators, histories, strict=True)))
-    told = store.span_counts(indicators, spans)
-    assert told == {each: recorded.truth(each, *spans) for each in indicators}
+    counts = store.span_counts(indicators, spans)
+    assert counts == {each: recorded.truth(each, *spans) for each in indicators}
     for each in indicators:
         minutes = recorded.minutes[each]
         assert list(store.minute_counts(each, spans[0])) == minutes.within(spans[0])
@@ -86,7 +86,7 @@ def test_spans_are_the_sums_of_their_minutes(
 
 @many
 @given(HISTORY.filter(bool), SPANS, st.integers(60, WIDE), st.integers(0, WIDE))
-def test_folding_and_forgetting_change_no_whole_hour(
+def test_thin_and_forget_change_no_whole_hour(
     store: Store, growths: dict[int, Any], spans: list[Span], kept: int, gone: int
 ) -> None:
     (indicator,) = fresh(1)
@@ -95,16 +95,16 @@ def test_folding_and_forgetting_change_no_whole_hour(
     now = at(WIDE)
     store.thin(now, kept * 60_000)
     folded = (now - kept * 60_000) // HOUR * HOUR
-    for each, told in zip(spans, recorded.told(indicator, *spans), strict=True):
+    for each, counts in zip(spans, recorded.stored(indicator, *spans), strict=True):
         start, end = (_moved(edge, folded, truth) for edge in (each.start, each.end))
         coarse = (start, end) != (each.start, each.end)
         expected = truth.count(Span(start, end)) if start < end else SpanCounts()
-        assert told == _marked(expected, coarse=coarse)
+        assert counts == _marked(expected, coarse=coarse)
     latest = store.latest_tallies()[indicator]
     store.forget(at(gone))
     assert store.latest_tallies()[indicator] == latest
     late = [each for each in spans if each.start >= max(folded, at(gone + 59))]
-    assert recorded.told(indicator, *late) == recorded.truth(indicator, *late)
+    assert recorded.stored(indicator, *late) == recorded.truth(indicator, *late)
 
 
 def _moved(edge: int, folded: int, truth: Minutes) -> int:
@@ -117,10 +117,10 @@ def _marked(counts: SpanCounts, *, coarse: bool) -> SpanCounts:
     return counts + SpanCounts(coarse=coarse)
 
 
-def test_no_question_reads_all_hours(store: Store, tmp_path: Path) -> None:
+def test_queries_never_read_all_hours(store: Store, tmp_path: Path) -> None:
     """SQLite's own plans: every look at the hours is a search by key."""
     indicators = fresh(80)
-    recorded = Recorded(store)
+    recorded = ReferenceHistory(store)
     for minute in (0, 1, 70, 500):
         recorded.minute(minute, dict.fromkeys(indicators, (1.0, 0.0, 0.0)))
     asked: list[tuple[str, Any]] = []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.reporting.history import Tally
+from mm2slo_core.reporting.minute_counts import Tally
 from mm2slo_store.sli_history.packing import (
     growth,
     growths_of,
@@ -50,7 +50,7 @@ def totals(growths: Sequence[tuple[float, float, float]], base: Tally = BASE) ->
         pytest.param(lambda _: (1e30, 0, 0), 1441, id="beyond whole numbers: as they are"),
     ],
 )
-def test_an_hour_takes_few_bytes(
+def test_packed_hour_is_small(
     growth: Callable[[int], tuple[float, float, float]], size: int
 ) -> None:
     given_totals = totals([growth(number) for number in range(60)])
@@ -70,14 +70,14 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
     st.lists(st.tuples(WHOLE, WHOLE, WHOLE), min_size=1, max_size=60),
     st.sampled_from([1, 2, 4, 5, 8, 10]),
 )
-def test_averages_come_back_as_they_were(
+def test_packed_averages_are_restored(
     base: tuple[int, int, int], events: list[tuple[int, int, int]], replicas: int
 ) -> None:
     started = Tally(*(each / replicas for each in base))
     each_total = [Tally(*(one / replicas for one in each)) for each in events]
     growths = packed(started, each_total)
     found = totals_after(growths, started, len(events))
-    # Tenths are not exact: what is told of them is to a millionth.
+    # Tenths are not exact: they are stored to a millionth.
     assert found == [pytest.approx(each, rel=1e-15, abs=2e-7) for each in each_total]
     added = list(zip(*growths_of(growths, started, len(events)), strict=True))
     if replicas in {1, 2, 4, 8}:
@@ -89,13 +89,13 @@ def test_averages_come_back_as_they_were(
 
 
 @given(st.lists(st.tuples(FINITE, FINITE, FINITE), min_size=1, max_size=60))
-def test_any_numbers_come_back(values: list[tuple[float, float, float]]) -> None:
+def test_packed_numbers_are_restored(values: list[tuple[float, float, float]]) -> None:
     each_total = [Tally(*each) for each in values]
     found = totals_after(packed(Tally(), each_total), Tally(), len(values))
     assert found == [pytest.approx(each, rel=1e-15, abs=2e-7) for each in each_total]
 
 
-def test_the_format_is_the_one_that_is_written_down() -> None:
+def test_packed_format_is_stable() -> None:
     """Stores outlive versions: these bytes must be read for ever."""
     base = Tally(10, 10, 0)
     halves = [Tally(10.5, 10.5, 0), Tally(12, 13, 0), Tally(312, 313, 0)]

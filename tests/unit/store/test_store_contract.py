@@ -1,4 +1,4 @@
-"""What every back-end must do, on SQLite."""
+"""The store's contract tests on SQLite."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 from store_specs import SqliteBackEnd
-from store_specs.asking import AskingContract
-from store_specs.digesting import DigestingContract
-from store_specs.excluding import ExcludingContract
-from store_specs.killing import KillingContract
-from store_specs.leasing import LeasingContract
-from store_specs.publishing import PublishingContract
-from store_specs.recording import RecordingContract, RetainingContract, StatesContract
-from store_specs.sharing import SharingContract
+from store_specs.audit_query_contract import AuditQueryContract
+from store_specs.crash_contract import CrashContract
+from store_specs.digest_claim_contract import DigestClaimContract
+from store_specs.exclusion_contract import ExclusionContract
+from store_specs.lease_contract import LeaseContract
+from store_specs.multi_process_contract import MultiProcessContract
+from store_specs.publication_contract import PublicationContract
+from store_specs.sli_history_contract import (
+    CounterStateContract,
+    RetentionContract,
+    SliHistoryContract,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,41 +30,41 @@ def back_end(tmp_path: Path) -> BackEnd:
     return SqliteBackEnd(str(tmp_path / "audit.db"))
 
 
-class TestPublishing(PublishingContract):
+class TestPublication(PublicationContract):
     """See the contract."""
 
 
-class TestAsking(AskingContract):
+class TestAuditQueries(AuditQueryContract):
     """See the contract."""
 
 
-class TestLeasing(LeasingContract):
+class TestLeases(LeaseContract):
     """See the contract."""
 
 
-class TestExcluding(ExcludingContract):
+class TestExclusions(ExclusionContract):
     """See the contract."""
 
 
-class TestSharing(SharingContract):
+class TestMultiProcess(MultiProcessContract):
     """See the contract."""
 
 
-class TestRecording(RecordingContract):
+class TestSliHistory(SliHistoryContract):
     """See the contract."""
 
 
-class TestRetaining(RetainingContract):
+class TestRetention(RetentionContract):
     """See the contract."""
 
 
-class TestStates(StatesContract):
+class TestCounterStates(CounterStateContract):
     """See the contract."""
 
 
-class TestDigesting(DigestingContract):
+class TestDigestClaims(DigestClaimContract):
     """See the contract."""
 
 
-class TestKilling(KillingContract):
+class TestCrashes(CrashContract):
     """See the contract."""

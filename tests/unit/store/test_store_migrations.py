@@ -10,17 +10,17 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine
 
 from mm2slo_store import Store, schema
-from mm2slo_store.upgrading import scripts
+from mm2slo_store.schema_upgrade import scripts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_the_newest_migration_is_the_one_the_code_expects() -> None:
+def test_newest_migration_matches_the_revision_in_code() -> None:
     assert scripts().get_heads() == [schema.REVISION]
 
 
-def test_a_migrated_store_has_the_tables_of_the_schema(tmp_path: Path) -> None:
+def test_migrated_store_matches_the_schema(tmp_path: Path) -> None:
     with Store.open(tmp_path / "audit.db"):
         pass
     engine = create_engine(f"sqlite:///{tmp_path / 'audit.db'}")
@@ -32,16 +32,16 @@ def test_a_migrated_store_has_the_tables_of_the_schema(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_a_store_that_is_up_to_date_opens_without_alembic(tmp_path: Path) -> None:
+def test_open_current_store_does_not_import_alembic(tmp_path: Path) -> None:
     with Store.open(tmp_path / "audit.db"):
         pass
     before = (tmp_path / "audit.db").read_bytes()
     loaded = {name: sys.modules.pop(name) for name in list(sys.modules) if "alembic" in name}
-    upgrading = sys.modules.pop("mm2slo_store.upgrading")
+    upgrading = sys.modules.pop("mm2slo_store.schema_upgrade")
     try:
         with Store.open(tmp_path / "audit.db"):
             pass
         assert not [name for name in sys.modules if "alembic" in name]
     finally:
-        sys.modules.update(loaded | {"mm2slo_store.upgrading": upgrading})
+        sys.modules.update(loaded | {"mm2slo_store.schema_upgrade": upgrading})
     assert (tmp_path / "audit.db").read_bytes() == before

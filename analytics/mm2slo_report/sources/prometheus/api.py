@@ -1,4 +1,4 @@
-"""Prometheus's HTTP API, version 1: queries and status, with every failure told in a sentence.
+"""Prometheus's HTTP API, version 1: queries and status, every failure becomes a sentence.
 
 Source of the formats: Prometheus's documentation, "HTTP API". Times are epoch ms.
 """
@@ -13,8 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 import requests
 from requests.auth import HTTPBasicAuth
 
-from mm2slo_report.asking import session, trusted
-from mm2slo_report.sources.port import SliSourceError
+from mm2slo_report.http_session import ca_certificates, open_session
+from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class Server:
 class PrometheusClient:
     """Asks *server*; every answer must come within *timeout* seconds. Safe for several threads.
 
-    Each method raises SliSourceError when there is no answer, or none that can be trusted whole.
+    Each method raises SliSourceError when there is no complete answer.
     """
 
     def __init__(self, server: Server, *, timeout: float = 10.0) -> None:
@@ -97,7 +97,7 @@ class PrometheusClient:
         return self._series("query_range", given)
 
     def runtime(self) -> Mapping[str, Any]:
-        """What `status/runtimeinfo` tells."""
+        """The content of `status/runtimeinfo`."""
         return self._mapping(self._ask("GET", "status/runtimeinfo", {}))
 
     def rule_groups(self) -> frozenset[str]:
@@ -136,7 +136,7 @@ class PrometheusClient:
                 data=given,
                 headers=self._headers(),
                 auth=self._login(),
-                verify=trusted(self._server.ca_file),
+                verify=ca_certificates(self._server.ca_file),
                 timeout=self._timeout,
                 allow_redirects=False,
             )
@@ -163,7 +163,7 @@ class PrometheusClient:
     def _session(self) -> requests.Session:
         found: requests.Session | None = getattr(self._local, "session", None)
         if found is None:
-            found = self._local.session = session()
+            found = self._local.session = open_session()
         return found
 
     def _headers(self) -> dict[str, str]:
@@ -243,7 +243,7 @@ def _line(text: str) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost cause in its own words: the outer ones repeat the address."""
+    """The innermost cause as text: the outer ones repeat the address."""
     seen = error
     while (inner := seen.__cause__ or seen.__context__) is not None:
         seen = inner

@@ -1,6 +1,6 @@
 """What was found out of Prometheus's history so far, and how it goes on.
 
-Hours that are over are looked at once; the running one anew with each question. Time that was
+Hours that are over are read once; the running one again for each query. Time that was
 looked at starts a day before the oldest question, or where Prometheus's own history starts.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
 from mm2slo_report.sources.prometheus.journal import Journal, JournalScan, Known
 from mm2slo_report.sources.prometheus.presence import HOUR_MS, Presence, PresenceScan
 from mm2slo_report.sources.prometheus.series import TOTAL, Reader
@@ -124,7 +124,7 @@ class History:
             return None if self._newest is None else self._newest[2]
 
     def forget(self) -> None:
-        """Look at everything anew: Prometheus's history is no longer what it was."""
+        """Read everything again: Prometheus's history is no longer what it was."""
         with self._lock:
             self._found = self._newest = self._oldest = None
             if self._values is not None:

@@ -1,6 +1,6 @@
 """What differences of a counter's values hide: its resets, and its start.
 
-An exporter's counters fall when its process starts anew, and every page tells when that was: one
+An exporter's counters fall when its process restarts, and every page shows when that was: one
 series for all of them. Only of an exporter whose pages lack it are all samples read. So the hours
 with a reset are found, then the minutes in these hours; the samples of these minutes alone are
 fetched.
@@ -15,8 +15,8 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, Tally
-from mm2slo_core.reporting.tallies import minus, plus
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Tally
+from mm2slo_core.reporting.tally_arithmetic import minus, plus
 from mm2slo_report.sources.prometheus.pooling import NOTHING, below
 from mm2slo_report.sources.prometheus.presence import (
     HOUR_MS,
@@ -141,8 +141,8 @@ class JournalScan:
                         continue
                     before = processes[presence.at(bit)].get(series.replica, ())
                     started = processes[minute].get(series.replica, ())
-                    anew = _begun_anew((*before[-1:], *started))
-                    hidden = minus(grown(base, found, anew), minus(found[-1][1], base))
+                    restarts = _restarts((*before[-1:], *started))
+                    hidden = minus(grown(base, found, restarts), minus(found[-1][1], base))
                 else:
                     # A page that had no such counter, and then has it, had it from zero on.
                     follows = first[series.replica] < presence.bit(minute)
@@ -166,7 +166,7 @@ class JournalScan:
         }
 
     def _doubtful(self, span: Span, presence: Presence) -> Mapping[int, set[Series]]:
-        """Minutes in which a series may start, or start anew."""
+        """Minutes in which a series may start or restart."""
         found: dict[int, set[Series]] = defaultdict(set)
         within = presence.within(span)
         returned: dict[int, tuple[int, int]] = {}
@@ -205,15 +205,15 @@ class JournalScan:
         return found
 
     def _silent(self, span: Span, presence: Presence) -> set[Replica]:
-        """The exporters that do not tell in each of their minutes when their process started."""
+        """The exporters whose process start time is missing in some of their minutes."""
         within = presence.within(span)
         there: dict[Replica, int] = defaultdict(int)
         for series in presence.series:
             there[series.replica] |= presence.of(series) & within
-        told: dict[Replica, int] = defaultdict(int)
+        timed: dict[Replica, int] = defaultdict(int)
         for each in self._presences.by_minute(selector(START, jobs(there)), span):
-            told[replica(each.labels)] |= bits_of(each, presence)
-        return {each for each, bits in there.items() if bits & ~told[each]}
+            timed[replica(each.labels)] |= bits_of(each, presence)
+        return {each for each, bits in there.items() if bits & ~timed[each]}
 
     def _resets(
         self,
@@ -225,7 +225,7 @@ class JournalScan:
     ) -> Iterator[tuple[Collection[Series], int]]:
         """Which series fell in which steps; what fell shortly before a step shows up, too.
 
-        *falls* find it by the counters themselves. Where a process started anew, all
+        *falls* find it by the counters themselves. Where a process restarted, all
         of its series may have fallen, and have risen since.
         """
         of_process: dict[Replica, list[Series]] = defaultdict(list)
@@ -247,7 +247,7 @@ class JournalScan:
                 yield found, point.at - 1 - (point.at - 1) % step
 
 
-def _begun_anew(points: Sequence[Point]) -> frozenset[int]:
+def _restarts(points: Sequence[Point]) -> frozenset[int]:
     """The scrapes of a process that is another than that of the scrape before."""
     return frozenset(now.at for before, now in pairwise(points) if now.value != before.value)
 

@@ -15,8 +15,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mm2slo_core.reporting.history import Tally
-from mm2slo_core.reporting.tallies import mean, minus, plus, times
+from mm2slo_core.reporting.minute_counts import Tally
+from mm2slo_core.reporting.tally_arithmetic import mean, minus, plus, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ NOTHING = Tally()
 class Stretch:
     """Minutes in which the same replicas have samples, from the bit `first` on.
 
-    `before` is the last bit before it that holds a sample of any, None: there is none. `last` is
+    `before` is the last bit before it that holds a sample of any, None: no such bit. `last` is
     each replica's own last one.
     """
 
@@ -61,7 +61,7 @@ def stretches(presence: Mapping[Series, int]) -> tuple[Stretch, ...]:
 
 
 def below(bits: int, place: int) -> int | None:
-    """The highest bit below *place*; None: there is none."""
+    """The highest bit below *place*; None: no such bit."""
     lower = bits & ((1 << place) - 1)
     return lower.bit_length() - 1 if lower else None
 
@@ -126,7 +126,7 @@ class Pooled:
                 if last is not None and stretch.before is not None
             ]
         if not fresh:
-            # New ones alone, which tell what they counted in their first minute.
+            # New ones alone, which show what they counted in their first minute.
             fresh = [tally for _, tally in grown]
         return mean(fresh)
 

@@ -18,7 +18,7 @@ from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_report.sources.prometheus.api import MOST_POINTS
 from mm2slo_report.sources.prometheus.series import (
     OWN,

@@ -11,8 +11,8 @@ from mm2slo_core.catalogue import (
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
 )
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ START: Final = PROCESS_START_TIME_SECONDS.name
 """When an exporter's process started: published by programs of all kinds, so asked for by job."""
 NAME: Final = "__name__"
 OWN: Final = ("flow", "source", "target", "sli", "tier")
-"""Labels of the indicator; all others tell replicas of the exporter apart."""
+"""Labels of the indicator; all others distinguish replicas of the exporter."""
 _SLIS: Final = {str(each): each for each in Sli}
 
 Replica = tuple[tuple[str, str], ...]
@@ -76,7 +76,7 @@ class Reader:
 
 
 def replica(labels: Mapping[str, str], *left_out: str) -> Replica:
-    """What *labels* tell of the exporter, without those *left_out*."""
+    """What *labels* say of the exporter, without those *left_out*."""
     return tuple(
         sorted(
             (name, value)

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.reporting.history import (
+from mm2slo_core.reporting.minute_counts import (
     MINUTE_MS,
     Indicator,
     MinuteCounts,
@@ -15,13 +15,13 @@ from mm2slo_core.reporting.history import (
     Tally,
     whole_minute,
 )
-from mm2slo_core.reporting.tallies import minus, plus
-from mm2slo_report.sources.port import SliSourceError
+from mm2slo_core.reporting.tally_arithmetic import minus, plus
 from mm2slo_report.sources.prometheus.api import MOST_POINTS
 from mm2slo_report.sources.prometheus.checks import missing_groups, retention_warnings
 from mm2slo_report.sources.prometheus.history import History
 from mm2slo_report.sources.prometheus.pooling import NOTHING, Pooled, below, stretches
 from mm2slo_report.sources.prometheus.series import matchers
+from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ class PrometheusSource:
     def counts(
         self, indicators: Sequence[Indicator], spans: Sequence[Span]
     ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
-        """Each indicator's counts of each span, or why there are none; see SliSource."""
+        """Each indicator's counts of each span, or its error; see SliSource."""
         if not indicators or not spans:
             return {each: {} for each in indicators}
         found = self._counts(indicators, spans)
@@ -121,13 +121,13 @@ class PrometheusSource:
         return found
 
     def read_ahead(self, seconds: float) -> None:
-        """Look at the last *seconds* of history before somebody asks. Raises SliSourceError."""
+        """Read the last *seconds* of history in advance. Raises SliSourceError."""
         now = whole_minute(self._clock())
         self._history.view(now - round(seconds * 1000), now)
 
     @property
     def progress(self) -> Progress | None:
-        """How far the first look at the history is; None: there is none. Never waits."""
+        """Progress of the first read of the history; None: not reading. Never waits."""
         return self._history.progress
 
     def indicators(self) -> Sequence[Indicator]:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, Tally
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Tally
 from mm2slo_report.sources.prometheus.series import (
     ANY,
     COUNTERS,
@@ -112,16 +112,18 @@ class Values:
         }
 
 
-def grown(before: Tally, samples: Sequence[tuple[int, Tally]], anew: Collection[int] = ()) -> Tally:
+def grown(
+    before: Tally, samples: Sequence[tuple[int, Tally]], restarts: Collection[int] = ()
+) -> Tally:
     """What was counted from *before* through *samples*.
 
-    The three counters live in one process: where one of them falls, all started anew at zero, and
-    at the times *anew* in any case.
+    The three counters live in one process: where one of them falls, all restarted at zero, and
+    at the times *restarts* in any case.
     """
     good = total = unknown = 0.0
     for at, now in samples:
         fell = now.good < before.good or now.total < before.total or now.unknown < before.unknown
-        base = Tally() if fell or at in anew else before
+        base = Tally() if fell or at in restarts else before
         good += now.good - base.good
         total += now.total - base.total
         unknown += now.unknown - base.unknown

@@ -1,4 +1,4 @@
-"""The audit: sizes of sampled keys, for rates per record. Null in rows from before."""
+"""The audit: sizes of sampled keys, for rates per record. Null in older rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planned maintenance."""
+"""Exclusions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def upgrade() -> None:
         "exclusions",
         sa.Column("id", sa.String, nullable=False),
         sa.Column("flows", sa.JSON, nullable=False),
-        sa.Column("begin_at", sa.BigInteger, nullable=False),
+        sa.Column("start_at", sa.BigInteger, nullable=False),
         sa.Column("end_at", sa.BigInteger, nullable=False),
         sa.Column("reason", sa.String, nullable=False),
         sa.Column("added_by", sa.String, nullable=False),
@@ -27,4 +27,4 @@ def upgrade() -> None:
         sa.Column("silence", sa.String),
         sa.PrimaryKeyConstraint("id", name="pk_exclusions"),
     )
-    op.create_index("ix_exclusions_begin_at", "exclusions", ["begin_at"])
+    op.create_index("ix_exclusions_start_at", "exclusions", ["start_at"])

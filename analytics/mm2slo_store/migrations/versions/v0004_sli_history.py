@@ -1,4 +1,4 @@
-"""What indicators counted, by the hour and its minutes; and digests."""
+"""SLI history by hours and minutes; digest claims."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def upgrade() -> None:
         sa.Column("good", sa.Double, nullable=False),
         sa.Column("total", sa.Double, nullable=False),
         sa.Column("unknown", sa.Double, nullable=False),
-        sa.Column("began_at", sa.BigInteger),
+        sa.Column("started_at", sa.BigInteger),
         sa.PrimaryKeyConstraint("replica", "indicator", name="pk_sli_counters"),
         sa.ForeignKeyConstraint(
             ["indicator"], ["sli_indicators.id"], name="fk_sli_counters_indicator"

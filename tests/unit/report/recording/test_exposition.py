@@ -1,11 +1,11 @@
-"""What is read of a page: the indicators' counters and when they started, and nothing else."""
+"""Parsing the SLI counters and the process start time of a page."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import AVAILABILITY, LATENCY, exposition
+from recorder_fakes import AVAILABILITY, LATENCY, exposition
 
 from mm2slo_core.catalogue import (
     PROCESS_START_TIME_SECONDS,
@@ -13,8 +13,8 @@ from mm2slo_core.catalogue import (
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
 )
-from mm2slo_core.reporting.history import Indicator, Tally
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import Indicator, Tally
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer
 from mm2slo_report.recording.exposition import InvalidExpositionError, Page, read_page
@@ -34,7 +34,7 @@ def three(labels: str = LABELS, good: str = "3", total: str = "4", unknown: str 
     )
 
 
-def test_takes_the_three_counters_of_each_indicator_and_when_the_process_began() -> None:
+def test_read_page_returns_counters_and_process_start() -> None:
     text = exposition({AVAILABILITY: (3, 4, 1), LATENCY: (2, 4, 1)}, started=1.8e9, others=1000)
     assert read(text) == Page(
         tallies={AVAILABILITY: Tally(3, 4, 1), LATENCY: Tally(2, 4, 1)},
@@ -51,7 +51,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_character
     form=st.sampled_from(Format),
     size=st.integers(1, 400),
 )
-def test_reads_back_what_the_exporter_renders_in_chunks_of_any_size(
+def test_read_page_parses_exporter_output_in_chunks_of_any_size(
     aliases: list[tuple[str, str]],
     counts: tuple[int, int, float],
     form: Format,
@@ -85,7 +85,7 @@ def test_reads_back_what_the_exporter_renders_in_chunks_of_any_size(
     ],
     ids=["spaces", "timestamps", "exemplar", "comma", "more labels", "blank lines"],
 )
-def test_reads_every_form_of_a_sample_line(text: str) -> None:
+def test_read_page_accepts_every_sample_syntax(text: str) -> None:
     assert read(text).tallies == {AVAILABILITY: Tally(3, 4, 1)}
 
 
@@ -102,43 +102,46 @@ def test_reads_every_form_of_a_sample_line(text: str) -> None:
     ],
     ids=["unknown", "no source", "no target", "NaN", "Inf", "negative", "no good"],
 )
-def test_leaves_out_an_indicator_that_is_unknown_or_has_no_three_counts(text: str) -> None:
+def test_read_page_leaves_out_unknown_or_incomplete_indicators(text: str) -> None:
     assert read(text) == Page(tallies={}, left_out=1)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "expected"),
     [
         ("", "the page is empty"),
-        ("<!DOCTYPE html>\n<html></html>\n", "a line is no sample: '<!DOCTYPE html>'"),
-        ("hello\n", "a line is no sample: 'hello'"),
-        ("hello world\n", "'world' is no number"),
-        ('{"status": "ok"}\n', "a line is no sample"),
-        (three()[:-1], "the page ends too early"),
-        (three(good="3x"), "'3x' is no number"),
-        (three(good="1_000"), "'1_000' is no number"),
-        (three(LABELS + ',x="\\y"'), "these are no labels"),
-        (three(LABELS + ',x="'), "is no"),
-        (three() + three(), "is there twice for us->eu availability"),
-        (three().replace(" 3\n", "\n"), "a line is no sample"),
+        ("<!DOCTYPE html>\n<html></html>\n", "invalid sample line: '<!DOCTYPE html>'"),
+        ("hello\n", "invalid sample line: 'hello'"),
+        ("hello world\n", "invalid number: 'world'"),
+        ('{"status": "ok"}\n', "invalid sample line"),
+        (three()[:-1], "the page is truncated"),
+        (three(good="3x"), "invalid number: '3x'"),
+        (three(good="1_000"), "invalid number: '1_000'"),
+        (three(LABELS + ',x="\\y"'), "invalid labels"),
+        (three(LABELS + ',x="'), "invalid"),
+        (
+            three() + three(),
+            "duplicate series of mm2_sli_good_events_total for us->eu availability",
+        ),
+        (three().replace(" 3\n", "\n"), "invalid sample line"),
     ],
 )
-def test_refuses_what_is_no_exposition(text: str, complaint: str) -> None:
+def test_read_page_invalid_text_raises_error(text: str, expected: str) -> None:
     with pytest.raises(InvalidExpositionError) as refused:
         read(text)
-    assert complaint in str(refused.value)
+    assert expected in str(refused.value)
 
 
 @pytest.mark.parametrize("cut", [1, 4, 5, 6, 7, 40])
-def test_refuses_a_page_in_openmetrics_that_was_cut_off(cut: int) -> None:
+def test_read_page_truncated_openmetrics_raises_error(cut: int) -> None:
     text = exposition({AVAILABILITY: (3, 4, 1)})
     assert read(text[:-1], openmetrics=True).tallies, "the end of the last line may be missing"
-    with pytest.raises(InvalidExpositionError, match="ends too early"):
+    with pytest.raises(InvalidExpositionError, match="is truncated"):
         read(text[: -1 - cut], openmetrics=True)
 
 
-def test_refuses_octets_that_are_no_text_and_lines_without_an_end() -> None:
-    with pytest.raises(InvalidExpositionError, match="no UTF-8"):
+def test_read_page_non_utf_8_and_endless_lines_raise_errors() -> None:
+    with pytest.raises(InvalidExpositionError, match="not UTF-8"):
         read_page([b"# a\nmm2_sli_events_total{\xff} 1\n"])
     with pytest.raises(InvalidExpositionError, match="longer than"):
         read_page(b"# " + b"x" * 65536 for _ in range(100))

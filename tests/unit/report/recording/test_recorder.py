@@ -1,4 +1,4 @@
-"""The recorder over real pages: what is stored, what is told, and what a bad day does to it."""
+"""The recorder over real pages: stored minutes, health, restarts and outages."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
-from recorded import AVAILABILITY, LATENCY, NOON, Recorded, exposition
-from recorded.serving import Serving
+from recorder_fakes import AVAILABILITY, LATENCY, NOON, RecordedHistory, exposition
+from recorder_fakes.fake_exporter import FakeExporter
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, SpanCounts, Tally
-from mm2slo_report.recording.duty import Duty
-from mm2slo_report.recording.recorder import Recorder, kept_for
-from mm2slo_report.recording.scraping import Target
-from mm2slo_report.sources.recorder import RecorderSource
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, SpanCounts, Tally
+from mm2slo_report.recording.recorder import Recorder, minute_retention
+from mm2slo_report.recording.recorder_lease import RecorderLease
+from mm2slo_report.recording.scraper import Target
+from mm2slo_report.sources.recorder_source import RecorderSource
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mm2slo_report.recording.health import RecorderHealth
-    from mm2slo_report.recording.ports import HistoryStore
+    from mm2slo_report.recording.history_store import HistoryStore
+    from mm2slo_report.recording.recorder_health import RecorderHealth
 
 SECOND = 1000
 DAY = 86_400.0
@@ -32,7 +32,7 @@ QUARTER = 15 * SECOND
 
 @dataclass
 class Clock:
-    """Moves when it is told to."""
+    """A clock that tests set."""
 
     now: int = NOON
 
@@ -42,9 +42,9 @@ class Clock:
 
 @dataclass
 class Exporter:
-    """Counts ten good events and one bad one a quarter of a minute, unless it is away."""
+    """An exporter that counts ten good events and a bad one every 15 s."""
 
-    serving: Serving
+    serving: FakeExporter
     good: int = 1000
     bad: int = 0
 
@@ -59,7 +59,7 @@ class Exporter:
 
 @dataclass
 class Stage:
-    """An exporter, a clock and a recorder that is asked every quarter of a minute."""
+    """An exporter, a clock and a recorder that scrapes every 15 s."""
 
     exporter: Exporter
     store: HistoryStore
@@ -71,22 +71,22 @@ class Stage:
         self.start()
 
     def start(self) -> None:
-        """A recorder that knows nothing but the store."""
-        duty = None if self.holder is None else Duty(self.store, self.holder, 15)
+        """Start a recorder from the store."""
+        lease = None if self.holder is None else RecorderLease(self.store, self.holder, 15)
         self.recorder = Recorder(
             [Target.at(self.exporter.serving.address)],
             self.store,
             self.clock,
-            keep=kept_for(28 * DAY),
-            duty=duty,
+            keep=minute_retention(28 * DAY),
+            lease=lease,
             timeout=5,
         )
 
     def quarters(self, number: int) -> None:
-        """So many rounds, each after another quarter of a minute of events."""
+        """Run *number* scrape rounds, 15 s apart."""
         for _ in range(number):
             self.exporter.count()
-            self.recorder.tend()
+            self.recorder.run_maintenance()
             self.recorder.run_once()
             self.clock.now += QUARTER
 
@@ -97,27 +97,27 @@ class Stage:
 
 @pytest.fixture
 def exporter() -> Iterator[Exporter]:
-    with Serving() as serving:
+    with FakeExporter() as serving:
         yield Exporter(serving)
 
 
 @pytest.fixture
-def memory() -> Recorded:
-    return Recorded()
+def memory() -> RecordedHistory:
+    return RecordedHistory()
 
 
 @pytest.fixture
-def stage(exporter: Exporter, memory: Recorded) -> Iterator[Stage]:
+def stage(exporter: Exporter, memory: RecordedHistory) -> Iterator[Stage]:
     stage = Stage(exporter, memory)
     yield stage
     stage.recorder.close()
 
 
-def totals(memory: Recorded) -> dict[int, Tally]:
+def totals(memory: RecordedHistory) -> dict[int, Tally]:
     return {(at - NOON) // MINUTE_MS: each[AVAILABILITY] for at, each in memory.minutes.items()}
 
 
-def test_each_minute_is_stored_as_it_ends(stage: Stage, memory: Recorded) -> None:
+def test_recorder_stores_each_minute_as_it_ends(stage: Stage, memory: RecordedHistory) -> None:
     stage.quarters(9)
     assert totals(memory) == {0: Tally(30, 33, 0), 1: Tally(70, 77, 0)}
     (target,) = stage.health.targets
@@ -127,8 +127,8 @@ def test_each_minute_is_stored_as_it_ends(stage: Stage, memory: Recorded) -> Non
     assert not stage.health.problems
 
 
-def test_a_restart_of_the_recorder_loses_and_doubles_nothing(
-    stage: Stage, memory: Recorded
+def test_recorder_restart_loses_and_duplicates_no_events(
+    stage: Stage, memory: RecordedHistory
 ) -> None:
     for quarters, killed in [(6, True), (3, False), (1, False), (7, True), (4, True), (8, False)]:
         stage.quarters(quarters)
@@ -141,26 +141,24 @@ def test_a_restart_of_the_recorder_loses_and_doubles_nothing(
     assert minutes[7] == Tally(280, 308, 0), "the running minute is stored at the end"
 
 
-def test_counters_that_began_anew_while_the_recorder_was_away_count_from_zero(
-    stage: Stage, memory: Recorded
+def test_counter_reset_while_recorder_is_down_counts_from_zero(
+    stage: Stage, memory: RecordedHistory
 ) -> None:
     stage.quarters(5)
     stage.start()
     stage.exporter.restart()
     stage.clock.now += 10 * MINUTE_MS
     stage.quarters(4)
-    stage.recorder.tend()
+    stage.recorder.run_maintenance()
     assert totals(memory) == {0: Tally(30, 33, 0), 11: Tally(60, 66, 0)}
 
 
-def test_a_minute_without_an_answer_is_a_gap_and_its_reason_is_told(
-    stage: Stage, memory: Recorded
-) -> None:
+def test_failed_scrapes_leave_a_gap_and_are_reported(stage: Stage, memory: RecordedHistory) -> None:
     stage.quarters(4)
     stage.exporter.serving.status = 503
     stage.quarters(8)
     (problem,) = stage.health.problems
-    assert problem.endswith("/metrics cannot be scraped: the answer is HTTP 503")
+    assert problem.endswith("/metrics cannot be scraped: HTTP 503")
     (target,) = stage.health.targets
     assert (target.failures, target.last_success) == (8, NOON + 3 * QUARTER)
     stage.exporter.serving.status = 200
@@ -169,13 +167,13 @@ def test_a_minute_without_an_answer_is_a_gap_and_its_reason_is_told(
     assert totals(memory) == {0: Tally(30, 33, 0), 3: Tally(150, 165, 0)}
 
 
-def test_a_store_that_is_away_gets_its_minutes_later(stage: Stage, memory: Recorded) -> None:
+def test_store_down_minutes_are_stored_later(stage: Stage, memory: RecordedHistory) -> None:
     stage.quarters(5)
-    memory.away = True
+    memory.unavailable = True
     stage.quarters(12)
-    assert stage.health.waiting == 3
-    assert list(stage.health.problems) == ["the history cannot be stored: the store is away"]
-    memory.away = False
+    assert stage.health.unstored_minutes == 3
+    assert list(stage.health.problems) == ["the history cannot be stored: the store is unavailable"]
+    memory.unavailable = False
     stage.quarters(4)
     assert not stage.health.problems
     assert {minute: tally.good for minute, tally in totals(memory).items()} == {
@@ -183,30 +181,30 @@ def test_a_store_that_is_away_gets_its_minutes_later(stage: Stage, memory: Recor
     }  # fmt: skip
 
 
-def test_a_store_that_is_away_from_the_start_is_asked_again(stage: Stage, memory: Recorded) -> None:
-    memory.away = True
+def test_store_down_at_start_is_retried(stage: Stage, memory: RecordedHistory) -> None:
+    memory.unavailable = True
     stage.quarters(2)
-    assert list(stage.health.problems) == ["the history cannot be stored: the store is away"]
-    memory.away = False
+    assert list(stage.health.problems) == ["the history cannot be stored: the store is unavailable"]
+    memory.unavailable = False
     stage.quarters(3)
     assert totals(memory) == {0: Tally(10, 11, 0)}
     assert not stage.health.problems
 
 
-def test_an_exporter_without_indicators_is_told(stage: Stage) -> None:
+def test_exporter_without_indicators_is_reported(stage: Stage) -> None:
     stage.exporter.serving.body = "up 1\n"
     stage.recorder.run_once()
     (problem,) = stage.health.problems
-    assert problem.endswith("/metrics publishes no service-level indicators")
+    assert problem.endswith("/metrics exposes no service-level indicators")
 
 
-def test_of_two_services_one_records_and_the_other_takes_over(
-    exporter: Exporter, memory: Recorded
+def test_two_services_one_records_and_the_other_takes_over(
+    exporter: Exporter, memory: RecordedHistory
 ) -> None:
     first = Stage(exporter, memory, holder="first")
     second = Stage(exporter, memory, clock=first.clock, holder="second")
     for _ in range(9):
-        second.recorder.tend()
+        second.recorder.run_maintenance()
         first.quarters(1)
         second.recorder.run_once()
     assert second.health.recorded_by == "first"
@@ -219,8 +217,8 @@ def test_of_two_services_one_records_and_the_other_takes_over(
     second.recorder.close()
 
 
-def test_a_service_that_records_again_goes_on_from_what_others_stored(
-    exporter: Exporter, memory: Recorded
+def test_service_that_regains_the_lease_continues_from_the_store(
+    exporter: Exporter, memory: RecordedHistory
 ) -> None:
     first = Stage(exporter, memory, holder="first")
     first.quarters(9)
@@ -235,7 +233,7 @@ def test_a_service_that_records_again_goes_on_from_what_others_stored(
     assert totals(memory)[4] == Tally(190, 209, 0), "19 rounds after the first"
 
 
-def test_a_history_that_is_ahead_of_the_clock_is_told(stage: Stage) -> None:
+def test_history_ahead_of_the_clock_is_reported(stage: Stage) -> None:
     stage.clock.now = NOON + 3_600_000
     stage.quarters(5)
     stage.clock.now = NOON
@@ -244,8 +242,8 @@ def test_a_history_that_is_ahead_of_the_clock_is_told(stage: Stage) -> None:
     assert problem.startswith("the history is 3660 s ahead of the clock: nothing is stored until")
 
 
-def test_minutes_are_thinned_out_and_hours_forgotten_once_an_hour(
-    stage: Stage, memory: Recorded
+def test_run_maintenance_applies_retention_once_an_hour(
+    stage: Stage, memory: RecordedHistory
 ) -> None:
     stage.quarters(9)
     stage.clock.now = NOON + 3_600_000 + QUARTER
@@ -257,20 +255,18 @@ def test_minutes_are_thinned_out_and_hours_forgotten_once_an_hour(
     assert memory.forgotten == [each - three_years for each in times]
 
 
-def test_a_running_round_ends_when_it_is_told_to(stage: Stage) -> None:
+def test_end_interrupts_a_running_round(stage: Stage) -> None:
     stage.exporter.serving.hold = threading.Event()
-    waiting = threading.Thread(target=stage.recorder.run_once)
-    waiting.start()
+    thread = threading.Thread(target=stage.recorder.run_once)
+    thread.start()
     assert stage.exporter.serving.reached.wait(20)
     stage.recorder.end()
-    waiting.join(4)
-    assert not waiting.is_alive()
+    thread.join(4)
+    assert not thread.is_alive()
     assert stage.health.targets[0].failures == 0
 
 
-def test_in_the_real_store_sources_answer_what_was_counted(
-    exporter: Exporter, tmp_path: Path
-) -> None:
+def test_recorder_source_returns_the_recorded_counts(exporter: Exporter, tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as store:
         stage = Stage(exporter, store, holder="me")
         stage.quarters(10)

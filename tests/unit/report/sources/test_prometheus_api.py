@@ -1,4 +1,4 @@
-"""Prometheus's HTTP API as its documentation tells it, and each way in which it can fail."""
+"""Prometheus's HTTP API as documented, and its errors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from urllib.parse import parse_qs
 import pytest
 from recording_server import Answer, RecordingServer, Request
 
-from mm2slo_report.sources.port import SliSourceError
 from mm2slo_report.sources.prometheus import PrometheusClient, Server
 from mm2slo_report.sources.prometheus.api import Found, Point
+from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def failure(status: int, kind: str, text: str) -> Answer:
 
 
 class FakePrometheus:
-    """Takes what the API documents and nothing else; answers as it is told."""
+    """Takes what the API documents and nothing else; answers as configured."""
 
     def __init__(self) -> None:
         self.answer = success("vector", [])
@@ -122,7 +122,7 @@ def test_the_address_may_have_a_path(fake: FakePrometheus) -> None:
     assert fake.requests[0].path == "/prometheus/api/v1/query"
 
 
-def test_a_token_is_read_anew_for_each_request(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_token_file_is_read_for_each_request(fake: FakePrometheus, tmp_path: Path) -> None:
     file = tmp_path / "token"
     asked = client(fake, token_file=file)
     for token in (SECRET, "another"):
@@ -192,7 +192,7 @@ def test_hints_alone_make_no_answer_partial(fake: FakePrometheus) -> None:
     assert client(fake).query("x", AT) == []
 
 
-def test_nobody_listens() -> None:
+def test_connection_refused_raises_source_error() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scraped import Replica, brute_force
+from scraped_counters import Replica, brute_force
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.recording.exposition import Page
-from mm2slo_report.recording.pooling import Pool
+from mm2slo_report.recording.replica_totals import ReplicaTotals
 from mm2slo_report.sources.prometheus.pooling import Pooled, below, stretches
 from mm2slo_report.sources.prometheus.series import Series
 from mm2slo_report.sources.prometheus.values import grown
@@ -58,7 +58,6 @@ def pooled(known: Sequence[Replica]) -> Pooled:
     return Pooled(bits, stretches(bits), joined)
 
 
-@settings(max_examples=300, deadline=None)
 @given(present, st.integers(0, MINUTES), st.integers(0, MINUTES))
 def test_a_difference_of_two_totals_is_the_sum_of_the_minutes_between(
     there: list[set[int]], one: int, other: int
@@ -76,12 +75,11 @@ def test_a_difference_of_two_totals_is_the_sum_of_the_minutes_between(
     assert found == pytest.approx(tuple(expected), abs=1e-6)
 
 
-@settings(max_examples=300, deadline=None)
 @given(present)
 def test_the_recorder_counts_the_same_of_the_same_rounds(there: list[set[int]]) -> None:
     # A replica that is new later has a first minute here, and no more than a first value there.
     known = replicas([each | {0} for each in there])
-    pool = Pool()
+    recorder = ReplicaTotals()
     totals = pooled(known)
     for minute in range(MINUTES):
         pages = {
@@ -90,8 +88,8 @@ def test_the_recorder_counts_the_same_of_the_same_rounds(there: list[set[int]]) 
             if minute * MINUTE_MS in each.pages
         }
         if pages:
-            pool.add(minute * MINUTE_MS, pages)
-            recorded = tuple(pool.totals.get(INDICATOR, Tally()))
+            recorder.add(minute * MINUTE_MS, pages)
+            recorded = tuple(recorder.totals.get(INDICATOR, Tally()))
             assert tuple(totals.until(minute + 1)) == pytest.approx(recorded, abs=1e-6)
 
 

@@ -8,11 +8,11 @@ from typing import Final
 import pytest
 
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.sources.port import SliSource, SliSourceError
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_report.sources.sli_source import SliSource, SliSourceError
 
 INDICATOR: Final = Indicator(Flow("us", "eu"), SliKey(Sli.AVAILABILITY))
 SPAN: Final = Span(0, MINUTE_MS)
@@ -38,13 +38,13 @@ def test_every_question_fails(away: PrometheusSource) -> None:
             ask()
 
 
-def test_what_only_warns_tells_it(away: PrometheusSource) -> None:
+def test_warnings_and_rules_report_the_connection_error(away: PrometheusSource) -> None:
     (warning,) = away.warnings(28 * 86_400.0)
     assert warning.startswith("how long Prometheus keeps samples is not known: Prometheus at ")
     (problem,) = away.rules_problems(["mm2-slo"])
     assert "is not reached: Connection refused" in problem
 
 
-def test_nothing_asked_needs_nobody(away: PrometheusSource) -> None:
+def test_empty_query_needs_no_connection(away: PrometheusSource) -> None:
     assert away.counts([], [SPAN]) == {}
     assert away.counts([INDICATOR], []) == {INDICATOR: {}}

@@ -1,0 +1,74 @@
+"""The thread that runs the recorder at fixed intervals."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Final, Self
+
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, whole_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mm2slo_report.recording.recorder import Recorder
+
+logger = logging.getLogger(__name__)
+
+INTERVAL: Final = 15.0
+_STOP_TIMEOUT: Final = 5.0
+"""Seconds to wait for the interrupted scrape round and the store."""
+
+
+def next_wake(now: int, interval_ms: int) -> int:
+    """The next multiple of *interval_ms* or the next minute, whichever is first (epoch ms).
+
+    A minute is stored as soon as it ends, so that a report never sees it change.
+    """
+    return min(now - now % interval_ms + interval_ms, whole_minute(now) + MINUTE_MS)
+
+
+class RecordingThread:
+    """Records while this context manager is active. *clock* returns epoch ms."""
+
+    def __init__(
+        self, recorder: Recorder, clock: Callable[[], int], *, interval: float = INTERVAL
+    ) -> None:
+        """*interval*: seconds between two scrapes."""
+        self._recorder = recorder
+        self._clock = clock
+        self._interval_ms = max(1, round(interval * 1000))
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mm2slo-recorder", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Stop recording, after storing the current minute."""
+        self._stopping.set()
+        self._recorder.end()
+        self._thread.join(_STOP_TIMEOUT)
+
+    def _run(self) -> None:
+        scraped: int | None = None
+        while not self._stopping.is_set():
+            try:
+                self._recorder.run_maintenance()
+                tick = self._clock() // self._interval_ms
+                if tick != scraped:
+                    scraped = tick
+                    self._recorder.run_once()
+            except Exception:  # a failed round must not end the thread
+                logger.exception("a recording round failed unexpectedly")
+            now = self._clock()
+            self._stopping.wait((next_wake(now, self._interval_ms) - now) / 1000)
+        self._recorder.close()

@@ -1,0 +1,115 @@
+"""Monotonic totals from the counters of an exporter's replicas.
+
+Each replica counts all events, so an indicator's events are the mean over its replicas. Increases
+between scrapes are averaged, not counters: a replica that is added or removed then changes no
+total.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.reporting.minute_counts import Tally
+from mm2slo_core.reporting.tally_arithmetic import mean, plus, times
+from mm2slo_report.recording.counter_increase import counter_increase
+from mm2slo_store.sli_history.rows import CounterState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mm2slo_core.reporting.minute_counts import Indicator
+    from mm2slo_report.recording.exposition import Page
+
+
+class _Increase(NamedTuple):
+    """The increase of a replica's counters after `since`."""
+
+    since: int
+    tally: Tally
+
+
+class ReplicaTotals:
+    """Totals since the first sample of each indicator, and the counters they continue from.
+
+    Starts from the *totals* and the counters' *states* of earlier rounds. A state is kept while the
+    page of its replica lacks the indicator.
+    """
+
+    def __init__(
+        self, totals: Mapping[Indicator, Tally] | None = None, states: Iterable[CounterState] = ()
+    ) -> None:
+        self.totals = dict(totals or {})
+        self._states: defaultdict[str, dict[Indicator, CounterState]] = defaultdict(dict)
+        self._read: dict[str, int] = {}
+        self._read_here: set[str] = set()
+        self._done: dict[Indicator, int] = {}
+        for state in states:
+            self._states[state.replica][state.indicator] = state
+            self._read[state.replica] = max(state.at, self._read.get(state.replica, state.at))
+            self._done[state.indicator] = max(state.at, self._done.get(state.indicator, state.at))
+
+    @property
+    def newest(self) -> int | None:
+        """When the last page was scraped; further rounds must be later."""
+        return max(self._read.values(), default=None)
+
+    def states(self, replicas: Iterable[str]) -> tuple[CounterState, ...]:
+        """The last scraped counters of *replicas*."""
+        return tuple(each for replica in replicas for each in self._states[replica].values())
+
+    def add(self, at: int, pages: Mapping[str, Page]) -> frozenset[Indicator]:
+        """Add a scrape round at *at* (epoch ms) of pages by replica; returns their indicators.
+
+        Raises ValueError if *at* is not after the previous round.
+        """
+        if self.newest is not None and at <= self.newest:
+            raise ValueError(f"scrape round at {at} is not after the previous one at {self.newest}")
+        found: defaultdict[Indicator, list[_Increase]] = defaultdict(list)
+        for replica, page in pages.items():
+            for indicator, tally in page.tallies.items():
+                increase = self._increase(replica, indicator, tally, page.started)
+                found[indicator].extend(() if increase is None else (increase,))
+                self._states[replica][indicator] = CounterState(
+                    replica, indicator, at, tally, page.started
+                )
+            self._read[replica] = at
+            self._read_here.add(replica)
+        for indicator, increases in found.items():
+            new = _mean_increase(increases, self._done.get(indicator), at)
+            self.totals[indicator] = plus(self.totals.get(indicator, Tally()), new)
+            # New replicas alone do not show what was counted until now.
+            if increases or indicator not in self._done:
+                self._done[indicator] = at
+        return frozenset(found)
+
+    def _increase(
+        self, replica: str, indicator: Indicator, now: Tally, started: int | None
+    ) -> _Increase | None:
+        """None for a counter whose start is unknown."""
+        before = self._states[replica].get(indicator)
+        if before is not None:
+            restarted = None not in (started, before.started) and started != before.started
+            return _Increase(before.at, counter_increase(before.raw, now, restarted=restarted))
+        read = self._read.get(replica)
+        if read is None:
+            return None
+        # The replica was scraped before it had this indicator, so it started at zero; unless a
+        # recorder of an earlier version scraped it, which may not have known the indicator.
+        restarted = started is not None and started > read
+        return _Increase(read, now) if restarted or replica in self._read_here else None
+
+
+def _mean_increase(increases: Sequence[_Increase], done: int | None, at: int) -> Tally:
+    """The mean increase up to *at* of events after *done*, up to which they are counted already.
+
+    A replica that was unreachable for a while includes events that others have counted; a new one
+    lacks events. Both are left out if another replica has samples for the whole time. If none has,
+    the former counts in proportion to time.
+    """
+    if not increases:
+        return Tally()
+    if done is not None and all(each.since < done for each in increases):
+        return mean([times(each.tally, (at - done) / (at - each.since)) for each in increases])
+    started = min(each.since for each in increases if done is None or each.since >= done)
+    return mean([each.tally for each in increases if each.since == started])

@@ -1,0 +1,48 @@
+"""The port to a history of service-level indicators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mm2slo_core.objectives.exclusion import Span
+    from mm2slo_core.reporting.minute_counts import Indicator, MinuteCounts, SpanCounts
+
+
+class SliSourceError(Exception):
+    """A query of a source failed. The text is one sentence without secrets."""
+
+    def __init__(self, text: str, *, slow: bool = False) -> None:
+        super().__init__(text)
+        self.slow = slow
+        """Whether it timed out; otherwise it refused, or returned an unexpected response."""
+
+
+class SliSource(Protocol):
+    """Counted events of indicators, by spans of whole minutes."""
+
+    @property
+    def name(self) -> str:
+        """`prometheus` or `recorder`."""
+
+    def counts(
+        self, indicators: Sequence[Indicator], spans: Sequence[Span]
+    ) -> Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]:
+        """Each indicator's counts by span, or its error.
+
+        Raises SliSourceError if the query fails for all indicators.
+        """
+
+    def minutes(self, indicator: Indicator, span: Span) -> Sequence[MinuteCounts]:
+        """The minutes of *span* with a sample, ascending. Raises SliSourceError."""
+
+    def known_since(self, indicators: Sequence[Indicator]) -> Mapping[Indicator, int | None]:
+        """First sample of each (epoch ms); None: no sample. Raises SliSourceError."""
+
+    def indicators(self) -> Sequence[Indicator]:
+        """All indicators with samples. Raises SliSourceError."""
+
+    def warnings(self, window: float) -> Sequence[str]:
+        """Limitations of figures over *window* seconds, such as a shorter retention."""

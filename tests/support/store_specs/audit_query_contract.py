@@ -1,0 +1,197 @@
+"""Audit queries on every back-end: tests over the fixture `back_end`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.audit.audit_scope import NotAuditedReason, Window
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.topology import Flow
+from mm2slo_store import OpenRecord, UnitKey
+from mm2slo_store.audit_rows import RunPlace, RunState
+from store_specs.sample_results import (
+    AP_EU,
+    ORDERS,
+    US_EU,
+    evidence,
+    header,
+    judged,
+    orders_outcome,
+    run_of,
+    unjudged,
+)
+
+if TYPE_CHECKING:
+    from store_specs.back_end import BackEnd
+
+FIRST = Window(0, 100)
+SECOND = Window(100, 200)
+BOTH = (US_EU, AP_EU)
+
+
+class AuditQueryContract:
+    """Units, runs, evidence, completion, and open records."""
+
+    def test_units_filters_by_flow_topic_window_and_run(self, back_end: BackEnd) -> None:
+        outcome = orders_outcome(FIRST, topic="us.only")
+        lone = replace(outcome, scope=replace(outcome.scope, flows=outcome.scope.flows[:1]))
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST)), judged(lone)))
+            store.publish(run_of("r2", judged(orders_outcome(SECOND))))
+
+            def topics(**wanted: object) -> list[tuple[str, str]]:
+                found = store.units(**wanted)  # type: ignore[arg-type]
+                return [(unit.run_id, unit.key.target_topic) for unit in found]
+
+            assert topics(flow=AP_EU) == [("r1", ORDERS), ("r2", ORDERS)]
+            assert topics(flow=Flow("eu", "us")) == []
+            assert topics(target_topic="us.only") == [("r1", "us.only")]
+            assert topics(run_id="r2") == [("r2", ORDERS)]
+            assert topics(overlapping=Window(99, 100)) == [("r1", ORDERS), ("r1", "us.only")]
+            assert topics(overlapping=Window(100, 101)) == [("r2", ORDERS)]
+            # A unit that is found by one of its flows lists all of them.
+            assert [each.flow for each in store.units(flow=AP_EU)[0].flows] == [US_EU, AP_EU]
+            assert [run.header.id for run in store.runs(flow=US_EU)] == ["r2", "r1"]
+            assert store.runs(flow=Flow("eu", "us")) == ()
+            # Labels are case-sensitive, and parts of labels do not match.
+            assert store.runs(flow=Flow("US", "eu")) == store.runs(flow=Flow("s", "e")) == ()
+
+    def test_runs_are_paged_and_counted(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            for number in range(5):
+                window = Window(100 * number, 100 * number + 100)
+                # Two start at the same moment: their ids order them.
+                started = 1_000 + number // 2
+                run = run_of(f"r{number}", judged(orders_outcome(window)), started_at=started)
+                store.publish(run)
+            failed = header("r9", Window(500, 600), 9_000)
+            store.announce(failed)
+            store.fail(failed, "no Spark")
+            seen, place = [], None
+            while page := store.runs(after=place, limit=2):
+                seen += [each.header.id for each in page]
+                place = RunPlace(page[-1].header.started_at, page[-1].header.id)
+            assert seen == ["r9", "r4", "r3", "r2", "r1", "r0"]
+            # The place of a deleted run is still valid.
+            behind = store.runs(flow=US_EU, after=RunPlace(1_001, "r2x"), limit=1)
+            assert [each.header.id for each in behind] == ["r2"]
+            assert store.count_runs() == {
+                RunState.RUNNING: 0, RunState.FINISHED: 5, RunState.FAILED: 1,
+            }  # fmt: skip
+            assert sum(store.count_runs(flow=Flow("eu", "us")).values()) == 0
+            newest = store.newest_finished([Flow("eu", "us"), US_EU])
+            assert {flow: run.header.id for flow, run in newest.items()} == {US_EU: "r4"}
+            found = store.runs_of(["r0", "r9", "r3", "nope"])
+            assert [each.header.id for each in found] == ["r9", "r3", "r0"]
+            assert store.runs_of([]) == ()
+
+    def test_evidence_contains_its_unit_and_flow(self, back_end: BackEnd) -> None:
+        found = [
+            evidence(Verdict.LOST, 4),
+            evidence(Verdict.OVERDUE, 8, flow=1),
+            evidence(Verdict.LOST, 2),
+        ]
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST, found=found))))
+            lost = store.evidence(target_topic=ORDERS, verdicts={Verdict.LOST})
+            assert [each.evidence for each in lost] == [found[2], found[0]]
+            assert {(each.run_id, each.unit, each.flow) for each in lost} == {("r1", 0, US_EU)}
+            (overdue,) = store.evidence(run_id="r1", unit=0, verdicts=[Verdict.OVERDUE])
+            assert (overdue.flow, overdue.target_topic) == (AP_EU, ORDERS)
+            assert len(store.evidence()) == 5
+            assert len(store.evidence(limit=2)) == 2
+            assert store.evidence(start=2, limit=2) == store.evidence()[2:4]
+            assert store.evidence(start=4) == store.evidence()[4:]
+            assert store.evidence(target_topic="other") == ()
+            assert store.count_evidence("r1") == {
+                0: {Verdict.LOST: 2, Verdict.OVERDUE: 1, Verdict.ALTERED: 1, Verdict.REPLAY: 1}
+            }
+            assert store.count_evidence("r2") == {}
+
+    def test_completion_ends_at_the_first_open_record(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            assert store.completion(US_EU, ORDERS) is None
+
+            def after(run_id: str, window: Window, oldest_open: int | None) -> tuple[int, int, str]:
+                outcome = orders_outcome(window, oldest_open=oldest_open)
+                store.publish(run_of(run_id, judged(outcome)))
+                found = store.completion(US_EU, ORDERS)
+                assert found is not None
+                return found.start, found.up_to, found.run_id
+
+            assert after("r1", FIRST, 90) == (0, 90, "r1")
+            assert after("r2", Window(90, 200), None) == (0, 200, "r2")
+            assert after("r3", Window(300, 400), None) == (0, 200, "r2")
+            assert after("r4", Window(50, 200), 60) == (0, 60, "r4")
+            other = store.completion(AP_EU, ORDERS)
+            assert other is not None
+            assert other.up_to == 60
+            assert store.completion(AP_EU, "other") is None
+
+    def test_completion_restarts_where_earlier_records_are_gone(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST))))
+            later = orders_outcome(Window(500, 600))
+            store.publish(run_of("r2", judged(later, restarts=True)))
+            found = store.completion(US_EU, ORDERS)
+        assert found is not None
+        assert (found.start, found.up_to, found.updated_at) == (500, 600, 10_000)
+
+    @pytest.mark.parametrize(
+        ("reason", "expected"),
+        [
+            (NotAuditedReason.EMPTY, (0, 200)),
+            (NotAuditedReason.EXPIRED, (200, 200)),
+            (NotAuditedReason.UNREACHABLE, (0, 90)),
+        ],
+    )
+    def test_completion_advances_over_empty_and_expired_windows(
+        self, back_end: BackEnd, reason: NotAuditedReason, expected: tuple[int, int]
+    ) -> None:
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(FIRST, oldest_open=90))))
+            leased = unjudged(Window(90, 200))
+            idle = replace(leased, not_audited=replace(leased.not_audited, reason=reason))
+            other = replace(idle, not_audited=replace(idle.not_audited, target_topic="other"))
+            store.publish(run_of("r2", idle, other))
+            found = store.completion(US_EU, ORDERS)
+            assert found is not None
+            assert (found.start, found.up_to) == expected
+            assert store.completion(US_EU, "other") is None
+
+    def test_prior_open_evidence_returns_records_of_earlier_runs(self, back_end: BackEnd) -> None:
+        def opened(verdict: Verdict, offset: int, flow: int = 0) -> tuple[Verdict, int, int]:
+            return verdict, offset, flow
+
+        first = [
+            opened(Verdict.LOST, 10),
+            opened(Verdict.OVERDUE, 20, flow=1),
+            opened(Verdict.LATE, 30),
+            opened(Verdict.PENDING, 40),
+            opened(Verdict.LOST, 95),
+        ]
+        units = [
+            orders_outcome(FIRST, found=[evidence(v, o, flow=f) for v, o, f in first]),
+            orders_outcome(SECOND, found=[evidence(Verdict.LOST, 150)]),
+            orders_outcome(FIRST, topic="other", found=[evidence(Verdict.LOST, 50)]),
+        ]
+        key = UnitKey.named(ORDERS, BOTH)
+        with back_end.open() as store:
+            store.publish(run_of("r1", *map(judged, units)))
+
+            def offsets(key: UnitKey, window: Window) -> list[tuple[str, int]]:
+                found = store.prior_open_evidence(key, window)
+                return sorted((each.flow.label, each.offset) for each in found)
+
+            assert offsets(key, Window(5, 90)) == [("ap->eu", 20), ("us->eu", 10), ("us->eu", 30)]
+            assert offsets(UnitKey.named(ORDERS, (US_EU,)), Window(0, 500)) == [
+                ("us->eu", 10),
+                ("us->eu", 30),
+                ("us->eu", 95),
+                ("us->eu", 150),
+            ]
+            assert offsets(UnitKey.named(ORDERS, (Flow("us", "ap"),)), FIRST) == []
+            assert OpenRecord(US_EU, 1, 10, 10, -11) in store.prior_open_evidence(key, FIRST)

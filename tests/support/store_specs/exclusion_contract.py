@@ -1,0 +1,123 @@
+"""What a store must do with planned maintenance, on every back-end: a class of tests."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.objectives.exclusion import Exclusion, Mark, Span
+from mm2slo_core.user_errors import UserError
+from mm2slo_store.schema import REVISION
+from store_specs.back_end import ADDED
+from store_specs.sample_results import AP_EU, US_EU, judged, orders_outcome, run_of
+
+if TYPE_CHECKING:
+    from store_specs.back_end import BackEnd
+
+UPGRADE = Exclusion(
+    id="20261201-3f9a2c",
+    flows=("us->eu", "eu->us"),
+    start=1_764_554_400_000,
+    end=1_764_561_600_000,
+    reason="upgrade of eu; 'quotes' & <signs>, \N{SNOWMAN}",
+    who="ana",
+    added_at=1_764_000_000_000,
+)
+
+
+class ExclusionContract:
+    """Exclusions are added, removed and found, never deleted."""
+
+    def test_add_exclusion_stores_every_field(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+        with back_end.open() as store:
+            assert store.exclusions() == (UPGRADE,)
+
+    def test_remove_exclusion_records_time_and_user(self, back_end: BackEnd) -> None:
+        back_end.clock.now = UPGRADE.end
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+            removed = store.remove_exclusion(UPGRADE.id, who="ben")
+            assert removed == replace(UPGRADE, removed_at=UPGRADE.end, removed_by="ben")
+            assert removed.mark is Mark.REMOVED_LATE
+            back_end.clock.now += 1
+            with pytest.raises(UserError, match="was already removed by ben"):
+                store.remove_exclusion(UPGRADE.id, who="eve")
+            assert store.exclusions() == (removed,)
+
+    def test_unknown_or_duplicate_exclusion_is_refused_without_changes(
+        self, back_end: BackEnd
+    ) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+            before = back_end.content()
+            with pytest.raises(UserError, match=r"has no exclusion x; .*exclude list --all"):
+                store.remove_exclusion("x", who="ben")
+            with pytest.raises(UserError, match="has no exclusion x"):
+                store.set_silence("x", "s")
+            with pytest.raises(UserError, match=f"already has an exclusion {UPGRADE.id}"):
+                store.add_exclusion(replace(UPGRADE, reason="another"))
+            assert back_end.content() == before
+
+    def test_set_silence_survives_removal(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+            store.set_silence(UPGRADE.id, "5e7c")
+            assert store.remove_exclusion(UPGRADE.id, who="ben").silence == "5e7c"
+
+    def test_exclusions_filters_by_flow_and_time_in_order(self, back_end: BackEnd) -> None:
+        later = replace(UPGRADE, id="b", flows=("*",), start=UPGRADE.end, end=UPGRADE.end + 10)
+        same_start = replace(later, id="a", flows=("ap->*",))
+        with back_end.open() as store:
+            for each in (later, same_start, UPGRADE):
+                store.add_exclusion(each)
+
+            def ids(flow: object = None, start: int = 0, end: int = 0) -> list[str]:
+                span = Span(start, end) if end else None
+                return [
+                    each.id
+                    for each in store.exclusions(flow=flow, overlapping=span)  # type: ignore[arg-type]
+                ]
+
+            assert ids() == [UPGRADE.id, "a", "b"]
+            assert ids(US_EU) == [UPGRADE.id, "b"]
+            assert ids(AP_EU) == ["a", "b"]
+            assert ids(start=0, end=UPGRADE.start) == []
+            assert ids(start=0, end=UPGRADE.start + 1) == [UPGRADE.id]
+            assert ids(US_EU, UPGRADE.end, UPGRADE.end + 1) == ["b"]
+            assert ids(start=UPGRADE.end + 10, end=UPGRADE.end + 20) == []
+
+    def test_remove_exclusion_concurrently_succeeds_once(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.add_exclusion(UPGRADE)
+
+            def removes(number: int) -> bool:
+                try:
+                    store.remove_exclusion(UPGRADE.id, who=f"w{number}")
+                except UserError:
+                    return False
+                return True
+
+            with ThreadPoolExecutor(8) as pool:
+                assert sum(pool.map(removes, range(16))) == 1
+
+    def test_upgrade_of_older_store_keeps_its_content(self, back_end: BackEnd) -> None:
+        with back_end.open() as store:
+            store.publish(run_of("r1", judged(orders_outcome(Window(0, 100)))))
+        back_end.downgrade("0002")
+        before = back_end.content()
+        with back_end.open() as store:
+            assert store.exclusions() == ()
+            store.add_exclusion(UPGRADE)
+            assert [run.header.id for run in store.runs()] == ["r1"]
+        after = back_end.content()
+        assert after.pop("mm2slo_schema_version") == [f"{{'version_num': '{REVISION}'}}"]
+        assert len(after.pop("exclusions")) == 1
+        assert [after.pop(name) for name in ADDED["0004"]] == [[]] * 4
+        before.pop("mm2slo_schema_version")
+        assert after == before
