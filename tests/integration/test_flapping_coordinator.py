@@ -7,8 +7,8 @@ import time
 import pytest
 from flapping import flapping
 
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import KafkaOperationError
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.ports import HOST, free_ports
 from mm2slo_lab.topology import Engine
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 GROUPS = tuple(f"app-{number}" for number in range(16))
 _PATIENCE = 120.0
 """Seconds; the assertion came after one to four."""
-_ENDED = "the process that asks for them ended by SIGABRT"
+_ENDED = "the worker process ended with SIGABRT"
 
 
 def test_group_offsets_outlive_the_end_of_the_process_that_asks() -> None:

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mm2slo_cli.lab import lab_app
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +113,7 @@ def test_a_persisted_lab_is_found_changed_and_ended(state: Path) -> None:
     assert found() == {"us": "running", "eu": "stopped", "mm2": "stopped"}
     with pytest.raises(UserError, match=r"eu does not run: `mm2slo lab fault start-cluster eu`"):
         lab("fault", "delete-records", "--cluster", "eu", "--topic", "t", "--before", "1")
-    with pytest.raises(UserError, match=r"there is no topic 'nothing'"):
+    with pytest.raises(UserError, match=r"topic 'nothing' does not exist"):
         lab("fault", "delete-records", "--cluster", "us", "--topic", "nothing", "--before", "1")
     lab("fault", "start-cluster", "eu")
     lab("fault", "start-mm2")

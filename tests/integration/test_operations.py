@@ -19,8 +19,8 @@ from watching import Scrape, counters_never_decreased, watch
 from mm2slo_core.records import Checkpoint
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.tail import TopicTail
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
 from mm2slo_lab.waiting import wait_for
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 TIMELINE = "mm2slo.watermarks.internal"
 
@@ -174,7 +174,7 @@ def test_reload_keeps_what_did_not_change(lab: Lab, tmp_path: Path) -> None:
         request = urllib.request.Request(f"{seen.url}/-/reload", method="POST")
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 200
-            assert "1 flow(s) started anew" in answer.read().decode()
+            assert "1 flow(s) restarted" in answer.read().decode()
         seen.until(lambda s: reloads(s, "success") == 1, "a reload")
         before = received(seen.scrapes[-1], "us->eu")
         seen.until(lambda s: received(s, "us->eu") > before, "canaries after it")

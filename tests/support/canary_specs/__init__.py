@@ -1,10 +1,10 @@
-"""One flow as the canary process serves it."""
+"""The settings of one flow for the canary process."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mm2slo_exporter.canary.spec import CanarySpec
+from mm2slo_exporter.canary.canary_spec import CanarySpec
 
 
 def spec(**changes: Any) -> CanarySpec:

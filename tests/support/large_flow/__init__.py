@@ -1,11 +1,11 @@
-"""A flow of many partitions on two plain brokers, kept moving without MirrorMaker 2.
+"""A flow of many partitions on two real brokers, replicated without MirrorMaker 2.
 
-What MirrorMaker 2 would write (copies, offset syncs, committed offsets, checkpoints) is written
-by this process in MirrorMaker 2's formats and rhythm; brokers and exporter are the real ones.
+The package writes copies, offset syncs, committed offsets and checkpoints in MirrorMaker 2's
+formats and intervals; brokers and exporter are real.
 """
 
-from large_flow.exporter import ExporterProcess, rss
+from large_flow.exporter_process import ExporterProcess, rss
 from large_flow.large_flow import LargeFlow, Shape
-from large_flow.mover import Mover
+from large_flow.partition_mover import Mover
 
 __all__ = ["ExporterProcess", "LargeFlow", "Mover", "Shape", "rss"]

@@ -1,4 +1,4 @@
-"""Starts the two brokers and fills them with topics, groups and MirrorMaker 2's own records."""
+"""Starts two brokers and creates topics, groups and MirrorMaker 2's internal records."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported without saying so
 
-from large_flow.appending import append
-from large_flow.sending import Sending
+from large_flow.produce_request import append
+from large_flow.record_sender import RecordSender
 from mm2slo_core.internal_topics import internal_topics
-from mm2slo_core.naming import DefaultPolicy
 from mm2slo_core.records import Checkpoint, OffsetSync, SourceOffset
+from mm2slo_core.replication_policy import DefaultPolicy
 from mm2slo_core.topology import Flow
 from mm2slo_core.topology import TopicPartition as Partition
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import KafkaOperationError
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab import Lab, LabTopology
 from mm2slo_lab.topology import Engine
 
@@ -37,7 +37,7 @@ _COMPACTED = {"cleanup.policy": "compact"}
 
 @dataclass(frozen=True)
 class Shape:
-    """How large the flow is."""
+    """The size of the flow."""
 
     topics: int = 2000
     partitions: int = 5
@@ -77,7 +77,7 @@ class LargeFlow:
             engine=Engine.NONE,
             broker_heap=broker_heap,
             broker_properties={
-                # Every second, as the lab has it, is too often for this many partitions.
+                # The lab's interval of one second is too short for this many partitions.
                 "log.retention.check.interval.ms": "300000",
                 "log.index.size.max.bytes": "65536",
             },
@@ -112,15 +112,15 @@ class LargeFlow:
             _await_leaders(properties, data, self.shape.partitions)
 
     def seed(self) -> None:
-        """One record, its copy, its offset sync and its commit per partition; the groups."""
+        """Write a record, its copy, offset sync and commit per partition; create the groups."""
         shape = self.shape
         append(self.source, shape.source_partitions)
         append(self.target, ((f"us.{topic}", number) for topic, number in shape.source_partitions))
-        with Sending(self.source) as source, Sending(self.target) as target:
-            for here in shape.source_partitions:
-                sync = OffsetSync(here, 0, 0)
+        with RecordSender(self.source) as source, RecordSender(self.target) as target:
+            for partition in shape.source_partitions:
+                sync = OffsetSync(partition, 0, 0)
                 source.send(INTERNAL.offset_syncs.topic, sync.encode_value(), key=sync.encode_key())
-                commit = SourceOffset(SOURCE_CONNECTOR, FLOW.source, here, 0)
+                commit = SourceOffset(SOURCE_CONNECTOR, FLOW.source, partition, 0)
                 target.send(
                     INTERNAL.connect_offsets.topic, commit.encode_value(), key=commit.encode_key()
                 )
@@ -137,12 +137,14 @@ class LargeFlow:
             self._seed_connect(target)
         self._seed_groups()
 
-    def _seed_connect(self, target: Sending) -> None:
-        """Running tasks and their assignments, as Connect stores them."""
+    def _seed_connect(self, target: RecordSender) -> None:
+        """Write running tasks and their assignments in Connect's format."""
         running = json.dumps(
             {"state": "RUNNING", "trace": None, "worker_id": "w:1", "generation": 1}
         ).encode()
-        names = [f"{here.topic}-{here.partition}" for here in self.shape.source_partitions]
+        names = [
+            f"{partition.topic}-{partition.partition}" for partition in self.shape.source_partitions
+        ]
         status, configs = INTERNAL.connect_status.topic, INTERNAL.connect_configs.topic
         target.send(status, running, key=f"status-connector-{SOURCE_CONNECTOR}".encode())
         for task in range(_TASKS):
@@ -166,7 +168,7 @@ class LargeFlow:
 
 
 def _await_leaders(properties: Mapping[str, str], topics: list[str], partitions: int) -> None:
-    """Wait until each partition answers: a topic shows a while before its replicas are there."""
+    """Wait until all partitions have leaders: a topic becomes visible before its replicas."""
     wanted = [Partition(topic, number) for topic in topics for number in range(partitions)]
     deadline = time.monotonic() + _CREATION_SECONDS
     while True:

@@ -9,7 +9,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.partition_offsets import OffsetReader
 
-HERE = TopicPartition("orders", 0)
+PARTITION = TopicPartition("orders", 0)
 SINCE = 1_700_000_000.0
 
 
@@ -56,7 +56,7 @@ def test_offsets_at_time_do_not_skip_records_appended_meanwhile(
     monkeypatch.setattr(HandleFactory, "consumer", fake.consumer)
     admin: Any = fake
     reader = OffsetReader(HandleFactory("us", {}), lambda: admin, "read_uncommitted")
-    reading = reader.read_at([HERE], SINCE, timeout=1.0)
-    assert (reading.offsets, reading.errors) == ({HERE: expected}, {}), case
+    reading = reader.read_at([PARTITION], SINCE, timeout=1.0)
+    assert (reading.offsets, reading.errors) == ({PARTITION: expected}, {}), case
     first = next((k for k, at in enumerate(fake.log) if at >= SINCE * 1000), len(fake.log))
     assert expected <= first

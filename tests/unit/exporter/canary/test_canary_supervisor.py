@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from canary_specs import spec
-from canary_specs.serving import die, echo
+from canary_specs.fake_canary_processes import die, echo
 
 from mm2slo_exporter.canary.canary_events import RestoreFinished
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mm2slo_kafka.cluster_client import ClusterClient
 
-HERE = TopicPartition("orders", 0)
+PARTITION = TopicPartition("orders", 0)
 
 
 class Source:
@@ -95,34 +95,34 @@ def test_probe_has_first_record_or_none() -> None:
     source = Source(7)
     pay = TopicPartition("pay", 1)
     probes = reader(source)
-    probes.request({HERE: (5, 9), pay: (8, 9)})
+    probes.request({PARTITION: (5, 9), pay: (8, 9)})
     probes.read_wanted()
-    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0), pay: TailProbe(8, 9, None, None)}
-    assert source.asked == [({HERE: (5, 9), pay: (8, 9)}, "read_committed")]
+    assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0), pay: TailProbe(8, 9, None, None)}
+    assert source.asked == [({PARTITION: (5, 9), pay: (8, 9)}, "read_committed")]
 
 
 def test_known_answers_are_reused_and_unwanted_dropped() -> None:
     source = Source(7)
     pay = TopicPartition("pay", 1)
     probes = reader(source)
-    probes.request({HERE: (5, 9), pay: (1, 2)})
+    probes.request({PARTITION: (5, 9), pay: (1, 2)})
     probes.read_wanted()
-    probes.request({HERE: (5, 20)})
+    probes.request({PARTITION: (5, 20)})
     probes.read_wanted()
     assert len(source.asked) == 1
-    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0)}
+    assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0)}
 
 
 def test_partition_without_answer_is_read_again() -> None:
     source = Source(7)
-    source.silent = {HERE}
+    source.silent = {PARTITION}
     probes = reader(source)
-    probes.request({HERE: (5, 9)})
+    probes.request({PARTITION: (5, 9)})
     probes.read_wanted()
     assert probes.answers == {}
     source.silent = set()
     probes.read_wanted()
-    assert probes.answers[HERE].first_offset == 7
+    assert probes.answers[PARTITION].first_offset == 7
 
 
 def test_partitions_beyond_limit_are_read_in_next_round() -> None:
@@ -138,12 +138,12 @@ def test_partitions_beyond_limit_are_read_in_next_round() -> None:
 def test_lookups_are_read_and_returned_once() -> None:
     source = Source(7)
     probes = reader(source)
-    probes.request({}, ((1, HERE, 7), (2, HERE, 8)))
+    probes.request({}, ((1, PARTITION, 7), (2, PARTITION, 8)))
     probes.read_wanted()
     probes.read_wanted()
     assert source.asked == [
-        ({HERE: (7, 8)}, "read_uncommitted"),
-        ({HERE: (8, 9)}, "read_uncommitted"),
+        ({PARTITION: (7, 8)}, "read_uncommitted"),
+        ({PARTITION: (8, 9)}, "read_uncommitted"),
     ]
     assert probes.take_lookup_results() == [(1, True), (2, False)]
     assert probes.take_lookup_results() == []
@@ -153,16 +153,16 @@ def test_lookup_below_log_start_is_not_present() -> None:
     source = Source(100)
     source.log_start = 100
     probes = reader(source)
-    probes.request({}, ((1, HERE, 7),))
+    probes.request({}, ((1, PARTITION, 7),))
     probes.read_wanted()
     assert probes.take_lookup_results() == [(1, False)]
 
 
 def test_lookup_without_answer_has_no_result() -> None:
     source = Source(7)
-    source.silent = {HERE}
+    source.silent = {PARTITION}
     probes = reader(source)
-    probes.request({}, ((1, HERE, 7),))
+    probes.request({}, ((1, PARTITION, 7),))
     probes.read_wanted()
     assert probes.take_lookup_results() == []
 
@@ -170,12 +170,12 @@ def test_lookup_without_answer_has_no_result() -> None:
 def test_failed_read_is_counted_and_keeps_answers() -> None:
     health, source = Health(), Source(7)
     probes = reader(source, health)
-    probes.request({HERE: (5, 9)})
+    probes.request({PARTITION: (5, 9)})
     probes.read_wanted()
     source.down = True
-    probes.request({HERE: (8, 9)}, ((1, HERE, 7),))
+    probes.request({PARTITION: (8, 9)}, ((1, PARTITION, 7),))
     probes.read_wanted()
-    assert probes.answers == {HERE: TailProbe(5, 9, 7, 7.0)}
+    assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0)}
     assert health.report().errors == {("us", Stage.TAIL_RECORDS, "timeout"): 2}
 
 
@@ -183,7 +183,7 @@ def test_probe_reader_reads_on_request_until_stopped() -> None:
     source = Source(7)
     probes = reader(source)
     probes.start()
-    probes.request({HERE: (5, 9)})
+    probes.request({PARTITION: (5, 9)})
     assert source.answered.wait(30)
     probes.stop()
     assert len(source.asked) == 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mm2slo_kafka.partition_offsets import Isolation
 
-HERE, THERE = TopicPartition("orders", 0), TopicPartition("orders", 1)
+PARTITION, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Answering:
@@ -47,11 +47,11 @@ class Answering:
 @pytest.mark.parametrize(
     ("offsets", "errors", "readable"),
     [
-        ({HERE: 5, THERE: 6}, {}, True),
-        ({HERE: 5}, {THERE: ErrorKind.TIMEOUT}, True),
-        ({}, {HERE: ErrorKind.TIMEOUT, THERE: ErrorKind.TIMEOUT}, False),
-        ({}, {HERE: ErrorKind.AUTHORIZATION, THERE: ErrorKind.AUTHORIZATION}, False),
-        ({}, {HERE: ErrorKind.UNKNOWN_TOPIC, THERE: ErrorKind.UNKNOWN_TOPIC}, True),
+        ({PARTITION: 5, OTHER: 6}, {}, True),
+        ({PARTITION: 5}, {OTHER: ErrorKind.TIMEOUT}, True),
+        ({}, {PARTITION: ErrorKind.TIMEOUT, OTHER: ErrorKind.TIMEOUT}, False),
+        ({}, {PARTITION: ErrorKind.AUTHORIZATION, OTHER: ErrorKind.AUTHORIZATION}, False),
+        ({}, {PARTITION: ErrorKind.UNKNOWN_TOPIC, OTHER: ErrorKind.UNKNOWN_TOPIC}, True),
     ],
 )
 def test_side_is_unreadable_when_all_partitions_failed(
@@ -59,7 +59,7 @@ def test_side_is_unreadable_when_all_partitions_failed(
 ) -> None:
     health = Health(lambda: 10.0)
     reader = SideReader(Answering(offsets, errors), health, starts_every=30.0)
-    reader.read([HERE, THERE])
+    reader.read([PARTITION, OTHER])
     assert reader.readable is readable
     counted = {
         reason: count

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from observing import Scene, flow_config
+from flow_observations import Scene, flow_config
 
 from mm2slo_core.config import load_config
 from mm2slo_core.config.canary_config import CanaryCarrier

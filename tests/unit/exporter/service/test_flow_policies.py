@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from observing import flow_config
+from flow_observations import flow_config
 
 from mm2slo_core.config import load_config
 from mm2slo_core.config.canary_config import CanaryCarrier

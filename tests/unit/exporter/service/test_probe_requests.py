@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from observing import Log, Scene, flow_config
+from flow_observations import Log, Scene, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import Isolation
@@ -11,7 +11,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.service.probe_requests import wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
-HERE = TopicPartition("orders", 0)
+PARTITION = TopicPartition("orders", 0)
 UNCOMMITTED, COMMITTED = Isolation.READ_UNCOMMITTED, Isolation.READ_COMMITTED
 
 
@@ -25,7 +25,7 @@ def wanted(
     """Wanted probes at *at*, of a flow first seen at 100 s that advanced at *moved_at*."""
     scene = Scene()
     scene.add("orders")
-    scene.logs[HERE] = log
+    scene.logs[PARTITION] = log
     tracker = FlowTracker(
         flow_config(isolation=isolation.value),
         carrier=CanaryCarrier.OFF,
@@ -50,7 +50,7 @@ def behind(**changes: int) -> Log:
 
 
 def test_unsettled_position_with_lag_is_probed() -> None:
-    assert wanted(behind()) == {HERE: (40, 50)}
+    assert wanted(behind()) == {PARTITION: (40, 50)}
 
 
 def test_position_without_lag_is_not_probed() -> None:
@@ -58,7 +58,7 @@ def test_position_without_lag_is_not_probed() -> None:
 
 
 def test_probe_starts_at_log_start() -> None:
-    assert wanted(behind(start=45)) == {HERE: (45, 50)}
+    assert wanted(behind(start=45)) == {PARTITION: (45, 50)}
     assert wanted(behind(start=50)) == {}
 
 
@@ -71,7 +71,7 @@ def test_recently_advanced_position_with_known_age_is_not_probed(
     scene_end = 50
     scene = Scene()
     scene.add("orders")
-    scene.logs[HERE] = log
+    scene.logs[PARTITION] = log
     tracker = FlowTracker(
         flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
     )
@@ -83,5 +83,5 @@ def test_recently_advanced_position_with_known_age_is_not_probed(
 
 
 def test_probe_of_read_committed_flow_ends_at_last_stable_offset() -> None:
-    assert wanted(behind(stable=46), isolation=COMMITTED) == {HERE: (40, 46)}
+    assert wanted(behind(stable=46), isolation=COMMITTED) == {PARTITION: (40, 46)}
     assert wanted(behind(stable=40), isolation=COMMITTED) == {}

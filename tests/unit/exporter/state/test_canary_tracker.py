@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from observing import Scene
+from flow_observations import Scene
 
 from mm2slo_core.canary_rules import CanaryRules
 from mm2slo_core.sli_counters import Sli, SliCount, SliKey

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st
-from observing import Scene, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_offsets import PositionQuality

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from observing import Scene
+from flow_observations import Scene
 
 from mm2slo_core.group_readiness import BlockReason, ReadinessLimits
 from mm2slo_core.time_slices import CheckpointSample
@@ -19,7 +19,7 @@ from mm2slo_exporter.state.topic_tracker import TopicTracker
 if TYPE_CHECKING:
     from mm2slo_exporter.state.flow_report import GroupState, TopicState
 
-HERE, THERE = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
+PARTITION, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 WELL = FlowHealth(alive=True, tasks_running=True)
 RULES = FlowRules(
     stall_after=30.0,
@@ -35,8 +35,8 @@ def scene() -> Scene:
     """Orders is replicated up to 100; app has committed 90, and its checkpoint is at 80."""
     made = Scene()
     made.add("orders").live(100, 100)
-    made.source["group_offsets"] = {"app": {HERE: 90}}
-    made.internals["checkpoints"] = {"app": {THERE: NewestCheckpoint(80, 80, 950.0)}}
+    made.source["group_offsets"] = {"app": {PARTITION: 90}}
+    made.internals["checkpoints"] = {"app": {COPY: NewestCheckpoint(80, 80, 950.0)}}
     return made
 
 
@@ -69,7 +69,11 @@ def test_ready_group_has_checkpoint_lag_and_redelivery(scene: Scene) -> None:
 
 def test_groups_with_commits_on_replicated_topics_are_ordered_by_name(scene: Scene) -> None:
     other = TopicPartition("not-copied", 0)
-    scene.source["group_offsets"] = {"b": {HERE: 1}, "none": {other: 5}, "a": {HERE: 2, other: 3}}
+    scene.source["group_offsets"] = {
+        "b": {PARTITION: 1},
+        "none": {other: 5},
+        "a": {PARTITION: 2, other: 3},
+    }
     found = judge(scene)
     assert [state.group for state in found] == ["a", "b"]
     assert [len(state.readiness.partitions) for state in found] == [1, 1]
@@ -77,8 +81,8 @@ def test_groups_with_commits_on_replicated_topics_are_ordered_by_name(scene: Sce
 
 def test_checkpoint_lag_is_summed_by_topic(scene: Scene) -> None:
     scene.add("pay", partitions=2)
-    commits = {HERE: 90}
-    marks = {THERE: NewestCheckpoint(80, 80, 950.0)}
+    commits = {PARTITION: 90}
+    marks = {COPY: NewestCheckpoint(80, 80, 950.0)}
     for number in range(2):
         log = scene.logs[TopicPartition("pay", number)]
         log.live(50, 50)
@@ -146,21 +150,21 @@ def test_synced_group_offsets_are_compared_with_target_commits(
     expected: list[BlockReason],
 ) -> None:
     scene.internals["sync_group_offsets"] = True
-    scene.internals["checkpoints"] = {"app": {THERE: NewestCheckpoint(80, 80, 800.0)}}
-    scene.target["group_offsets"] = {} if commit is None else {"app": {THERE: commit}}
+    scene.internals["checkpoints"] = {"app": {COPY: NewestCheckpoint(80, 80, 800.0)}}
+    scene.target["group_offsets"] = {} if commit is None else {"app": {COPY: commit}}
     scene.target["active_groups"] = frozenset({"app"} if active else ())
     assert reasons(scene) == expected
 
 
 def test_checkpoint_samples_pair_commits_with_checkpoints(scene: Scene) -> None:
     scene.source["group_offsets"] = {
-        "app": {HERE: 90, TopicPartition("not-copied", 0): 1},
-        "new": {HERE: 5},
+        "app": {PARTITION: 90, TopicPartition("not-copied", 0): 1},
+        "new": {PARTITION: 5},
         "elsewhere": {TopicPartition("not-copied", 0): 1},
     }
     assert checkpoint_samples(*read(scene)) == {
-        "app": {HERE: CheckpointSample(90, 80)},
-        "new": {HERE: CheckpointSample(5, None)},
+        "app": {PARTITION: CheckpointSample(90, 80)},
+        "new": {PARTITION: CheckpointSample(5, None)},
     }
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mm2slo_core.flow_offsets import Head
     from mm2slo_core.group_readiness import GroupReadiness
 
-HERE, THERE = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
+PARTITION, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
 READ_AT = 1000.0
 PAIR = TopicPair("orders", "us.orders", TopicRole.DATA)
 
@@ -88,14 +88,14 @@ def judged(*, commit: int, checkpoint: NewestCheckpoint) -> GroupReadiness:
     seen = Observation(
         at=READ_AT + 10,
         plan=FlowPlan((PAIR,)),
-        source=ClusterView(group_offsets={"app": {HERE: commit}}, groups_read_at=READ_AT),
+        source=ClusterView(group_offsets={"app": {PARTITION: commit}}, groups_read_at=READ_AT),
         target=ClusterView(),
         internals=InternalsView(
             offset_map=lambda _partition: SameOffsets(),
-            checkpoints={"app": {THERE: checkpoint}},
+            checkpoints={"app": {COPY: checkpoint}},
         ),
         source_offsets=None,
-        target_offsets=OffsetsRead(ends={THERE: 500}, starts={THERE: 0}),
+        target_offsets=OffsetsRead(ends={COPY: 500}, starts={COPY: 0}),
         source_readable=True,
         target_readable=True,
     )
@@ -123,4 +123,4 @@ def test_commit_behind_older_checkpoint_is_rewind(age: float) -> None:
     found = judged(commit=100, checkpoint=NewestCheckpoint(140, 135, READ_AT - age))
     assert not found.ready
     assert found.checkpoint_lag == -40
-    assert found.blocked == (Blocked(BlockReason.WOULD_SKIP_RECORDS, HERE, 35),)
+    assert found.blocked == (Blocked(BlockReason.WOULD_SKIP_RECORDS, PARTITION, 35),)

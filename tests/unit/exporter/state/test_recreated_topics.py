@@ -13,8 +13,8 @@ from mm2slo_exporter.observation import ClusterView, InternalsView, Observation,
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
 ORDERS = TopicPair("orders", "us.orders", TopicRole.DATA)
-HERE = TopicPartition("orders", 0)
-THERE = TopicPartition("us.orders", 0)
+PARTITION = TopicPartition("orders", 0)
+COPY = TopicPartition("us.orders", 0)
 
 
 def tracker() -> FlowTracker:
@@ -34,15 +34,15 @@ def seen(at: float, topic_id: str | None, end: int = 10) -> Observation:
             topics_read_at=at,
         ),
         target=ClusterView(topics={"us.orders": 1}, topics_read_at=at),
-        internals=InternalsView(committed={HERE: 9}),
+        internals=InternalsView(committed={PARTITION: 9}),
         source_offsets=OffsetsRead(
-            ends={HERE: end} if there else {},
-            starts={HERE: 0} if there else {},
+            ends={PARTITION: end} if there else {},
+            starts={PARTITION: 0} if there else {},
             requested_at=at,
             answered_at=at,
         ),
         target_offsets=OffsetsRead(
-            ends={THERE: 10}, starts={THERE: 0}, requested_at=at, answered_at=at
+            ends={COPY: 10}, starts={COPY: 0}, requested_at=at, answered_at=at
         ),
         source_readable=True,
         target_readable=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from observing import Scene, flow_config
+from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.sli_counters import Sli, SliCount, SliKey

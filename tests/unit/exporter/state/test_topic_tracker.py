@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from observing import Scene, flow_config
+from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.flow_config import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from observing import Scene, flow_config
+from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_state import FlowStateName, StateReason

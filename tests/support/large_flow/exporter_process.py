@@ -1,4 +1,4 @@
-"""The exporter as a process of its own, told apart from what measures it."""
+"""Runs the exporter in a separate process, so that measuring it does not affect it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUPPORT = Path(__file__).parents[1]
 
 
 class ExporterProcess:
-    """Runs `large_flow.measured` and reads its lines: one JSON object per cycle or answer."""
+    """Runs `large_flow.instrumented_exporter` and reads its lines: one JSON object per event."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ExporterProcess:
             "granularity": "partition",
             "poll_interval": poll_interval,
             "instance": "bench",
-            "series_limit": 1_000_000,  # partition level, come what may
+            "series_limit": 1_000_000,  # never falls back to a coarser granularity
             **exporter,
         }
         self._file.write(
@@ -44,7 +44,7 @@ class ExporterProcess:
         self._file.flush()
         self._lines: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "large_flow.measured", self._file.name],
+            [sys.executable, "-m", "large_flow.instrumented_exporter", self._file.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -59,19 +59,20 @@ class ExporterProcess:
         return self._process.pid
 
     def next(self, kind: str, timeout: float = 120.0) -> dict[str, Any]:
-        """The next line of that kind; others before it are passed over."""
+        """The next line of that kind; other lines before it are skipped."""
         while True:
             try:
                 line = self._lines.get(timeout=timeout)
             except Empty:
                 if self._process.poll() is not None:
-                    raise RuntimeError(f"the exporter ended: {self._process.returncode}") from None
-                raise TimeoutError(f"no line {kind!r} of the exporter in {timeout:.0f} s") from None
+                    code = self._process.returncode
+                    raise RuntimeError(f"the exporter ended with exit code {code}") from None
+                raise TimeoutError(f"the exporter wrote no {kind!r} in {timeout:.0f} s") from None
             if line["kind"] == kind:
                 return line
 
     def taken(self, *kinds: str) -> list[dict[str, Any]]:
-        """Lines of those kinds that are there already; all others are dropped."""
+        """Available lines of those kinds; all others are dropped."""
         found = []
         while not self._lines.empty():
             line = self._lines.get()
@@ -86,7 +87,7 @@ class ExporterProcess:
         return self.next(kind, timeout)
 
     def resident(self) -> dict[str, int]:
-        """VmRSS in bytes of the exporter and of its canary process."""
+        """VmRSS of the exporter and of its canary process, in bytes."""
         children = [
             child
             for task in Path(f"/proc/{self.pid}/task").iterdir()
@@ -118,7 +119,7 @@ class ExporterProcess:
 
 
 def rss(pid: int | None = None, field: str = "VmRSS") -> int:
-    """Resident bytes of a process, by default of this one."""
+    """Resident memory of a process, by default this one, in bytes."""
     pid = os.getpid() if pid is None else pid
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{field}:"):

@@ -1,4 +1,4 @@
-"""CPU and wall time of named calls, taken by wrapping methods of the product from outside."""
+"""CPU and wall time of named calls, measured by wrapping methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Reading:
-    """Sums over calls, in seconds. `process` is the CPU of all threads while the call lasted."""
+    """Sums over calls, in seconds. `process` is the CPU time of all threads during the calls."""
 
     calls: int = 0
     thread: float = 0.0
@@ -23,7 +23,7 @@ class Reading:
 
 
 class Meters:
-    """Readings by name; `take` empties them."""
+    """Readings by name; `take` resets them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

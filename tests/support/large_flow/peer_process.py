@@ -1,4 +1,4 @@
-"""Processes beside the exporter: one copies the canaries' topic, one stamps what arrives."""
+"""Processes next to the exporter: one replicates the canary topic, one records arrivals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PeerProcess:
         self._reader.start()
 
     def arrivals(self) -> dict[int, tuple[float, float]]:
-        """By sequence number: when it arrived and when it was sent, epoch seconds."""
+        """Times of arrival and of sending (epoch seconds), by sequence number."""
         return dict(self._arrivals)
 
     def __enter__(self) -> Self:
@@ -83,8 +83,8 @@ def consume(target: dict[str, str]) -> None:
 
 def _at_end(properties: dict[str, str], topic: str) -> Consumer:
     consumer = Consumer({**properties, **_FAST})
-    here = TopicPartition(topic, 0)
-    _start, end = consumer.get_watermark_offsets(here, timeout=30)
+    partition = TopicPartition(topic, 0)
+    _start, end = consumer.get_watermark_offsets(partition, timeout=30)
     consumer.assign([TopicPartition(topic, 0, end)])
     return consumer
 

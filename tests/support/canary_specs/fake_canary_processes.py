@@ -1,0 +1,34 @@
+"""Fake canary processes, in a module that a new process can import."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from mm2slo_exporter.canary.canary_events import RestoreFinished
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.connection import Connection
+
+    from mm2slo_exporter.canary.canary_spec import CanarySpec
+
+
+def echo(connection: Connection, specs: Sequence[CanarySpec]) -> None:
+    """Report the flows, then the floor of each ledger state, until the pipe is closed."""
+    connection.send([RestoreFinished(each.flow, 0.0) for each in specs])
+    try:
+        while True:
+            states = connection.recv()
+            connection.send(
+                [RestoreFinished(flow, float(state[0])) for flow, state in states.items()]
+            )
+    except EOFError:
+        return
+
+
+def die(connection: Connection, specs: Sequence[CanarySpec]) -> None:
+    """Report one event and exit."""
+    connection.send([RestoreFinished(specs[0].flow, float(os.getpid()))])
+    connection.close()
+    os._exit(3)

@@ -1,0 +1,206 @@
+"""Runs the exporter with meters around its parts; writes one line of JSON per cycle.
+
+Commands on standard input: `render` compares rendering of the current series with
+prometheus_client, `memory` prints allocations, `profile SECONDS` profiles evaluations. The end of
+the input ends the process.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import threading
+import time
+import tracemalloc
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from large_flow.call_meters import Meters
+from mm2slo_cli.exporter import serving
+from mm2slo_core.config import load_config
+from mm2slo_exporter.canary.canary_events import Arrived
+from mm2slo_exporter.exposition import Renderer
+from mm2slo_exporter.readers import (
+    cluster_reader,
+    flow_reader,
+    internals_reader,
+    internals_store,
+    probe_reader,
+    side_reader,
+)
+from mm2slo_exporter.service import evaluation, flow_runner, snapshot_publisher
+from mm2slo_exporter.state import flow_tracker, slice_indicators
+from mm2slo_exporter.timeline import timeline_writer
+
+meters = Meters()
+output_lock = threading.Lock()
+families: list[Any] = []
+wanted = threading.Event()
+"""Set while a benchmark needs the families; otherwise they are not kept, to measure memory."""
+kept = threading.Event()
+
+
+def write_line(**line: object) -> None:
+    with output_lock:
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+
+
+def instrument() -> None:
+    for owner, method, name in (
+        (flow_reader.FlowReader, "read", "collect"),
+        (side_reader.SideReader, "_read_ends", "collect: ends"),
+        (side_reader.SideReader, "_read_starts", "collect: starts"),
+        (internals_store.InternalsStore, "view", "collect: view of internal topics"),
+        (internals_reader.InternalsReader, "_poll_all", "tail internal topics"),
+        (probe_reader.ProbeReader, "read_wanted", "look at waiting records"),
+        (cluster_reader.ClusterReader, "_read_topics", "topics"),
+        (cluster_reader.ClusterReader, "_read_topic_ids", "topic ids"),
+        (cluster_reader.ClusterReader, "_read_configs", "topic configs"),
+        (cluster_reader.ClusterReader, "_read_groups", "groups"),
+        (evaluation, "_evaluate", "evaluate"),
+        (snapshot_publisher.Publisher, "publish", "publish"),
+        (flow_tracker.FlowTracker, "update", "evaluate: state"),
+        (flow_tracker.FlowTracker, "_judge_topics", "evaluate: state: partitions"),
+        (flow_tracker.FlowTracker, "_judge_groups", "evaluate: state: groups"),
+        (slice_indicators.SliceIndicators, "observe", "evaluate: state: indicators"),
+        (flow_runner, "wanted_probes", "evaluate: wanted probes"),
+        (timeline_writer.TimelineWriter, "write", "evaluate: timeline"),
+        (snapshot_publisher, "limited_families", "publish: families"),
+        (Renderer, "render", "publish: render"),
+    ):
+        meters.wrap(owner, method, name)
+    _keep_families()
+    _report_arrivals()
+
+
+def _keep_families() -> None:
+    render = Renderer.render
+
+    def keep_and_render(self: Renderer, found: Any) -> Any:
+        if not wanted.is_set():
+            return render(self, found)
+        families[:] = found
+        wanted.clear()
+        kept.set()
+        return render(self, families)
+
+    Renderer.render = keep_and_render  # type: ignore[method-assign,assignment]  # observed from outside
+
+
+def _report_arrivals() -> None:
+    take = flow_runner.FlowRunner.take
+
+    def reporting(self: Any, event: Any) -> None:
+        if isinstance(event, Arrived):
+            write_line(kind="arrived", sequence=event.sequence, at=event.at)
+        take(self, event)
+
+    flow_runner.FlowRunner.take = reporting  # type: ignore[method-assign]  # observed from outside
+
+
+def report_cycles() -> None:
+    """Write a line after each publication, with the CPU time since the last one."""
+    publish = snapshot_publisher.Publisher.publish
+    spent = time.process_time()
+
+    def reporting(self: snapshot_publisher.Publisher) -> None:
+        nonlocal spent
+        publish(self)
+        now = time.process_time()
+        for report in self._flows.reports():
+            timeline = report.timeline
+            requests = self._flows.request_totals()
+            write_line(
+                kind="cycle",
+                at=time.time(),
+                ready=report.ready,
+                series=self.snapshot.series,
+                lag=report.lag_records,
+                timeline_records=timeline.records_total if timeline else 0,
+                timeline_bytes=timeline.bytes_total if timeline else 0,
+                requests={"/".join(names): count for names, count in requests.items()},
+                process=now - spent,
+                parts={name: asdict(reading) for name, reading in meters.take().items()},
+            )
+        spent = time.process_time()
+
+    snapshot_publisher.Publisher.publish = reporting  # type: ignore[method-assign]  # observed from outside
+
+
+def compare_rendering() -> None:
+    """CPU seconds of a first render and of prometheus_client for the same series."""
+    # Imported here, so that it does not count as the exporter's memory.
+    from measuring import registry_of
+    from prometheus_client import generate_latest
+
+    wanted.set()
+    kept.wait(60)
+    registry, left_out = registry_of(families)
+    theirs = []
+    for _ in range(3):
+        gc.collect()
+        started = time.thread_time()
+        text = generate_latest(registry)
+        theirs.append(time.thread_time() - started)
+    started = time.thread_time()
+    Renderer().render(families)
+    write_line(
+        kind="render",
+        prometheus_client=sorted(theirs)[1],
+        first=time.thread_time() - started,
+        series=text.count(b"\n"),
+        left_out=left_out,
+    )
+
+
+def profile_evaluations(seconds: float) -> None:
+    """Profile the evaluating thread; writes the table to standard error."""
+    import cProfile
+    import io
+    import pstats
+
+    plain = evaluation.Evaluator.run_cycle
+    profiler = cProfile.Profile(time.thread_time)
+
+    def profiled(self: evaluation.Evaluator, timeout: float) -> None:
+        profiler.runcall(plain, self, timeout)
+
+    evaluation.Evaluator.run_cycle = profiled  # type: ignore[method-assign]  # temporarily
+    time.sleep(seconds)
+    evaluation.Evaluator.run_cycle = plain  # type: ignore[method-assign]  # restored
+    out = io.StringIO()
+    pstats.Stats(profiler, stream=out).sort_stats("tottime").print_stats(45)
+    sys.stderr.write(out.getvalue())
+    write_line(kind="profile")
+
+
+def print_memory() -> None:
+    """Write allocations by line to standard error; the process runs with PYTHONTRACEMALLOC=1."""
+    for found in tracemalloc.take_snapshot().statistics("lineno")[:40]:
+        sys.stderr.write(f"{found}\n")
+    sys.stderr.write(f"traced memory, current and peak: {tracemalloc.get_traced_memory()}\n")
+    write_line(kind="memory")
+
+
+def main() -> None:
+    config = load_config(Path(sys.argv[1]).read_text())
+    instrument()
+    report_cycles()
+    with serving(lambda: config) as (_service, server):
+        write_line(kind="started", port=server.address.port, pid=os.getpid())
+        for command in sys.stdin:
+            match command.split():
+                case ["render"]:
+                    compare_rendering()
+                case ["memory"]:
+                    print_memory()
+                case ["profile", seconds]:
+                    profile_evaluations(float(seconds))
+
+
+if __name__ == "__main__":
+    main()
