@@ -70,9 +70,9 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
     return (
         Panel(
             title="Flows by state",
-            description="How many flows are running? Stopped: records or canaries are waiting, "
-            "both clusters answer, and nothing arrives. Unknown: the state cannot be "
-            "determined. Both should be 0.",
+            description="How many flows are running? Stopped: records or canaries are pending, "
+            "both clusters respond, and none arrive. Unknown: the state cannot be determined. "
+            "Both should be 0.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
             no_data=NO_EXPORTER_DATA,

@@ -52,8 +52,8 @@ def panels(limits: Limits) -> tuple[Panel, ...]:
         _latency_distribution(
             CANARY_LATENCY_SECONDS,
             "Canary latency distribution",
-            "How is canary latency distributed? Canaries by latency. A second band shows a second "
-            "group of partitions, as after a rebalance.",
+            "How is canary latency distributed? Canaries by latency. A second band is a second "
+            "group of latencies, as after a rebalance.",
             _NO_CANARY,
         ),
         _latency_percentiles(

@@ -98,7 +98,7 @@ def lag_panels(limits: Limits) -> tuple[Panel, ...]:
         ),
         Panel(
             title="Records written and replicated",
-            description="Does the flow keep up? Records a second written on the source and "
+            description="Does the flow keep up? Records per second written on the source and "
             "replicated; both lines should agree.",
             kind=Kind.SERIES,
             unit=Unit.RATE,

@@ -28,8 +28,8 @@ def panels(limits: Limits) -> tuple[Panel, ...]:
         Panel(
             title="Flow state",
             description="What state is the flow in? Running: records or canaries arrive. Idle: "
-            "nothing to replicate. Stopped: something is waiting and nothing arrives. Unknown: "
-            "the state cannot be determined.",
+            "nothing to replicate. Stopped: records or canaries are pending and none arrive. "
+            "Unknown: the state cannot be determined.",
             kind=Kind.STAT,
             unit=Unit.COUNT,
             no_data=NO_EXPORTER_DATA,

@@ -96,7 +96,7 @@ def panels() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Notifications sent",
-            description="When were notifications sent? Notifications a second that Alertmanager "
+            description="When were notifications sent? Notifications per second that Alertmanager "
             "tried to send, by integration. Where the watchdog is routed, it alone keeps this "
             "above 0.",
             kind=Kind.SERIES,

@@ -131,7 +131,7 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
         ),
         Panel(
             title="Collection failures by reason",
-            description="Which stages fail, and why? Failures a second by cluster, stage and "
+            description="Which stages fail, and why? Failures per second by cluster, stage and "
             "reason. A single failure may be a leader election.",
             kind=Kind.SERIES,
             unit=Unit.REQUESTS,
@@ -204,7 +204,7 @@ def collection_panels(job: Matcher) -> tuple[Panel, ...]:
         ),
         Panel(
             title="Kafka requests",
-            description="What does the exporter request from the clusters? Requests a second by "
+            description="What does the exporter request from the clusters? Requests per second by "
             "cluster and API, the ten most frequent.",
             kind=Kind.BARS,
             unit=Unit.REQUESTS,

@@ -53,7 +53,7 @@ def panels(job: Matcher) -> tuple[Panel, ...]:
         ),
         Panel(
             title="CPU usage",
-            description="How much CPU does the exporter use? CPU seconds a second of each "
+            description="How much CPU does the exporter use? CPU seconds per second of each "
             "replica; 1 is one core.",
             kind=Kind.SERIES,
             unit=Unit.SHARE,
@@ -89,7 +89,7 @@ def panels(job: Matcher) -> tuple[Panel, ...]:
         ),
         Panel(
             title="Watermark timeline write rate",
-            description="How much is written to the watermark timelines? Bytes a second, the "
+            description="How much is written to the watermark timelines? Bytes per second, the "
             "ten largest.",
             kind=Kind.SERIES,
             unit=Unit.BYTE_RATE,

@@ -32,7 +32,7 @@ def _report() -> tuple[Panel, ...]:
     return (
         Panel(
             title="Recorder scrapes",
-            description="Does the recorder reach the exporters? Scrapes a second by the "
+            description="Does the recorder reach the exporters? Scrapes per second by the "
             "embedded recorder, and failed ones. Empty where history comes from Prometheus.",
             kind=Kind.SERIES,
             unit=Unit.REQUESTS,

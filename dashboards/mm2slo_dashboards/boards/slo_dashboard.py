@@ -91,7 +91,7 @@ def build(limits: Limits) -> Dashboard:
 
 
 def _summary(limits: Limits) -> tuple[Panel, ...]:
-    left = min_by(recorded_series(BUDGET_REMAINING, _MATCH_SLI), *_KEYS)
+    remaining = min_by(recorded_series(BUDGET_REMAINING, _MATCH_SLI), *_KEYS)
     return (
         Panel(
             title="Lowest remaining error budget",
@@ -100,7 +100,7 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             kind=Kind.STAT,
             unit=Unit.SHARE,
             no_data=NO_BUDGET_DATA,
-            queries=(Query(vector=min_by(left), instant=True),),
+            queries=(Query(vector=min_by(remaining), instant=True),),
             thresholds=budget_thresholds(limits),
             decimals=1,
             next_dashboard=DashboardUid.FLOW,
@@ -116,7 +116,10 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             unit=Unit.COUNT,
             no_data=NO_BUDGET_DATA,
             queries=(
-                Query(vector=sum_by(Vector(f"({left} <= bool 0)", left.labels)), instant=True),
+                Query(
+                    vector=sum_by(Vector(f"({remaining} <= bool 0)", remaining.labels)),
+                    instant=True,
+                ),
             ),
             thresholds=Thresholds(Colour.GOOD, ((1.0, Colour.BAD),)),
             decimals=0,
