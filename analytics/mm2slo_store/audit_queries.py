@@ -19,10 +19,10 @@ from mm2slo_store.audit_rows import (
 )
 from mm2slo_store.json_encoding import dumps
 from mm2slo_store.row_conversion import (
-    directory_of,
-    evidence_of,
-    outcome_of,
-    run_of,
+    directory_from_row,
+    evidence_from_row,
+    outcome_from_rows,
+    run_from_row,
     stored_unit,
 )
 
@@ -101,10 +101,10 @@ class RunFilter:
 def runs(connection: Connection, wanted: RunFilter, *, limit: int | None = None) -> tuple[Run, ...]:
     """Runs, newest first."""
     query = _newest_first(select(schema.runs)).where(*wanted.conditions()).limit(limit)
-    return tuple(map(run_of, connection.execute(query).mappings()))
+    return tuple(map(run_from_row, connection.execute(query).mappings()))
 
 
-def runs_of(connection: Connection, run_ids: Collection[str]) -> tuple[Run, ...]:
+def runs_by_id(connection: Connection, run_ids: Collection[str]) -> tuple[Run, ...]:
     """The stored runs of *run_ids*, newest first."""
     query = _newest_first(select(schema.runs))
     # In batches; at most as many runs as units in a report's window.
@@ -112,7 +112,7 @@ def runs_of(connection: Connection, run_ids: Collection[str]) -> tuple[Run, ...]
     found: list[Run] = []
     for start in range(0, len(ordered), _MAX_PARAMETERS):
         part = query.where(schema.runs.c.id.in_(ordered[start : start + _MAX_PARAMETERS]))
-        found += map(run_of, connection.execute(part).mappings())
+        found += map(run_from_row, connection.execute(part).mappings())
     return tuple(
         sorted(found, key=lambda run: (run.header.started_at, run.header.id), reverse=True)
     )
@@ -137,7 +137,7 @@ def newest_finished(connection: Connection, flows: Collection[Flow]) -> Mapping[
             newest[missing.pop(label)] = run_id
         if not missing:
             break
-    known = {run.header.id: run for run in runs_of(connection, set(newest.values()))}
+    known = {run.header.id: run for run in runs_by_id(connection, set(newest.values()))}
     return {flow: known[newest[flow]] for flow in flows if flow in newest}
 
 
@@ -172,11 +172,11 @@ def outcome(connection: Connection, run_id: str, unit: int) -> UnitOutcome | Non
     row = connection.execute(select(schema.units).where(*found)).mappings().first()
     if row is None:
         return None
-    return outcome_of(
+    return outcome_from_rows(
         row,
-        _of(connection, schema.partitions, run_id, unit, order=("flow", "partition")),
-        _of(connection, schema.evidence, run_id, unit, order=("number",)),
-        _of(connection, schema.replays, run_id, unit, order=("number",)),
+        _rows_of_unit(connection, schema.partitions, run_id, unit, order=("flow", "partition")),
+        _rows_of_unit(connection, schema.evidence, run_id, unit, order=("number",)),
+        _rows_of_unit(connection, schema.replays, run_id, unit, order=("number",)),
     )
 
 
@@ -214,7 +214,7 @@ def evidence(
             unit=row["unit"],
             target_topic=row["target_topic"],
             flow=Flow.parse(row["label"]),
-            evidence=evidence_of(row),
+            evidence=evidence_from_row(row),
         )
         for row in connection.execute(query).mappings()
     )
@@ -240,7 +240,7 @@ def directories(connection: Connection, run_id: str | None) -> tuple[RunDirector
     query = select(table).order_by(table.c.run_id, table.c.unit, table.c.number)
     if run_id is not None:
         query = query.where(table.c.run_id == run_id)
-    return tuple(map(directory_of, connection.execute(query).mappings()))
+    return tuple(map(directory_from_row, connection.execute(query).mappings()))
 
 
 def completion(connection: Connection, flow: Flow, target_topic: str) -> Completion | None:
@@ -289,7 +289,7 @@ def open_records(connection: Connection, key: UnitKey, window: Window) -> frozen
     )
 
 
-def _of(
+def _rows_of_unit(
     connection: Connection, table: Table, run_id: str, unit: int, *, order: tuple[str, ...]
 ) -> list[Mapping[Any, Any]]:
     query = (

@@ -175,7 +175,7 @@ class UnitKey:
 
 @dataclass(frozen=True, slots=True)
 class StoredFlow:
-    """One flow of a stored unit; its place in `StoredUnit.flows` is what evidence calls `flow`."""
+    """A flow of a stored unit; `Evidence.flow` is its index in `StoredUnit.flows`."""
 
     flow: Flow
     source_topic: str | None

@@ -1,7 +1,7 @@
 """Values that are stored as JSON. Encoding is canonical: equal values have equal text.
 
-Lists are sorted and zero counts are left out. Each `x_form` has its `x_of`, which may raise
-KeyError, ValueError or TypeError on what this version does not know.
+Lists are sorted and zero counts are left out. Decoders may raise KeyError, ValueError or
+TypeError on values of other versions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Form = Any
-"""What `json` can write."""
+"""A value that `json` can write."""
 
 _SOURCE: Final = (
     "partition",
@@ -44,7 +44,7 @@ _COVERED: Final = ("key", "value", "headers", "timestamp")
 
 
 def dumps(form: Form) -> str:
-    """The text of a form, which is the same wherever and whenever it is written."""
+    """The canonical text of *form*."""
     return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -54,7 +54,7 @@ def encode_counts(counts: Mapping[Verdict, int]) -> Form:
 
 
 def decode_counts(form: Form) -> Mapping[Verdict, int]:
-    """Read `encode_counts`."""
+    """Decode `encode_counts`."""
     return {Verdict(verdict): count for verdict, count in form.items()}
 
 
@@ -71,7 +71,7 @@ def encode_latency(latency: LatencyCells) -> Form:
 
 
 def decode_latency(form: Form) -> LatencyCells:
-    """Read `encode_latency`."""
+    """Decode `encode_latency`."""
     return LatencyCells(
         cells={(lower, upper): n for lower, upper, n in form["cells"]},
         negative=form["negative"],
@@ -81,35 +81,35 @@ def decode_latency(form: Form) -> LatencyCells:
 
 
 def encode_key_cells(cells: Iterable[KeyCell]) -> Form:
-    """Sizes of keys, as [keys, records, copies, moved, overtook]."""
+    """Sizes of keys as [keys, records, copies, moved, overtook]."""
     return [
         [each.keys, each.records, each.copies, each.moved, each.overtook] for each in sorted(cells)
     ]
 
 
 def decode_key_cells(form: Form | None) -> tuple[KeyCell, ...]:
-    """Read `encode_key_cells`; None is what versions wrote that did not count them."""
+    """Decode `encode_key_cells`; None in rows of older versions."""
     return tuple(KeyCell(*each) for each in form or ())
 
 
 def encode_bounds(bounds: Iterable[StatedBound]) -> Form:
-    """Stated bounds, in their order."""
+    """Stated bounds in their order."""
     return [[each.name, each.lower, each.upper, each.sentence] for each in bounds]
 
 
 def decode_bounds(form: Form) -> tuple[StatedBound, ...]:
-    """Read `encode_bounds`."""
+    """Decode `encode_bounds`."""
     return tuple(StatedBound(*each) for each in form)
 
 
 def encode_identity(identity: Identity) -> Form:
-    """What the fingerprint covers; the HMAC key is a secret and never stored."""
+    """The fields that the fingerprint covers, without the HMAC key, which is never stored."""
     covered = [part for part in _COVERED if getattr(identity, part)]
     return {"covers": covered, "ignored_headers": sorted(identity.ignored_headers)}
 
 
 def decode_identity(form: Form) -> Identity:
-    """Read `encode_identity`; without the HMAC key."""
+    """Decode `encode_identity`; without the HMAC key."""
     covers = form["covers"]
     return Identity(
         key="key" in covers,
@@ -121,7 +121,7 @@ def decode_identity(form: Form) -> Identity:
 
 
 def encode_scope(scope: UnitScope) -> Form:
-    """All of a scope but its HMAC key; partitions as lists of figures."""
+    """A scope without its HMAC key; partitions as lists."""
     return {
         "index": scope.index,
         "target_topic": scope.target_topic,
@@ -138,7 +138,7 @@ def encode_scope(scope: UnitScope) -> Form:
 
 
 def decode_scope(form: Form) -> UnitScope:
-    """Read `encode_scope`."""
+    """Decode `encode_scope`."""
     return UnitScope(
         index=form["index"],
         target_topic=form["target_topic"],
@@ -152,7 +152,7 @@ def decode_scope(form: Form) -> UnitScope:
         target_time=TimestampType(form["target_time"]),
         taken_at=form["taken_at"],
         max_pending=form["max_pending"],
-        tombstones_kept=form.get("tombstones_kept", 0),  # not in what earlier versions wrote
+        tombstones_kept=form.get("tombstones_kept", 0),  # missing in rows of older versions
     )
 
 

@@ -194,7 +194,7 @@ def stored_unit(unit: Mapping[Any, Any], flows: Sequence[Mapping[Any, Any]]) -> 
         end_to_end=json_encoding.decode_latency(unit["end_to_end"]),
         transfer=json_encoding.decode_latency(unit["transfer"]),
         without_bracket=unit["without_bracket"],
-        affinity=_affinity_of(unit),
+        affinity=_affinity_from_row(unit),
         bounds=json_encoding.decode_bounds(unit["bounds"]),
         comparison=Comparison(unit["comparison"]),
         target_time=TimestampType(unit["target_time"]),
@@ -204,7 +204,7 @@ def stored_unit(unit: Mapping[Any, Any], flows: Sequence[Mapping[Any, Any]]) -> 
     )
 
 
-def outcome_of(
+def outcome_from_rows(
     unit: Mapping[Any, Any],
     partitions: Iterable[Mapping[Any, Any]],
     evidence: Iterable[Mapping[Any, Any]],
@@ -213,19 +213,19 @@ def outcome_of(
     """The outcome of a judged unit from its ordered rows."""
     return UnitOutcome(
         scope=json_encoding.decode_scope(unit["scope"]),
-        partitions=tuple(_partition_of(each) for each in partitions),
-        affinity=_affinity_of(unit),
+        partitions=tuple(_partition_from_row(each) for each in partitions),
+        affinity=_affinity_from_row(unit),
         replays=tuple(
             ReplayEvent(each["partition"], each["start_offset"], each["end_offset"], each["size"])
             for each in replays
         ),
-        evidence=tuple(evidence_of(each) for each in evidence),
+        evidence=tuple(evidence_from_row(each) for each in evidence),
         oldest_open=unit["oldest_open"],
         order_judged=unit["order_judged"],
     )
 
 
-def evidence_of(row: Mapping[Any, Any]) -> Evidence:
+def evidence_from_row(row: Mapping[Any, Any]) -> Evidence:
     """An anomaly from its row."""
     return Evidence(
         verdict=Verdict(row["verdict"]),
@@ -242,7 +242,7 @@ def evidence_of(row: Mapping[Any, Any]) -> Evidence:
     )
 
 
-def directory_of(row: Mapping[Any, Any]) -> RunDirectory:
+def directory_from_row(row: Mapping[Any, Any]) -> RunDirectory:
     """A run directory from its row."""
     return RunDirectory(row["path"], row["kind"], row["rows"], row["size"])
 
@@ -288,7 +288,7 @@ def failed_row(header: RunHeader, finished_at: int, why: str) -> Row:
     }
 
 
-def run_of(row: Mapping[Any, Any]) -> Run:
+def run_from_row(row: Mapping[Any, Any]) -> Run:
     """A run from its row."""
     return Run(
         header=RunHeader(
@@ -339,7 +339,7 @@ def _partition_row(outcome: PartitionOutcome) -> Row:
     }
 
 
-def _partition_of(row: Mapping[Any, Any]) -> PartitionOutcome:
+def _partition_from_row(row: Mapping[Any, Any]) -> PartitionOutcome:
     return PartitionOutcome(
         flow=None if row["flow"] == NO_FLOW else row["flow"],
         partition=row["partition"],
@@ -377,7 +377,7 @@ def _evidence_order(evidence: Evidence) -> tuple[Any, ...]:
     )
 
 
-def _affinity_of(unit: Mapping[Any, Any]) -> AffinityOutcome:
+def _affinity_from_row(unit: Mapping[Any, Any]) -> AffinityOutcome:
     return AffinityOutcome(
         keys=unit["keys"],
         keys_split=unit["keys_split"],

@@ -138,10 +138,10 @@ class Store(SliHistory, DigestClaims):
         with self._reading() as connection:
             return audit_queries.runs(connection, wanted, limit=limit)
 
-    def runs_of(self, run_ids: Collection[str]) -> tuple[Run, ...]:
+    def runs_by_id(self, run_ids: Collection[str]) -> tuple[Run, ...]:
         """The stored runs of *run_ids*, newest first."""
         with self._reading() as connection:
-            return audit_queries.runs_of(connection, run_ids)
+            return audit_queries.runs_by_id(connection, run_ids)
 
     def count_runs(self, *, flow: Flow | None = None) -> Mapping[RunState, int]:
         """The number of runs by state."""
@@ -235,14 +235,14 @@ class Store(SliHistory, DigestClaims):
         Raises LeaseHeldError at once if another run has an unexpired lease.
         """
         self.acquire(target_cluster, target_topic, holder=holder, ttl_ms=ttl_ms)
-        kept = leases.Lease(
+        held = leases.Lease(
             lambda: self.renew(target_cluster, target_topic, holder=holder, ttl_ms=ttl_ms),
             ttl_ms / 1000 / _RENEWALS,
         )
         try:
-            yield kept
+            yield held
         finally:
-            kept.end()
+            held.end()
             self.release(target_cluster, target_topic, holder=holder)
 
     def acquire(

@@ -37,43 +37,43 @@ class MinuteAccumulator:
 
     def __init__(self, totals: ReplicaTotals) -> None:
         self._totals = totals
-        self._running: int | None = None
+        self._current: int | None = None
         self._seen: set[Indicator] = set()
         self._replicas: set[str] = set()
 
     @property
-    def running(self) -> int | None:
+    def current(self) -> int | None:
         """The current minute; None: no sample since the last one was returned."""
-        return self._running
+        return self._current
 
     def add(self, at: int, pages: Mapping[str, Page]) -> None:
-        """Add a scrape round; call `ended` for the same time first."""
+        """Add a scrape round; call `take_ended` for the same time first."""
         if not pages:
             return
-        newest = self._totals.newest
+        newest = self._totals.newest_scrape
         moment = at if newest is None else max(at, newest + 1)
         self._seen |= self._totals.add(moment, pages)
         self._replicas |= pages.keys()
-        if self._running is None:
-            self._running = whole_minute(moment)
+        if self._current is None:
+            self._current = whole_minute(moment)
 
-    def ended(self, now: int) -> RecordedMinute | None:
+    def take_ended(self, now: int) -> RecordedMinute | None:
         """The current minute if it has ended by *now*; returned once."""
-        if self._running is None or now < self._running + MINUTE_MS:
+        if self._current is None or now < self._current + MINUTE_MS:
             return None
-        return self.cut()
+        return self.take()
 
-    def cut(self) -> RecordedMinute | None:
+    def take(self) -> RecordedMinute | None:
         """The current minute before its end; samples added later return it again."""
-        if self._running is None:
+        if self._current is None:
             return None
         minute = RecordedMinute(
-            at=self._running,
-            tallies={each: self._totals.totals[each] for each in self._seen},
+            at=self._current,
+            tallies={each: self._totals.tallies[each] for each in self._seen},
             seen=frozenset(self._seen),
             states=self._totals.states(sorted(self._replicas)),
         )
-        self._running = None
+        self._current = None
         self._seen.clear()
         self._replicas.clear()
         return minute

@@ -88,19 +88,19 @@ class Recorder:
         minutes = self._minutes_if_recording()
         if minutes is None:
             return
-        self._store_minutes(minutes.ended(now))
+        self._store_minutes(minutes.take_ended(now))
         results = self._rounds.scrape()
         self._update_targets(now, results)
         pages = {name: page for name, page in results.items() if not isinstance(page, ScrapeError)}
         minutes.add(now, pages)
-        self._update_health(ahead_ms=max((minutes.running or now) - now, 0))
+        self._update_health(ahead_ms=max((minutes.current or now) - now, 0))
 
     def run_maintenance(self) -> None:
         """Store the minute if it has ended; apply retention once an hour."""
         now = self._clock()
         if self._minutes is None:
             return
-        self._store_minutes(self._minutes.ended(now))
+        self._store_minutes(self._minutes.take_ended(now))
         if self._thinned_at is None or now - self._thinned_at >= _THIN_EVERY_MS:
             self._thinned_at = now
             try:
@@ -117,7 +117,7 @@ class Recorder:
         """Store the current minute so far, and release the lease and connections."""
         self._rounds.close()
         if self._minutes is not None:
-            self._store_minutes(self._minutes.cut())
+            self._store_minutes(self._minutes.take())
         try:
             if self._lease is not None:
                 self._lease.release()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.reporting.minute_counts import Tally
 from mm2slo_core.reporting.tally_arithmetic import mean, plus, times
-from mm2slo_report.recording.counter_increase import counter_increase
+from mm2slo_report.recording.tally_increase import tally_increase
 from mm2slo_store.sli_history.rows import CounterState
 
 if TYPE_CHECKING:
@@ -39,20 +39,24 @@ class ReplicaTotals:
     def __init__(
         self, totals: Mapping[Indicator, Tally] | None = None, states: Iterable[CounterState] = ()
     ) -> None:
-        self.totals = dict(totals or {})
+        self.tallies = dict(totals or {})
         self._states: defaultdict[str, dict[Indicator, CounterState]] = defaultdict(dict)
-        self._read: dict[str, int] = {}
-        self._read_here: set[str] = set()
-        self._done: dict[Indicator, int] = {}
+        self._scraped_at: dict[str, int] = {}
+        self._scraped_here: set[str] = set()
+        self._counted_until: dict[Indicator, int] = {}
         for state in states:
             self._states[state.replica][state.indicator] = state
-            self._read[state.replica] = max(state.at, self._read.get(state.replica, state.at))
-            self._done[state.indicator] = max(state.at, self._done.get(state.indicator, state.at))
+            self._scraped_at[state.replica] = max(
+                state.at, self._scraped_at.get(state.replica, state.at)
+            )
+            self._counted_until[state.indicator] = max(
+                state.at, self._counted_until.get(state.indicator, state.at)
+            )
 
     @property
-    def newest(self) -> int | None:
+    def newest_scrape(self) -> int | None:
         """When the last page was scraped; further rounds must be later."""
-        return max(self._read.values(), default=None)
+        return max(self._scraped_at.values(), default=None)
 
     def states(self, replicas: Iterable[str]) -> tuple[CounterState, ...]:
         """The last scraped counters of *replicas*."""
@@ -63,8 +67,10 @@ class ReplicaTotals:
 
         Raises ValueError if *at* is not after the previous round.
         """
-        if self.newest is not None and at <= self.newest:
-            raise ValueError(f"scrape round at {at} is not after the previous one at {self.newest}")
+        if self.newest_scrape is not None and at <= self.newest_scrape:
+            raise ValueError(
+                f"scrape round at {at} is not after the previous one at {self.newest_scrape}"
+            )
         found: defaultdict[Indicator, list[_Increase]] = defaultdict(list)
         for replica, page in pages.items():
             for indicator, tally in page.tallies.items():
@@ -73,14 +79,14 @@ class ReplicaTotals:
                 self._states[replica][indicator] = CounterState(
                     replica, indicator, at, tally, page.started
                 )
-            self._read[replica] = at
-            self._read_here.add(replica)
+            self._scraped_at[replica] = at
+            self._scraped_here.add(replica)
         for indicator, increases in found.items():
-            new = _mean_increase(increases, self._done.get(indicator), at)
-            self.totals[indicator] = plus(self.totals.get(indicator, Tally()), new)
+            new = _mean_increase(increases, self._counted_until.get(indicator), at)
+            self.tallies[indicator] = plus(self.tallies.get(indicator, Tally()), new)
             # New replicas alone do not show what was counted until now.
-            if increases or indicator not in self._done:
-                self._done[indicator] = at
+            if increases or indicator not in self._counted_until:
+                self._counted_until[indicator] = at
         return frozenset(found)
 
     def _increase(
@@ -90,18 +96,18 @@ class ReplicaTotals:
         before = self._states[replica].get(indicator)
         if before is not None:
             restarted = None not in (started, before.started) and started != before.started
-            return _Increase(before.at, counter_increase(before.raw, now, restarted=restarted))
-        read = self._read.get(replica)
-        if read is None:
+            return _Increase(before.at, tally_increase(before.raw, now, restarted=restarted))
+        scraped_at = self._scraped_at.get(replica)
+        if scraped_at is None:
             return None
         # The replica was scraped before it had this indicator, so it started at zero; unless a
         # recorder of an earlier version scraped it, which may not have known the indicator.
-        restarted = started is not None and started > read
-        return _Increase(read, now) if restarted or replica in self._read_here else None
+        restarted = started is not None and started > scraped_at
+        return _Increase(scraped_at, now) if restarted or replica in self._scraped_here else None
 
 
-def _mean_increase(increases: Sequence[_Increase], done: int | None, at: int) -> Tally:
-    """The mean increase up to *at* of events after *done*, up to which they are counted already.
+def _mean_increase(increases: Sequence[_Increase], counted_until: int | None, at: int) -> Tally:
+    """The mean increase from *counted_until*, where known, to *at*.
 
     A replica that was unreachable for a while includes events that others have counted; a new one
     lacks events. Both are left out if another replica has samples for the whole time. If none has,
@@ -109,7 +115,11 @@ def _mean_increase(increases: Sequence[_Increase], done: int | None, at: int) ->
     """
     if not increases:
         return Tally()
-    if done is not None and all(each.since < done for each in increases):
-        return mean([times(each.tally, (at - done) / (at - each.since)) for each in increases])
-    started = min(each.since for each in increases if done is None or each.since >= done)
+    if counted_until is not None and all(each.since < counted_until for each in increases):
+        return mean(
+            [times(each.tally, (at - counted_until) / (at - each.since)) for each in increases]
+        )
+    started = min(
+        each.since for each in increases if counted_until is None or each.since >= counted_until
+    )
     return mean([each.tally for each in increases if each.since == started])

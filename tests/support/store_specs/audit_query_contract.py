@@ -84,9 +84,9 @@ class AuditQueryContract:
             assert sum(store.count_runs(flow=Flow("eu", "us")).values()) == 0
             newest = store.newest_finished([Flow("eu", "us"), US_EU])
             assert {flow: run.header.id for flow, run in newest.items()} == {US_EU: "r4"}
-            found = store.runs_of(["r0", "r9", "r3", "nope"])
+            found = store.runs_by_id(["r0", "r9", "r3", "nope"])
             assert [each.header.id for each in found] == ["r9", "r3", "r0"]
-            assert store.runs_of([]) == ()
+            assert store.runs_by_id([]) == ()
 
     def test_evidence_contains_its_unit_and_flow(self, back_end: BackEnd) -> None:
         found = [

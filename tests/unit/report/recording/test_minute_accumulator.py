@@ -19,41 +19,41 @@ def page(total: float) -> Page:
     return Page({AVAILABILITY: Tally(total, total, 0)})
 
 
-def test_ended_returns_a_minute_once_with_its_final_totals() -> None:
+def test_take_ended_returns_a_minute_once_with_its_final_totals() -> None:
     minutes = MinuteAccumulator(ReplicaTotals())
     for second, total in [(0, 10), (15, 12), (45, 15)]:
-        assert minutes.ended(NOON + second * SECOND) is None
+        assert minutes.take_ended(NOON + second * SECOND) is None
         minutes.add(NOON + second * SECOND, {"a": page(total)})
-    assert minutes.ended(NOON + MINUTE_MS - 1) is None
-    minute = minutes.ended(NOON + MINUTE_MS)
+    assert minutes.take_ended(NOON + MINUTE_MS - 1) is None
+    minute = minutes.take_ended(NOON + MINUTE_MS)
     assert minute is not None
     assert minute.at == NOON
     assert minute.tallies == {AVAILABILITY: Tally(5, 5, 0)}
     assert minute.seen == {AVAILABILITY}
     last = NOON + 45 * SECOND
     assert minute.states == (CounterState("a", AVAILABILITY, last, Tally(15, 15, 0)),)
-    assert minutes.ended(NOON + MINUTE_MS) is None
+    assert minutes.take_ended(NOON + MINUTE_MS) is None
 
 
-def test_ended_counts_events_of_a_gap_in_the_next_minute() -> None:
+def test_take_ended_counts_events_of_a_gap_in_the_next_minute() -> None:
     minutes = MinuteAccumulator(ReplicaTotals())
     minutes.add(NOON, {"a": page(10)})
-    minutes.ended(NOON + MINUTE_MS)
+    minutes.take_ended(NOON + MINUTE_MS)
     minutes.add(NOON + MINUTE_MS, {})
-    assert minutes.ended(NOON + 2 * MINUTE_MS) is None, "it has no sample"
+    assert minutes.take_ended(NOON + 2 * MINUTE_MS) is None, "it has no sample"
     minutes.add(NOON + 5 * MINUTE_MS, {"a": page(70)})
-    minute = minutes.ended(NOON + 6 * MINUTE_MS)
+    minute = minutes.take_ended(NOON + 6 * MINUTE_MS)
     assert minute is not None
     assert (minute.at, minute.tallies) == (NOON + 5 * MINUTE_MS, {AVAILABILITY: Tally(60, 60, 0)})
 
 
-def test_ended_lists_only_indicators_with_samples_as_seen() -> None:
+def test_take_ended_lists_only_indicators_with_samples_as_seen() -> None:
     minutes = MinuteAccumulator(ReplicaTotals())
     minutes.add(NOON, {"a": page(10), "b": page(5)})
-    minutes.ended(NOON + MINUTE_MS)
+    minutes.take_ended(NOON + MINUTE_MS)
     later = NOON + MINUTE_MS
     minutes.add(later, {"b": Page({LATENCY: Tally(1, 1, 0)})})
-    minute = minutes.ended(NOON + 2 * MINUTE_MS)
+    minute = minutes.take_ended(NOON + 2 * MINUTE_MS)
     assert minute is not None
     assert minute.seen == minute.tallies.keys() == {LATENCY}
     assert {each.replica for each in minute.states} == {"b"}
@@ -78,13 +78,13 @@ def test_clock_changes_and_restarts_lose_and_duplicate_no_events(
             minutes = MinuteAccumulator(totals)
             if not store.minutes:
                 first = None
-        ended = minutes.ended(now)
+        ended = minutes.take_ended(now)
         if ended is not None:
             store.record_minute(ended.at, ended.tallies, ended.seen, ended.states)
         if answers:
             first = total if first is None else first
             minutes.add(now, {"a": page(total)})
-    ended = minutes.ended(now + 2 * MINUTE_MS)
+    ended = minutes.take_ended(now + 2 * MINUTE_MS)
     assert ended is not None
     assert first is not None
     assert ended.tallies == {AVAILABILITY: Tally(total - first, total - first, 0)}

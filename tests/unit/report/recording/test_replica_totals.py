@@ -23,16 +23,16 @@ def page(*counts: float, of: Indicator = AVAILABILITY, started: int | None = Non
 def test_add_new_counter_counts_only_its_increase() -> None:
     totals = ReplicaTotals()
     assert totals.add(1, {"a": page(90, 100, 5)}) == {AVAILABILITY}
-    assert totals.totals == {AVAILABILITY: Tally(0, 0, 0)}
+    assert totals.tallies == {AVAILABILITY: Tally(0, 0, 0)}
     totals.add(2, {"a": page(97, 110, 6)})
-    assert totals.totals == {AVAILABILITY: Tally(7, 10, 1)}
+    assert totals.tallies == {AVAILABILITY: Tally(7, 10, 1)}
 
 
 def test_add_one_fallen_counter_resets_all_three() -> None:
     totals = ReplicaTotals()
     totals.add(1, {"a": page(5, 100, 0)})
     totals.add(2, {"a": page(7, 8, 0)})
-    assert totals.totals == {AVAILABILITY: Tally(7, 8, 0)}, (
+    assert totals.tallies == {AVAILABILITY: Tally(7, 8, 0)}, (
         "good passed its old value, and started at 0"
     )
 
@@ -41,9 +41,9 @@ def test_add_restarted_process_resets_counters_that_did_not_fall() -> None:
     totals = ReplicaTotals()
     totals.add(1, {"a": page(5, 5, 0, started=1)})
     totals.add(2, {"a": page(9, 9, 0, started=2)})
-    assert totals.totals == {AVAILABILITY: Tally(9, 9, 0)}
+    assert totals.tallies == {AVAILABILITY: Tally(9, 9, 0)}
     totals.add(3, {"a": page(10, 10, 0)})
-    assert totals.totals == {AVAILABILITY: Tally(10, 10, 0)}, (
+    assert totals.tallies == {AVAILABILITY: Tally(10, 10, 0)}, (
         "a page may lack the process start time"
     )
 
@@ -52,7 +52,7 @@ def test_add_new_indicator_of_known_replica_starts_at_zero() -> None:
     totals = ReplicaTotals()
     totals.add(1, {"a": page(1, 1, 0)})
     totals.add(2, {"a": Page({AVAILABILITY: Tally(1, 1, 0), LATENCY: Tally(3, 4, 0)})})
-    assert totals.totals[LATENCY] == Tally(3, 4, 0)
+    assert totals.tallies[LATENCY] == Tally(3, 4, 0)
 
 
 def test_add_indicator_new_after_recorder_restart_may_be_old() -> None:
@@ -60,27 +60,27 @@ def test_add_indicator_new_after_recorder_restart_may_be_old() -> None:
     for started, counted in [(None, Tally()), (1, Tally()), (20, Tally(3000, 4000, 0))]:
         totals = ReplicaTotals()
         totals.add(10, {"a": page(1, 1, 0, started=started)})
-        again = ReplicaTotals(totals.totals, totals.states(["a"]))
+        again = ReplicaTotals(totals.tallies, totals.states(["a"]))
         again.add(30, {"a": Page(both, started)})
-        assert again.totals[LATENCY] == counted
+        assert again.tallies[LATENCY] == counted
 
 
 def test_add_indicator_missing_for_a_while_loses_no_events() -> None:
     totals = ReplicaTotals()
     for at, counts in enumerate([page(1, 1, 0), Page({}), page(6, 8, 0)]):
         totals.add(at, {"a": counts})
-    assert totals.totals == {AVAILABILITY: Tally(5, 7, 0)}
+    assert totals.tallies == {AVAILABILITY: Tally(5, 7, 0)}
 
 
 def test_add_averages_increases_when_replicas_come_and_go() -> None:
     totals = ReplicaTotals()
     totals.add(1, {"a": page(1000, 1000, 0)})
     totals.add(2, {"a": page(1010, 1010, 0), "b": page(5, 5, 0)})
-    assert totals.totals[AVAILABILITY] == Tally(10, 10, 0)
+    assert totals.tallies[AVAILABILITY] == Tally(10, 10, 0)
     totals.add(3, {"a": page(1020, 1020, 0), "b": page(13, 15, 0)})
-    assert totals.totals[AVAILABILITY] == Tally(19, 20, 0), "(10 + 8) / 2 of (10 + 10) / 2"
+    assert totals.tallies[AVAILABILITY] == Tally(19, 20, 0), "(10 + 8) / 2 of (10 + 10) / 2"
     totals.add(4, {"b": page(23, 25, 0)})
-    assert totals.totals[AVAILABILITY] == Tally(29, 30, 0)
+    assert totals.tallies[AVAILABILITY] == Tally(29, 30, 0)
 
 
 def test_add_returning_replica_is_not_counted_twice() -> None:
@@ -88,19 +88,19 @@ def test_add_returning_replica_is_not_counted_twice() -> None:
     totals.add(10, {"a": page(0, 0, 0), "b": page(0, 0, 0)})
     totals.add(20, {"b": page(10, 10, 0)})
     totals.add(30, {"a": page(20, 20, 0), "b": page(20, 20, 0)})
-    assert totals.totals == {AVAILABILITY: Tally(20, 20, 0)}
+    assert totals.tallies == {AVAILABILITY: Tally(20, 20, 0)}
     totals.add(40, {"b": page(30, 30, 0)})
     totals.add(50, {"a": page(40, 40, 0)})
-    assert totals.totals == {AVAILABILITY: Tally(40, 40, 0)}, "half of a's 20 are of b's time"
+    assert totals.tallies == {AVAILABILITY: Tally(40, 40, 0)}, "half of a's 20 are of b's time"
 
 
 def test_add_after_recorder_restart_counts_each_replica_once() -> None:
     totals = ReplicaTotals()
     totals.add(10, {"a": page(0, 0, 0), "b": page(0, 0, 0)})
     totals.add(20, {"b": page(10, 10, 0)})
-    again = ReplicaTotals(totals.totals, totals.states(["a", "b"]))
+    again = ReplicaTotals(totals.tallies, totals.states(["a", "b"]))
     again.add(30, {"a": page(20, 20, 0)})
-    assert again.totals == {AVAILABILITY: Tally(20, 20, 0)}, "half of a's 20 are of b's time"
+    assert again.tallies == {AVAILABILITY: Tally(20, 20, 0)}, "half of a's 20 are of b's time"
 
 
 def test_add_new_replica_alone_leaves_the_gap_to_a_returning_one() -> None:
@@ -108,7 +108,7 @@ def test_add_new_replica_alone_leaves_the_gap_to_a_returning_one() -> None:
     totals.add(10, {"a": page(0, 0, 0)})
     totals.add(20, {"b": page(500, 500, 0)})
     totals.add(30, {"a": page(20, 20, 0)})
-    assert totals.totals == {AVAILABILITY: Tally(20, 20, 0)}
+    assert totals.tallies == {AVAILABILITY: Tally(20, 20, 0)}
 
 
 def test_add_new_replica_does_not_count_before_its_first_sample() -> None:
@@ -116,9 +116,9 @@ def test_add_new_replica_does_not_count_before_its_first_sample() -> None:
     totals.add(10, {"a": page(0, 0, 0)})
     totals.add(20, {"b": page(500, 500, 0)})
     totals.add(30, {"a": page(20, 20, 0), "b": page(510, 510, 0)})
-    assert totals.totals == {AVAILABILITY: Tally(20, 20, 0)}, "a counted all of it, b half of it"
+    assert totals.tallies == {AVAILABILITY: Tally(20, 20, 0)}, "a counted all of it, b half of it"
     totals.add(40, {"a": page(30, 30, 0), "b": page(516, 520, 0)})
-    assert totals.totals == {AVAILABILITY: Tally(28, 30, 0)}, "from here on both count all"
+    assert totals.tallies == {AVAILABILITY: Tally(28, 30, 0)}, "from here on both count all"
 
 
 def test_add_round_not_after_the_previous_one_is_refused() -> None:
@@ -186,8 +186,8 @@ def test_totals_of_one_replica_count_every_event_between_its_samples(
             found = replica.scrape()
             totals.add(at, {"a": found if has_start_time else replace(found, started=None)})
         if recorder_restarts:
-            totals = ReplicaTotals(totals.totals, totals.states(["a"]))
-        assert totals.totals.get(AVAILABILITY, Tally()) == replica.observed
+            totals = ReplicaTotals(totals.tallies, totals.states(["a"]))
+        assert totals.tallies.get(AVAILABILITY, Tally()) == replica.observed
 
 
 @given(
@@ -220,11 +220,11 @@ def test_totals_of_replicas_scraped_together_are_their_mean(
         if scraped:
             totals.add(at, {name: replica.scrape() for name, replica in replicas.items()})
         if recorder_restarts:
-            totals = ReplicaTotals(totals.totals, totals.states(replicas))
+            totals = ReplicaTotals(totals.tallies, totals.states(replicas))
     mean = [
         sum(each.observed[column] for each in replicas.values()) / number for column in range(3)
     ]
-    assert totals.totals.get(AVAILABILITY, Tally()) == pytest.approx(tuple(mean), abs=1e-9)
+    assert totals.tallies.get(AVAILABILITY, Tally()) == pytest.approx(tuple(mean), abs=1e-9)
 
 
 GAPS = st.lists(
@@ -243,17 +243,17 @@ def test_totals_with_gaps_neither_lose_nor_duplicate_events(
         there = [name for name, is_there in zip("abc", scraped, strict=True) if is_there]
         if one_is_always_present and "a" not in there:
             there.append("a")
-        before = totals.totals.get(AVAILABILITY, Tally())
+        before = totals.tallies.get(AVAILABILITY, Tally())
         if not there:
             continue
         counts = {name: at / 100 + ord(name) * 1000 for name in there}
         totals.add(at, {name: page(count * 0.75, count, 0) for name, count in counts.items()})
         first, last = at if first is None else first, at
-        now = totals.totals[AVAILABILITY]
+        now = totals.tallies[AVAILABILITY]
         assert now.total >= before.total
         assert now.good == pytest.approx(now.total * 0.75)
     lived = (last - first) / 100 if first is not None else 0
-    total = totals.totals.get(AVAILABILITY, Tally()).total
+    total = totals.tallies.get(AVAILABILITY, Tally()).total
     assert total <= lived + 1e-6
     if one_is_always_present:
         assert total == pytest.approx(lived)

@@ -89,7 +89,7 @@ def test_the_recorder_counts_the_same_of_the_same_rounds(there: list[set[int]]) 
         }
         if pages:
             recorder.add(minute * MINUTE_MS, pages)
-            recorded = tuple(recorder.totals.get(INDICATOR, Tally()))
+            recorded = tuple(recorder.tallies.get(INDICATOR, Tally()))
             assert tuple(totals.until(minute + 1)) == pytest.approx(recorded, abs=1e-6)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mm2slo_core.reporting.minute_counts import Tally
 
 
-def counter_increase(before: Tally, now: Tally, *, restarted: bool = False) -> Tally:
+def tally_increase(before: Tally, now: Tally, *, restarted: bool = False) -> Tally:
     """The increase from *before* to *now*.
 
     *now* itself after a counter reset: the process *restarted*, or a counter fell. All three live
