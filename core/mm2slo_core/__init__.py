@@ -1,1 +1,1 @@
-"""The vocabulary of mm2slo: frozen values and pure functions, no I/O."""
+"""Shared values and pure functions of mm2slo: no Kafka, no HTTP, no files."""

@@ -1,4 +1,4 @@
-"""When did a source offset arrive? Told from polls of the end offset alone, in little memory."""
+"""Arrival times of source offsets, derived from polls of the end offset."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _COARSE_POINTS = 3
 
 
 class Bracket(NamedTuple):
-    """The arrival of a record: surely within [earliest, latest], most likely at `likely`.
+    """The arrival of a record: within [earliest, latest], most likely at `likely`.
 
-    `likely` assumes an even rate within the bracket. Epoch seconds of the observer's clock.
+    `likely` assumes a constant rate within the bracket. Epoch seconds of the exporter's clock.
     """
 
     earliest: float
@@ -23,21 +23,21 @@ class Bracket(NamedTuple):
 
 
 class ArrivalHistory:
-    """Arrival brackets of one partition's offsets, from successive polls of its end.
+    """Arrival brackets of one partition's offsets, from successive polls of its end offset.
 
     Invariants:
     A. Point k covers the offsets [end of k-1, end of k); the first starts at `_base`.
-    B. A covered offset arrived within [earliest, latest] of its point: it was not there when
-       the preceding successful poll was requested, and was there when this one was answered.
-    C. Thinning joins neighbours: brackets get wider, never wrong.
-    A partition that is caught up holds no arrays at all.
+    B. A covered offset arrived within [earliest, latest] of its point: it was absent when the
+       previous successful poll was requested, and present when this one was answered.
+    C. Thinning merges neighbours: brackets get wider, never wrong.
+    A caught-up partition holds no arrays.
     """
 
     __slots__ = ("_base", "_budget", "_end", "_ends", "_times")
 
     def __init__(self, budget: int = DEFAULT_BUDGET) -> None:
         if budget < _SMALLEST_BUDGET:
-            raise ValueError(f"budget is {budget!r}: expected {_SMALLEST_BUDGET} points or more")
+            raise ValueError(f"budget is {budget!r}; expected {_SMALLEST_BUDGET} points or more")
         self._budget = budget
         self._base: int | None = None
         self._end = 0
@@ -49,15 +49,15 @@ class ArrivalHistory:
 
     @property
     def first_offset(self) -> int | None:
-        """The lowest offset that can be told; None before the first poll."""
+        """The lowest offset with a known arrival; None before the first poll."""
         return self._base
 
     def add(self, previous_request: float | None, this_response: float, end_offset: int) -> None:
-        """Take the end offset of one successful poll.
+        """Add the end offset of a successful poll.
 
-        *previous_request* is the request time of the preceding successful poll, moved or not;
-        None when there was none. The first poll, a poll without predecessor and an end that went
-        back start the history anew: what lies below is not known.
+        *previous_request* is the request time of the previous successful poll; None without one.
+        The history restarts if *previous_request* is None or the end offset went back: arrivals
+        of lower offsets are then not known.
         """
         if self._base is None or previous_request is None or end_offset < self._end:
             self._restart(end_offset)
@@ -73,7 +73,7 @@ class ArrivalHistory:
             self._thin(self._ends, self._times)
 
     def arrived(self, offset: int) -> Bracket | None:
-        """The bracket of *offset*; None where the history does not reach, back or forth."""
+        """Return the bracket of *offset*; None outside of the history."""
         if self._base is None or self._ends is None or self._times is None:
             return None
         if not self._base <= offset < self._end:
@@ -82,42 +82,42 @@ class ArrivalHistory:
         first = self._ends[k - 1] if k else self._base
         earliest, latest = self._times[2 * k], self._times[2 * k + 1]
         share = (offset - first) / (self._ends[k] - first)
-        # Rounding must not push the estimate out of its own bracket.
+        # Rounding must not move the estimate out of its bracket.
         likely = min(max(earliest + share * (latest - earliest), earliest), latest)
         return Bracket(earliest, latest, likely)
 
     def forget_below(self, next_offset: int, *, coarse_below: int | None = None) -> None:
-        """Drop what is replicated. A position that later steps back is then not told.
+        """Drop replicated offsets; if the position later goes back, their arrivals are not known.
 
-        What lies from there up to *coarse_below* is kept in few points: it is rarely asked for.
+        Offsets from there up to *coarse_below* are rarely read and kept in few points.
         """
         if self._ends is None or self._times is None or self._base is None:
             return
-        gone = bisect_right(self._ends, next_offset)
+        replicated = bisect_right(self._ends, next_offset)
         if coarse_below is not None:
-            coarse = bisect_right(self._ends, coarse_below) - gone
+            coarse = bisect_right(self._ends, coarse_below) - replicated
             if coarse > _COARSE_POINTS:
-                last = gone + coarse - _COARSE_POINTS
-                del self._ends[gone:last]
-                del self._times[2 * gone + 1 : 2 * last + 1]
-        if not gone:
+                last = replicated + coarse - _COARSE_POINTS
+                del self._ends[replicated:last]
+                del self._times[2 * replicated + 1 : 2 * last + 1]
+        if not replicated:
             return
-        self._base = self._ends[gone - 1]
-        if gone == len(self._ends):
+        self._base = self._ends[replicated - 1]
+        if replicated == len(self._ends):
             self._ends = self._times = None
         else:
-            del self._ends[:gone]
-            del self._times[: 2 * gone]
+            del self._ends[:replicated]
+            del self._times[: 2 * replicated]
 
     def _restart(self, end_offset: int) -> None:
         self._base = self._end = end_offset
         self._ends = self._times = None
 
     def _thin(self, ends: array[int], times: array[float]) -> None:
-        """Join a quarter of the points: the pairs that are narrowest for their age.
+        """Merge a quarter of the points: the pairs that are narrowest for their age.
 
-        Judging width by age keeps the error of a lag proportional to the lag itself. A quarter at
-        once makes the cost per poll constant.
+        Width relative to age keeps the error of a lag proportional to the lag. Merging a quarter
+        at once keeps the cost per poll constant.
         """
         newest = times[-1]
         pairs = sorted(
@@ -130,7 +130,7 @@ class ArrivalHistory:
                 joined.add(k)
                 if len(joined) >= max(1, self._budget // 4):
                     break
-        # Joining k with k+1 drops the end of k, the latest of k and the earliest of k+1.
+        # Merging k with k+1 drops the end of k, the latest of k and the earliest of k+1.
         self._ends = array("q", (end for k, end in enumerate(ends) if k not in joined))
         dropped = {t for k in joined for t in (2 * k + 1, 2 * k + 2)}
         self._times = array("d", (t for i, t in enumerate(times) if i not in dropped))

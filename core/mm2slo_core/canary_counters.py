@@ -1,4 +1,4 @@
-"""What was settled of canaries: indicators, fates, latencies; which one it was, a ledger knows."""
+"""Counters of settled canaries: SLIs, outcomes and latencies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CanaryCounters:
-    """Counters of one ledger; each method settles something of one canary."""
+    """Counters of one ledger; each method counts one event of one canary."""
 
     __slots__ = ("_counters", "_latencies", "_newest_in", "_rules", "totals")
 
@@ -25,30 +25,29 @@ class CanaryCounters:
 
     @property
     def counters(self) -> dict[SliKey, SliCount]:
-        """Good, total and unknown events of each indicator, there from the start at 0."""
+        """Good, total and unknown events of each SLI, initialised at 0."""
         return self._counters.snapshot()
 
     def take_latencies(self) -> list[float]:
-        """Latencies in seconds observed since the last call."""
+        """Return the latencies in seconds since the last call."""
         taken, self._latencies = self._latencies, []
         return taken
 
-    def came_again(self) -> None:
-        """A further arrival."""
+    def count_duplicate(self) -> None:
+        """Count a repeated arrival."""
         self.totals.duplicates += 1
         self._settle(UNIQUENESS, BAD)
 
-    def came(self) -> None:
-        """A first arrival."""
+    def count_arrival(self) -> None:
+        """Count a first arrival."""
         self.totals.received += 1
         self._settle(UNIQUENESS, GOOD)
 
-    def latency(self, seconds: float) -> None:
-        """How long a first arrival took."""
+    def add_latency(self, seconds: float) -> None:
         self._latencies.append(seconds)
 
-    def timed(self, sent_at: float, at: float, not_before: float | None) -> None:
-        """Availability and latency of an arrival within [not_before, at]."""
+    def settle_times(self, sent_at: float, at: float, not_before: float | None) -> None:
+        """Settle availability and latency of an arrival within [not_before, at]."""
         upper = at - sent_at
         lower = upper if not_before is None else min(not_before - sent_at, upper)
         for key, limit in self._rules.time_limits:
@@ -57,23 +56,22 @@ class CanaryCounters:
         if lower <= self._rules.deadline < upper:
             self.totals.unknown += 1
 
-    def overdue(self) -> None:
-        """Nothing arrived by the deadline, and nothing explains_absence it."""
+    def count_times_bad(self) -> None:
+        """Count availability and latency as bad: no arrival by the deadline."""
         for key, _ in self._rules.time_limits:
             self._settle(key, BAD)
 
-    def time_unknown(self) -> None:
-        """Nobody can tell whether it arrived in time."""
+    def count_times_unknown(self) -> None:
+        """Count availability and latency as unknown."""
         self.totals.unknown += 1
         for key, _ in self._rules.time_limits:
             self._settle(key, UNKNOWN)
 
-    def completeness_unknown(self) -> None:
-        """Nobody can tell whether it arrived at all."""
+    def count_completeness_unknown(self) -> None:
         self._settle(COMPLETENESS, UNKNOWN)
 
-    def complete(self, sequence: int, source: int | None, target: int) -> None:
-        """It arrived; place and order are judged where the source partition is known."""
+    def count_complete(self, sequence: int, source: int | None, target: int) -> None:
+        """Count an arrival; order and affinity only if the source partition is known."""
         self._settle(COMPLETENESS, GOOD)
         if source is None:
             return
@@ -85,8 +83,8 @@ class CanaryCounters:
         self._settle(ORDER, GOOD if in_order else BAD)
         self._settle(AFFINITY, GOOD if source == target else BAD)
 
-    def absent(self, *, expired: bool) -> None:
-        """Lost, or expired: the latter is counted apart, since MM2 had nothing left to copy."""
+    def count_absent(self, *, expired: bool) -> None:
+        """Count a canary as lost, or as expired if the source removed it before replication."""
         if expired:
             self.totals.expired += 1
         else:

@@ -1,4 +1,4 @@
-"""What becomes of the canaries of a former run, from what is found on both clusters."""
+"""State of the previous run's canaries, derived from the records on both clusters."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class PreviousState(Enum):
-    """How far the former run had settled a canary."""
+    """How far the previous run had settled a canary."""
 
     SETTLED = auto()
     BEFORE_DEADLINE = auto()
     LATE = auto()
-    """Bad for availability, counted by the former run; its arrival is awaited."""
+    """Counted as bad for availability by the previous run; its arrival is pending."""
     UNSEEN = auto()
-    """Its deadline passed while nobody looked."""
+    """Its deadline passed between the two runs."""
 
 
 class InheritedCanary(NamedTuple):
-    """One canary of the former run, and its arrival if there is one."""
+    """One canary of the previous run, and its arrival if it was found."""
 
     canary: SentCanary
     state: PreviousState
@@ -33,12 +33,11 @@ class InheritedCanary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PreviousRun:
-    """What the newest canary of the former run tells, and when we took over.
+    """What the newest canary of the previous run carries, and when this run started.
 
-    `floor` and `newest_arrived` are the figures it carries; `died_at` is its send time, the best
-    outside knowledge of when that run ended. Where `newest_arrived` is not told, each canary that
-    is found on the target counts as settled before: some may then be counted in neither run, none
-    in both.
+    `floor` and `newest_arrived` are its headers; `died_at` is its send time, the best estimate of
+    when that run ended. Without `newest_arrived`, each canary found on the target counts as
+    settled: some may be counted in neither run, none in both.
     """
 
     floor: int | None
@@ -49,7 +48,7 @@ class PreviousRun:
     def inherit(
         self, sent: Iterable[SentCanary], arrivals: Iterable[Arrival], deadline: float
     ) -> Iterator[InheritedCanary]:
-        """Sort the canaries found on the source by what is left to settle, in their order."""
+        """Yield the canaries found on the source with their state, in sequence order."""
         found: dict[int, Arrival] = {}
         for arrival in arrivals:
             found.setdefault(arrival.sequence, arrival)

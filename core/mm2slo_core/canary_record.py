@@ -1,17 +1,17 @@
 """The record that carries a canary.
 
 Headers (UTF-8 decimal numbers but for the instance):
-    mm2slo-instance   which exporter sent it; others leave it alone
-    mm2slo-flow       which flow it watches: every flow from a source copies all canaries there
-    mm2slo-sequence   number of the canary, ascending by one
+    mm2slo-instance   exporter that sent it; other exporters ignore it
+    mm2slo-flow       flow it measures: every flow from a source replicates all canaries there
+    mm2slo-sequence   sequence number, ascending by one
     mm2slo-sent       send time, epoch milliseconds of the sender
     mm2slo-partition  source partition it was sent to
-    mm2slo-floor      every lower sequence was settled when it was sent (absent: not told)
-    mm2slo-arrived    newest sequence that had arrived by then (absent: none, or not told)
+    mm2slo-floor      all lower sequences were settled at send time (absent: not known)
+    mm2slo-arrived    newest sequence that had arrived at send time (absent: none, or not known)
 
-On MM2's heartbeats topic key and value are a valid heartbeat (Kafka's Heartbeat, version 0), whose
-key names an alias of our own, so that it never replaces MM2's own heartbeats on compaction. On an
-own topic the key is the instance, flow and partition, and the value the sequence, in text.
+On MM2's heartbeats topic, key and value are a valid heartbeat (Kafka's Heartbeat, version 0). Its
+key has an alias of mm2slo, so that it never replaces MM2's heartbeats on compaction. On mm2slo's
+own topic the key is instance, flow and partition, and the value the sequence, as text.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ _PARTITION = "mm2slo-partition"
 _FLOOR = "mm2slo-floor"
 _ARRIVED = "mm2slo-arrived"
 ALIAS_PREFIX = "mm2slo-canary/"
-"""Begins the source alias in the heartbeat key of a canary; no Kafka topic may hold a slash, so
-no cluster that replicates topics has such an alias."""
+"""Prefix of the source alias in a canary's heartbeat key. Kafka topic names have no slash, so no
+cluster that replicates topics has such an alias."""
 
 Headers = list[tuple[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class CanaryRecord:
-    """One canary as it travels."""
-
     instance: str
     flow: str
     sequence: int
@@ -53,11 +51,9 @@ class CanaryRecord:
 
     @property
     def sent_at(self) -> float:
-        """Send time in epoch seconds."""
         return self.sent_ms / 1000
 
     def headers(self) -> Headers:
-        """The headers to send."""
         numbers = {
             _SEQUENCE: self.sequence,
             _SENT: self.sent_ms,
@@ -65,30 +61,30 @@ class CanaryRecord:
             _FLOOR: self.floor,
             _ARRIVED: self.newest_arrived,
         }
-        told = [(name, b"%d" % number) for name, number in numbers.items() if number is not None]
-        return [(_INSTANCE, self.instance.encode()), (_FLOW, self.flow.encode()), *told]
+        known = [(name, b"%d" % number) for name, number in numbers.items() if number is not None]
+        return [(_INSTANCE, self.instance.encode()), (_FLOW, self.flow.encode()), *known]
 
     def heartbeat(self, target_alias: str) -> tuple[bytes, bytes]:
-        """Key and value on the heartbeats topic of the cluster *target_alias*."""
+        """Return key and value for the heartbeats topic of the cluster *target_alias*."""
         beat = Heartbeat(ALIAS_PREFIX + self._sender, target_alias, self.sent_ms)
         return beat.encode_key(), beat.encode_value()
 
     def own(self) -> tuple[bytes, bytes]:
-        """Key and value on the canary topic: one key per instance, flow and partition."""
+        """Return key and value for the canary topic: one key per instance, flow and partition."""
         return f"{self._sender}/{self.partition}".encode(), b"%d" % self.sequence
 
     @property
     def _sender(self) -> str:
-        """What a key starts with: compaction keeps the newest canary of each instance and flow."""
+        """Key prefix: compaction keeps the newest canary of each instance and flow."""
         return f"{self.instance}/{self.flow}"
 
     @classmethod
     def from_headers(
         cls, headers: Iterable[tuple[str, bytes | None]] | None
     ) -> CanaryRecord | None:
-        """Read a record's headers; None when they are not those of a canary.
+        """Read a record's headers; None if it is no canary.
 
-        Raises DecodeError when they bear the mark but are damaged.
+        Raises DecodeError if a canary's headers are damaged.
         """
         if not headers:
             return None
@@ -108,14 +104,14 @@ class CanaryRecord:
 
 
 def is_canary_heartbeat(heartbeat: Heartbeat) -> bool:
-    """True for a heartbeat that carries a canary: it says nothing of MM2's heartbeat connector."""
+    """Return whether a heartbeat is a canary, written by mm2slo and not by MM2."""
     return heartbeat.source_alias.startswith(ALIAS_PREFIX)
 
 
 def _text(found: dict[str, bytes | None], header: str) -> str:
     text = found.get(header)
     if text is None:
-        raise DecodeError("canary", DecodeReason.UNEXPECTED_SHAPE, f"header {header} is absent")
+        raise DecodeError("canary", DecodeReason.UNEXPECTED_SHAPE, f"header {header} is missing")
     return text.decode(errors="replace")
 
 
@@ -125,6 +121,6 @@ def _number(found: dict[str, bytes | None], header: str) -> int:
         raise DecodeError(
             "canary",
             DecodeReason.UNEXPECTED_SHAPE,
-            f"header {header} is {'absent' if text is None else 'no number'}, expected digits",
+            f"header {header} is {'missing' if text is None else 'not a number'}, expected digits",
         )
     return int(text)

@@ -1,4 +1,4 @@
-"""How canaries are judged, and the values that tell of them."""
+"""Rules for canaries, and the values that describe them."""
 
 from __future__ import annotations
 
@@ -17,33 +17,38 @@ AFFINITY = SliKey(Sli.AFFINITY)
 
 @dataclass(frozen=True, slots=True)
 class CanaryRules:
-    """How canaries of one flow are judged. Times in seconds."""
+    """How the canaries of one flow are settled. Times in seconds."""
 
     deadline: float = 60.0
     latency_tiers: tuple[float, ...] = (10.0, 60.0)
     own_topic: bool = False
-    """The carrier is the canary topic, so that uniqueness, order and affinity mean something."""
+    """The carrier is the canary topic, so uniqueness, order and affinity can be measured."""
     confirm_losses: bool = False
-    """The carrier is compacted: a loss counts only after the source was seen to hold the record."""
+    """The carrier is compacted: a canary is lost only if the source still holds its record."""
     pending_limit: int = 1_000_000
-    """Canaries awaited after their deadline; beyond it the oldest become unknown."""
+    """Canaries kept after their deadline; beyond this the oldest become unknown."""
 
     def __post_init__(self) -> None:
         if self.deadline <= 0:
-            raise ValueError(f"deadline is {self.deadline!r}: expected a positive time")
+            raise ValueError(
+                f"deadline is {self.deadline!r}; expected a positive number of seconds"
+            )
         late = [tier for tier in self.latency_tiers if not 0 < tier <= self.deadline]
         if late:
-            raise ValueError(f"latency tiers {late!r} are not within 0 and {self.deadline!r} s")
+            raise ValueError(
+                f"latency_tiers has {late!r}; expected values between 0 and the deadline,"
+                f" {self.deadline!r} s"
+            )
 
     @property
     def time_limits(self) -> tuple[tuple[SliKey, float], ...]:
-        """Availability and each latency tier, with the seconds an arrival may take."""
+        """Availability and each latency tier, with the allowed seconds until arrival."""
         tiers = ((SliKey(Sli.LATENCY, latency_tier(tier)), tier) for tier in self.latency_tiers)
         return ((AVAILABILITY, self.deadline), *tiers)
 
     @property
     def indicators(self) -> tuple[SliKey, ...]:
-        """Every indicator that canaries of this carrier settle."""
+        """The SLIs that canaries of this carrier settle."""
         timed = (key for key, _ in self.time_limits)
         own = (UNIQUENESS, ORDER, AFFINITY) if self.own_topic else ()
         return (*timed, COMPLETENESS, *own)
@@ -51,7 +56,7 @@ class CanaryRules:
 
 @dataclass(slots=True)
 class CanaryTotals:
-    """Canaries counted by fate; a canary may appear in several."""
+    """Canaries by outcome; a canary may count in several."""
 
     sent: int = 0
     """Acknowledged by the source."""
@@ -67,20 +72,19 @@ class CanaryTotals:
 
 
 class SentCanary(NamedTuple):
-    """A canary of ours found on the source after a restart."""
+    """A canary of this instance found on the source after a restart."""
 
     sequence: int
     partition: int
     source_offset: int
     sent_at: float
 
-    def awaited(self, punctuality: Punctuality) -> PendingCanary:
-        """As one that is awaited."""
+    def as_pending(self, punctuality: Punctuality) -> PendingCanary:
         return PendingCanary(self.sequence, self.source_offset, self.sent_at, punctuality)
 
 
 class Arrival(NamedTuple):
-    """A canary of ours found on the target: it arrived within [not_before, at]."""
+    """A canary of this instance found on the target; it arrived within [not_before, at]."""
 
     sequence: int
     target_partition: int

@@ -1,8 +1,8 @@
-"""How to reach a secured cluster: one description, rendered for librdkafka and for Java.
+"""Security settings of a cluster, rendered for librdkafka and for Java.
 
 Property names: librdkafka's CONFIGURATION.md; Kafka's `SslConfigs`, `SaslConfigs` and
 `DefaultSslEngineFactory` (PEM stores, KIP-651); OAUTHBEARER with OIDC, KIP-768.
-The rendered properties hold secrets in the clear: hand them to a client, never print them.
+The rendered properties contain secrets in plain text: pass them to a client, never print them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _SCRAM_MODULE: Final = f"{_SECURITY_PACKAGE}.scram.ScramLoginModule"
 _OAUTH_MODULE: Final = f"{_SECURITY_PACKAGE}.oauthbearer.OAuthBearerLoginModule"
 _OAUTH_HANDLER: Final = f"{_SECURITY_PACKAGE}.oauthbearer.OAuthBearerLoginCallbackHandler"
 
-# What java.io.StreamTokenizer, which reads a JAAS line, would not read as itself inside quotes.
+# Characters that java.io.StreamTokenizer, which parses JAAS lines, needs escaped inside quotes.
 _JAAS_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
@@ -33,17 +33,15 @@ class Protocol(StrEnum):
 
     @property
     def has_sasl(self) -> bool:
-        """Whether the client authenticates with SASL."""
         return self in {Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL}
 
     @property
     def has_tls(self) -> bool:
-        """Whether the connection is encrypted."""
         return self in {Protocol.SSL, Protocol.SASL_SSL}
 
 
 class Mechanism(StrEnum):
-    """The SASL mechanisms that both client libraries speak without native Kerberos."""
+    """The SASL mechanisms that both client libraries support without Kerberos."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -66,7 +64,7 @@ class OAuth(BaseModel):
     )
     client_id: _Text = Field(description="Client id of this application.")
     client_secret: Secret = Field(description="Client secret of this application.")
-    scope: _Text | None = Field(default=None, description="Scope to request; none when left out.")
+    scope: _Text | None = Field(default=None, description="Scope to request; default: none.")
     extensions: Mapping[
         Annotated[str, Field(pattern=r"^[A-Za-z]+$")],
         Annotated[str, Field(pattern=r"^[^,=\x00]*$")],
@@ -74,7 +72,7 @@ class OAuth(BaseModel):
 
 
 class Sasl(BaseModel):
-    """Who we are, by SASL. Which fields a mechanism needs is checked with the whole file."""
+    """SASL credentials; the configuration check verifies the fields that a mechanism needs."""
 
     model_config = _FROZEN
 
@@ -85,40 +83,38 @@ class Sasl(BaseModel):
 
 
 class Tls(BaseModel):
-    """Whom we trust and, for mutual TLS, who we are. All files are PEM."""
+    """Trusted CAs and, for mutual TLS, the client certificate. All files are PEM."""
 
     model_config = _FROZEN
 
     ca_file: _Text | None = Field(
-        default=None, description="CA certificates to trust; the system's own when left out."
+        default=None, description="Trusted CA certificates; default: those of the system."
     )
     certificate_file: _Text | None = Field(
-        default=None, description="Our certificate chain, for mutual TLS."
+        default=None, description="Client certificate chain, for mutual TLS."
     )
     key_file: _Text | None = Field(
-        default=None, description="Our private key (PKCS#8); in `certificate_file` when left out."
+        default=None, description="Client private key (PKCS#8); default: in `certificate_file`."
     )
     key_password: Secret | None = Field(default=None, description="Password of the private key.")
     verify_hostname: bool = Field(
         default=True,
         strict=True,
-        description="Whether the broker's certificate must name its host.",
+        description="Verify that the broker's certificate matches its host name.",
     )
 
 
 class Security(BaseModel):
-    """One cluster's security, for every client library."""
+    """The security settings of one cluster."""
 
     model_config = _FROZEN
 
     protocol: Protocol = Field(default=Protocol.PLAINTEXT, description="Kafka's security protocol.")
     sasl: Sasl | None = Field(default=None, description="SASL; required by the SASL protocols.")
-    tls: Tls | None = Field(
-        default=None, description="TLS; the system's CA certificates when left out."
-    )
+    tls: Tls | None = Field(default=None, description="TLS; default: the system's CA certificates.")
 
     def librdkafka_properties(self) -> dict[str, str]:
-        """Properties for librdkafka (confluent-kafka). Holds secrets in the clear."""
+        """Return properties for librdkafka (confluent-kafka), with secrets in plain text."""
         properties = {"security.protocol": self.protocol.value}
         if self.protocol.has_sasl and self.sasl is not None:
             properties |= _librdkafka_sasl(self.sasl)
@@ -129,12 +125,12 @@ class Security(BaseModel):
     def java_properties(
         self, prefix: str = "", *, read_text: Callable[[str], str] | None = None
     ) -> dict[str, str]:
-        """Properties for Kafka's Java clients, each name after *prefix*. Secrets in the clear.
+        """Return properties for Kafka's Java clients, with *prefix* and secrets in plain text.
 
-        A Java PEM key store is one file with chain and key. Where the two are apart, their
-        content goes into the properties, read by *read_text*; ValueError without it.
-        Values are raw: escape them when writing a properties file. With OAUTHBEARER, Java from
-        Kafka 4.0 on also wants `-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=<endpoint>`.
+        A Java PEM key store is one file with chain and key. If they are separate, *read_text* reads
+        their content into the properties; ValueError without it. Values are raw: escape them in a
+        properties file. With OAUTHBEARER, Java clients from Kafka 4.0 on also need
+        `-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=<endpoint>`.
         """
         properties = {"security.protocol": self.protocol.value}
         if self.protocol.has_sasl and self.sasl is not None:
@@ -145,7 +141,7 @@ class Security(BaseModel):
 
 
 def jaas_quote(value: str) -> str:
-    """*value* as a quoted string of a JAAS line, as `java.io.StreamTokenizer` reads it."""
+    """Quote *value* for a JAAS line, which `java.io.StreamTokenizer` parses."""
     return f'"{value.translate(_JAAS_ESCAPES)}"'
 
 
@@ -229,8 +225,8 @@ def _java_tls(tls: Tls, read_text: Callable[[str], str] | None) -> dict[str, str
             properties["ssl.keystore.location"] = tls.certificate_file
         elif read_text is None:
             raise ValueError(
-                f"{tls.certificate_file!r} holds no private key: a Java PEM key store is one file "
-                "with chain and key; join the two files or pass read_text"
+                f"{tls.certificate_file!r} has no private key; a Java PEM key store is one file "
+                "with chain and key: concatenate the two files or pass read_text"
             )
         elif tls.key_file is not None:
             properties["ssl.keystore.certificate.chain"] = read_text(tls.certificate_file)

@@ -1,7 +1,7 @@
-"""The dashboards' identities: what links, alerts and Grafana's addresses name them by.
+"""Uids of the Grafana dashboards, used in links, alerts and URLs.
 
-An identity is never derived from a title and never changes, or every bookmark and every link in an
-old message would lead nowhere. Grafana takes up to 40 characters.
+A uid never changes, so that bookmarks and links in old messages keep working. Grafana allows 40
+characters.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class DashboardUid(StrEnum):
-    """The dashboards; the value is Grafana's `uid`."""
+    """The value is Grafana's `uid`."""
 
     FLEET = "mm2slo-overview"
     FLOW = "mm2slo-flow"

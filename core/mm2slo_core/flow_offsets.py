@@ -1,4 +1,4 @@
-"""Offsets on both sides of a flow: translation, positions, and what lies between syncs."""
+"""Offsets on both sides of a flow: offset translation, positions, and bounds between syncs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Is a flow running, idle, stopped, or do we not know? Exactly one, with its reason.
+"""The state of a flow: exactly one of running, idle, stopped and unknown, with a reason.
 
-Stopped is only said on evidence that was gathered with open eyes: something had to arrive or to
-move, both clusters could be read, and it did not. docs/truth-table.md lists fault by fault what
-this module and the indicators say.
+A flow is stopped only if records had to arrive, both clusters were readable, and none arrived.
+docs/truth-table.md lists the state and the SLIs for each fault.
 """
 
 from __future__ import annotations
@@ -12,109 +11,106 @@ from enum import StrEnum
 
 
 class FlowStateName(StrEnum):
-    """The states; the value is the label `state`."""
+    """The value is the label `state`."""
 
     RUNNING = "running"
-    """Data waits or flows, and replication works."""
+    """Records are replicated, or a backlog is younger than the grace period."""
     IDLE = "idle"
-    """The source has nothing to copy, and nothing speaks against the flow."""
+    """The source has nothing to replicate, and there is no sign of a fault."""
     STOPPED = "stopped"
     UNKNOWN = "unknown"
 
 
 class StateReason(StrEnum):
-    """Why a flow is said to be in its state."""
+    """The reason for a state; the value is the label `reason`."""
 
     POSITION_ADVANCES = "position_advances"
     CANARIES_ARRIVE = "canaries_arrive"
     HEARTBEATS_ARRIVE = "heartbeats_arrive"
     WITHIN_GRACE_PERIOD = "within_grace_period"
-    """Something waits, but not yet for long enough to say more."""
+    """A backlog exists, but not long enough to call the flow stopped."""
     NOTHING_TO_COPY = "nothing_to_copy"
     CANARIES_SILENT = "canaries_silent"
     BACKLOG_STALLED = "backlog_stalled"
     CONNECTOR_NOT_RUNNING = "connector_not_running"
-    """MM2's own status topic says paused, stopped or failed."""
+    """MM2's status topic reports paused, stopped or failed."""
     NOT_READY = "not_ready"
     """MM2's internal topics have not been read to their end yet."""
     NO_POSITION = "no_position"
-    """Both clusters answer, but no partition's lag can be told."""
+    """Both clusters respond, but the lag of no partition is known."""
     SOURCE_UNREADABLE = "source_unreadable"
     TARGET_UNREADABLE = "target_unreadable"
 
 
 @dataclass(frozen=True, slots=True)
 class FlowEvidence:
-    """What is known about a flow at one moment. Times are in seconds, up to that moment.
+    """What is known about a flow at one time. Ages and durations in seconds.
 
-    None stands for "not known or not watched", and never counts for or against the flow.
+    None means not known or not monitored, and is no evidence for or against the flow.
     """
 
     ready: bool
     source_readable: bool
     target_readable: bool
     backlog: bool | None
-    """Records that can be copied wait on the source: not those of open transactions, and not the
-    offsets of transaction markers or compacted records."""
+    """The source has unreplicated records that MM2 can read: without open transactions,
+    transaction markers and compacted offsets."""
     progress_age: float | None
-    """Since any data partition's position last advanced."""
+    """Time since the position of any data partition advanced."""
     stalled_for: float | None
-    """Least time for which the partitions with a backlog have stood still; 0 when one moves."""
+    """Shortest stall of the partitions with a backlog; 0 if one of them advances."""
     source_moving: bool | None
-    """A source end offset advanced within the patience."""
+    """A source end offset advanced within the backlog timeout."""
     canary_silence: float | None = None
-    """For how long canaries have been out without an arrival; CanaryLedger.silence."""
+    """Time without an arrival while canaries are pending; see CanaryLedger.silence."""
     canary_arrival_age: float | None = None
     heartbeat_age: float | None = None
     connector_running: bool | None = None
-    """False when MM2's status says that its source connector, or every task of it, is not."""
+    """False if MM2's status reports the source connector, or all of its tasks, as not running."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateTimeouts:
-    """How long silence may last. Seconds."""
+    """How long nothing may arrive before a flow is stopped. Seconds."""
 
     stall_after: float = 30.0
     canary_deadline: float = 60.0
     heartbeat_age: float = 30.0
     position_period: float = 0.0
-    """Longest healthy standstill of the position: MM2's flush interval where only committed
+    """Longest time between updates of a healthy position: MM2's flush interval if only committed
     offsets are known."""
 
     @property
     def canaries(self) -> float:
-        """After so much canary silence a flow is stopped."""
+        """Time without canary arrivals after which a flow is stopped."""
         return min(30.0, self.canary_deadline)
 
     @property
     def backlog(self) -> float:
-        """After so long a standstill of every waiting partition a flow is stopped."""
+        """Stall of all partitions with a backlog after which a flow is stopped."""
         return self.stall_after + self.position_period
 
 
 @dataclass(frozen=True, slots=True)
 class FlowState:
-    """The verdict."""
-
     name: FlowStateName
     reason: StateReason
 
 
-def flow_state(evidence: FlowEvidence, patience: StateTimeouts) -> FlowState:
-    """Judge a flow.
+def flow_state(evidence: FlowEvidence, timeouts: StateTimeouts) -> FlowState:
+    """Derive the state of a flow.
 
-    Order of the questions: what we cannot see, what should have moved and did not, what waits or
-    moves, and only then idleness. A backlog that stands still outweighs arriving canaries, which
-    may travel in another task; data that moves outweighs silent canaries.
+    Checked in this order: unobservable, stopped, running, idle. A stalled backlog outweighs
+    arriving canaries, which another task may replicate; advancing data outweighs missing canaries.
     """
-    proof = _proof(evidence, patience)
-    blind = _blindness(evidence)
-    if blind is not None:
-        if blind in _SOURCE_UNSEEN and proof is not None:
-            # We cannot read the source, or the data on it; MM2 can: its records arrive.
+    proof = _running_reason(evidence, timeouts)
+    unknown = _unknown_reason(evidence)
+    if unknown is not None:
+        if unknown in _SOURCE_UNOBSERVABLE and proof is not None:
+            # The exporter cannot read the source or its data, but MM2 can: its records arrive.
             return FlowState(FlowStateName.RUNNING, proof)
-        return FlowState(FlowStateName.UNKNOWN, blind)
-    stopped = _stopped(evidence, patience, proof)
+        return FlowState(FlowStateName.UNKNOWN, unknown)
+    stopped = _stopped_reason(evidence, timeouts, proof)
     if stopped is not None:
         return FlowState(FlowStateName.STOPPED, stopped)
     if evidence.backlog or evidence.source_moving:
@@ -122,10 +118,10 @@ def flow_state(evidence: FlowEvidence, patience: StateTimeouts) -> FlowState:
     return FlowState(FlowStateName.IDLE, proof or StateReason.NOTHING_TO_COPY)
 
 
-_SOURCE_UNSEEN = frozenset({StateReason.SOURCE_UNREADABLE, StateReason.NO_POSITION})
+_SOURCE_UNOBSERVABLE = frozenset({StateReason.SOURCE_UNREADABLE, StateReason.NO_POSITION})
 
 
-def _blindness(evidence: FlowEvidence) -> StateReason | None:
+def _unknown_reason(evidence: FlowEvidence) -> StateReason | None:
     if not evidence.target_readable:
         return StateReason.TARGET_UNREADABLE
     if not evidence.ready:
@@ -137,27 +133,27 @@ def _blindness(evidence: FlowEvidence) -> StateReason | None:
     return None
 
 
-def _proof(evidence: FlowEvidence, patience: StateTimeouts) -> StateReason | None:
-    """What shows that records arrive right now, as far as the target can be read."""
+def _running_reason(evidence: FlowEvidence, timeouts: StateTimeouts) -> StateReason | None:
+    """Return the evidence that records arrive, if the target is readable."""
     if not evidence.target_readable:
         return None
-    if _within(evidence.progress_age, patience.backlog):
+    if _within(evidence.progress_age, timeouts.backlog):
         return StateReason.POSITION_ADVANCES
-    if _within(evidence.canary_arrival_age, patience.canaries):
+    if _within(evidence.canary_arrival_age, timeouts.canaries):
         return StateReason.CANARIES_ARRIVE
-    if _within(evidence.heartbeat_age, patience.heartbeat_age):
+    if _within(evidence.heartbeat_age, timeouts.heartbeat_age):
         return StateReason.HEARTBEATS_ARRIVE
     return None
 
 
-def _stopped(
-    evidence: FlowEvidence, patience: StateTimeouts, proof: StateReason | None
+def _stopped_reason(
+    evidence: FlowEvidence, timeouts: StateTimeouts, proof: StateReason | None
 ) -> StateReason | None:
     if proof is StateReason.POSITION_ADVANCES:
         return None
-    if evidence.backlog and _reaches(evidence.stalled_for, patience.backlog):
+    if evidence.backlog and _reaches(evidence.stalled_for, timeouts.backlog):
         return StateReason.BACKLOG_STALLED
-    if _reaches(evidence.canary_silence, patience.canaries):
+    if _reaches(evidence.canary_silence, timeouts.canaries):
         return StateReason.CANARIES_SILENT
     if evidence.connector_running is False and proof is None:
         return StateReason.CONNECTOR_NOT_RUNNING

@@ -1,7 +1,7 @@
-"""Whether a consumer group would resume correctly on the target, and how much it reads again.
+"""Failover readiness: whether a consumer group would resume correctly on the target.
 
-Judged is the newest checkpoint on the target: what a failover would really use, by
-`RemoteClusterUtils.translateOffsets` or synced group offsets. Never our own translation.
+Evaluates the newest checkpoint on the target, which a failover would use through
+`RemoteClusterUtils.translateOffsets` or synced group offsets, never mm2slo's own translation.
 """
 
 from __future__ import annotations
@@ -20,52 +20,53 @@ if TYPE_CHECKING:
 
 
 class BlockReason(StrEnum):
-    """Why a group would not resume correctly; the value is the label `reason`."""
+    """Why a group is blocked; the value is the label `reason`."""
 
     NO_CHECKPOINT = "no_checkpoint"
     NO_OFFSET_SYNC = "no_offset_sync"
-    """No checkpoint, because MM2 has written no offset sync for the partition."""
+    """No checkpoint: MM2 has written no offset sync for the partition."""
     BEHIND_OLDEST_SYNC = "behind_oldest_sync"
-    """No checkpoint, because the group is behind every offset sync that MM2 keeps."""
+    """No checkpoint: the group is behind all offset syncs that MM2 keeps."""
     CHECKPOINT_STALE = "checkpoint_stale"
-    """More commits than allowed are not in a checkpoint yet."""
+    """The checkpoint lag exceeds its limit."""
     CHECKPOINT_EXPIRED = "checkpoint_expired"
-    """The target no longer holds the record: the consumer would be reset."""
+    """The checkpoint is below the target's log start: the consumer's offset would be reset."""
     CHECKPOINT_AHEAD = "checkpoint_ahead"
-    """Beyond the target's end: the consumer would be reset."""
+    """The checkpoint is beyond the target's end: the consumer's offset would be reset."""
     WOULD_SKIP_RECORDS = "would_skip_records"
-    """Beyond the group's own place: records would never be read (the group was rewound, or a
-    version of MM2 before 3.5 translated too far)."""
+    """The checkpoint is beyond the group's position: records would never be read (the group was
+    rewound, or MM2 before 3.5 translated too far)."""
     REDELIVERY_OVER_BUDGET = "redelivery_over_budget"
     TARGET_TOPIC_MISSING = "target_topic_missing"
     TARGET_PARTITIONS_MISSING = "target_partitions_missing"
     TARGET_OFFSET_BEHIND = "target_offset_behind"
-    """MM2 is to sync group offsets, and the group's offset on the target is behind."""
+    """MM2 syncs group offsets, and the group's offset on the target is behind."""
     TARGET_GROUP_ACTIVE = "target_group_active"
-    """As above, because the group is active on the target: MM2 does not touch it then."""
+    """The group's offset on the target is behind because the group is active there: MM2 syncs
+    only inactive groups."""
     TASKS_NOT_RUNNING = "tasks_not_running"
     FLOW_NOT_ALIVE = "flow_not_alive"
     SOURCE_UNREADABLE = "source_unreadable"
-    """The group's commits are those of the last successful read."""
+    """The group's committed offsets are those of the last successful read."""
 
 
 class OffsetMap(Protocol):
-    """Where source offsets lie on the target; SyncRuns is one."""
+    """Maps source offsets to target offsets, as SyncRuns does."""
 
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
-        """Where a group that comes to *upstream_offset* next should go on."""
+        """Return where a group with the committed offset *upstream_offset* should resume."""
 
     def redelivery_bounds(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
     ) -> Bounds | None:
-        """Target records from *downstream_offset* on that hold offsets below *upstream_offset*."""
+        """Count copies from *downstream_offset* on of records below *upstream_offset*."""
 
     def reaches(self, upstream_offset: int) -> bool:
-        """Whether an offset sync at or below *upstream_offset* is known to MirrorMaker 2."""
+        """Return whether MirrorMaker 2 has an offset sync at or below *upstream_offset*."""
 
 
 class SeenCheckpoint(NamedTuple):
-    """The newest checkpoint of a (group, partition)."""
+    """The newest checkpoint of a group and partition."""
 
     upstream: int
     downstream: int
@@ -73,7 +74,7 @@ class SeenCheckpoint(NamedTuple):
 
 
 class LogRange(NamedTuple):
-    """Offsets that a partition holds: [start, end)."""
+    """The offsets in a partition: [start, end)."""
 
     start: int
     end: int
@@ -81,31 +82,31 @@ class LogRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionEvidence:
-    """One partition on which the group has committed an offset on the source."""
+    """A source partition with a committed offset of the group."""
 
     source: TopicPartition
     commit: int
     checkpoint: SeenCheckpoint | None
     target_log: LogRange | None
-    """None: the target has no such partition."""
+    """None: the partition does not exist on the target."""
     target_topic_exists: bool = True
     source_end: int | None = None
     offset_map: OffsetMap | None = None
     head: Head | None = None
     untranslated: Untranslated | None = None
-    """What OffsetSyncStore says where it has no translation."""
+    """Why OffsetSyncStore has no translation."""
     target_commit: int | None = None
-    """The group's own offset on the target."""
+    """The group's committed offset on the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupEvidence:
-    """A consumer group of the source and what surrounds it."""
+    """A consumer group of the source, and the state of its flow."""
 
     group: str
     partitions: tuple[PartitionEvidence, ...]
     flow_alive: bool = True
-    """Not stopped; an idle flow is alive, an unknown one is not known to be."""
+    """The flow is running or idle; False if stopped or unknown."""
     tasks_running: bool | None = None
     source_readable: bool = True
     syncs_group_offsets: bool = False
@@ -114,16 +115,16 @@ class GroupEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ReadinessLimits:
-    """What is acceptable, per group. Sums over its partitions."""
+    """Limits per group, for the sums over its partitions."""
 
     max_redelivery_records: int = 10_000
     max_checkpoint_lag_records: int = 10_000
     group_sync_grace_period: float = 120.0
-    """Seconds within which a checkpoint has to show in the group's offsets on the target."""
+    """Seconds until a checkpoint must appear in the group's offsets on the target."""
 
 
 class Blocked(NamedTuple):
-    """One reason, with its worst partition and figure where it has any."""
+    """A reason, with its worst partition and number of records if it has any."""
 
     reason: BlockReason
     partition: TopicPartition | None = None
@@ -132,10 +133,10 @@ class Blocked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionReadiness:
-    """The figures of one partition.
+    """The readiness of one partition.
 
-    `checkpoint_lag` is negative when the group was rewound behind its checkpoint; None without
-    one. The redelivery bounds are None where nothing is known to start from.
+    `checkpoint_lag` is negative if the group was rewound behind its checkpoint; None without a
+    checkpoint. The redelivery bounds are None without a known start offset.
     """
 
     source: TopicPartition
@@ -147,9 +148,9 @@ class PartitionReadiness:
 
 @dataclass(frozen=True, slots=True)
 class GroupReadiness:
-    """The verdict on a group; `ready` exactly when nothing is `blocked`.
+    """The readiness of a group; `ready` exactly if `blocked` is empty.
 
-    The sums leave out partitions whose figure is None: `blocked` then names them.
+    The sums omit partitions whose value is None; `blocked` has these.
     """
 
     group: str
@@ -161,31 +162,33 @@ class GroupReadiness:
     partitions: tuple[PartitionReadiness, ...]
 
 
-def judge_group(evidence: GroupEvidence, budget: ReadinessLimits, now: float) -> GroupReadiness:
-    """Judge one group.
+def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float) -> GroupReadiness:
+    """Evaluate one group.
 
-    Silence of checkpoints is normal for an idle group, so they are judged by lag, never by age.
+    MM2 writes no checkpoints for idle groups, so checkpoints are evaluated by lag, never by age.
     """
-    judged = tuple(_judge_partition(each, evidence, budget, now) for each in evidence.partitions)
-    lag = _total(each.checkpoint_lag for each in judged)
-    lower = _total(each.redelivery_lower for each in judged)
-    upper = _total(each.redelivery_upper for each in judged)
-    found = [blocked for each in judged for blocked in each.blocked]
-    if lag is not None and lag > budget.max_checkpoint_lag_records:
-        worst = max(judged, key=lambda each: each.checkpoint_lag or 0)
+    partitions = tuple(
+        _evaluate_partition(each, evidence, limits, now) for each in evidence.partitions
+    )
+    lag = _total(each.checkpoint_lag for each in partitions)
+    lower = _total(each.redelivery_lower for each in partitions)
+    upper = _total(each.redelivery_upper for each in partitions)
+    found = [blocked for each in partitions for blocked in each.blocked]
+    if lag is not None and lag > limits.max_checkpoint_lag_records:
+        worst = max(partitions, key=lambda each: each.checkpoint_lag or 0)
         found.append(Blocked(BlockReason.CHECKPOINT_STALE, worst.source, worst.checkpoint_lag))
-    if upper is not None and upper > budget.max_redelivery_records:
-        worst = max(judged, key=lambda each: each.redelivery_upper or 0)
+    if upper is not None and upper > limits.max_redelivery_records:
+        worst = max(partitions, key=lambda each: each.redelivery_upper or 0)
         found.append(
             Blocked(BlockReason.REDELIVERY_OVER_BUDGET, worst.source, worst.redelivery_upper)
         )
-    found.extend(Blocked(reason) for reason in _surroundings(evidence))
+    found.extend(Blocked(reason) for reason in _flow_reasons(evidence))
     blocked = _worst_of_each(found)
-    return GroupReadiness(evidence.group, not blocked, blocked, lag, lower, upper, judged)
+    return GroupReadiness(evidence.group, not blocked, blocked, lag, lower, upper, partitions)
 
 
-def _judge_partition(
-    part: PartitionEvidence, evidence: GroupEvidence, budget: ReadinessLimits, now: float
+def _evaluate_partition(
+    part: PartitionEvidence, evidence: GroupEvidence, limits: ReadinessLimits, now: float
 ) -> PartitionReadiness:
     if part.target_log is None:
         reason = (
@@ -193,25 +196,25 @@ def _judge_partition(
             if part.target_topic_exists
             else BlockReason.TARGET_TOPIC_MISSING
         )
-        return _without_figures(part, reason)
+        return _without_values(part, reason)
     if part.checkpoint is None:
         if _nothing_to_resume(part, part.target_log):
             return PartitionReadiness(part.source, None, 0, 0, ())
-        return _without_figures(part, _why_no_checkpoint(part))
+        return _without_values(part, _why_no_checkpoint(part))
     checkpoint, log = part.checkpoint, part.target_log
     lag = part.commit - checkpoint.upstream
     found: list[Blocked] = []
     if checkpoint.downstream < log.start:
-        gone = log.start - checkpoint.downstream
-        found.append(Blocked(BlockReason.CHECKPOINT_EXPIRED, part.source, gone))
+        removed = log.start - checkpoint.downstream
+        found.append(Blocked(BlockReason.CHECKPOINT_EXPIRED, part.source, removed))
     elif checkpoint.downstream > log.end:
         ahead = checkpoint.downstream - log.end
         found.append(Blocked(BlockReason.CHECKPOINT_AHEAD, part.source, ahead))
     else:
-        skipped = _surely_skipped(part, checkpoint)
+        skipped = _skipped_records(part, checkpoint)
         if skipped > 0:
             found.append(Blocked(BlockReason.WOULD_SKIP_RECORDS, part.source, skipped))
-    if evidence.syncs_group_offsets and now - checkpoint.at > budget.group_sync_grace_period:
+    if evidence.syncs_group_offsets and now - checkpoint.at > limits.group_sync_grace_period:
         behind = checkpoint.downstream - (part.target_commit or 0)
         if part.target_commit is None or behind > 0:
             reason = (
@@ -224,14 +227,14 @@ def _judge_partition(
     return PartitionReadiness(part.source, lag, lower, upper, tuple(found))
 
 
-def _without_figures(part: PartitionEvidence, reason: BlockReason) -> PartitionReadiness:
+def _without_values(part: PartitionEvidence, reason: BlockReason) -> PartitionReadiness:
     return PartitionReadiness(part.source, None, None, None, (Blocked(reason, part.source),))
 
 
 def _nothing_to_resume(part: PartitionEvidence, log: LogRange) -> bool:
-    """Neither side holds a record the group could miss or repeat.
+    """Return whether neither side has a record for the group to miss or read again.
 
-    Consumers commit for empty partitions, too, and MM2 writes no checkpoint for those.
+    Consumers also commit offsets of empty partitions, and MM2 writes no checkpoints for these.
     """
     return log.start == log.end and part.source_end is not None and part.source_end <= part.commit
 
@@ -244,7 +247,8 @@ def _why_no_checkpoint(part: PartitionEvidence) -> BlockReason:
     return BlockReason.NO_CHECKPOINT
 
 
-def _surely_skipped(part: PartitionEvidence, checkpoint: SeenCheckpoint) -> int:
+def _skipped_records(part: PartitionEvidence, checkpoint: SeenCheckpoint) -> int:
+    """Return the least number of records that would never be read."""
     if part.offset_map is None:
         return 0
     place = part.offset_map.target_bounds(part.commit, part.head)
@@ -256,7 +260,7 @@ def _surely_skipped(part: PartitionEvidence, checkpoint: SeenCheckpoint) -> int:
 def _redelivery(
     part: PartitionEvidence, checkpoint: SeenCheckpoint, log: LogRange
 ) -> tuple[int, int]:
-    """Bounds of what would be read again: at most all that the target holds from there on."""
+    """Return the bounds of the redelivery: at most all target records from the checkpoint on."""
     start = max(checkpoint.downstream, log.start)
     most = max(log.end - start, 0)
     if part.offset_map is None:
@@ -268,7 +272,7 @@ def _redelivery(
     return min(bounds.lower, upper), upper
 
 
-def _surroundings(evidence: GroupEvidence) -> Iterator[BlockReason]:
+def _flow_reasons(evidence: GroupEvidence) -> Iterator[BlockReason]:
     if evidence.tasks_running is False:
         yield BlockReason.TASKS_NOT_RUNNING
     if not evidence.flow_alive:
@@ -278,7 +282,7 @@ def _surroundings(evidence: GroupEvidence) -> Iterator[BlockReason]:
 
 
 def _worst_of_each(found: Iterable[Blocked]) -> tuple[Blocked, ...]:
-    """One entry per reason, in the order of the enumeration, with the largest figure."""
+    """Keep one entry per reason, the one with the most records, in the order of BlockReason."""
     worst: dict[BlockReason, Blocked] = {}
     for blocked in found:
         known = worst.get(blocked.reason)
@@ -287,7 +291,7 @@ def _worst_of_each(found: Iterable[Blocked]) -> tuple[Blocked, ...]:
     return tuple(worst[reason] for reason in BlockReason if reason in worst)
 
 
-def _total(figures: Iterable[int | None]) -> int | None:
-    """Sum of what is known; None when nothing is."""
-    known = [figure for figure in figures if figure is not None]
+def _total(values: Iterable[int | None]) -> int | None:
+    """Return the sum of the known values; None without any."""
+    known = [value for value in values if value is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""Which internal topics a flow of MirrorMaker 2 has, and on which cluster each one lives."""
+"""The internal topics of a MirrorMaker 2 flow, and the cluster that holds each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OffsetSyncsLocation(StrEnum):
 
 
 class PlacedTopic(NamedTuple):
-    """A topic and the alias of the cluster that holds it."""
+    """A topic with the alias of its cluster."""
 
     cluster: str
     topic: str
@@ -31,9 +31,9 @@ class PlacedTopic(NamedTuple):
 class InternalTopics:
     """Internal topics of one flow.
 
-    `heartbeats` is read on the source and copied by this flow to `remote_heartbeats`. The three
-    topics of the Connect worker are those of dedicated mode; on a Connect cluster their names
-    come from the worker's configuration, or from the connector's `offsets.storage.topic`.
+    `heartbeats` is read on the source and replicated by this flow to `remote_heartbeats`. The
+    three topics of the Connect worker are those of dedicated mode; on a Connect cluster their
+    names are set by the worker's configuration, or the connector's `offsets.storage.topic`.
     """
 
     offset_syncs: PlacedTopic
@@ -50,7 +50,7 @@ def internal_topics(
     policy: ReplicationPolicy,
     location: OffsetSyncsLocation = OffsetSyncsLocation.SOURCE,
 ) -> InternalTopics:
-    """Name the internal topics of *flow* in dedicated mode."""
+    """Return the internal topics of *flow* in dedicated mode."""
     source, target = flow.source, flow.target
     syncs = (
         PlacedTopic(source, policy.offset_syncs_topic(target))
@@ -69,5 +69,5 @@ def internal_topics(
 
 
 def connect_topic(kind: str, source_alias: str) -> str:
-    """`mm2-<kind>.<alias>.internal`: no separator setting ever changes these names."""
+    """Return `mm2-<kind>.<alias>.internal`; separator settings do not change these names."""
     return f"mm2-{kind}.{source_alias}.internal"

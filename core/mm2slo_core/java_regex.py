@@ -1,9 +1,9 @@
-r"""Java regular expressions, as far as Python can match them in the same way.
+r"""Java regular expressions, translated to Python.
 
 Translated: `\Q..\E`, POSIX classes as `\p{Alpha}`, `(?<name>..)`, `\k<name>`, `\z`, `\Z`, and
-Java's spellings of characters (`\x{..}`, `\0nn`, `\cX`, `\e`). Refused with a ValueError:
-whatever Java refuses or means differently (class intersections, nested classes, Unicode
-classes, flags in the middle). Possessive quantifiers and atomic groups mean the same in both.
+Java's character escapes (`\x{..}`, `\0nn`, `\cX`, `\e`). Rejected with a ValueError: whatever
+Java rejects or defines differently (class intersections, nested classes, Unicode classes, flags
+in the middle). Possessive quantifiers and atomic groups are the same in both.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ _SET_OPERATORS = re.compile(r"--|\|\||~~")
 
 
 def compile_java(pattern: str) -> re.Pattern[str]:
-    """Compile a Java *pattern*; match with `fullmatch` where Java uses `matches`.
+    """Compile a Java *pattern*; use `fullmatch` where Java uses `matches`.
 
-    Raises ValueError that names the pattern, the part that is the trouble, and a way out.
+    Raises ValueError with the pattern, the unsupported part and an alternative.
     """
     try:
         return re.compile(_Translation(pattern).text(), re.ASCII)
     except (re.error, OverflowError) as problem:
         raise ValueError(
-            f"{pattern!r} is not a regular expression: {problem}. A comma ends an entry of a"
-            " list, inside {..} as well"
+            f"invalid regular expression {pattern!r}: {problem}. A comma separates entries of the"
+            " list, also inside {..}"
         ) from problem
 
 
 class _Translation:
-    """One pass over a pattern: position, and whether it stands in a character class."""
+    """One pass over a pattern, with its position and the start of an open character class."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -85,7 +85,7 @@ class _Translation:
         if character == "(":
             return self._group()
         if character == "{":
-            return self._take(_REPETITION) or self._refuse("a repetition without a number")
+            return self._take(_REPETITION) or self._reject("a repetition without a number")
         return self._keep(1)
 
     def _escape(self) -> str:
@@ -95,9 +95,9 @@ class _Translation:
         named = self._match(_PROPERTY)
         if named is not None:
             return self._posix(named)
-        spelled = self._match(_CHARACTER)
-        if spelled is not None:
-            return re.escape(_character(spelled))
+        character = self._match(_CHARACTER)
+        if character is not None:
+            return re.escape(_character(character))
         return self._place_or_reference() or self._simple_escape()
 
     def _place_or_reference(self) -> str:
@@ -119,7 +119,7 @@ class _Translation:
         if following in _SAME_ESCAPES:
             return self._keep(2)
         if not following or (following.isascii() and following.isalnum()):
-            self._refuse(f"\\{following}")
+            self._reject(f"\\{following}")
         self._at += 2
         return re.escape(following)
 
@@ -127,7 +127,7 @@ class _Translation:
         ranges = _POSIX.get(named[2])
         negative = named[1] == "P"
         if ranges is None or "Is" in named[0] or (negative and self._class_start is not None):
-            self._refuse(named[0])
+            self._reject(named[0])
         if self._class_start is not None:
             return ranges
         return f"[^{ranges}]" if negative else f"[{ranges}]"
@@ -136,7 +136,7 @@ class _Translation:
         self._class_start = self._at
         opening = "[^" if self._pattern.startswith("[^", self._at) else "["
         self._at += len(opening)
-        # A closing bracket right after the opening one stands for itself, in both languages.
+        # A closing bracket right after the opening one is a literal in both languages.
         if self._pattern.startswith("]", self._at):
             self._at += 1
             return opening + r"\]"
@@ -146,9 +146,9 @@ class _Translation:
         if character == "]":
             self._class_start = None
         elif character == "[":
-            self._refuse("a class inside a class")
+            self._reject("a class inside a class")
         elif self._pattern.startswith("&&", self._at):
-            self._refuse("&&")
+            self._reject("&&")
         else:
             operator = self._match(_SET_OPERATORS)
             if operator is not None:
@@ -161,9 +161,9 @@ class _Translation:
             return f"(?P<{named[1]}>"
         if not self._pattern.startswith("(?", self._at):
             return self._keep(1)
-        return self._take(_SAME_GROUPS) or self._refuse(
-            f"{self._pattern[self._at : self._at + 4]!r} (flags go to the very start, or into"
-            " a group of their own as in (?i:abc))"
+        return self._take(_SAME_GROUPS) or self._reject(
+            f"{self._pattern[self._at : self._at + 4]!r} (put flags at the start of the pattern,"
+            " or in a group as in (?i:abc))"
         )
 
     def _keep(self, length: int) -> str:
@@ -180,15 +180,15 @@ class _Translation:
             self._at = found.end()
         return found
 
-    def _refuse(self, what: str) -> NoReturn:
+    def _reject(self, what: str) -> NoReturn:
         raise ValueError(
-            f"{self._pattern!r} cannot be matched here as Java matches it: {what} near position"
-            f" {self._at}. Write it with plain characters, [classes], groups and quantifiers"
+            f"unsupported Java regular expression {self._pattern!r}: {what} near position"
+            f" {self._at}. Use plain characters, [classes], groups and quantifiers"
         )
 
 
-def _character(spelled: re.Match[str]) -> str:
-    short, braced, wide, octal, control, escape = spelled.groups()
+def _character(found: re.Match[str]) -> str:
+    short, braced, wide, octal, control, escape = found.groups()
     if escape:
         return "\x1b"
     if control:
@@ -197,5 +197,5 @@ def _character(spelled: re.Match[str]) -> str:
         return chr(int(octal, 8))
     code = int(short or braced or wide, 16)
     if code > _LAST_CODE_POINT:
-        raise ValueError(f"{spelled[0]!r} is no character: the last one is \\x{{10FFFF}}")
+        raise ValueError(f"{found[0]!r} is not a character; expected at most \\x{{10FFFF}}")
     return chr(code)

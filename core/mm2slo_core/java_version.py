@@ -1,4 +1,4 @@
-"""What `java -version` says."""
+"""The Java version in the output of `java -version`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def java_major(version_text: str) -> int | None:
-    """The major version in the answer of `java -version`; None when it holds none."""
+    """Return the major version in the output of `java -version`; None without one."""
     match = _VERSION.search(version_text)
     return None if match is None else int(match[1])

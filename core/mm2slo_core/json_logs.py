@@ -1,7 +1,7 @@
-"""How every program of mm2slo writes its log: one JSON object per line.
+"""The log format of all mm2slo programs: one JSON object per line.
 
-Fields: `time` (ISO 8601, UTC), `level`, `logger`, `message`, and whatever the call adds of
-`EXTRAS`. Splunk and others join lines by these names.
+Fields: `time` (ISO 8601, UTC), `level`, `logger`, `message`, and those of `EXTRAS` that the call
+passes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ class JsonFormatter(logging.Formatter):
     """One JSON object per record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Render *record*."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

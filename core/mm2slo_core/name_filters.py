@@ -23,26 +23,22 @@ _KIP_1074 = KafkaVersion(4, 0)
 
 
 def default_topics_exclude(version: KafkaVersion = DEFAULT_VERSION) -> tuple[str, ...]:
-    """MirrorMaker 2's default of `topics.exclude`; KIP-1074 narrowed it in 4.0."""
+    """Return MirrorMaker 2's default of `topics.exclude`; KIP-1074 narrowed it in 4.0."""
     internal = r"mm2.*\.internal" if version >= _KIP_1074 else r".*[\-\.]internal"
     return (internal, r".*\.replica", "__.*")
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The entries of a list as Kafka's `ConfigDef` reads it: a comma always separates.
-
-    An expression with a comma of its own, as in `a{1,3}`, falls apart here as it does there.
-    """
+    """Split a list as Kafka's `ConfigDef` does, at every comma, also inside `a{1,3}`."""
     trimmed = text.strip()
     return tuple(entry.strip() for entry in trimmed.split(",")) if trimmed else ()
 
 
 @dataclass(frozen=True, slots=True)
 class NameFilter:
-    """Includes and excludes of one kind of name.
+    """Include and exclude patterns of one kind of name.
 
-    Raises ValueError naming the expression that Java would refuse, or that Python cannot match
-    as Java does.
+    Raises ValueError for a pattern that Java rejects or that Python cannot match as Java does.
     """
 
     include: tuple[str, ...]
@@ -55,7 +51,6 @@ class NameFilter:
         object.__setattr__(self, "_excluded", _compile(self.exclude))
 
     def matches(self, name: str) -> bool:
-        """Tell whether *name* passes."""
         if self._included is None or self._included.fullmatch(name) is None:
             return False
         return self._excluded is None or self._excluded.fullmatch(name) is None
@@ -79,5 +74,5 @@ class GroupFilter(NameFilter):
 
 def _compile(entries: Iterable[str]) -> re.Pattern[str] | None:
     patterns = [pattern for entry in entries for pattern in split_list(entry)]
-    # Kafka joins the list before it compiles: groups and flags reach across entries.
+    # Kafka joins the list before compiling it, so groups and flags span entries.
     return compile_java("|".join(patterns)) if patterns else None

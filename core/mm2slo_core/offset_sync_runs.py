@@ -1,20 +1,20 @@
-"""A compact map between source and target offsets of one partition, from all syncs seen.
+"""A compact map between source and target offsets of one partition, from all offset syncs.
 
 An offset sync (u, d) says: source record u is target record d. Between two syncs the map is
-bounded by order, and narrower where the target is *dense* (each of its offsets holds one record
-of this flow, each record once): of r source offsets at most r records were copied.
+bounded by order, and more narrowly if the target is *dense* (each of its offsets holds one record
+of this flow, each record once): of r source offsets at most r records were replicated.
 
     u1 < g < u2, the target position p of the first record at or after g:
         d1 + 1 <= p <= d2                                  by order
         d2 - (u2 - g) <= p <= d1 + (g - u1)                dense: exact when d2 - d1 = u2 - u1
 
 Gaps on the source (compaction, transaction markers, aborted records) only make d2 - d1 smaller
-than u2 - u1. When it is larger, a dense target has got records twice.
+than u2 - u1. If it is larger, a dense target has received records twice.
 
-An *epoch* is a stretch of the target in which source offsets rise. A new one starts where they
-step back: MirrorMaker 2 went on from an older commit after a crash and copies a block again, or
-the source was re-created. Each task starts with a sync, so the step is seen where it happens; it
-is *hidden* when that sync lies ahead of the one before, and only d2 - d1 > u2 - u1 betrays it.
+An *epoch* is a range of the target in which source offsets ascend. A new one starts where they go
+back: MirrorMaker 2 resumed from an older commit after a crash and replays a block, or the source
+was re-created. Each task starts with a sync, so the step back is visible there; it is *hidden* if
+that sync is ahead of the previous one, and only d2 - d1 > u2 - u1 reveals it.
 """
 
 from __future__ import annotations
@@ -30,21 +30,20 @@ _ONE_EPOCH = (0,)
 
 
 class Bounds(NamedTuple):
-    """*lower* <= the true number <= *upper*; *upper* None: nothing limits it."""
+    """*lower* <= the actual number <= *upper*; *upper* None: unbounded."""
 
     lower: int
     upper: int | None
 
     @property
     def exact(self) -> bool:
-        """Whether the number is known, not only bounded."""
         return self.lower == self.upper
 
 
 class Head(NamedTuple):
-    """Where replication is: the next source offset, and the target's end it will be written to.
+    """The next source offset to replicate, and the target end offset it will be written to.
 
-    The next offset of `estimate_position` and the target end it was estimated with.
+    The result of `estimate_position`, with the target end that it was estimated from.
     """
 
     next_offset: int
@@ -52,11 +51,11 @@ class Head(NamedTuple):
 
 
 class SyncRuns:
-    """Corner points of the map: syncs inside a run of equal distance say nothing new.
+    """The corner points of the map; syncs inside a run of equal distance are redundant.
 
     *dense* is False for flows with exactly-once (markers on the target) and for shared targets.
-    At most *max_points* are kept; beyond, the older half is thinned and at last forgotten, which
-    widens answers and never makes them wrong.
+    At most *max_points* are kept; beyond this the older half is thinned and finally dropped, which
+    widens bounds and never makes them wrong.
     """
 
     __slots__ = ("_dense", "_downs", "_epochs", "_max_points", "_straight", "_ups")
@@ -64,8 +63,8 @@ class SyncRuns:
     def __init__(self, *, dense: bool = True, max_points: int = 256) -> None:
         self._dense = dense
         self._max_points = max(8, max_points)
-        # Of each point the upstream and the downstream offset. Downs rise throughout, ups rise
-        # within an epoch; _epochs holds the index of each epoch's first point.
+        # The upstream and downstream offset of each point. Downstream offsets ascend throughout,
+        # upstream offsets within an epoch; _epochs has the index of each epoch's first point.
         self._ups = array("q")
         self._downs = array("q")
         self._epochs: tuple[int, ...] = _ONE_EPOCH
@@ -75,10 +74,10 @@ class SyncRuns:
         return len(self._ups)
 
     def add(self, upstream: int, downstream: int) -> None:
-        """Take the next sync, in the order of the offset syncs topic.
+        """Add the next sync, in the order of the offset syncs topic.
 
-        A downstream offset that steps back means that the target was truncated or re-created:
-        all that was known is dropped.
+        A downstream offset that goes back means that the target was truncated or re-created: all
+        points are dropped.
         """
         ups = self._ups
         if not ups:
@@ -101,13 +100,13 @@ class SyncRuns:
             self._thin()
 
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
-        """Where on the target a group that comes to *upstream_offset* next should go on.
+        """Return where on the target a group with commit *upstream_offset* should resume.
 
-        That is its first record at or after *upstream_offset* in the newest epoch that starts at
-        or before that offset: from there on nothing is missing, and least is read again (where
-        no record lies between the offset and a later epoch's first, that one would do as well).
-        None: no sync is known. Before the oldest known sync the lower bound is 0, and the
-        target's log start is the better one.
+        That is the first record at or after *upstream_offset* in the newest epoch that starts at
+        or before that offset: from there no record is missing, and the fewest are read again (if
+        no record is between the offset and a later epoch's first, that one is as good).
+        None: no sync is known. Before the oldest known sync the lower bound is 0; the target's log
+        start is a better one.
         """
         if not self._ups:
             return None
@@ -120,15 +119,15 @@ class SyncRuns:
     def redelivery_bounds(
         self, upstream_offset: int, downstream_offset: int, head: Head | None = None
     ) -> Bounds | None:
-        """How many target records a failover to *downstream_offset* would deliver again.
+        """Return how many target records a failover to *downstream_offset* would redeliver.
 
-        Counted are the target records from *downstream_offset* on that hold source records below
-        *upstream_offset*, the group's commit on the source; those copied twice count twice.
-        Where the target is not dense these are offsets, markers included. None: no sync is known.
+        Counts the target records from *downstream_offset* on that are copies of source records
+        below *upstream_offset*, the group's commit on the source; duplicates count twice. If the
+        target is not dense, counts offsets, including markers. None: no sync is known.
         """
         if not self._ups:
             return None
-        # What lies before the oldest known sync may be anything.
+        # Records before the oldest known sync may be copies of anything.
         lower, upper = 0, max(0, self._downs[0] - downstream_offset)
         for epoch in range(len(self._epochs)):
             first = self._downs[self._span(epoch)[0]]
@@ -141,10 +140,10 @@ class SyncRuns:
         return Bounds(lower, upper)
 
     def reaches(self, upstream_offset: int) -> bool:
-        """Whether MirrorMaker 2 can translate *upstream_offset*: a sync at or below it is known.
+        """Return whether MirrorMaker 2 can translate *upstream_offset*: a sync at or below it.
 
-        Syncs from before a step back of the source offsets do not count: `OffsetSyncStore` drops
-        them. It also thins out what it keeps, but never the oldest of them.
+        Syncs before the source offsets last went back do not count: `OffsetSyncStore` drops them.
+        It also thins its syncs, but never drops the oldest.
         """
         if not self._ups:
             return False
@@ -155,9 +154,9 @@ class SyncRuns:
         return self._ups[start] <= upstream_offset
 
     def upstream_bounds(self, downstream_offset: int) -> Bounds | None:
-        """Which source offset the target record at *downstream_offset* came from.
+        """Return the source offset of the target record at *downstream_offset*.
 
-        None: the target offset lies before the oldest known sync.
+        None: the target offset is before the oldest known sync.
         """
         at = bisect_right(self._downs, downstream_offset) - 1
         if at < 0:
@@ -176,7 +175,7 @@ class SyncRuns:
         return Bounds(up, next_up)
 
     def points(self) -> Iterator[tuple[int, int]]:
-        """The corner points that are kept, oldest first."""
+        """Return the corner points, oldest first."""
         return zip(self._ups, self._downs, strict=True)
 
     def _span(self, epoch: int) -> tuple[int, int]:
@@ -185,7 +184,7 @@ class SyncRuns:
         return self._epochs[epoch], end
 
     def _position_in(self, epoch: int, upstream: int, head: Head | None) -> Bounds:
-        """Where in *epoch* the first record at or after *upstream* is; its end if there is none."""
+        """Return where in *epoch* the first record at or after *upstream* is, else its end."""
         start, end = self._span(epoch)
         at = bisect_right(self._ups, upstream, start, end) - 1
         if at < start:
@@ -208,7 +207,7 @@ class SyncRuns:
 
     def _before_step_back(self, at: int, upstream: int, following: int) -> Bounds:
         up, down, epoch_end = self._ups[at], self._downs[at], self._downs[following]
-        # A hidden step back may be a few records written twice as well: order alone counts.
+        # A hidden step back may also be a few duplicates: only order bounds the position.
         hidden = self._ups[following] > up
         reach = down + upstream - up if self._dense and not hidden else epoch_end
         return Bounds(down + 1, min(epoch_end, reach))
@@ -232,7 +231,7 @@ class SyncRuns:
         count = len(self._ups)
         keep = self._thinned(count)
         if count - len(keep) < count // 8:
-            # Nothing more can be left out between points: forget the oldest.
+            # No more points can be left out in between: drop the oldest.
             keep = keep[len(keep) // 4 :]
         starts = set(self._epochs)
         self._ups = array("q", (self._ups[at] for at in keep))
@@ -240,7 +239,7 @@ class SyncRuns:
         self._epochs = (0, *(new for new, old in enumerate(keep) if new and old in starts))
 
     def _thinned(self, count: int) -> list[int]:
-        """Leave out every other point of the older half that is no end of an epoch."""
+        """Drop every other point of the older half, except the ends of epochs."""
         ends = {at for start in self._epochs for at in (start - 1, start)}
         keep = [0]
         for at in range(1, count):

@@ -1,19 +1,19 @@
-"""Offset translation as MirrorMaker 2 does it: same syncs in, same answers out.
+"""MirrorMaker 2's offset translation: the same syncs give the same results.
 
 Algorithm: Kafka's `OffsetSyncStore` (4.1; variable spacing since KAFKA-15202, history kept
-over a restart since KAFKA-15905). It foretells what the next checkpoint will say. What a
-failover would really use is the newest checkpoint itself; a closer map is `SyncRuns`.
+over a restart since KAFKA-15905). It predicts the next checkpoint; a failover would use the newest
+checkpoint. `SyncRuns` is a more precise map.
 
-For each source partition 64 slots hold syncs, the newest first, ever further apart. With
-up(n) for the upstream offset of slot n and slots a < b that hold different syncs:
+For each source partition 64 slots hold syncs, newest first, with growing distances. With up(n)
+for the upstream offset of slot n and slots a < b that hold different syncs:
 
 A  slot 0 holds the newest sync
-B  up(a) <= up(b) + 2^b - 2^a: no two slots are too far apart
+B  up(a) <= up(b) + 2^b - 2^a: slots are not too far apart
 C  up(a) >= up(b) + 2^max(a-2, 0): nor too close, so that 64 slots reach far back
 D  slot 63 holds the oldest sync that may be used for translation
 
-A sync whose upstream offset lies below slot 0 clears all slots (the source was replayed).
-C does not hold for two syncs of the same upstream offset, which Kafka keeps beside each other.
+A sync whose upstream offset is below slot 0 clears all slots (the source was replayed).
+C does not hold for two syncs of the same upstream offset, which Kafka keeps side by side.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _CLOSEST = tuple(1 << max(slot - 2, 0) for slot in range(SLOTS))
 
 
 class Untranslated(StrEnum):
-    """Why an offset has no translation; Kafka says "empty" to the first two, -1 to the last."""
+    """Why an offset has no translation; Kafka returns empty for the first two, -1 for the last."""
 
     NOT_READ_YET = "not_read_yet"
-    """The offset syncs topic has not been read to its end once."""
+    """The offset syncs topic has not been read to its end yet."""
     NO_SYNC = "no_sync"
     """No sync of the partition is known."""
     BEHIND_OLDEST_SYNC = "behind_oldest_sync"
-    """The group is behind all syncs that are kept."""
+    """The offset is below all syncs that are kept."""
 
 
 class SyncPoint(NamedTuple):
-    """One source record and its copy, by their offsets."""
+    """The offsets of one source record and its copy."""
 
     upstream: int
     downstream: int
@@ -55,8 +55,8 @@ class SyncPoint(NamedTuple):
 class OffsetSyncStore:
     """Syncs of all partitions of one flow.
 
-    *latest_only* is MirrorMaker 2 after a restart without its own checkpoints (and any version
-    before 3.7.1): of what is in the topic at the start, the newest sync per partition counts.
+    *latest_only* is MirrorMaker 2 after a restart without checkpoints (and any version before
+    3.7.1): of the syncs in the topic at the start, it uses only the newest per partition.
     """
 
     def __init__(self, *, latest_only: bool = False) -> None:
@@ -65,8 +65,8 @@ class OffsetSyncStore:
         self._slots: dict[TopicPartition, list[SyncPoint]] = {}
 
     def add(self, sync: OffsetSync) -> None:
-        """Take the next record of the offset syncs topic, in the order of the topic."""
-        # A new object each time: Kafka tells syncs apart by identity, and so do the slots.
+        """Add the next record of the offset syncs topic, in the order of the topic."""
+        # A new object each time: Kafka compares syncs by identity, and so do the slots.
         point = SyncPoint(sync.upstream_offset, sync.downstream_offset)
         slots = self._slots.get(sync.topic_partition)
         if slots is None:
@@ -77,19 +77,19 @@ class OffsetSyncStore:
             _insert(slots, point)
 
     def remove(self, partition: TopicPartition) -> None:
-        """Forget *partition*: its topic was deleted. Kafka's store never forgets."""
+        """Drop *partition* of a deleted topic; Kafka's store keeps it."""
         self._slots.pop(partition, None)
 
     def finish_initial_read(self) -> None:
-        """Begin to translate: the topic has been read to its end once."""
+        """Enable translation: the topic has been read to its end once."""
         self._read_to_end = True
 
     def translate_downstream(
         self, partition: TopicPartition, upstream_offset: int
     ) -> int | Untranslated:
-        """Translate a committed offset of a source *partition* into one of the target.
+        """Translate a committed offset of a source *partition* to the target.
 
-        One past the nearest sync at or below it, or that sync itself when it is equal.
+        The result is the nearest sync at or below it, plus one unless they are equal.
         """
         if not self._read_to_end:
             return Untranslated.NOT_READ_YET
@@ -102,12 +102,12 @@ class OffsetSyncStore:
         return Untranslated.BEHIND_OLDEST_SYNC
 
     def slots(self, partition: TopicPartition) -> Sequence[SyncPoint]:
-        """The 64 slots of *partition*, newest first; empty when no sync is known."""
+        """Return the 64 slots of *partition*, newest first; empty without a sync."""
         return tuple(self._slots.get(partition, ()))
 
 
 def _insert(slots: list[SyncPoint], newest: SyncPoint) -> None:
-    """Put *newest* into slot 0 and move older syncs on, as far as the invariants ask for it."""
+    """Put *newest* into slot 0 and shift older syncs as far as the invariants require."""
     before = slots.copy()
     slots[0] = carried = newest
     reading = 0
@@ -115,8 +115,8 @@ def _insert(slots: list[SyncPoint], newest: SyncPoint) -> None:
         nearer = slots[slot - 1]
         if _near_enough(nearer, slots[slot], slot - 1):
             return
-        # The oldest earlier sync that keeps B and C on both sides moves in here; those that are
-        # repeated or too close are passed over. Without one the last that moved is repeated.
+        # The oldest earlier sync that keeps B and C on both sides moves here; repeated ones and
+        # those too close are skipped. Without one, the last that moved is repeated.
         searching = True
         while searching:
             old = before[reading]
@@ -144,8 +144,8 @@ def _far_enough(newer: SyncPoint, older: SyncPoint, slot: int) -> bool:
 
 
 def violated_invariants(slots: Sequence[SyncPoint], newest: SyncPoint) -> list[str]:
-    """Name the invariants that *slots* break, after *newest* was added; for tests."""
-    broken = [] if slots[0] == newest else ["A: slot 0 is not the newest sync"]
+    """Return the invariants that *slots* violate after *newest* was added; for tests."""
+    violated = [] if slots[0] == newest else ["A: slot 0 is not the newest sync"]
     for near, newer in enumerate(slots):
         for far in range(near + 1, len(slots)):
             older = slots[far]
@@ -153,9 +153,9 @@ def violated_invariants(slots: Sequence[SyncPoint], newest: SyncPoint) -> list[s
             if newer is older or distance == 0:
                 continue
             if distance > (1 << far) - (1 << near):
-                broken.append(f"B: slots {near} and {far} are {distance} apart")
+                violated.append(f"B: slots {near} and {far} are {distance} apart")
             if distance < _CLOSEST[near]:
-                broken.append(f"C: slots {near} and {far} are only {distance} apart")
+                violated.append(f"C: slots {near} and {far} are only {distance} apart")
     if min(slots) != slots[-1]:
-        broken.append("D: the last slot is not the oldest sync")
-    return broken
+        violated.append("D: the last slot is not the oldest sync")
+    return violated

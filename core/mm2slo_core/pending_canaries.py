@@ -1,6 +1,6 @@
-"""Canaries whose deadline has passed without an arrival, kept compactly until evidence comes.
+"""Canaries whose deadline has passed without an arrival, kept until evidence settles them.
 
-While MM2 stands still for hours, tens of canaries a second wait here: 25 bytes each.
+While MM2 is stopped for hours, tens of canaries per second accumulate here, at 25 bytes each.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ _COMPACT_ABOVE = 1024
 
 
 class Punctuality(IntEnum):
-    """What is settled about availability and latency of a canary that is still awaited."""
+    """What is settled about availability and latency of a pending canary."""
 
     SETTLED = 0
-    """Bad, at the deadline."""
+    """Bad: it did not arrive by the deadline."""
     OPEN = 1
-    """Unknown through our own restart: the time of its arrival, once known, settles it."""
+    """Unknown because the exporter restarted; the arrival time settles it."""
     UNKNOWN = 2
-    """Unknown for good: a cluster was unreachable, so no lateness can be held against MM2."""
+    """Finally unknown: a cluster was unreachable, so the delay is no evidence against MM2."""
     GONE = 3
-    """No longer awaited."""
+    """No longer pending."""
 
 
 class PendingCanary(NamedTuple):
-    """One canary that is awaited."""
-
     sequence: int
     source_offset: int
     sent_at: float
@@ -39,7 +37,7 @@ class PendingCanary(NamedTuple):
 
 
 class PendingInPartition:
-    """The awaited canaries of one source partition, in the order they were sent."""
+    """The pending canaries of one source partition, in send order."""
 
     __slots__ = ("_head", "_live", "_offset", "_punctuality", "_sent", "_sequence")
 
@@ -55,7 +53,7 @@ class PendingInPartition:
         return self._live
 
     def append(self, canary: PendingCanary) -> None:
-        """Await *canary*; sequences ascend, but for acknowledgements that came late."""
+        """Add *canary*; sequences ascend except after late acknowledgements."""
         self._sequence.append(canary.sequence)
         self._offset.append(canary.source_offset)
         self._sent.append(canary.sent_at)
@@ -63,11 +61,11 @@ class PendingInPartition:
         self._live += 1
 
     def first(self) -> PendingCanary | None:
-        """The oldest awaited one."""
+        """Return the oldest pending canary."""
         return self._at(self._head) if self._live else None
 
     def take(self, sequence: int) -> PendingCanary | None:
-        """Remove and return the canary of *sequence*; None when it is not awaited here."""
+        """Remove and return the canary with this *sequence*; None if it is not pending here."""
         if not self._live:
             return None
         k = bisect_left(self._sequence, sequence, self._head)
@@ -83,21 +81,20 @@ class PendingInPartition:
         return canary
 
     def take_first(self) -> PendingCanary | None:
-        """Remove and return the oldest one."""
         canary = self.first()
         if canary is not None:
             self._remove(self._head)
         return canary
 
-    def take_below(self, offset: int, judge: Callable[[PendingCanary], bool]) -> None:
-        """Give *judge* each canary below source *offset*; remove those it returns True for."""
+    def take_below(self, offset: int, settle: Callable[[PendingCanary], bool]) -> None:
+        """Call *settle* for each canary below source *offset*; remove it if that returns True."""
         k = self._head
         while k < len(self._sequence) and self._offset[k] < offset:
-            if self._punctuality[k] != Punctuality.GONE and judge(self._at(k)):
+            if self._punctuality[k] != Punctuality.GONE and settle(self._at(k)):
                 self._punctuality[k] = Punctuality.GONE
                 self._live -= 1
             k += 1
-        self._tidy()
+        self._compact()
 
     def _at(self, k: int) -> PendingCanary:
         return PendingCanary(
@@ -107,10 +104,10 @@ class PendingInPartition:
     def _remove(self, k: int) -> None:
         self._punctuality[k] = Punctuality.GONE
         self._live -= 1
-        self._tidy()
+        self._compact()
 
-    def _tidy(self) -> None:
-        """Move the head past what is gone, and give memory back now and then."""
+    def _compact(self) -> None:
+        """Move the head past removed canaries, and free memory occasionally."""
         size = len(self._sequence)
         while self._head < size and self._punctuality[self._head] == Punctuality.GONE:
             self._head += 1
@@ -123,7 +120,7 @@ class PendingInPartition:
 
 
 class PendingCanaries:
-    """All awaited canaries, by source partition, up to a limit."""
+    """All pending canaries by source partition, up to a limit."""
 
     __slots__ = ("_limit", "_partitions")
 
@@ -135,7 +132,7 @@ class PendingCanaries:
         return sum(len(partition) for partition in self._partitions.values())
 
     def append(self, partition: int, canary: PendingCanary) -> PendingCanary | None:
-        """Await *canary*; returns the oldest one, dropped, when the limit is passed."""
+        """Add *canary*; beyond the limit the oldest one is dropped and returned."""
         self._partitions.setdefault(partition, PendingInPartition()).append(canary)
         if len(self) <= self._limit:
             return None
@@ -146,18 +143,19 @@ class PendingCanaries:
         return oldest.take_first()
 
     def take(self, sequence: int, likely_partition: int) -> tuple[int, PendingCanary] | None:
-        """Remove and return a canary with its partition; looks at *likely_partition* first."""
+        """Remove and return a canary with its partition; searches *likely_partition* first."""
         for partition in sorted(self._partitions, key=likely_partition.__ne__):
             canary = self._partitions[partition].take(sequence)
             if canary is not None:
                 return partition, canary
         return None
 
-    def take_below(self, partition: int, offset: int, judge: Callable[[PendingCanary], bool]) -> None:
-        """As PendingInPartition.take_below, for one partition."""
+    def take_below(
+        self, partition: int, offset: int, settle: Callable[[PendingCanary], bool]
+    ) -> None:
         if partition in self._partitions:
-            self._partitions[partition].take_below(offset, judge)
+            self._partitions[partition].take_below(offset, settle)
 
     def oldest(self) -> list[PendingCanary]:
-        """The oldest canary of each partition that has any."""
+        """Return the oldest canary of each partition that has any."""
         return [first for each in self._partitions.values() if (first := each.first())]

@@ -1,7 +1,7 @@
-"""PromQL from the catalogue's objects, so that a renamed metric is an error of Python.
+"""PromQL built from the catalogue's objects, so that a renamed metric is a Python error.
 
-A `Vector` is an expression together with the labels of its result; selecting or grouping by a
-label that is not there is refused. Literals are escaped here and nowhere else.
+A `Vector` is an expression with the labels of its result; selecting or grouping by a missing
+label is an error. Literals are escaped only here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mm2slo_core.catalogue import RecordedSeries
 
 SCRAPE_LABELS: Final = ("job", "instance")
-"""On every scraped series, put there by Prometheus."""
+"""Labels that Prometheus adds to every scraped series."""
 _UNITS: Final = (
     (86_400_000, "d"),
     (3_600_000, "h"),
@@ -29,35 +29,35 @@ _COUNTER_FUNCTIONS: Final = ("increase", "rate", "irate", "resets")
 
 
 def duration(seconds: float) -> str:
-    """A duration as Prometheus writes it: 300 -> `5m`, 5400 -> `1h30m`, 0.5 -> `500ms`.
+    """Format a duration as Prometheus does: 300 -> `5m`, 5400 -> `1h30m`, 0.5 -> `500ms`.
 
-    Raises ValueError below a millisecond, which Prometheus cannot say.
+    Raises ValueError below a millisecond, which Prometheus does not support.
     """
     rest = round(seconds * 1000)
     if rest <= 0:
-        raise ValueError(f"duration is {seconds!r} s: expected a millisecond or more")
-    words = []
+        raise ValueError(f"duration is {seconds!r} s; expected 1 ms or more")
+    parts = []
     for size, unit in _UNITS:
         count, rest = divmod(rest, size)
         if count:
-            words.append(f"{count}{unit}")
-    return "".join(words)
+            parts.append(f"{count}{unit}")
+    return "".join(parts)
 
 
 def number(value: float) -> str:
-    """A number without artefacts of binary fractions: 0.1 + 0.2 -> `0.3`, 12.0 -> `12`."""
+    """Format a number without floating-point noise: 0.1 + 0.2 -> `0.3`, 12.0 -> `12`."""
     return f"{value:.12g}"
 
 
 def quoted(text: str) -> str:
-    """A string literal; whatever *text* holds stays within it."""
+    """Return *text* as an escaped string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped.replace(chr(13), chr(92) + "r")}"'
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """A condition on a label: `operator` is one of `=`, `!=`, `=~` and `!~`."""
+    """A label matcher: `operator` is one of `=`, `!=`, `=~` and `!~`."""
 
     label: str
     operator: str
@@ -68,28 +68,28 @@ class Matcher:
 
 
 def equal(label: str, value: str) -> Matcher:
-    """`label="value"`."""
+    """Return `label="value"`."""
     return Matcher(label, "=", value)
 
 
 def unequal(label: str, value: str) -> Matcher:
-    """`label!="value"`."""
+    """Return `label!="value"`."""
     return Matcher(label, "!=", value)
 
 
 def matching(label: str, pattern: str) -> Matcher:
-    """`label=~"pattern"`, an RE2 expression that must fit the whole value."""
+    """Return `label=~"pattern"`, an RE2 expression that must match the whole value."""
     return Matcher(label, "=~", pattern)
 
 
 def unmatching(label: str, pattern: str) -> Matcher:
-    """`label!~"pattern"`."""
+    """Return `label!~"pattern"`."""
     return Matcher(label, "!~", pattern)
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """An expression whose result is an instant vector with these labels."""
+    """An expression that evaluates to an instant vector with these labels."""
 
     text: str
     labels: tuple[str, ...]
@@ -101,9 +101,9 @@ class Vector:
 def select(
     series: Metric | RecordedSeries, *matchers: Matcher, part: str = "", offset: float = 0.0
 ) -> Vector:
-    """The newest sample of each series of *series*.
+    """Return an instant vector selector for *series*.
 
-    *part* is `bucket`, `sum` or `count` of a histogram. *offset* (seconds) looks back.
+    *part* is `bucket`, `sum` or `count` of a histogram; *offset* is in seconds.
     """
     name, labels = _series(series, matchers, part)
     back = f" offset {duration(offset)}" if offset else ""
@@ -117,27 +117,27 @@ def over(
     *matchers: Matcher,
     part: str = "",
 ) -> Vector:
-    """`function(series[window])`, window in seconds, as in `increase` or `max_over_time`.
+    """Return `function(series[window])`, window in seconds, as in `increase` or `max_over_time`.
 
-    A *window* that is text stands as it is: Grafana's `$__rate_interval` is one. Raises ValueError
-    for a counter's function on what is no counter.
+    A *window* of text is used unchanged, as in Grafana's `$__rate_interval`. Raises ValueError for
+    a counter function on a series that is no counter.
     """
     is_counter = isinstance(series, Metric) and (series.type is MetricType.COUNTER or bool(part))
     if function in _COUNTER_FUNCTIONS and not is_counter:
-        raise ValueError(f"{function}() needs a counter, and {series.name} is none")
+        raise ValueError(f"{function}() needs a counter; {series.name} is not a counter")
     name, labels = _series(series, matchers, part)
     length = window if isinstance(window, str) else duration(window)
     return Vector(f"{function}({name}[{length}])", labels)
 
 
 def aggregate(operator: str, vector: Vector, by: Sequence[str]) -> Vector:
-    """`operator by (labels) (vector)`; ValueError for a label that *vector* has not."""
+    """Return `operator by (labels) (vector)`; ValueError for a label that *vector* lacks."""
     _check(by, vector.labels, vector.text)
     return Vector(f"{operator} by ({', '.join(by)}) ({vector})", tuple(by))
 
 
 def either(*vectors: Vector) -> Vector:
-    """The first of *vectors* that has a series of these labels: `a or b`."""
+    """Return `a or b`: per label set, the series of the first vector that has one."""
     common = tuple(
         label for label in vectors[0].labels if all(label in each.labels for each in vectors)
     )
@@ -145,7 +145,7 @@ def either(*vectors: Vector) -> Vector:
 
 
 def on(labels: Sequence[str], *vectors: Vector) -> str:
-    """`on (labels)`; ValueError when one of *vectors* lacks a label."""
+    """Return `on (labels)`; ValueError if one of *vectors* lacks a label."""
     for vector in vectors:
         _check(labels, vector.labels, vector.text)
     return f"on ({', '.join(labels)})"
@@ -161,7 +161,7 @@ def _series(
     if part or (isinstance(series, Metric) and series.type is MetricType.HISTOGRAM):
         name = f"{name}_{part}"
         if not isinstance(series, Metric) or name not in series.sample_names:
-            raise ValueError(f"{series.name} has no samples called {name}")
+            raise ValueError(f"{series.name} has no samples named {name}")
         if part == "bucket":
             labels = (*labels, "le")
     _check([matcher.label for matcher in matchers], labels, name)
@@ -172,4 +172,6 @@ def _series(
 def _check(wanted: Iterable[str], present: Sequence[str], where: str) -> None:
     unknown = [label for label in wanted if label not in present]
     if unknown:
-        raise ValueError(f"no label {', '.join(unknown)} on {where}: it has {', '.join(present)}")
+        raise ValueError(
+            f"{where} has no label {', '.join(unknown)}; its labels: {', '.join(present)}"
+        )

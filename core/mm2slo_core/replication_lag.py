@@ -1,7 +1,7 @@
-"""How far replication is behind: in records, in seconds, and until when it catches up.
+"""Replication lag in records and seconds, and the time to catch up.
 
-Offsets follow Kafka: the high watermark is the offset of the next record to come, and
-`next_offset` is the next source offset to replicate, so a caught-up partition has both equal.
+The high watermark is the offset of the next record, and `next_offset` the next source offset to
+replicate; in a caught-up partition both are equal.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class LagAbsence(StrEnum):
-    """Why a lag cannot be told."""
+    """Why a lag is unknown."""
 
     NO_POSITION = "no_position"
     NO_END_OFFSET = "no_end_offset"
     POSITION_BEYOND_END = "position_beyond_end"
-    """The source was truncated or re-created, or others write to the target topic."""
+    """The source was truncated or re-created, or other producers write to the target topic."""
     NOT_IN_HISTORY = "not_in_history"
-    """The record waits since before the arrival history starts; read the record itself."""
+    """The record arrived before the arrival history starts; read the record itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordLag:
-    """Source records still to be replicated.
+    """Unreplicated source records.
 
-    `records` is None exactly when `absence` says why. `expired` are records between the position
-    and the log start: they can no longer be copied, so they are loss, never lag.
+    `records` is None exactly if `absence` has a reason. `expired` are the records between the
+    position and the log start: they can no longer be replicated, so they are loss, not lag.
     """
 
     records: int | None
@@ -44,11 +44,11 @@ NO_LAG = RecordLag(0)
 def record_lag(
     high_watermark: int | None, next_offset: int | None, log_start: int | None = None
 ) -> RecordLag:
-    """Records that wait on the source: high watermark - max(next offset, log start).
+    """Return the unreplicated records: high watermark - max(next offset, log start).
 
-    Give the last stable offset as *high_watermark* where MM2 reads committed. Read the position
-    before the end, else a moving partition seems to be ahead of its own source. A position beyond
-    the end is reported as an absence; it is never clamped to 0.
+    Pass the last stable offset as *high_watermark* if MM2 uses `read_committed`. Read the position
+    before the end offset, else a moving partition seems to be ahead of its source. A position
+    beyond the end is an absence, never clamped to 0.
     """
     if high_watermark is None:
         return RecordLag(None, absence=LagAbsence.NO_END_OFFSET)
@@ -64,19 +64,19 @@ def record_lag(
 
 
 def open_transaction_records(high_watermark: int, last_stable_offset: int) -> int | None:
-    """Offsets held back by open transactions; None when the two were read out of order."""
+    """Return the offsets held back by open transactions; None if read in the wrong order."""
     held = high_watermark - last_stable_offset
     return held if held >= 0 else None
 
 
 class LagOrigin(StrEnum):
-    """What a lag in seconds was derived from."""
+    """The source of a lag in seconds."""
 
     NO_BACKLOG = "no_backlog"
     HISTORY = "history"
-    """Seen by polling: no read, no producer's clock."""
+    """Polled end offsets, by the exporter's clock."""
     RECORD = "record"
-    """The timestamp of the oldest waiting record, hence its producer's clock."""
+    """The timestamp of the oldest unreplicated record, by its producer's clock."""
     ABSENT = "absent"
 
 
@@ -84,8 +84,8 @@ class LagOrigin(StrEnum):
 class TimeLag:
     """Age of the oldest source record not yet replicated, in seconds.
 
-    `seconds` lies between `lower` and `upper`; all three are None when `absence` says why.
-    A record stamped in the future by its producer gives a negative age: reported as it is.
+    `seconds` is between `lower` and `upper`; all three are None if `absence` has a reason. A
+    record timestamp in the future gives a negative age.
     """
 
     seconds: float | None
@@ -104,11 +104,11 @@ def time_lag(
     arrival: Bracket | None,
     record_timestamp: float | None = None,
 ) -> TimeLag:
-    """Age of the oldest record not yet replicated: first by *arrival*, else by its timestamp.
+    """Return the age of the oldest unreplicated record: by *arrival*, else by its timestamp.
 
-    *arrival* is the history's answer for the next offset, even where retention has removed that
-    record since: else a stop would hurt less the more it loses. *record_timestamp* is that of the
-    oldest record that still waits, where it had to be read.
+    *arrival* is the history's bracket of the next offset, even if retention has removed that
+    record: otherwise lost records would reduce the lag. *record_timestamp* is the timestamp of the
+    oldest unreplicated record, if it had to be read.
     """
     if lag.records is None:
         return TimeLag(None, None, None, LagOrigin.ABSENT, lag.absence)
@@ -128,16 +128,16 @@ def time_lag(
 
 
 class SmoothedRate:
-    """Change per second of a sampled figure, smoothed exponentially over time.
+    """Change per second of a sampled value, smoothed exponentially.
 
-    The weight of what was seen halves every *half_life* seconds, however uneven the samples are.
+    The weight of a sample halves every *half_life* seconds, also with irregular samples.
     """
 
     __slots__ = ("_at", "_half_life", "_rate", "_value")
 
     def __init__(self, half_life: float = 60.0) -> None:
         if half_life <= 0:
-            raise ValueError(f"half_life is {half_life!r}: expected a positive number of seconds")
+            raise ValueError(f"half_life is {half_life!r}; expected a positive number of seconds")
         self._half_life = half_life
         self._at: float | None = None
         self._value = 0.0
@@ -145,35 +145,35 @@ class SmoothedRate:
 
     @property
     def per_second(self) -> float | None:
-        """The smoothed rate; None until two samples of different times are in."""
+        """The smoothed rate; None before two samples of different times."""
         return self._rate
 
     def add(self, at: float, value: float) -> None:
-        """Take the figure of moment *at*; a sample not later than the last one is ignored."""
+        """Add the value at time *at*; a sample not later than the last one is ignored."""
         if self._at is None:
             self._at, self._value = at, value
             return
         elapsed = at - self._at
         if elapsed <= 0:
             return
-        seen = (value - self._value) / elapsed
+        sampled = (value - self._value) / elapsed
         if self._rate is None:
-            self._rate = seen
+            self._rate = sampled
         else:
             kept: float = 2.0 ** (-elapsed / self._half_life)
-            self._rate = kept * self._rate + (1.0 - kept) * seen
+            self._rate = kept * self._rate + (1.0 - kept) * sampled
         self._at, self._value = at, value
 
     def restart(self) -> None:
-        """Forget everything, after the figure started anew (truncation, re-creation)."""
+        """Drop all samples, after a truncation or re-creation."""
         self._at, self._rate = None, None
 
 
 def catch_up_seconds(lag_records: int, lag_rate: float | None) -> float | None:
-    """Time until the lag is gone at the present net rate.
+    """Return the time until the lag is 0 at the current net rate.
 
     *lag_rate* is the change of the lag in records per second (negative while catching up).
-    0 without lag; None while the rate is unknown or the lag does not shrink.
+    0 without lag; None if the rate is unknown or the lag does not decrease.
     """
     if lag_records == 0:
         return 0.0

@@ -1,10 +1,10 @@
-"""Topic names of MirrorMaker 2: Kafka's replication policies, in Python.
+"""Kafka's replication policies in Python: topic names on source and target.
 
 Formulas: `DefaultReplicationPolicy`, `IdentityReplicationPolicy` and `ReplicationPolicy` of
 Kafka 4.1; KIP-690 and KIP-949 (separators of internal topics), KIP-1074 (internal topics).
 
-A policy knows names only: to it `orders.v1` came from a cluster called `orders`. Ask `lineage`
-with the aliases of the configuration where a cluster is meant.
+A policy knows only names: for it, `orders.v1` comes from a cluster `orders`. Use `lineage` with
+the configured aliases to get real clusters.
 """
 
 from __future__ import annotations
@@ -19,62 +19,62 @@ HEARTBEATS_TOPIC = "heartbeats"
 
 
 class KafkaVersion(NamedTuple):
-    """Kafka release line of MirrorMaker 2, as in `KafkaVersion(4, 1)`."""
+    """Kafka release of MirrorMaker 2, as in `KafkaVersion(4, 1)`."""
 
     major: int
     minor: int
 
 
 DEFAULT_VERSION = KafkaVersion(4, 1)
-_USER_INTERNAL_TOPICS_COPIED = KafkaVersion(4, 0)
+_REPLICATES_USER_INTERNAL_TOPICS = KafkaVersion(4, 0)
 _CYCLES_BY_SOURCE = KafkaVersion(4, 4)
 
 
 class ReplicationPolicy(Protocol):
-    """How a flow names topics; Kafka's interface of the same name plus the cycle check."""
+    """How a flow names topics: Kafka's interface of the same name plus the cycle check."""
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Name on the target of *topic* of the cluster *source_alias*."""
+        """Return the name on the target of *topic* of the cluster *source_alias*."""
 
     def topic_source(self, topic: str) -> str | None:
-        """What the name gives as source alias; None for a local topic."""
+        """Return the source alias in the name; None for a local topic."""
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Name on the cluster that *topic* was copied from; None for a local topic."""
+        """Return the name on the cluster that *topic* was replicated from; None if local."""
 
     def original_topic(self, topic: str) -> str:
-        """Name on the cluster where *topic* started, any number of hops away."""
+        """Return the name on the original cluster, any number of hops away."""
 
     def offset_syncs_topic(self, cluster_alias: str) -> str:
-        """Offset syncs topic; *cluster_alias* is the cluster that does not hold it."""
+        """Return the offset syncs topic; *cluster_alias* is the cluster that does not hold it."""
 
     def checkpoints_topic(self, source_alias: str) -> str:
-        """Checkpoints topic on the target of flows from *source_alias*."""
+        """Return the checkpoints topic on the target of flows from *source_alias*."""
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Tell whether *topic* is `heartbeats` or a copy of one."""
+        """Return whether *topic* is `heartbeats` or a copy of it."""
 
     def is_checkpoints_topic(self, topic: str) -> bool:
-        """Tell whether *topic* holds checkpoints."""
+        """Return whether *topic* holds checkpoints."""
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
-        """Tell whether *topic* belongs to MirrorMaker 2 itself."""
+        """Return whether *topic* is one of MirrorMaker 2's own."""
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Tell whether *topic* is never copied, whatever the filter says."""
+        """Return whether *topic* is never replicated, whatever the filter."""
 
     def is_cycle(self, topic: str, target_alias: str, source_alias: str | None = None) -> bool:
-        """Tell whether copying *topic* to *target_alias* would bring it back to where it was."""
+        """Return whether *topic* was on *target_alias* before."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultPolicy:
     """Remote topics are `<alias><separator><topic>`.
 
-    *version* is MirrorMaker 2's: it decides which user topics count as internal (all `*.internal`
-    and `*-internal` before 4.0) and which names count as cycles (4.4). *separator* also shapes
-    the names of offset syncs and checkpoints topics, unless *internal_separator_enabled* is
-    False; before Kafka 3.1 these two always had dots, so False describes those versions, too.
+    *version* is MirrorMaker 2's: it decides which user topics are internal (all `*.internal` and
+    `*-internal` before 4.0) and which names are cycles (4.4). *separator* is also part of the
+    names of offset syncs and checkpoints topics, unless *internal_separator_enabled* is False;
+    before Kafka 3.1 these two always had dots, so use False for those versions.
     """
 
     separator: str = "."
@@ -82,65 +82,59 @@ class DefaultPolicy:
     version: KafkaVersion = DEFAULT_VERSION
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Name on the target of *topic* of the cluster *source_alias*."""
         return f"{source_alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
-        """Text before the first separator, known alias or not; None without two parts.
+        """Return the text before the first separator, a known alias or not.
 
-        As Java's `split` counts parts: empty ones at the end are dropped, so `foo.` has one.
+        None without two parts, as Java's `split` counts them: `foo.` has one.
         """
         if not self.separator:
-            # Java splits by an empty pattern into single characters.
+            # With an empty pattern Java splits into single characters.
             return topic[0] if len(topic) > 1 else None
         head, *rest = topic.split(self.separator)
         return head if any(rest) else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Text after the first separator; None for a local topic."""
         source = self.topic_source(topic)
         return None if source is None else topic[len(source) + len(self.separator) :]
 
     def original_topic(self, topic: str) -> str:
-        """Text after the last separator that leads a part."""
         return _original_topic(self, topic)
 
     def offset_syncs_topic(self, cluster_alias: str) -> str:
-        """`mm2-offset-syncs.<alias>.internal`."""
         between = self._internal_separator
         return f"mm2-offset-syncs{between}{cluster_alias}{between}internal"
 
     def checkpoints_topic(self, source_alias: str) -> str:
-        """`<alias>.checkpoints.internal`."""
         return f"{source_alias}{self._checkpoints_suffix}"
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Tell whether *topic* is `heartbeats` or any name that ends in `<separator>heartbeats`."""
+        """Return whether *topic* is `heartbeats` or ends in `<separator>heartbeats`."""
         return self.original_topic(topic) == HEARTBEATS_TOPIC
 
     def is_checkpoints_topic(self, topic: str) -> bool:
-        """Tell whether *topic* holds checkpoints."""
         return topic.endswith(self._checkpoints_suffix)
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
-        """Tell whether *topic* belongs to MirrorMaker 2; before 4.0 the suffix alone decides."""
+        """Return whether *topic* is MirrorMaker 2's; before 4.0 the suffix alone decides."""
         suffixed = topic.endswith(f"{self._internal_separator}internal")
-        if self.version < _USER_INTERNAL_TOPICS_COPIED:
+        if self.version < _REPLICATES_USER_INTERNAL_TOPICS:
             return suffixed
         return (suffixed and topic.startswith("mm2")) or self.is_checkpoints_topic(topic)
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Tell whether *topic* is never copied: Kafka's, hidden, or MirrorMaker 2's own."""
+        """Return whether *topic* is never replicated: Kafka's, hidden, or MirrorMaker 2's own."""
         if topic.startswith(("__", ".")) or self.is_mm2_internal_topic(topic):
             return True
-        return self.version < _USER_INTERNAL_TOPICS_COPIED and topic.endswith(
+        return self.version < _REPLICATES_USER_INTERNAL_TOPICS and topic.endswith(
             (".internal", "-internal")
         )
 
     def is_cycle(self, topic: str, target_alias: str, source_alias: str | None = None) -> bool:
-        """Tell whether *topic* was on *target_alias* before, by the aliases in its name.
+        """Return whether *topic* was on *target_alias* before, by the aliases in its name.
 
-        From 4.4 a topic that names *source_alias* counts, too (KAFKA-9914).
+        From 4.4 a topic with *source_alias* in its name is a cycle as well (KAFKA-9914).
         """
         origins = {target_alias}
         if source_alias is not None and self.version >= _CYCLES_BY_SOURCE:
@@ -160,8 +154,8 @@ class DefaultPolicy:
 class IdentityPolicy:
     """Topics keep their names; only names that end in `heartbeats` follow the default policy.
 
-    *source_alias* is what every topic is said to come from, as `source.cluster.alias` is inside
-    MirrorMaker 2; None when it is not known. Cycles cannot be seen in names that do not change.
+    *source_alias* is the source of every topic, as `source.cluster.alias` in MirrorMaker 2; None
+    if not known. Names that do not change show no cycles.
     """
 
     source_alias: str | None
@@ -170,54 +164,44 @@ class IdentityPolicy:
     version: KafkaVersion = DEFAULT_VERSION
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """*topic* itself, or `<alias><separator><topic>` when it ends in `heartbeats`."""
         if _looks_like_heartbeats(topic):
             return self._default.remote_topic(source_alias, topic)
         return topic
 
     def topic_source(self, topic: str) -> str | None:
-        """The source alias of this policy, whatever the topic."""
         if _looks_like_heartbeats(topic):
             return self._default.topic_source(topic)
         return self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        """*topic* itself."""
         if _looks_like_heartbeats(topic):
             return self._default.upstream_topic(topic)
         return topic
 
     def original_topic(self, topic: str) -> str:
-        """*topic* itself."""
         return _original_topic(self, topic)
 
     def offset_syncs_topic(self, cluster_alias: str) -> str:
-        """`mm2-offset-syncs.<alias>.internal`, as with the default policy."""
         return self._default.offset_syncs_topic(cluster_alias)
 
     def checkpoints_topic(self, source_alias: str) -> str:
-        """`<alias>.checkpoints.internal`, as with the default policy."""
         return self._default.checkpoints_topic(source_alias)
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Tell whether *topic* is `heartbeats` or a copy of one."""
         return self.original_topic(topic) == HEARTBEATS_TOPIC
 
     def is_checkpoints_topic(self, topic: str) -> bool:
-        """Tell whether *topic* holds checkpoints."""
         return self._default.is_checkpoints_topic(topic)
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
-        """Tell whether *topic* belongs to MirrorMaker 2 itself."""
         return self._default.is_mm2_internal_topic(topic)
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Tell whether *topic* is never copied: Kafka's, hidden, or MirrorMaker 2's own."""
         return self._default.is_internal_topic(topic)
 
     def is_cycle(self, topic: str, target_alias: str, source_alias: str | None = None) -> bool:
-        """Tell whether a heartbeats topic was on *target_alias* before; others never show it."""
-        del source_alias  # KAFKA-9914 leaves policies that keep names as they were
+        """Return whether a heartbeats topic was on *target_alias* before; others show no cycle."""
+        del source_alias  # KAFKA-9914 does not change policies that keep names
         return _has_origin(self, topic, {target_alias})
 
     @property
@@ -226,16 +210,16 @@ class IdentityPolicy:
 
 
 class Lineage(NamedTuple):
-    """Where a topic came from: its name at the start, and the clusters it passed, newest first."""
+    """The original name of a topic, and the clusters it was replicated from, newest first."""
 
     original_topic: str
     hops: tuple[str, ...]
 
 
 def lineage(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> Lineage:
-    """Follow *topic* back as long as its name gives one of the known *aliases*.
+    """Trace *topic* back as long as its name starts with one of the known *aliases*.
 
-    `B.A.foo` is ("foo", ("B", "A")); `orders.v1` is local unless a cluster is called `orders`.
+    `B.A.foo` is ("foo", ("B", "A")); `orders.v1` is local unless a cluster has the alias `orders`.
     """
     hops: list[str] = []
     while (source := policy.topic_source(topic)) is not None and source in aliases:

@@ -1,9 +1,9 @@
-"""How far a flow has replicated a source partition, and how well that is known.
+"""The position of a flow in a source partition, and its quality.
 
-Interpolation: the newest offset sync (u, d) says where record u went on the target; from there
-to the target's end E, one target record is one source record, because MirrorMaker 2 emits a new
-sync whenever source offsets are not consecutive (Kafka's `OffsetSyncWriter`). The last
-replicated source offset is u + (E - 1 - d).
+Interpolation: by the newest offset sync (u, d), source record u is target record d. From there to
+the target's end E, each target record is one source record, because MirrorMaker 2 writes a new
+sync whenever source offsets are not consecutive (Kafka's `OffsetSyncWriter`). The last replicated
+source offset is u + (E - 1 - d).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Protocol
 
 
 class PositionQuality(StrEnum):
-    """What a position rests on; a closed list, used as a metric label.
+    """What a position is based on; a closed list, used as a metric label.
 
-    Only `live` is interpolated. All others that name replicated records rest on what
-    MirrorMaker 2 itself wrote down: the larger of committed offset and newest offset sync.
+    Only `live` is interpolated. The others use the larger of MirrorMaker 2's committed offset and
+    newest offset sync.
     """
 
     LIVE = "live"
@@ -25,23 +25,23 @@ class PositionQuality(StrEnum):
     COMMITTED = "committed"
     """The committed offset: no sync is known, or the commit is ahead of the interpolation."""
     STALE = "stale"
-    """The target's end is unknown (unreachable): the true position may have moved on."""
+    """The target's end is unknown (unreachable): the actual position may be further."""
     NOT_STARTED = "not_started"
-    """No commit, no sync: replication starts at the log start."""
+    """No commit and no sync: replication starts at the log start."""
     FOREIGN_WRITER = "foreign_writer"
-    """The target holds more than this flow explains: other writers, or retried duplicates."""
+    """The target has more records than this flow wrote: other producers, or retried duplicates."""
     SHARED_TARGET = "shared_target"
-    """Several flows write the target topic under one name: nothing to interpolate."""
+    """Several flows write to the same target topic: interpolation is not possible."""
     EXACTLY_ONCE = "exactly_once"
-    """Transaction markers take target offsets: nothing to interpolate."""
+    """Transaction markers use target offsets: interpolation is not possible."""
     TARGET_RESET = "target_reset"
     """The target ends before the newest sync: it was truncated or re-created."""
     SOURCE_RESET = "source_reset"
-    """The source ends before what was replicated: it was truncated or re-created."""
+    """The source ends before the replicated offset: it was truncated or re-created."""
 
 
 class SyncLike(Protocol):
-    """The newest offset sync: one source record and its copy, by their offsets."""
+    """An offset sync: the offsets of one source record and its copy."""
 
     @property
     def upstream(self) -> int:
@@ -54,7 +54,7 @@ class SyncLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """*next_offset* is the first source offset that is not yet replicated."""
+    """*next_offset* is the first source offset that is not replicated."""
 
     next_offset: int
     quality: PositionQuality
@@ -74,16 +74,15 @@ def estimate_position(
 
     *committed* is the offset of the last acknowledged source record (None: no commit), *sync*
     the newest offset sync, *target_end* the end offset of the remote partition (None: unknown),
-    *high_watermark* and *log_start* are the source's; give the last stable offset as
-    *high_watermark* for a flow that reads committed. Read them in this order, so that lag errs
-    high and never below zero: sync and commit, then target end, then source end.
+    *high_watermark* and *log_start* are the source's; pass the last stable offset as
+    *high_watermark* for `read_committed` flows. Read them in this order, so that lag is never too
+    low: sync and commit, then target end, then source end.
 
-    The position is never moved into a range in silence: where interpolation leaves what commit,
-    sync and source end allow, it gives way to the larger of commit and sync, and the quality
-    says why. With `source_reset` the next offset is the log start: nothing of the log as it is
-    now is known to be replicated, and MirrorMaker 2 starts there again
-    (`auto.offset.reset=earliest`). Otherwise it may lie below the log start: what is between
-    was lost.
+    The position is never clamped: if interpolation contradicts commit, sync or source end, the
+    larger of commit and sync is used, and the quality has the reason. With `source_reset` the next
+    offset is the log start: no record of the current log is known to be replicated, and
+    MirrorMaker 2 restarts there (`auto.offset.reset=earliest`). Otherwise it may be below the log
+    start: the records in between were lost.
     """
     upstreams = (committed, None if sync is None else sync.upstream)
     known = max((last + 1 for last in upstreams if last is not None), default=None)

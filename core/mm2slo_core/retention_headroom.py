@@ -1,4 +1,4 @@
-"""Retention against replication: how much room is left, and what is lost for certain."""
+"""Retention headroom and certain loss of a flow."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ if TYPE_CHECKING:
 _UNLIMITED = "-1"
 
 HEADROOM_LEAST: Final = 15 * 60.0
-"""Seconds of headroom below which the next pause of a flow loses records."""
+"""Seconds of headroom below which the next interruption of a flow loses records."""
 HEADROOM_AHEAD: Final = 4 * 3600.0
-"""Seconds that people need to wake up, find a cause and copy the backlog, or raise retention."""
+"""Seconds that on-call needs to find the cause and replicate the backlog, or raise retention."""
 
 
 class RetentionLimit(StrEnum):
-    """What removes the record at the position first."""
+    """The limit that removes the record at the position first."""
 
     TIME = "time"
     SIZE = "size"
     UNLIMITED = "unlimited"
-    """Nothing does: no limit is set, the topic is only compacted, or nothing is produced."""
+    """No limit is set, the topic is only compacted, or nothing is produced."""
     PASSED = "passed"
-    """It is gone already: the log start is beyond the position."""
+    """The record is already removed: the log start is beyond the position."""
     UNKNOWN = "unknown"
-    """The configuration, the record's age or the production rate was not read."""
+    """The configuration, the record's age or the production rate is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """What Kafka removes from a topic's partitions: topic configuration in our units."""
+    """The retention settings of a topic."""
 
     seconds: float | None
-    """`retention.ms`; None = unlimited."""
+    """`retention.ms`; None: unlimited."""
     size_bytes: int | None
-    """`retention.bytes` per partition; None = unlimited."""
+    """`retention.bytes` per partition; None: unlimited."""
 
     @classmethod
     def from_topic_config(cls, config: Mapping[str, str]) -> RetentionPolicy:
         """Read `cleanup.policy`, `retention.ms` and `retention.bytes`.
 
-        A topic that is only compacted has no limit. Raises KeyError when one of the three is
-        absent (brokers always return them) and ValueError when one is no number.
+        A topic that is only compacted has no limit. Raises KeyError if one of the three is
+        missing (brokers always return them) and ValueError if one is not a number.
         """
         policies = {policy.strip() for policy in config["cleanup.policy"].split(",")}
         if "delete" not in policies:
@@ -58,11 +58,11 @@ class RetentionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """Room between the log start and the position.
+    """Distance between the log start and the position.
 
     `records` is negative by the number of records already lost. `seconds` is None for the limits
-    unlimited and unknown, 0 when passed, and negative when the record at the position is older
-    than the limit and lives only until its segment is removed.
+    unlimited and unknown, 0 for passed, and negative if the record at the position is older than
+    the limit and is kept only until its segment is removed.
     """
 
     records: int
@@ -75,19 +75,19 @@ def headroom(
     log_start: int,
     policy: RetentionPolicy | None,
     *,
-    records_waiting: int,
+    lag_records: int,
     oldest_age: float | None,
     production_rate: float | None,
 ) -> Headroom:
-    """Time until retention reaches the position, by time and by size; the smaller one.
+    """Return the time until retention reaches the position: the smaller one of time and size.
 
     By time: retention.ms - *oldest_age*, the age in seconds of the record at the position
-    (retention.ms when nothing waits). Kafka removes whole segments by their newest record, so the
-    record lives at least that long.
+    (retention.ms without a backlog). Kafka removes whole segments by their newest record, so the
+    record is kept at least that long.
     By size: (next offset - log start) / *production_rate* in records per second, as if the log
     were full and each new byte removed an old one: a lower bound, since the log may have room and
     the newest segment is never removed.
-    Where one limit cannot be told, the other is given only when it is the only one set.
+    If one limit that is set cannot be computed, the result is unknown.
     """
     records = next_offset - log_start
     if records < 0:
@@ -97,7 +97,7 @@ def headroom(
     found: list[tuple[float, RetentionLimit]] = []
     unknown = False
     if policy.seconds is not None:
-        age = 0.0 if records_waiting == 0 else oldest_age
+        age = 0.0 if lag_records == 0 else oldest_age
         if age is None:
             unknown = True
         else:
@@ -117,11 +117,11 @@ def headroom(
 
 @dataclass(frozen=True, slots=True)
 class SavedLoss:
-    """What must be kept over a restart to go on counting one partition's losses."""
+    """The state of a partition's loss counter that must survive a restart."""
 
     total: int
     judged_to: int
-    """Every offset below was either replicated or counted."""
+    """All lower offsets are replicated or counted as lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +134,15 @@ class _Sample:
 
 
 class CertainLoss:
-    """Records of one partition that retention removed before they were replicated.
+    """Counts the records of one partition that retention removed before they were replicated.
 
-    A gap (log start beyond the position) is counted once a second sample confirms it, taken at
-    least one position period later: a committed position is up to a minute stale and proves
-    nothing alone. It is confirmed when
-    (a) the position still stands below the log start of the first sample, or
+    A gap (log start beyond the position) counts when a second sample confirms it, at least one
+    position period later: one committed position may be a minute old. It is confirmed if
+    (a) the position is still below the log start of the first sample, or
     (b) the position has jumped over it (MM2 resumed at the log start) while the target grew by
-        fewer records than the position moved; both positions must be live for this.
-    The total never goes back. Offsets thinned out by compaction or transaction markers count, too:
-    an upper bound in such topics.
+        fewer records than the position advanced; both positions must be live.
+    The total never decreases. Compacted offsets and transaction markers count as well: an upper
+    bound in such topics.
     """
 
     __slots__ = ("_before", "_judged_to", "_total")
@@ -155,12 +154,11 @@ class CertainLoss:
 
     @property
     def total(self) -> int:
-        """Records lost so far."""
         return self._total
 
     @property
     def saved(self) -> SavedLoss:
-        """The state to keep over a restart."""
+        """The state to restore after a restart."""
         return SavedLoss(self._total, self._judged_to)
 
     def observe(
@@ -172,11 +170,11 @@ class CertainLoss:
         position_period: float = 0.0,
         target_end: int | None = None,
     ) -> int:
-        """Take the sample of moment *at*; the number of records newly confirmed as lost.
+        """Add the sample of time *at* and return the number of newly confirmed lost records.
 
-        *position_period*: the longest time in which a healthy position seems to stand still; 0 for
-        a live one, MM2's flush interval where only committed offsets are known. *target_end* is
-        the end offset of the target partition that belongs to this position.
+        *position_period*: longest time between updates of a healthy position; 0 for a live one,
+        MM2's flush interval if only committed offsets are known. *target_end* is the end offset of
+        the target partition at this position.
         """
         before = self._before
         if before is not None and at - before.at < position_period:
@@ -189,13 +187,13 @@ class CertainLoss:
             if lost:
                 self._total += lost
                 self._judged_to = max(self._judged_to, before.log_start)
-        # What lies below the position is copied or has just been judged; a later step back of
-        # the position (replay) must not turn it into loss.
+        # Records below the position are replicated or counted; a position that goes back later
+        # (replay) must not turn them into loss.
         self._judged_to = max(self._judged_to, next_offset)
         return lost
 
     def source_recreated(self) -> None:
-        """Offsets start anew (another topic id, a truncation): nothing is counted for it."""
+        """Restart after a re-creation or truncation, which counts no loss."""
         self._before = None
         self._judged_to = 0
 
@@ -208,7 +206,7 @@ class CertainLoss:
             return before.log_start - max(first, now.next_offset)
         if not (before.live and now.live) or before.target_end is None or now.target_end is None:
             return 0
-        copied = now.target_end - before.target_end
-        if copied < 0:
-            return 0  # the target was re-created: how much was copied cannot be told
-        return min(max(now.next_offset - first - copied, 0), gap)
+        replicated = now.target_end - before.target_end
+        if replicated < 0:
+            return 0  # the target was re-created: the number of replicated records is unknown
+        return min(max(now.next_offset - first - replicated, 0), gap)

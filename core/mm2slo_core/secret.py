@@ -1,4 +1,4 @@
-"""A text that never shows itself: not in a repr, a log line, an error or JSON."""
+"""A string that is masked in reprs, logs, errors and JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MASK: Final = "***"
 
 
 class Secret:
-    """A password, key or token. `reveal()` is the only way to its value."""
+    """A password, key or token; only `reveal()` returns its value."""
 
     __slots__ = ("_value",)
 
@@ -23,7 +23,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The value itself, for the client that logs in with it and for nothing else."""
+        """Return the value, only to pass it to a client."""
         return self._value
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class Secret:
             return value
         if isinstance(value, str):
             return cls(value)
-        # The value stays out of the text: a password written as a number is still a password.
+        # The message omits the value: a password written as a number is still a password.
         raise PydanticCustomError("string_type", "expected text")
 
     @classmethod

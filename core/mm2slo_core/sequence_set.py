@@ -1,4 +1,4 @@
-"""A set of sequence numbers in little memory, made for numbers that come almost in order."""
+"""A compact set of sequence numbers that arrive almost in order."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ DEFAULT_RUN_LIMIT = 10_000
 
 
 class SequenceSet:
-    """Sequence numbers as runs of neighbours: days of canaries without a loss are one run.
+    """Sequence numbers as runs of consecutive numbers; days without a lost canary are one run.
 
-    Beyond *run_limit* runs the two oldest are joined, and the numbers between them count as
-    members from then on.
+    Beyond *run_limit* runs the two oldest are merged, and the numbers between them become members.
     """
 
     __slots__ = ("_first", "_last", "_run_limit")
@@ -27,11 +26,11 @@ class SequenceSet:
 
     @property
     def runs(self) -> int:
-        """How many runs are kept."""
+        """Number of runs."""
         return len(self._first)
 
     def add(self, number: int) -> bool:
-        """Put *number* in; False when it is a member already."""
+        """Add *number*; False if it is already a member."""
         first, last = self._first, self._last
         if last and number == last[-1] + 1:  # the usual case
             last[-1] = number

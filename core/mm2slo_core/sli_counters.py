@@ -1,8 +1,8 @@
-"""Service-level indicators as counters of good, settled and unknown events.
+"""SLIs as counters of good, total and unknown events.
 
-Events move good and total together, once, when they are settled; what cannot be known moves
-`unknown`, which lowers coverage and touches no ratio. Counters never go back: an event that was
-unknown and is settled by later evidence has moved both.
+A settled event increments good and total together, once. An event that cannot be known increments
+`unknown`, which lowers coverage and no ratio. Counters never decrease: an unknown event that later
+evidence settles has incremented both.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ALL = "all"
-"""The tier of indicators that have only one."""
+"""The tier of SLIs that have only one."""
 
 
 class Sli(StrEnum):
-    """The indicators; the value is the label `sli`."""
+    """The value is the label `sli`."""
 
     AVAILABILITY = "availability"
     LATENCY = "latency"
@@ -31,14 +31,14 @@ class Sli(StrEnum):
 
 
 class SliKey(NamedTuple):
-    """One indicator at one threshold."""
+    """An SLI with one threshold."""
 
     sli: Sli
     tier: str = ALL
 
 
 class SliCount(NamedTuple):
-    """Events of one indicator: good of total, and those that cannot be known."""
+    """Events of one SLI: good, total and unknown."""
 
     good: int = 0
     total: int = 0
@@ -52,14 +52,14 @@ UNKNOWN = SliCount(0, 0, 1)
 
 
 def latency_tier(seconds: float) -> str:
-    """The label of a latency threshold: 10.0 -> `10s`, 0.5 -> `0.5s`."""
+    """Return the label of a latency threshold: 10.0 -> `10s`, 0.5 -> `0.5s`."""
     return f"{seconds:.12g}s"
 
 
 class SliCounters:
-    """Counters of a closed set of indicators, each there from the start at 0.
+    """Counters of a fixed set of SLIs, each initialised at 0.
 
-    A series that only appears with its first event would hide that event from `rate()`.
+    A series that appears with its first event would hide that event from `rate()`.
     """
 
     __slots__ = ("_counts",)
@@ -76,55 +76,54 @@ class SliCounters:
     def add(self, key: SliKey, events: SliCount) -> None:
         """Count *events*.
 
-        Raises KeyError for an indicator that was not declared, and ValueError for events that
-        would move a counter back or make more good than there are.
+        Raises KeyError for an undeclared SLI, and ValueError for negative events or more good than
+        total events.
         """
         if not 0 <= events.good <= events.total or events.unknown < 0:
-            raise ValueError(f"{events} cannot be counted: expected 0 <= good <= total, unknown")
+            raise ValueError(f"invalid {events}; expected 0 <= good <= total and unknown >= 0")
         good, total, unknown = self._counts[key]
         self._counts[key] = SliCount(
             good + events.good, total + events.total, unknown + events.unknown
         )
 
     def add_all(self, counts: Mapping[SliKey, SliCount]) -> None:
-        """Count each of *counts*; see add."""
         for key, events in counts.items():
             self.add(key, events)
 
     def snapshot(self) -> dict[SliKey, SliCount]:
-        """A copy, in the order of declaration."""
+        """Return a copy, in the order of declaration."""
         return dict(self._counts)
 
 
 class DueSlices(NamedTuple):
-    """Time slices that ended since the last look: at most one can be judged, the rest is missed."""
+    """Time slices that ended since the last call: at most one is measured, the others missed."""
 
-    judged: int
+    measured: int
     missed: int
     uncounted: int = 0
-    """Missed slices beyond the limit; they appear in no counter."""
+    """Missed slices beyond the limit, in no counter."""
 
 
 class SliceClock:
-    """Cuts time into slices of *length* seconds, aligned to the epoch.
+    """Divides time into slices of *length* seconds, aligned to the epoch.
 
-    The newest ended slice is judged by the figures of now, which must be no older than a slice;
-    earlier ones were missed and are unknown, up to *limit* of them: an exporter that was away for
-    a month must not drown the counters. Replicas cut at the same moments.
+    The newest ended slice is measured by current values, which must be no older than a slice.
+    Earlier ones were missed and are unknown, up to *limit*, so that an exporter that was down for
+    a month does not flood the counters. All replicas use the same slices.
     """
 
     __slots__ = ("_last", "_length", "_limit")
 
     def __init__(self, length: float, started_at: float, limit: int = 5760) -> None:
-        """Begin after *started_at*: the start, or the last slice judged before a restart."""
+        """Start after *started_at*: the start, or the last slice measured before a restart."""
         if length <= 0:
-            raise ValueError(f"slice length is {length!r}: expected a positive number of seconds")
+            raise ValueError(f"slice length is {length!r}; expected a positive number of seconds")
         self._length = length
         self._limit = limit
         self._last = int(started_at // length)
 
     def due(self, now: float) -> DueSlices:
-        """Slices that ended since the last call; a clock that went back gives none."""
+        """Return the slices that ended since the last call; none if the clock went back."""
         current = int(now // self._length)
         ended = current - self._last
         if ended <= 0:

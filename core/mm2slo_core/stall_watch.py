@@ -1,4 +1,4 @@
-"""Does a partition move? A backlog whose position stands still for long is a stall."""
+"""Stall detection: a partition with a backlog whose position does not advance."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from enum import StrEnum
 
 
 class Progress(StrEnum):
-    """What a partition's replication does."""
+    """The replication progress of a partition."""
 
     MOVING = "moving"
-    """Something waits, and the position advanced lately or there was no time to advance yet."""
+    """A backlog exists, and the position advanced within the stall time."""
     IDLE = "idle"
-    """Nothing waits."""
+    """No backlog."""
     STALLED = "stalled"
-    """Something waits, and the position has stood still for too long."""
+    """A backlog exists, and the position has not advanced for the stall time."""
     UNKNOWN = "unknown"
-    """The lag cannot be told."""
+    """The lag is unknown."""
 
 
 class StallWatch:
-    """Progress of one partition over successive samples.
+    """Tracks the progress of one partition over successive samples.
 
-    The clock of a stall starts when records start to wait or the position last changed, whichever
-    came later. Samples that could not be taken neither start nor stop it: a backlog and a position
-    that are the same before and after a gap did stand still in between.
+    A stall is timed from the start of the backlog or the last change of the position, whichever is
+    later. Missing samples neither start nor stop it: a position that is the same before and after
+    a gap did not advance in between.
     """
 
-    __slots__ = ("_next_offset", "_progress_at", "_waits_since")
+    __slots__ = ("_next_offset", "_progress_at", "_unchanged_since")
 
     def __init__(self) -> None:
         self._next_offset: int | None = None
-        self._waits_since: float | None = None
+        self._unchanged_since: float | None = None
         self._progress_at: float | None = None
 
     @property
     def progress_at(self) -> float | None:
-        """When the position last advanced or nothing waited; None while neither was seen."""
+        """Time of the last advance of the position, or of the last sample without backlog."""
         return self._progress_at
 
     @property
     def backlog_since(self) -> float | None:
-        """Since when something waits and the position has not moved; None while nothing waits."""
-        return self._waits_since
+        """Time since which a backlog exists and the position has not changed; None without one."""
+        return self._unchanged_since
 
     def observe(
         self,
@@ -51,20 +51,21 @@ class StallWatch:
         stall_after: float,
         position_period: float = 0.0,
     ) -> Progress:
-        """Judge the sample of moment *at*.
+        """Add the sample of time *at*.
 
-        *position_period* is the longest time in which a healthy position seems to stand still: 0
-        for a live one, MM2's flush interval where only committed offsets are known.
+        *position_period* is the longest time between updates of a healthy position: 0 for a live
+        one, MM2's flush interval if only committed offsets are known.
         """
         if lag_records is None or next_offset is None:
             return Progress.UNKNOWN
         before, self._next_offset = self._next_offset, next_offset
         if lag_records == 0:
-            self._progress_at, self._waits_since = at, None
+            self._progress_at, self._unchanged_since = at, None
             return Progress.IDLE
         if before is not None and next_offset > before:
             self._progress_at = at
-        if before != next_offset or self._waits_since is None:
-            self._waits_since = at
-        stood_still = at - self._waits_since
-        return Progress.STALLED if stood_still >= stall_after + position_period else Progress.MOVING
+        if before != next_offset or self._unchanged_since is None:
+            self._unchanged_since = at
+        unchanged_for = at - self._unchanged_since
+        is_stalled = unchanged_for >= stall_after + position_period
+        return Progress.STALLED if is_stalled else Progress.MOVING

@@ -1,22 +1,21 @@
-"""The watermark timeline: what the end offsets of a topic were, and when. One record per poll.
+"""The watermark timeline: the end offsets of a topic over time, one record per poll.
 
-A record copied by MM2 keeps its source timestamp and carries no arrival time; the timeline gives
-it afterwards: a record arrived within [previous request, this answer] of the poll that first saw
-an end offset beyond it. `ArrivalHistory` and the audit both read it.
+A record replicated by MM2 keeps its source timestamp and has no arrival time; the timeline gives
+it later: a record arrived within [previous request, this response] of the first poll with an end
+offset beyond it. `ArrivalHistory` and the audit read it.
 
-Key: `<flow>/<side>/<topic>`, UTF-8; the flow by its slug, since several flows may share a topic.
+Key: `<flow>/<side>/<topic>`, UTF-8, with the flow's slug, since several flows may share a topic.
 Value: JSON in UTF-8, no spaces, version 1:
 
-    v  int          version; any other is refused
+    v  int          version; others are rejected
     f  string       flow, as in us->eu
     s  string       side: source or target
-    t  string       topic, by its name on that side
+    t  string       topic name on that side
     i  string|null  topic id (KIP-516) as brokers print it
     l  string       isolation of the end offsets: read_uncommitted (these are high watermarks) or
                     read_committed (last stable offsets)
-    q  [int x4]     request time in epoch ms; from it, the answer this many ms later, the preceding
-                    successful poll's request so many ms earlier and its answer so many ms earlier
-                    (both null: no poll preceded)
+    q  [int x4]     request time in epoch ms; relative to it in ms: response (later), request and
+                    response of the previous successful poll (earlier; both null: no previous poll)
     p  [int]        partition numbers; absent: 0, 1, 2, ...
     e  [int]        end offset per partition
     b  [int|null]   records held: end - log start
@@ -24,14 +23,13 @@ Value: JSON in UTF-8, no spaces, version 1:
     u  [int|null]   end - upstream offset of the newest offset sync; source side only
     d  [int|null]   downstream offset of that sync
     x  [int|null]   records lost to retention so far
-    j  [int|null]   end - offset up to which losses are judged (SavedLoss)
+    j  [int|null]   end - offset up to which losses are counted (SavedLoss)
 
-A column is absent when it is null for every partition. Distances may be negative after a
-truncation. Requests are rounded down and answers up to whole milliseconds, so that brackets only
-get wider (but for the microsecond that is the resolution of a time in floating point).
-Distances instead of offsets make the record a quarter smaller, and compressed batches smaller than
-fixed-width binary would be. Spark reads it with built-ins alone: from_json, arrays_zip, posexplode,
-and `e - u`.
+A column is absent if it is null for all partitions. Distances may be negative after a truncation.
+Requests are rounded down and responses up to whole milliseconds, so that brackets only get wider
+(except for 1 us of floating-point resolution). Distances instead of offsets make the record a
+quarter smaller, and compressed batches smaller than fixed-width binary. Spark reads it with
+built-in functions: from_json, arrays_zip, posexplode, and `e - u`.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_core.records.connect_json import decode_object, field, unexpected
+from mm2slo_core.records.connect_json import decode_object, get_field, unexpected_shape
 from mm2slo_core.records.decode_errors import DecodeError, DecodeReason
 from mm2slo_core.topology import Flow
 
@@ -55,11 +53,11 @@ _RESOLUTION_MS = 0.001
 _dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
 Column = tuple[int | None, ...]
-"""One figure per partition, in the order of `partitions`; None = not known."""
+"""One value per partition, in the order of `partitions`; None: not known."""
 
 
 class Side(StrEnum):
-    """Which end of the flow a record is about."""
+    """The side of the flow."""
 
     SOURCE = "source"
     TARGET = "target"
@@ -67,9 +65,9 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PollTimes:
-    """When the poll was made, and the successful one before it; epoch seconds.
+    """Times of a poll and of the previous successful poll, in epoch seconds.
 
-    The latter two are both None when no poll preceded.
+    The latter two are both None without a previous poll.
     """
 
     requested_at: float
@@ -79,12 +77,12 @@ class PollTimes:
 
     def __post_init__(self) -> None:
         if (self.previous_requested_at is None) != (self.previous_answered_at is None):
-            raise ValueError(f"{self}: the preceding poll has both of its times or none")
+            raise ValueError(f"{self}: expected both times of the previous poll, or none")
 
 
 @dataclass(frozen=True, slots=True)
 class WatermarkRecord:
-    """One topic at one poll. Columns that are not known at all are empty."""
+    """One topic at one poll. Columns that are not known are empty."""
 
     flow: Flow
     side: Side
@@ -96,7 +94,7 @@ class WatermarkRecord:
     ends: tuple[int, ...]
     log_starts: Column = ()
     committed: Column = ()
-    """Offset of the last source record that the target acknowledged, as MM2 committed it."""
+    """Offset of the last source record that MM2 committed."""
     sync_upstreams: Column = ()
     sync_downstreams: Column = ()
     lost: Column = ()
@@ -107,16 +105,15 @@ class WatermarkRecord:
         columns = (self.log_starts, self.committed, self.sync_upstreams, self.sync_downstreams)
         for column in (*columns, self.lost, self.judged_to):
             if column and len(column) != count:
-                raise ValueError(f"{self.topic}: {len(column)} figures for {count} partitions")
+                raise ValueError(f"{self.topic}: {len(column)} values for {count} partitions")
         if len(self.ends) != count:
-            raise ValueError(f"{self.topic}: {len(self.ends)} ends for {count} partitions")
+            raise ValueError(f"{self.topic}: {len(self.ends)} end offsets for {count} partitions")
 
     def encode_key(self) -> bytes:
-        """Key of the record: all records of a topic and side keep their order."""
+        """Return the record key, which keeps the records of a topic and side in order."""
         return f"{self.flow.slug}/{self.side}/{self.topic}".encode()
 
     def encode_value(self) -> bytes:
-        """Value of the record."""
         fields: dict[str, object] = {
             "v": VERSION,
             "f": self.flow.label,
@@ -138,39 +135,39 @@ class WatermarkRecord:
             "j": self._distances(self.judged_to),
         }
         for name, column in columns.items():
-            if any(figure is not None for figure in column):
+            if any(value is not None for value in column):
                 fields |= {name: column}
         return _dump(fields).encode()
 
     @classmethod
     def decode(cls, value: bytes | None) -> WatermarkRecord:
-        """Read a record of the timeline topic.
+        """Decode a record of the timeline topic.
 
-        Raises DecodeError when it is damaged, null, or of another version.
+        Raises DecodeError if it is damaged, null, or of another version.
         """
         if value is None:
-            raise unexpected(_KIND, "a null value, expected a JSON object")
+            raise unexpected_shape(_KIND, "a null value, expected a JSON object")
         found = decode_object(_KIND, value)
         if found.get("v") != VERSION:
             raise DecodeError(
                 _KIND,
                 DecodeReason.UNKNOWN_VERSION,
-                f"version {found.get('v')!r}, expected {VERSION}: written by a newer mm2slo?",
+                f"version {found.get('v')!r}, expected {VERSION}; written by a newer mm2slo?",
             )
         topic_id = found.get("i")
         if topic_id is not None and not isinstance(topic_id, str):
-            raise unexpected(_KIND, "'i' is neither a string nor null")
-        side = field(_KIND, found, "s", str)
+            raise unexpected_shape(_KIND, "'i' is neither a string nor null")
+        side = get_field(_KIND, found, "s", str)
         if side not in tuple(Side):
-            raise unexpected(_KIND, "'s' is neither source nor target")
+            raise unexpected_shape(_KIND, "'s' is neither source nor target")
         ends = _integers(found, "e")
         count = len(ends)
         return cls(
-            flow=_flow(field(_KIND, found, "f", str)),
+            flow=_flow(get_field(_KIND, found, "f", str)),
             side=Side(side),
-            topic=field(_KIND, found, "t", str),
+            topic=get_field(_KIND, found, "t", str),
             topic_id=topic_id,
-            isolation=field(_KIND, found, "l", str),
+            isolation=get_field(_KIND, found, "l", str),
             times=_decode_times(found.get("q")),
             partitions=_integers(found, "p", count) if "p" in found else tuple(range(count)),
             ends=ends,
@@ -183,7 +180,7 @@ class WatermarkRecord:
         )
 
     def _distances(self, offsets: Column) -> Column:
-        """Distances from the ends. The same function leads back: end - (end - x) = x."""
+        """Convert offsets to distances from the ends, and back: end - (end - x) = x."""
         return _offsets(self.ends, offsets)
 
 
@@ -191,18 +188,18 @@ def _flow(label: str) -> Flow:
     try:
         return Flow.parse(label)
     except ValueError:
-        raise unexpected(_KIND, "'f' is not source->target") from None
+        raise unexpected_shape(_KIND, "'f' is not source->target") from None
 
 
-def _offsets(ends: Sequence[int], figures: Column) -> Column:
+def _offsets(ends: Sequence[int], values: Column) -> Column:
     return tuple(
-        None if figure is None else end - figure
-        for end, figure in zip(ends, figures, strict=bool(figures))
+        None if value is None else end - value
+        for end, value in zip(ends, values, strict=bool(values))
     )
 
 
 def _rounded_down(at: float) -> int:
-    """Epoch milliseconds; the addend keeps a time that is whole milliseconds as it is."""
+    """Return epoch milliseconds; the addend keeps whole milliseconds unchanged."""
     return math.floor(at * 1000 + _RESOLUTION_MS)
 
 
@@ -227,14 +224,14 @@ def _decode_times(found: object) -> PollTimes:
     match found:
         case [int(requested), int(answered), None, None]:
             return PollTimes(requested / 1000, (requested + answered) / 1000)
-        case [int(requested), int(answered), int(before), int(answered_before)]:
+        case [int(requested), int(answered), int(previous), int(previous_answered)]:
             return PollTimes(
                 requested / 1000,
                 (requested + answered) / 1000,
-                (requested - before) / 1000,
-                (requested - answered_before) / 1000,
+                (requested - previous) / 1000,
+                (requested - previous_answered) / 1000,
             )
-    raise unexpected(_KIND, "'q' is not four numbers, the latter two null or not")
+    raise unexpected_shape(_KIND, "'q' is not four numbers, of which the last two may be null")
 
 
 def _column(found: dict[str, Any], name: str, count: int) -> Column:
@@ -244,16 +241,16 @@ def _column(found: dict[str, Any], name: str, count: int) -> Column:
     if (
         not isinstance(column, list)
         or len(column) != count
-        or not all(figure is None or type(figure) is int for figure in column)
+        or not all(value is None or type(value) is int for value in column)
     ):
-        raise unexpected(_KIND, f"{name!r} is not a list of {count} numbers or nulls")
+        raise unexpected_shape(_KIND, f"{name!r} is not a list of {count} numbers or nulls")
     return tuple(column)
 
 
 def _integers(found: dict[str, Any], name: str, count: int | None = None) -> tuple[int, ...]:
-    numbers = field(_KIND, found, name, list)
+    numbers = get_field(_KIND, found, name, list)
     if not all(type(number) is int for number in numbers):
-        raise unexpected(_KIND, f"{name!r} is not a list of numbers")
+        raise unexpected_shape(_KIND, f"{name!r} is not a list of numbers")
     if count is not None and len(numbers) != count:
-        raise unexpected(_KIND, f"{name!r} is not a list of {count} numbers")
+        raise unexpected_shape(_KIND, f"{name!r} is not a list of {count} numbers")
     return tuple(numbers)

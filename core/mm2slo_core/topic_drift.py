@@ -1,4 +1,4 @@
-"""Differences between a topic and its copy, and between a topic and what it was before."""
+"""Differences between a topic and its copy, and re-creation of a topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ConfigDrift(NamedTuple):
-    """A topic setting that differs; None = not set on the topic itself, a default rules."""
+    """A topic setting that differs; None: not set on the topic, so the default applies."""
 
     name: str
     source: str | None
@@ -20,44 +20,42 @@ class ConfigDrift(NamedTuple):
 
 
 class SyncedSettings:
-    """Which topic settings MM2 keeps equal, by its `config.properties.exclude`.
+    """The topic settings that MM2 syncs, by its `config.properties.exclude`.
 
-    Source: `DefaultConfigPropertyFilter`: whole-name matches of Java regular expressions. With
-    `use.defaults.from=target`, the default, MM2 copies what is set on the source topic and removes
-    from the copy what is not (KIP-894, 3.5); so settings are compared as set on the topics, and
-    defaults never.
-    Raises ValueError naming the expression that cannot be read.
+    Source: `DefaultConfigPropertyFilter`: Java regular expressions that match the whole name. With
+    `use.defaults.from=target`, the default, MM2 copies settings of the source topic and removes
+    others from the copy (KIP-894, 3.5); so only settings set on the topics are compared.
+    Raises ValueError for an invalid expression.
     """
 
     def __init__(self, exclude: Sequence[str]) -> None:
         self._exclude = tuple(compile_java(pattern) for pattern in exclude)
 
-    def synced(self, name: str) -> bool:
-        """Tell whether MM2 keeps the setting *name* equal."""
+    def is_synced(self, name: str) -> bool:
         return not any(pattern.fullmatch(name) for pattern in self._exclude)
 
     def drift(
         self, source: Mapping[str, str], target: Mapping[str, str]
     ) -> tuple[ConfigDrift, ...]:
-        """Differences between the settings that are set on a topic itself and on its copy."""
+        """Return the differences between the settings of a topic and of its copy."""
         return tuple(
             ConfigDrift(name, source.get(name), target.get(name))
             for name in sorted(source.keys() | target.keys())
-            if source.get(name) != target.get(name) and self.synced(name)
+            if source.get(name) != target.get(name) and self.is_synced(name)
         )
 
 
 @dataclass(slots=True)
 class TopicEpochs:
-    """Watches one topic of one side for re-creation: another id under the same name (KIP-516)."""
+    """Detects re-creation of one topic: another topic id under the same name (KIP-516)."""
 
     recreations: int = 0
     _topic_id: str | None = None
 
     def observe_id(self, topic_id: str | None) -> bool:
-        """Take the topic's id of a metadata read; True when it was deleted and created again.
+        """Record the topic id; True if the topic was deleted and created again.
 
-        None: the broker tells none, or there is no topic. A topic that was away and is back with
+        None: the broker reports no id, or the topic does not exist. A topic that reappears with
         another id was re-created as well.
         """
         if topic_id is None:

@@ -1,4 +1,4 @@
-"""Which topics of a source cluster a flow copies, and what the copies are called."""
+"""The topics of a source cluster that a flow replicates, and the names of their copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TopicRole(StrEnum):
-    """What a replicated topic is for; only `data` counts in flow totals and is audited."""
+    """The purpose of a replicated topic; only `data` counts in flow totals and is audited."""
 
     DATA = "data"
     HEARTBEATS = "heartbeats"
@@ -26,7 +26,7 @@ class TopicRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TopicPair:
-    """One replicated topic: its name on the source, its name on the target, and its role."""
+    """A replicated topic by its names on both sides."""
 
     source: str
     target: str
@@ -34,7 +34,7 @@ class TopicPair:
 
 
 def replication_policy(flow: FlowConfig) -> ReplicationPolicy:
-    """How the flow names topics."""
+    """Return the replication policy of the flow's configuration."""
     settings = flow.policy
     if settings.kind is PolicyKind.IDENTITY:
         return IdentityPolicy(flow.flow.source, settings.separator, settings.internal_separator)
@@ -46,16 +46,16 @@ def replicated_topics(
 ) -> tuple[TopicPair, ...]:
     """Select the topics of a flow as Kafka's `MirrorSourceConnector.shouldReplicateTopic` does.
 
-    Heartbeats topics are copied by MirrorMaker 2 whatever the filter says; internal topics and
-    topics that came from the target never are.
+    MirrorMaker 2 replicates heartbeats topics whatever the filter, and never internal topics or
+    topics that came from the target.
     """
     policy = replication_policy(flow)
-    chosen = TopicFilter(flow.topics, flow.topics_exclude)
-    copies_heartbeats = flow.engine is Engine.MIRRORMAKER2
+    topic_filter = TopicFilter(flow.topics, flow.topics_exclude)
+    replicates_heartbeats = flow.engine is Engine.MIRRORMAKER2
     pairs = []
     for topic in sorted(source_topics):
         heartbeats = policy.is_heartbeats_topic(topic)
-        if not (copies_heartbeats if heartbeats else chosen.matches(topic)):
+        if not (replicates_heartbeats if heartbeats else topic_filter.matches(topic)):
             continue
         if policy.is_internal_topic(topic) or policy.is_cycle(topic, flow.flow.target):
             continue

@@ -1,4 +1,4 @@
-"""Clusters, flows between them, and the shape the flows form together."""
+"""Partitions, flows between clusters, and the graph of flows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LABEL = re.compile(r"^\s*(?P<source>[^\s>]+)\s*->\s*(?P<target>[^\s>]+)\s*$")
 
 
 class TopicPartition(NamedTuple):
-    """One partition of a topic. A tuple: hashed and compared in C, tens of thousands a cycle."""
+    """One partition of a topic. A tuple, because hashing and comparing it must be fast."""
 
     topic: str
     partition: int
@@ -33,16 +33,18 @@ class Flow:
 
     @classmethod
     def parse(cls, text: str) -> Flow:
-        """Read `us->eu`.
+        """Parse `us->eu`.
 
-        Raises ValueError when *text* is not `source->target` or leads a cluster to itself.
+        Raises ValueError if *text* is not `source->target`, or if both are the same cluster.
         """
         match = _LABEL.match(text)
         if match is None:
-            raise ValueError(f"{text!r} is not a flow: expected source->target, as in us->eu")
+            raise ValueError(f"{text!r} is not a flow; expected source->target, as in us->eu")
         flow = cls(match["source"], match["target"])
         if flow.source == flow.target:
-            raise ValueError(f"{text!r} leads a cluster to itself: name two different clusters")
+            raise ValueError(
+                f"{text!r} has the same source and target; expected two different clusters"
+            )
         return flow
 
     @property
@@ -69,35 +71,35 @@ def _slug(alias: str) -> str:
 
 
 def slug_collisions(flows: Iterable[Flow]) -> Mapping[str, tuple[Flow, ...]]:
-    """Slugs that more than one flow would claim; a configuration must have none."""
-    claims: dict[str, set[Flow]] = defaultdict(set)
+    """Return the slugs that more than one flow has; a configuration must have none."""
+    by_slug: dict[str, set[Flow]] = defaultdict(set)
     for flow in flows:
-        claims[flow.slug].add(flow)
-    return {slug: tuple(sorted(found)) for slug, found in claims.items() if len(found) > 1}
+        by_slug[flow.slug].add(flow)
+    return {slug: tuple(sorted(found)) for slug, found in by_slug.items() if len(found) > 1}
 
 
 @dataclass(frozen=True, slots=True)
 class FlowGraph:
-    """All flows of one installation, and what they form together."""
+    """All flows of one configuration."""
 
     flows: frozenset[Flow]
 
     @property
     def clusters(self) -> frozenset[str]:
-        """Every alias that a flow names."""
+        """The aliases of all flows."""
         return frozenset(alias for flow in self.flows for alias in (flow.source, flow.target))
 
     @property
     def active_active(self) -> frozenset[Flow]:
-        """Flows whose reverse is configured, too."""
+        """Flows whose reverse is also configured."""
         return frozenset(flow for flow in self.flows if flow.reverse in self.flows)
 
     def sources_into(self, target: str) -> tuple[str, ...]:
-        """Aliases that feed *target*, sorted; more than one is a fan-in."""
+        """Return the sorted aliases that replicate to *target*; more than one is a fan-in."""
         return tuple(sorted(flow.source for flow in self.flows if flow.target == target))
 
     def hops(self, source: str, target: str) -> int | None:
-        """The fewest flows from *source* to *target*; None when there is no way."""
+        """Return the fewest flows from *source* to *target*; None without a path."""
         reached, frontier, distance = {source}, {source}, 0
         while frontier:
             if target in frontier:

@@ -1,4 +1,4 @@
-"""Times in which silence proves nothing, because we or a cluster could not be reached."""
+"""Periods in which a missing arrival proves nothing: the exporter or a cluster was down."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from enum import StrEnum
 
 
 class UnobservableCause(StrEnum):
-    """Why nothing could be seen."""
-
-    EXPORTER = "ourselves"
+    EXPORTER = "exporter"
     """The exporter was not running."""
     SOURCE = "source"
     TARGET = "target"
 
 
 class UnobservablePeriods:
-    """Periods of blindness, each with its cause, kept as long as anything can ask for them."""
+    """Unobservable periods with their causes."""
 
     __slots__ = ("_ended", "_since")
 
@@ -24,28 +22,28 @@ class UnobservablePeriods:
         self._ended: list[tuple[float, float, UnobservableCause]] = []
 
     def start(self, cause: UnobservableCause, at: float) -> None:
-        """Nothing is seen from *at* on; a second start changes nothing."""
+        """Start a period; repeated calls keep the first start."""
         self._since.setdefault(cause, at)
 
     def end(self, cause: UnobservableCause, at: float) -> None:
-        """Seen again from *at* on; without a start it does nothing."""
+        """End a period; no effect without a start."""
         since = self._since.pop(cause, None)
         if since is not None:
             self._ended.append((since, at, cause))
 
     def within(self, start: float, end: float) -> frozenset[UnobservableCause]:
-        """Causes of every period that overlaps [start, end]."""
-        if not self._since and not self._ended:  # the usual case, asked for each canary
+        """Return the causes of all periods that overlap [start, end]."""
+        if not self._since and not self._ended:  # the usual case; called for each canary
             return frozenset()
         now = {cause for cause, since in self._since.items() if since <= end}
         past = {cause for since, until, cause in self._ended if since <= end and until >= start}
         return frozenset(now | past)
 
     def explains_absence(self, sent_at: float, deadline: float) -> bool:
-        """Tell whether nothing can be held against the flow if nothing came in between.
+        """Return whether a missing arrival is no evidence against the flow.
 
-        A cluster that was away does so whenever that was. We do only where we were away at the
-        deadline itself: whatever came before it was read on our return.
+        An unreachable cluster explains it at any time between sending and deadline. A stopped
+        exporter explains it only at the deadline: it reads earlier arrivals after its restart.
         """
         causes = self.within(sent_at, deadline)
         if causes == {UnobservableCause.EXPORTER}:
@@ -53,10 +51,9 @@ class UnobservablePeriods:
         return bool(causes)
 
     def ended_at(self) -> float | None:
-        """The end of the newest period that is over; None without one."""
+        """Return the end of the newest ended period; None without one."""
         return max((until for _, until, _ in self._ended), default=None)
 
     def forget_before(self, moment: float) -> None:
-        """Drop periods that ended before *moment*."""
         if self._ended and self._ended[0][1] < moment:
             self._ended = [period for period in self._ended if period[1] >= moment]

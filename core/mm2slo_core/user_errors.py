@@ -1,23 +1,23 @@
-"""The errors that a user can mend.
+"""Errors that a user can fix.
 
-    UserError            what the user asked for cannot be done; one line says what to change
-    ├── ConfigError   the configuration has problems; a report names them all (`config`)
-    └── MissingExtraError     a package that this command needs is not installed
+    UserError                 the request cannot be fulfilled; the message says what to change
+    ├── ConfigError           the configuration has problems; the message lists all (`config`)
+    └── MissingExtraError     a package that the command needs is not installed
 
-The class decides the exit code; the text is printed without a traceback.
+The class decides the exit code; the message is printed without a traceback.
 """
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """What the user asked for cannot be done as it was asked; the text says what to change."""
+    """The request cannot be fulfilled; the message says what to change."""
 
     exit_code = 2
 
 
 class MissingExtraError(UserError):
-    """A command needs a package of an optional extra that is not installed."""
+    """A command needs a package of an extra that is not installed."""
 
     def __init__(self, *, module: str, install: str) -> None:
         super().__init__(f"this command needs {module}, which is not installed; run: {install}")

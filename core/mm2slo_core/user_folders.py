@@ -1,4 +1,4 @@
-"""Folders of the user, by the XDG Base Directory Specification."""
+"""User directories by the XDG Base Directory Specification."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """What can be made again: `$XDG_CACHE_HOME/mm2slo`, by default `~/.cache/mm2slo`."""
+    """Return `$XDG_CACHE_HOME/mm2slo`, by default `~/.cache/mm2slo`."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> Path:
-    """What lasts: `$XDG_STATE_HOME/mm2slo`, by default `~/.local/state/mm2slo`."""
+    """Return `$XDG_STATE_HOME/mm2slo`, by default `~/.local/state/mm2slo`."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 

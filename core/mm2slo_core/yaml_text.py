@@ -1,7 +1,4 @@
-"""YAML as people write it: keys in their order, lists below their key, no anchors.
-
-The same document always gives the same bytes.
-"""
+"""Readable YAML: keys in insertion order, indented lists, no anchors; deterministic output."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import yaml
 
 
 def dump_yaml(document: object, header: str = "") -> str:
-    """*document* below *header*; strings of several lines stand as they are."""
+    """Return *header* and *document* as YAML; multi-line strings are literal blocks."""
     body = yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True, indent=2
     )
@@ -19,7 +16,7 @@ def dump_yaml(document: object, header: str = "") -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their key, and never writes anchors."""
+    """Indents lists below their key and writes no anchors."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

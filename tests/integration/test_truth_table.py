@@ -8,25 +8,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from truth_table import CLASS, FLOW, FLOW_SETTINGS, documented, stretch_of, stretches, total, words
+from truth_table import (
+    CLASS,
+    FLOW,
+    FLOW_SETTINGS,
+    documented,
+    observe_fault,
+    observe_faults,
+    sli_cells,
+    total,
+)
 from truth_table.scene import EU_US, US_EU, watched
 from watching import watch
 
 from mm2slo_core.canary_record import CanaryRecord
-from mm2slo_core.sli import Sli
+from mm2slo_core.sli_counters import Sli
 from mm2slo_kafka.traffic import consume
 from mm2slo_lab import faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from truth_table import Stretch
+    from truth_table import Observation
     from watching import Scrape, Watch
 
-    from mm2slo_exporter.service.runner import FlowRunner
+    from mm2slo_exporter.service.flow_runner import FlowRunner
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
 
 ENOUGH = 3
 
@@ -46,16 +55,16 @@ def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     with watched(lab, fresh_topic) as seen:
         lab.mm2.pause()
         try:
-            stretch = stretch_of(seen, "MM2 paused")
+            observation = observe_fault(seen, "MM2 paused")
         finally:
             lab.mm2.resume()
         seen.until(settled, "all canaries to be settled after the pause")
-    assert stretch.cells == documented("MM2 paused")
-    grown = stretch.grown("mm2_replication_lag_records", topic=fresh_topic)
+    assert observation.cells == documented("MM2 paused")
+    grown = observation.increase("mm2_replication_lag_records", topic=fresh_topic)
     # Nothing is copied, so all that is produced waits.
-    assert grown == stretch.grown("mm2_source_end_offset", topic=fresh_topic) > 40
+    assert grown == observation.increase("mm2_source_end_offset", topic=fresh_topic) > 40
     # Frozen it says nothing: its status topic still calls every task running.
-    tasks = stretch.end.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
+    tasks = observation.end.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
     assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
 
 
@@ -65,14 +74,14 @@ def test_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
     with watched(lab, fresh_topic, {US_EU: True, EU_US: False}) as seen:
         lab.mm2.stop()
         try:
-            found = stretches(seen, {busy: "MM2 stopped", idle: "MM2 stopped, idle source"})
+            found = observe_faults(seen, {busy: "MM2 stopped", idle: "MM2 stopped, idle source"})
         finally:
             lab.mm2.start()
     assert found[busy].cells == documented("MM2 stopped")
     end = found[busy].end
     # Nothing is copied, so all that is produced waits.
-    grown = found[busy].grown("mm2_replication_lag_records", flow=busy, topic=fresh_topic)
-    assert grown == found[busy].grown("mm2_source_end_offset", flow=busy, topic=fresh_topic) > 40
+    grown = found[busy].increase("mm2_replication_lag_records", flow=busy, topic=fresh_topic)
+    assert grown == found[busy].increase("mm2_source_end_offset", flow=busy, topic=fresh_topic) > 40
     assert total(end, "mm2_stalled_partitions", flow=busy, topic=fresh_topic) == 2
     assert found[idle].cells == documented("MM2 stopped, idle source")
     # No data waits: the canaries alone tell, and they are what is stalled.
@@ -81,6 +90,7 @@ def test_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
     assert total(end, "mm2_stalled_partitions", flow=idle, topic="heartbeats") == 1
 
 
+@pytest.mark.long
 def test_mirrormaker_killed_and_back(lab: Lab, fresh_topic: str) -> None:
     """Canaries on the own topic: a killed MirrorMaker 2 copies some of them again."""
     canary = {"carrier": "topic", "interval": "200ms"}
@@ -109,8 +119,8 @@ def test_mirrormaker_killed_and_back(lab: Lab, fresh_topic: str) -> None:
             ),
             "everything to be copied, and a slice in which it is fresh",
         )
-    fault = "MM2 killed, back after 150 s"
-    assert words(before, after) | {"State": "running (position_advances)"} == documented(fault)
+    fault = "MM2 killed, restarted after 150 s"
+    assert sli_cells(before, after) | {"State": "running (position_advances)"} == documented(fault)
     good, judged, unknown = after.sli(FLOW, "uniqueness")
     copies = canaries_on(lab, "eu", "us.mm2slo.canary", fresh_topic)
     # Each copy of a canary was judged: the first is unique, what comes after it is not.
@@ -146,8 +156,8 @@ class Outage:
 
     topic: str
     up: Scrape
-    source_down: Stretch
-    target_down: Stretch
+    source_down: Observation
+    target_down: Observation
     end: Scrape
     """When both flows were back."""
 
@@ -161,7 +171,7 @@ def outage(lab: Lab) -> Outage:
         try:
             # MirrorMaker 2's heartbeats prove for 30 s that it ran.
             faults_of = {US_EU.label: "source down", EU_US.label: "target down"}
-            found = stretches(seen, faults_of)
+            found = observe_faults(seen, faults_of)
             # The target's figures move on: this record is of another writer.
             here = {"flow": US_EU.label, "topic": topic}
             before = total(found[US_EU.label].end, "mm2_target_end_offset", **here)
@@ -188,35 +198,38 @@ def settled_but_unknown(scrape: Scrape) -> bool:
 
 
 def test_source_down(outage: Outage) -> None:
-    stretch = outage.source_down
-    assert stretch.cells == documented("source down")
-    assert stretch.counted("availability")[:2] == (0, 0)
-    assert stretch.counted("data_freshness", CLASS)[:2] == (0, 0)
-    assert stretch.counted("availability")[2] == pytest.approx(2 * stretch.seconds, abs=4)
+    observation = outage.source_down
+    assert observation.cells == documented("source down")
+    assert observation.counted("availability")[:2] == (0, 0)
+    assert observation.counted("data_freshness", CLASS)[:2] == (0, 0)
+    assert observation.counted("availability")[2] == pytest.approx(2 * observation.seconds, abs=4)
     for name in ("mm2_replication_lag_records", "mm2_flow_lag_records", "mm2_source_end_offset"):
         assert outage.up.values(name, flow=US_EU.label)
-        assert not stretch.end.values(name, flow=US_EU.label)
-    errors = stretch.grown("mm2_exporter_collect_errors_total", cluster="us", stage="end_offsets")
+        assert not observation.end.values(name, flow=US_EU.label)
+    errors = observation.increase(
+        "mm2_exporter_collect_errors_total", cluster="us", stage="end_offsets"
+    )
     assert errors > 0
-    assert stretch.grown("mm2_exporter_collect_errors_total", cluster="eu") == 0
+    assert observation.increase("mm2_exporter_collect_errors_total", cluster="eu") == 0
 
 
 def test_target_down(outage: Outage) -> None:
-    stretch, flow = outage.target_down, EU_US.label
-    assert stretch.cells == documented("target down")
+    observation, flow = outage.target_down, EU_US.label
+    assert observation.cells == documented("target down")
     # The source's figures move on.
-    assert stretch.grown("mm2_source_end_offset", flow=flow, topic=outage.topic) > 40
-    assert stretch.counted("availability")[:2] == (0, 0)
+    assert observation.increase("mm2_source_end_offset", flow=flow, topic=outage.topic) > 40
+    assert observation.counted("availability")[:2] == (0, 0)
     # Two partitions, a slice each four seconds.
-    assert stretch.counted("data_freshness", CLASS)[2] in {2, 4, 6}
+    assert observation.counted("data_freshness", CLASS)[2] in {2, 4, 6}
     assert outage.up.values("mm2_target_end_offset", flow=flow)
-    assert not stretch.end.values("mm2_target_end_offset", flow=flow)
+    assert not observation.end.values("mm2_target_end_offset", flow=flow)
     # Complete, though nobody knows how late they were: no lateness is held against the flow.
     good, judged, unknown = outage.end.sli(flow, "availability")
     assert good == judged
-    assert unknown >= stretch.counted("availability")[2]
+    assert unknown >= observation.counted("availability")[2]
 
 
+@pytest.mark.long
 def test_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
     """Each canary is settled in one of three runs, and in one only: in flight or arrived."""
     slow = {"interval": "1500ms"}

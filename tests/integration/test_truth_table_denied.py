@@ -12,9 +12,9 @@ from truth_table import (
     FLOW,
     FLOW_SETTINGS,
     documented,
-    stretch_of,
+    is_working,
+    observe_fault,
     total,
-    works,
 )
 from watching import watch
 
@@ -25,12 +25,12 @@ from mm2slo_lab import APP, Lab, LabTopology, Security
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truth_table import Stretch
+    from truth_table import Observation
     from watching import Scrape, Watch
 
     from mm2slo_lab.jars import Progress
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 
 TOPIC = "orders"
 # docs/permissions.md, as ACLs: (cluster, resource, name, operation). Read implies Describe.
@@ -76,7 +76,7 @@ def watched(lab: Lab) -> Iterator[Watch]:
     load = SteadyLoad(lab.cluster("us").librdkafka(), TOPIC, (0, 1))
     with load, watch(lab, [FLOW], flow=flow, exporter={"instance": "denied"}, user=APP) as seen:
         seen.until_ready()
-        seen.until(lambda s: works(s, TOPIC), "a flow that works")
+        seen.until(lambda s: is_working(s, TOPIC), "a flow that works")
         yield seen
 
 
@@ -92,10 +92,10 @@ def denied(lab: Lab, *permissions: tuple[str, str, str, str]) -> Iterator[None]:
             lab.cluster(cluster).admin.grant(APP.name, resource, name, operation)
 
 
-def refused(stretch: Stretch) -> set[tuple[str, str, str]]:
-    """Cluster, stage and reason of everything that failed during the stretch."""
+def refused(observation: Observation) -> set[tuple[str, str, str]]:
+    """Cluster, stage and reason of everything that failed during the observation."""
     name = "mm2_exporter_collect_errors_total"
-    before, after = stretch.start.values(name), stretch.end.values(name)
+    before, after = observation.start.values(name), observation.end.values(name)
     return {
         (found["cluster"], found["stage"], found["reason"])
         for labels, count in after.items()
@@ -104,33 +104,36 @@ def refused(stretch: Stretch) -> set[tuple[str, str, str]]:
     }
 
 
-def fresh(stretch: Stretch, stages: Sequence[tuple[str, str]]) -> bool:
+def fresh(observation: Observation, stages: Sequence[tuple[str, str]]) -> bool:
     """Whether each of these stages went on: its last success is later at the end."""
     name = "mm2_exporter_last_success_timestamp_seconds"
 
     def at(scrape: Scrape, cluster: str, stage: str) -> float:
         return scrape.value(name, cluster=cluster, stage=stage) or 0.0
 
-    return all(at(stretch.end, *stage) > at(stretch.start, *stage) for stage in stages)
+    return all(at(observation.end, *stage) > at(observation.start, *stage) for stage in stages)
 
 
 def test_the_documented_permissions_suffice(secured: Lab) -> None:
     with watched(secured) as seen:
-        stretch = stretch_of(seen, "none")
-    assert stretch.cells == documented("none")
-    assert refused(stretch) == set()
+        observation = observe_fault(seen, "none")
+    assert observation.cells == documented("none")
+    assert refused(observation) == set()
 
 
 def test_produce_denied_on_the_source(secured: Lab) -> None:
     fault = "produce denied on the source"
     with watched(secured) as seen, denied(secured, ("us", "TOPIC", "heartbeats", "WRITE")):
-        stretch = stretch_of(seen, fault)
-    assert stretch.cells == documented(fault)
-    assert refused(stretch) == {("us", "canary_send", "authorization")}
-    assert stretch.counted("availability")[2] == pytest.approx(2 * stretch.seconds, abs=4)
-    assert fresh(stretch, [("us", "end_offsets"), ("eu", "end_offsets"), ("eu", "canary_receive")])
+        observation = observe_fault(seen, fault)
+    assert observation.cells == documented(fault)
+    assert refused(observation) == {("us", "canary_send", "authorization")}
+    assert observation.counted("availability")[2] == pytest.approx(2 * observation.seconds, abs=4)
+    assert fresh(
+        observation, [("us", "end_offsets"), ("eu", "end_offsets"), ("eu", "canary_receive")]
+    )
 
 
+@pytest.mark.long
 def test_read_denied_on_the_source(secured: Lab) -> None:
     fault = "read denied on the source"
     with (
@@ -141,37 +144,41 @@ def test_read_denied_on_the_source(secured: Lab) -> None:
             ("us", "TOPIC", TOPIC, "DESCRIBE_CONFIGS"),
         ),
     ):
-        stretch = stretch_of(seen, fault)
-    assert stretch.cells == documented(fault)
-    found = refused(stretch)
+        observation = observe_fault(seen, fault)
+    assert observation.cells == documented(fault)
+    found = refused(observation)
     assert ("us", "topics", "authorization") in found
     # librdkafka calls a partition unknown that it may not see.
     assert {cluster for cluster, _, _ in found} == {"us"}
     assert {reason for _, _, reason in found} == {"authorization", "unknown_topic"}
-    assert fresh(stretch, [("eu", "end_offsets"), ("eu", "canary_receive"), ("us", "canary_send")])
+    assert fresh(
+        observation, [("eu", "end_offsets"), ("eu", "canary_receive"), ("us", "canary_send")]
+    )
     # The topic is not taken for deleted, nor its copy for missing.
-    assert total(stretch.end, "mm2_topic_missing", topic=TOPIC) == 0
-    assert not stretch.end.values("mm2_replication_lag_records", topic=TOPIC)
+    assert total(observation.end, "mm2_topic_missing", topic=TOPIC) == 0
+    assert not observation.end.values("mm2_replication_lag_records", topic=TOPIC)
 
 
+@pytest.mark.long
 def test_read_denied_on_the_target(secured: Lab) -> None:
     fault = "read denied on the target"
     copies = (f"us.{TOPIC}", "us.heartbeats")
     lost = [permission for permission in LEAST if permission[0] == "eu" and permission[2] in copies]
     assert len(lost) == 4
     with watched(secured) as seen, denied(secured, *lost):
-        stretch = stretch_of(seen, fault)
-    assert stretch.cells == documented(fault)
-    found = refused(stretch)
+        observation = observe_fault(seen, fault)
+    assert observation.cells == documented(fault)
+    found = refused(observation)
     for stage in ("topics", "canary_receive"):
         assert ("eu", stage, "authorization") in found
     assert {cluster for cluster, _, _ in found} == {"eu"}
     assert {reason for _, _, reason in found} <= {"authorization", "unknown_topic"}
-    assert fresh(stretch, [("us", "end_offsets"), ("us", "canary_send")])
-    assert total(stretch.end, "mm2_topic_missing", topic=TOPIC) == 0
-    assert stretch.grown("mm2_source_end_offset", topic=TOPIC) > 40
+    assert fresh(observation, [("us", "end_offsets"), ("us", "canary_send")])
+    assert total(observation.end, "mm2_topic_missing", topic=TOPIC) == 0
+    assert observation.increase("mm2_source_end_offset", topic=TOPIC) > 40
 
 
+@pytest.mark.long
 def test_an_open_transaction_holds_back_what_mirrormaker_reads_committed(secured: Lab) -> None:
     fault = "open transaction, MM2 reads committed"
     us = secured.cluster("us")
@@ -179,7 +186,7 @@ def test_an_open_transaction_holds_back_what_mirrormaker_reads_committed(secured
         with OpenTransaction(us.librdkafka(), TOPIC, transactional_id="held") as pending:
             pending.send(Load(1, partition=0))
             pending.send(Load(1, partition=1))
-            stretch = stretch_of(seen, fault)
+            observation = observe_fault(seen, fault)
             pending.commit()
         end = seen.until(
             lambda s: (
@@ -188,17 +195,18 @@ def test_an_open_transaction_holds_back_what_mirrormaker_reads_committed(secured
             ),
             "the backlog to be copied",
         )
-    assert stretch.cells == documented(fault)
+    assert observation.cells == documented(fault)
     # All that is produced is held back, and none of it is lag.
-    held = stretch.grown("mm2_open_transaction_records", topic=TOPIC)
-    assert held == stretch.grown("mm2_source_end_offset", topic=TOPIC) > 40
-    assert total(stretch.end, "mm2_replication_lag_records", topic=TOPIC) == 0
-    assert stretch.grown("mm2_replicated_source_offset", topic=TOPIC) == 0
+    held = observation.increase("mm2_open_transaction_records", topic=TOPIC)
+    assert held == observation.increase("mm2_source_end_offset", topic=TOPIC) > 40
+    assert total(observation.end, "mm2_replication_lag_records", topic=TOPIC) == 0
+    assert observation.increase("mm2_replicated_source_offset", topic=TOPIC) == 0
     assert total(end, "mm2_replicated_source_offset", topic=TOPIC) > total(
-        stretch.end, "mm2_source_end_offset", topic=TOPIC
+        observation.end, "mm2_source_end_offset", topic=TOPIC
     )
 
 
+@pytest.mark.long
 def test_partition_added_on_the_source(secured: Lab) -> None:
     """MirrorMaker 2 looks for new partitions every ten minutes by default; here once a day."""
     fault = "partition added on the source"
@@ -208,14 +216,14 @@ def test_partition_added_on_the_source(secured: Lab) -> None:
     with watched(secured) as seen:
         us.admin.add_partitions(TOPIC, 3)
         with SteadyLoad(us.librdkafka(), TOPIC, (2,)):
-            stretch = stretch_of(seen, fault)
-    assert stretch.cells == documented(fault)
-    end = stretch.end
+            observation = observe_fault(seen, fault)
+    assert observation.cells == documented(fault)
+    end = observation.end
     assert total(end, "mm2_partition_drift", topic=TOPIC) == 1
     assert total(end, "mm2_unassigned_partitions", topic=TOPIC) == 1
     stalled = end.values("mm2_partition_stalled", topic=TOPIC)
     assert {dict(k)["partition"]: v for k, v in stalled.items()} == {"0": 0, "1": 0, "2": 1}
     lag = end.value("mm2_replication_lag_records", topic=TOPIC, partition="2")
     assert lag == end.value("mm2_source_end_offset", topic=TOPIC, partition="2")
-    good, judged, unknown = stretch.counted("data_freshness", CLASS)
+    good, judged, unknown = observation.counted("data_freshness", CLASS)
     assert (good * 3, unknown) == (judged * 2, 0)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from truth_table import documented, stretches, total
+from truth_table import documented, observe_faults, total
 from truth_table.scene import EU_US, US_EU, starting, wait_working
 
 from mm2slo_kafka.traffic import Load, OpenTransaction
 
 if TYPE_CHECKING:
-    from truth_table import Stretch
+    from truth_table import Observation
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 TO_EU, TO_US = US_EU.label, EU_US.label
 QUIET, STIRRED = (f"{name}-{os.getpid()}" for name in ("quiet", "stirred"))
@@ -28,12 +28,12 @@ RECREATED = "topic re-created on the source"
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A stretch of each topic and flow."""
+    """A observation of each topic and flow."""
 
-    busy: Stretch
-    idle: Stretch
-    recreated: Stretch
-    in_transaction: Stretch
+    busy: Observation
+    idle: Observation
+    recreated: Observation
+    in_transaction: Observation
 
 
 @pytest.fixture(scope="module")
@@ -54,37 +54,37 @@ def undisturbed(lab: Lab) -> Undisturbed:
         )
         wait_working(quiet, QUIET, one_busy)
         pending.send(Load(50, partition=0))
-        first = side_by_side.submit(stretches, quiet, {TO_EU: "none", TO_US: "idle source"})
-        second = side_by_side.submit(stretches, stirred, {TO_EU: RECREATED, TO_US: "none"})
+        first = side_by_side.submit(observe_faults, quiet, {TO_EU: "none", TO_US: "idle source"})
+        second = side_by_side.submit(observe_faults, stirred, {TO_EU: RECREATED, TO_US: "none"})
         in_quiet, in_stirred = first.result(), second.result()
     return Undisturbed(in_quiet[TO_EU], in_quiet[TO_US], in_stirred[TO_EU], in_stirred[TO_US])
 
 
 def test_nothing_is_wrong(undisturbed: Undisturbed) -> None:
-    stretch = undisturbed.busy
-    assert stretch.cells == documented("none")
-    assert stretch.counted("availability")[0] == pytest.approx(2 * stretch.seconds, abs=4)
-    assert stretch.grown("mm2_source_end_offset", flow=TO_EU, topic=QUIET) > 40
+    observation = undisturbed.busy
+    assert observation.cells == documented("none")
+    assert observation.counted("availability")[0] == pytest.approx(2 * observation.seconds, abs=4)
+    assert observation.increase("mm2_source_end_offset", flow=TO_EU, topic=QUIET) > 40
 
 
 def test_nothing_is_wrong_with_an_idle_source(undisturbed: Undisturbed) -> None:
-    stretch = undisturbed.idle
-    assert stretch.cells == documented("idle source")
-    assert stretch.counted("availability")[0] == pytest.approx(2 * stretch.seconds, abs=4)
-    assert stretch.grown("mm2_source_end_offset", flow=TO_US, topic=QUIET) == 0
+    observation = undisturbed.idle
+    assert observation.cells == documented("idle source")
+    assert observation.counted("availability")[0] == pytest.approx(2 * observation.seconds, abs=4)
+    assert observation.increase("mm2_source_end_offset", flow=TO_US, topic=QUIET) == 0
 
 
 def test_topic_recreated(undisturbed: Undisturbed) -> None:
-    stretch = undisturbed.recreated
-    assert stretch.cells == documented(RECREATED)
+    observation = undisturbed.recreated
+    assert observation.cells == documented(RECREATED)
     here = {"flow": TO_EU, "topic": STIRRED}
-    recreations = stretch.end.values("mm2_topic_recreations_total", **here)
+    recreations = observation.end.values("mm2_topic_recreations_total", **here)
     assert {dict(k)["side"]: v for k, v in recreations.items()} == {"source": 1, "target": 0}
-    assert total(stretch.end, "mm2_retention_lost_records_total", **here) == 0
+    assert total(observation.end, "mm2_retention_lost_records_total", **here) == 0
 
 
 def test_open_transaction_read_uncommitted(undisturbed: Undisturbed) -> None:
     """MirrorMaker 2 that reads uncommitted copies at once what a transaction has written."""
-    stretch = undisturbed.in_transaction
-    assert stretch.cells == documented("none")
-    assert stretch.grown("mm2_replicated_source_offset", flow=TO_US, topic=STIRRED) > 40
+    observation = undisturbed.in_transaction
+    assert observation.cells == documented("none")
+    assert observation.increase("mm2_replicated_source_offset", flow=TO_US, topic=STIRRED) > 40

@@ -1,4 +1,4 @@
-"""Kafka's own classes, called from here: one Java process a session, no broker."""
+"""Fixtures that call Kafka's classes: one Java process per session, no broker."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = "org.apache.kafka.connect.mirror"
 
-# Compiled in the Java process by Javassist, which Connect brings along: no javac is needed, and
-# living in Kafka's package it may call what is package-private there.
+# Compiled in the Java process by Javassist, a dependency of Connect, so no javac is needed. As part
+# of Kafka's package it can call package-private methods.
 _PROBE = (
     """
     private static java.util.List pair(byte[] key, byte[] value) {
@@ -105,14 +105,14 @@ _PROBE = (
 
 @pytest.fixture(scope="session")
 def jvm() -> Iterator[Any]:
-    """The view of a Java process that has Kafka 4.1 and Connect's mirror on its class path."""
+    """Start a Java process with Kafka 4.1 and Connect's mirror on its class path."""
     with running_jvm() as view:
         yield view
 
 
 @pytest.fixture(scope="session")
 def probe(jvm: Any) -> Callable[..., Any]:
-    """Call a static method, by its name, inside Kafka's package: for what is not public there."""
+    """Call a static method by name inside Kafka's package."""
     kafka_class = jvm.java.lang.Class.forName(f"{_PACKAGE}.OffsetSync")
     pool = jvm.javassist.ClassPool.getDefault()
     pool.importPackage(_PACKAGE)

@@ -1,4 +1,4 @@
-"""OffsetSyncStore gives the answers of Kafka's own, for thousands of sequences of syncs."""
+"""OffsetSyncStore against Kafka's, for thousands of random sequences of syncs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import random
 import struct
 from typing import Any, NamedTuple
 
+import pytest
+
 from mm2slo_core.flow_offsets import OffsetSyncStore, Untranslated
 from mm2slo_core.offset_sync_store import violated_invariants
 from mm2slo_core.records import OffsetSync
 from mm2slo_core.topology import TopicPartition
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 PARTITION = TopicPartition("foo", 3)
 NOT_PRESENT, SKIPPED = -2, -1
@@ -35,7 +39,7 @@ class Case(NamedTuple):
 
 
 def random_case(seed: int) -> Case:
-    """Steps of very different sizes, repeated offsets, and now and then a step back."""
+    """Draw steps of very different sizes, repeated offsets, and occasional steps back."""
     dice = random.Random(seed)
     scale = 10 ** dice.randint(0, 6)
     upstream, downstream = dice.choice([0, 1, 7, 10**9, 2**62]), dice.randrange(1000)
@@ -43,7 +47,7 @@ def random_case(seed: int) -> Case:
     for _ in range(dice.randint(0, 90)):
         syncs.append((upstream, downstream))
         if dice.random() < 0.05:
-            continue  # the very same sync again, a retried send
+            continue  # the same sync again, a retried send
         step = dice.choices(
             (0, 1, dice.randint(1, scale), 100, -dice.randint(1, scale)), (1, 3, 5, 3, 0.2)
         )[0]
@@ -58,7 +62,7 @@ def random_case(seed: int) -> Case:
     )
 
 
-def our_answers(case: Case) -> list[int]:
+def our_results(case: Case) -> list[int]:
     store = OffsetSyncStore(latest_only=case.latest_only)
     for pair in case.before:
         store.add(OffsetSync(PARTITION, *pair))
@@ -74,32 +78,32 @@ def as_kafka(answer: int | Untranslated) -> int:
     return answer
 
 
-def kafka_answers(probe: Any, cases: list[Case]) -> list[list[int]]:
+def kafka_results(probe: Any, cases: list[Case]) -> list[list[int]]:
     counts = [len(case.committed) for case in cases]
     answer = probe("translate", b"".join(case.encode() for case in cases), sum(counts))
     numbers = iter(struct.unpack(f">{sum(counts)}q", answer))
     return [[next(numbers) for _ in range(count)] for count in counts]
 
 
-def test_translations_are_kafka_s_for_thousands_of_sequences(probe: Any) -> None:
+def test_translate_downstream_equals_kafka_for_random_sync_sequences(probe: Any) -> None:
     cases = [random_case(seed) for seed in range(CASES)]
-    theirs = kafka_answers(probe, cases)
+    theirs = kafka_results(probe, cases)
     for case, expected in zip(cases, theirs, strict=True):
-        assert our_answers(case) == expected, case
+        assert our_results(case) == expected, case
     flat = [answer for answers in theirs for answer in answers]
-    # The comparison is worth something only where all kinds of answer occur.
+    # The comparison is meaningful only if all kinds of result occur.
     assert flat.count(NOT_PRESENT) > 50
     assert flat.count(SKIPPED) > 10_000
     assert len(flat) - flat.count(NOT_PRESENT) - flat.count(SKIPPED) > 100_000
 
 
-def test_the_whole_of_a_long_regular_stream_translates_alike(probe: Any) -> None:
+def test_translate_downstream_equals_kafka_for_long_regular_stream(probe: Any) -> None:
     syncs = tuple((at, at + 7) for at in range(0, 200_000, 101))
     case = Case(latest_only=False, before=syncs, after=(), committed=tuple(range(0, 200_200, 37)))
-    assert our_answers(case) == kafka_answers(probe, [case])[0]
+    assert our_results(case) == kafka_results(probe, [case])[0]
 
 
-def test_the_invariants_hold_after_every_sync() -> None:
+def test_add_keeps_slot_invariants() -> None:
     for seed in range(150):
         case = random_case(seed)
         store = OffsetSyncStore()

@@ -1,20 +1,23 @@
-"""Encodings are byte for byte those of Kafka's own serialisers."""
+"""Encodings equal those of Kafka's serialisers, byte for byte."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mm2slo_core.records import Checkpoint, Heartbeat, OffsetSync, SourceOffset
 from mm2slo_core.topology import TopicPartition
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 names = st.text(max_size=30)
 longs = st.integers(0, 2**63 - 1)
 partitions = st.builds(TopicPartition, names, st.integers(0, 2**31 - 1))
 
-# The probe is one for the session and holds no state: examples cannot disturb each other.
+# The probe has session scope and no state, so examples are independent.
 against_kafka = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -26,7 +29,7 @@ def encoded(record: OffsetSync | Checkpoint | Heartbeat) -> list[bytes]:
 
 @against_kafka
 @given(partition=partitions, upstream=longs, downstream=longs)
-def test_offset_syncs(
+def test_offset_sync_encoding_equals_kafka(
     probe: Any, partition: TopicPartition, upstream: int, downstream: int
 ) -> None:
     theirs = list(probe("offsetSync", *partition, upstream, downstream))
@@ -35,7 +38,7 @@ def test_offset_syncs(
 
 @against_kafka
 @given(group=names, partition=partitions, upstream=longs, downstream=longs, metadata=names)
-def test_checkpoints(
+def test_checkpoint_encoding_equals_kafka(
     probe: Any,
     *,
     group: str,
@@ -50,14 +53,16 @@ def test_checkpoints(
 
 @against_kafka
 @given(source=names, target=names, timestamp=st.integers(-(2**63), 2**63 - 1))
-def test_heartbeats(probe: Any, source: str, target: str, timestamp: int) -> None:
+def test_heartbeat_encoding_equals_kafka(
+    probe: Any, source: str, target: str, timestamp: int
+) -> None:
     theirs = list(probe("heartbeat", source, target, timestamp))
     assert encoded(Heartbeat(source, target, timestamp)) == theirs
 
 
 @against_kafka
 @given(connector=names, cluster=names, partition=partitions, offset=longs)
-def test_source_offsets_as_connect_s_json_converter_writes_them(
+def test_source_offset_encoding_equals_json_converter(
     probe: Any, connector: str, cluster: str, partition: TopicPartition, offset: int
 ) -> None:
     key, value = probe("sourceOffset", connector, cluster, *partition, offset)

@@ -1,4 +1,4 @@
-"""Replication policies, filters and the selection of topics against Kafka's own."""
+"""Replication policies, filters and topic selection against Kafka's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 from mm2slo_core.name_filters import TopicFilter
 from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 _PACKAGE = "org.apache.kafka.connect.mirror"
 _TABLE = (
@@ -68,9 +70,7 @@ def policies() -> list[DefaultPolicy | IdentityPolicy]:
 
 
 @pytest.mark.parametrize("policy", policies(), ids=repr)
-def test_policies_read_and_build_the_same_names(
-    jvm: Any, policy: DefaultPolicy | IdentityPolicy
-) -> None:
+def test_policy_names_equal_kafka(jvm: Any, policy: DefaultPolicy | IdentityPolicy) -> None:
     theirs = kafka_policy(jvm, policy)
     for topic in (*_TABLE, *random_names(60)):
         assert policy.topic_source(topic) == theirs.topicSource(topic), topic
@@ -86,7 +86,7 @@ def test_policies_read_and_build_the_same_names(
 
 
 @pytest.mark.parametrize("policy", [DefaultPolicy(), DefaultPolicy("_"), IdentityPolicy("A")])
-def test_the_same_topics_are_selected_for_replication(
+def test_topic_selection_equals_kafka(
     jvm: Any, probe: Any, policy: DefaultPolicy | IdentityPolicy
 ) -> None:
     theirs = kafka_policy(jvm, policy)
@@ -118,7 +118,7 @@ def test_the_same_topics_are_selected_for_replication(
         ("", ""),
     ],
 )
-def test_filters_let_the_same_topics_pass(jvm: Any, include: str, exclude: str) -> None:
+def test_topic_filter_equals_kafka(jvm: Any, include: str, exclude: str) -> None:
     theirs = getattr(jvm, f"{_PACKAGE}.DefaultTopicFilter")()
     theirs.configure({"topics": include, "topics.exclude": exclude})
     ours = TopicFilter((include,), (exclude,))

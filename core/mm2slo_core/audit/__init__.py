@@ -1,4 +1,1 @@
-"""What an audit judges and says: identity, scope, verdicts, outcomes.
-
-Pure: Spark does the work at scale and is compared with the reference here.
-"""
+"""Audit values and rules: identity, scope, verdicts, outcomes, and a plain-Python reference."""

@@ -1,7 +1,4 @@
-"""A record as the audit keeps it: hashes and offsets, never payload.
-
-`AuditRecord` is one row of the landed Parquet files, and what the plain-Python reference reads.
-"""
+"""Rows of the audit's Parquet files: hashes and offsets of records, without payload."""
 
 from __future__ import annotations
 
@@ -22,16 +19,16 @@ class AuditRecord:
     """
 
     topic: int
-    """Index of the target topic in the audit's list of units."""
+    """Index of the unit in the audit run."""
     flow: int
     """Index of the flow within the unit; 0 for target records, whose flow is not known."""
     side: Side
     partition: int
     offset: int
     timestamp: int
-    """Epoch ms, of the record."""
+    """Epoch ms."""
     fingerprint: int
-    """64 bits, signed, over what `Identity` covers."""
+    """64 bits, signed, of the parts that `Identity` covers."""
     key_hash: int | None
     """64 bits, signed; None: the record has no key."""
     size: int
@@ -41,16 +38,16 @@ class AuditRecord:
     in_keys: bool = True
     """In the key stratum of the sample; False for records without a key unless it is a census."""
     tombstone: bool = False
-    """The value is null: on a compacted topic the key may then be gone on either side."""
+    """The value is null: on a compacted topic the key may be deleted on either side."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivalPoll:
-    """One poll of the watermark timeline, for one partition: what is below *end* had arrived.
+    """One poll of the watermark timeline for one partition: offsets below *end* had arrived.
 
-    Of the first poll whose end is beyond a record, [earliest, latest] holds its arrival.
+    A record arrived within [earliest, latest] of the first poll whose end is beyond it.
     Columns in Parquet: topic int, flow int, side byte, partition int, end long, earliest long,
-    latest long (epoch ms; earliest null: no poll preceded).
+    latest long (epoch ms; earliest null: no previous poll).
     """
 
     topic: int

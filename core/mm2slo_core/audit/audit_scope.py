@@ -1,8 +1,7 @@
-"""What one run may judge: the window, and per partition what the snapshots allow.
+"""The scope of an audit run: the window, and the offsets to read and judge per partition.
 
-Snapshots are taken in this order: position, then target end, then source end; so a record below
-the position is on the target if it was ever copied, and no target record lacks its source record
-for being too new.
+Offsets are read in this order: position, then target end, then source end. So a record below the
+position is on the target if it was replicated, and no target record is newer than the source end.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Records whose timestamp is in [start, end) are judged; epoch ms."""
+    """Records with a timestamp in [start, end) are judged; epoch ms."""
 
     start: int
     end: int
 
     def __post_init__(self) -> None:
         if self.start >= self.end:
-            raise ValueError(f"a window of [{self.start}, {self.end}) ms holds nothing")
+            raise ValueError(f"window [{self.start}, {self.end}) ms is empty; expected start < end")
 
     def contains(self, timestamp: int) -> bool:
-        """Whether a record of that *timestamp* is judged."""
+        """Return whether a record with this *timestamp* is judged."""
         return self.start <= timestamp < self.end
 
 
 class Cut(NamedTuple):
-    """Where the copies of a partition part.
+    """A pair of offsets that divides the copies of a partition.
 
-    Those of source records below *upstream* lie below *downstream* on the target, those of all
-    others at or above it.
+    Copies of source records below *upstream* are below *downstream* on the target, all others at or
+    above it.
     """
 
     upstream: int
@@ -49,20 +48,20 @@ class SourcePartition:
 
     partition: int
     log_start: int
-    """At the end of the scan: retention may have moved it meanwhile."""
+    """Read after the scan: retention may advance it during the scan."""
     read_from: int
     end: int
-    """High watermark, or last stable offset for a flow that reads committed."""
+    """High watermark, or last stable offset for a `read_committed` flow."""
     next_offset: int | None
-    """max(committed, newest synced upstream) + 1, never interpolated. None: not known; nothing
-    that is missing is called lost then."""
+    """max(committed, newest synced upstream) + 1, never interpolated. None: not known; missing
+    records are then never lost."""
     known_from: int = 0
-    """Upstream offset of the oldest surviving sync of this epoch; missing records below it are
-    unauditable: whether the flow ever started there is not known."""
+    """Upstream offset of the oldest available sync of this epoch; missing records below it are
+    unauditable, because the flow may have started later."""
     expired: int = 0
-    """Records of this window that left the source before they were copied."""
+    """Records of this window that retention removed before replication."""
     cuts: tuple[Cut, ...] = ()
-    """Ascending; known where records have no timestamp in common, see `UnitScope.bucketed`."""
+    """Ascending; only if records have no common timestamp, see `UnitScope.bucketed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +73,19 @@ class TargetPartition:
     read_from: int
     end: int
     auditable_from: int = 0
-    """Below it the source's copy may be gone, or be of an earlier epoch: what has no counterpart
-    there is unauditable, not extra."""
+    """Below it the source record may be removed, or of an earlier epoch: target records without a
+    counterpart are unauditable there, not extra."""
 
 
 class Comparison(StrEnum):
-    """How the two sides are compared."""
+    """The way both sides are compared."""
 
     RECORDS = "records"
-    """Every record, in its own partition."""
+    """All records, per partition."""
     KEYS = "keys"
-    """Every record, whatever its partition: partition counts differ, so affinity is judged per key.
-    """
+    """All records in any partition: partition counts differ, so affinity is judged per key."""
     LATEST = "latest"
-    """The newest value of each key: compacted topics thin out independently."""
+    """The newest record of each key: compaction runs independently on both sides."""
 
 
 class TimestampType(StrEnum):
@@ -99,19 +97,19 @@ class TimestampType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlowScope:
-    """One flow's source topic of a unit."""
+    """The source topic of one flow in a unit."""
 
     flow: Flow
     source_topic: str
     partitions: tuple[SourcePartition, ...]
     source_time: TimestampType = TimestampType.CREATE
     has_positions: bool = True
-    """False for flows without MirrorMaker 2: what is due follows from age alone."""
+    """False for flows without MirrorMaker 2: records are overdue by age alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitScope:
-    """The unit of audit: one target topic with all flows that feed it."""
+    """The unit of audit: one target topic with all flows that replicate to it."""
 
     index: int
     target_topic: str
@@ -122,22 +120,22 @@ class UnitScope:
     comparison: Comparison = Comparison.RECORDS
     target_time: TimestampType = TimestampType.CREATE
     taken_at: int = 0
-    """When the source end was read, epoch ms: the present that ages are measured to."""
+    """When the source end was read, epoch ms; ages are relative to it."""
     max_pending: int = 300_000
-    """StateTimeouts in ms: what is older, and beyond the position, is overdue."""
+    """Ms after which a record beyond the position is overdue."""
     tombstones_kept: int = 0
-    """For LATEST: how long the target keeps tombstones at least, in ms. One that it lacks although
-    it is younger was not copied; an older one may have been, and cleaned. 0: not known."""
+    """For LATEST: the least time in ms that the target keeps tombstones. A missing younger one was
+    not replicated; a missing older one may have been cleaned. 0: not known."""
 
     @property
     def planned(self) -> int:
-        """Offsets that will be read on both sides: the records at most."""
+        """Number of offsets to read on both sides, an upper bound of the records."""
         sources = sum(each.end - each.read_from for flow in self.flows for each in flow.partitions)
         return sources + sum(each.end - each.read_from for each in self.partitions)
 
     @property
     def bucketed(self) -> bool:
-        """Whether cuts, in place of timestamps, tell equal records of one partition apart."""
+        """Whether cuts instead of timestamps distinguish equal records of one partition."""
         return (
             self.comparison is Comparison.RECORDS
             and not self.identity.timestamp
@@ -147,12 +145,12 @@ class UnitScope:
 
 
 class NotAuditedReason(StrEnum):
-    """Why a topic has no verdict; a closed list."""
+    """Why a topic was not audited; a closed list."""
 
     TARGET_MISSING = "target_missing"
     SOURCE_MISSING = "source_missing"
     EXPIRED = "expired"
-    """Nothing of the window is left on the source."""
+    """Retention removed all records of the window from the source."""
     EMPTY = "empty"
     """No record of the window on either side."""
     AUTHORIZATION = "authorization"
@@ -160,15 +158,15 @@ class NotAuditedReason(StrEnum):
     LEASED = "leased"
     """Another run holds the topic's lease."""
     FAILED = "failed"
-    """Reading or judging failed; the detail says how."""
+    """The audit of the topic failed; the detail has the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotAudited:
-    """A topic that has no verdict in this run. It fails no run."""
+    """A topic that was not audited in this run; it does not fail the run."""
 
     target_topic: str
     reason: NotAuditedReason
     detail: str
     flows: tuple[Flow, ...] = ()
-    """Those that feed it, as far as they are known."""
+    """The known flows that replicate to it."""

@@ -1,4 +1,4 @@
-"""What a run comes to: an exit code, how far the flows are complete, one line."""
+"""The result of an audit run: exit code, complete up to, and one line of text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CLEAN: Final = 0
 FAULTY: Final = 1
-NOTHING_JUDGED: Final = 2
+NOTHING_AUDITED: Final = 2
 
 _FINDINGS: Final = (
     Verdict.LATE,
@@ -34,17 +34,17 @@ _FINDINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The last word on a run."""
+    """The result of an audit run."""
 
     exit_code: int
-    """0 clean, 1 faults found, 2 nothing could be judged."""
+    """0 no faults, 1 faults found, 2 nothing could be audited."""
     complete_up_to: int | None
-    """Epoch ms: of what was judged, all records with an earlier timestamp are settled, copied or
-    named as a fault. None: nothing could be judged."""
+    """Epoch ms: all audited records with an earlier timestamp are replicated or reported as a
+    fault. None: nothing could be audited."""
     line: str
-    """The verdict in one line, for people."""
+    """The result in one line."""
     by_flow: Mapping[Flow, int] = field(default_factory=dict)
-    """`complete_up_to` of each flow of which something was judged."""
+    """`complete_up_to` of each flow with an audited record."""
 
 
 def conclude(
@@ -53,13 +53,13 @@ def conclude(
     *,
     sample: Sample | None = None,
 ) -> Conclusion:
-    """Conclude a run. Topics that were not audited fail it only when no other was judged.
+    """Conclude a run. Topics that were not audited fail it only if no other was.
 
-    With *sample* the line says what share of the records the counts are of.
+    With *sample* the line has the sample rate.
     """
     judged = [outcome for outcome in outcomes if _judged_any(outcome)]
     if not judged:
-        return Conclusion(NOTHING_JUDGED, None, _nothing_line(outcomes, not_audited))
+        return Conclusion(NOTHING_AUDITED, None, _nothing_line(outcomes, not_audited))
     by_flow: dict[Flow, int] = {}
     for outcome in judged:
         until = complete_up_to(outcome)
@@ -75,7 +75,7 @@ def conclude(
 
 
 def complete_up_to(outcome: UnitOutcome) -> int:
-    """The end of the window, or the oldest record that is pending or overdue; epoch ms."""
+    """Return the end of the window, or the oldest pending or overdue record; epoch ms."""
     end = outcome.scope.window.end
     return end if outcome.oldest_open is None else min(end, outcome.oldest_open)
 
@@ -114,12 +114,12 @@ def _counted(counts: Mapping[Verdict, int], verdicts: Iterable[Verdict]) -> list
 
 def _nothing_line(outcomes: Sequence[UnitOutcome], not_audited: Sequence[NotAudited]) -> str:
     reasons = Counter(each.reason.value for each in not_audited)
-    said = [f"{_plural(count, 'topic')} {reason}" for reason, count in sorted(reasons.items())]
+    parts = [f"{_plural(count, 'topic')} {reason}" for reason, count in sorted(reasons.items())]
     unauditable = sum(outcome.counts.get(Verdict.UNAUDITABLE, 0) for outcome in outcomes)
     if unauditable:
-        said.append(f"{unauditable:,} {Verdict.UNAUDITABLE}")
-    why = ", ".join(said) or "no record in the window"
-    return f"nothing could be judged: {why}; complete up to: unknown"
+        parts.append(f"{unauditable:,} {Verdict.UNAUDITABLE}")
+    why = ", ".join(parts) or "no record in the window"
+    return f"nothing could be audited: {why}; complete up to: unknown"
 
 
 def _plural(count: int, noun: str) -> str:
@@ -127,5 +127,5 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _utc(epoch_ms: int) -> str:
-    """Whole seconds, rounded down: what precedes it is complete."""
+    """Format in whole seconds, rounded down, so that all earlier records are complete."""
     return datetime.fromtimestamp(epoch_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""What a sample says about all: exact bounds, in figures and in words. No NumPy, no SciPy.
+"""Confidence bounds of rates and quantiles from a sample, as numbers and as text.
 
-Clopper-Pearson needs no assumption but independent draws, which sampling by hash gives for
-records. Keys come whole, so per-record rates of the key stratum are bootstrapped over keys.
+Clopper-Pearson assumes only independent draws, which sampling by hash gives for records. Keys are
+sampled whole, so per-record rates of the key stratum are bootstrapped over keys.
 """
 
 from __future__ import annotations
@@ -20,53 +20,50 @@ _Z: Final = 1.959963984540054
 _HALVINGS: Final = 100
 _RELATIVE: Final = 1e-12
 _CLUSTERS: Final = 2_000
-"""Clusters that are resampled; more are first put into so many groups."""
+"""Clusters that are resampled; more are first merged into this many groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Lower and upper bound of a rate."""
-
     lower: float
     upper: float
 
     def contains(self, rate: float) -> bool:
-        """Whether *rate* lies within."""
         return self.lower <= rate <= self.upper
 
 
 def clopper_pearson(events: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """The two-sided exact interval of a rate, of *events* in *n* independent draws.
+    """Return the two-sided exact interval of a rate: *events* in *n* independent draws.
 
-    Raises ValueError when that many events cannot be.
+    Raises ValueError unless 0 <= events <= n and n >= 1.
     """
-    _refuse_impossible(events, n)
+    _check_events(events, n)
     error = (1 - confidence) / 2
     return Interval(_lower(events, n, error), _upper(events, n, error))
 
 
 def upper_bound(events: int, n: int, confidence: float = CONFIDENCE) -> float:
-    """The one-sided exact upper bound of a rate; for no event close to 3 / n.
+    """Return the one-sided exact upper bound of a rate; without events about 3 / n.
 
-    Raises ValueError when that many events cannot be.
+    Raises ValueError unless 0 <= events <= n and n >= 1.
     """
-    _refuse_impossible(events, n)
+    _check_events(events, n)
     return _upper(events, n, 1 - confidence)
 
 
 def order_statistic_ranks(
     n: int, q: float, confidence: float = CONFIDENCE
 ) -> tuple[int | None, int | None]:
-    """Ranks (from 1) of a sorted sample of *n* between which the q-quantile of all lies.
+    """Return the ranks (from 1) of a sorted sample of *n* that enclose the q-quantile of all.
 
-    Exact, from the binomial distribution: of *n* draws Bin(n, q) lie below the quantile. None: no
+    Exact, from the binomial distribution: Bin(n, q) of *n* draws are below the quantile. None: no
     rank of the sample is low or high enough.
     """
     error = (1 - confidence) / 2
     # The largest low with P(Bin <= low - 1) <= error; the smallest high with P(Bin >= high) <= it.
     spread = math.ceil((_Z + 3) * math.sqrt(n * q * (1 - q))) + 3
     centre = math.floor(n * q)
-    # Both probabilities are monotonic in the rank: a large sample is searched by halves.
+    # Both probabilities are monotonic in the rank, so binary search finds them.
     lows = range(max(0, centre - spread) + 1, centre + 2)
     highs = range(centre, min(n, centre + spread) + 1)
     low = bisect_right(lows, error, key=lambda rank: _cdf(rank - 1, n, q))
@@ -81,20 +78,20 @@ def cluster_bootstrap(
     replicates: int = 1000,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """The percentile interval of events per record, of keys drawn whole.
+    """Return the percentile interval of events per record, for keys that are drawn whole.
 
-    *clusters* holds (events, records) of each sampled key. No cluster: nothing is known. With no
-    event at all every resample says zero, so the upper bound is then that of the keys (one-sided,
-    as if every record of a key with an event were one). More than 2,000 keys are first put into
-    as many groups at random, and groups are drawn: their sums vary as those of keys do (random
-    groups; Wolter, Introduction to Variance Estimation, 2.2), at a cost that does not grow.
+    *clusters* has (events, records) of each sampled key. Without clusters the interval is [0, 1].
+    Without events every resample is 0, so the upper bound is that of the keys (one-sided, as if
+    all records of a key with an event had one). More than 2,000 keys are first merged into 2,000
+    random groups, and groups are drawn: their sums vary as those of keys do (random groups;
+    Wolter, Introduction to Variance Estimation, 2.2), at constant cost.
     """
     if not clusters or not any(records for _, records in clusters):
         return Interval(0.0, 1.0)
     if not any(events for events, _ in clusters):
         return Interval(0.0, upper_bound(0, len(clusters), confidence))
     draw = random.Random(seed)
-    # Two sums in one addition: events and records are the parts of a complex number.
+    # Complex numbers add events (real) and records (imaginary) at once.
     drawn = _grouped([complex(*each) for each in clusters], draw)
     rates = sorted(_resampled_rate(drawn, draw) for _ in range(replicates))
     cut = (1 - confidence) / 2
@@ -105,14 +102,14 @@ def cluster_bootstrap(
 def statement(
     what: str, events: int, n: int, *, noun: str, census: bool, of: str = "record"
 ) -> str:
-    """Say in words what is known, as in "loss is below 0.03% with 95 % confidence (...)".
+    """Return the rate as text, as in "loss is below 0.03% with 95 % confidence (...)".
 
-    *what* is what is measured (`loss`), *noun* what happened to the records (`lost`), *of* what
-    was drawn. A census has no bound to state: it counts.
+    *what* is measured (`loss`), *noun* is the verdict of the records (`lost`), *of* is what was
+    drawn. A census has no bound, only counts.
     """
     counted = f"{events:,} {noun}"
     if n == 0:
-        return f"nothing is known of {what}: no {of} was looked at"
+        return f"{what} is unknown: no {of} was compared"
     drawn = f"{n:,} {of}" if n == 1 else f"{n:,} {of}s"
     if census:
         return f"{what} is {percent(events / n)} (census of {drawn}, {counted})"
@@ -122,7 +119,7 @@ def statement(
 
 
 def percent(rate: float, *, up: bool = False) -> str:
-    """Three significant digits; *up* never rounds a bound down."""
+    """Format a rate with three significant digits; *up* rounds up."""
     percent = rate * 100
     if percent == 0:
         return "0%"
@@ -145,15 +142,15 @@ def _resampled_rate(clusters: Sequence[complex], draw: random.Random) -> float:
     return total.real / total.imag if total.imag else 0.0
 
 
-def _refuse_impossible(events: int, n: int) -> None:
+def _check_events(events: int, n: int) -> None:
     if n < 1 or not 0 <= events <= n:
-        raise ValueError(f"{events} events in {n} draws say nothing about a rate")
+        raise ValueError(f"{events} events in {n} draws; expected 0 <= events <= draws, draws >= 1")
 
 
 def _lower(events: int, n: int, error: float) -> float:
     if events == 0:
         return 0.0
-    # P(Bin(n, p) >= events) rises with p.
+    # P(Bin(n, p) >= events) increases with p.
     return _bisect(lambda p: _sf(events, n, p) > error, events / n)
 
 
@@ -166,7 +163,7 @@ def _upper(events: int, n: int, error: float) -> float:
 
 
 def _bisect(beyond: Callable[[float], bool], high: float) -> float:
-    """The rate at which *beyond* becomes true, in (0, high]."""
+    """Return the rate at which *beyond* becomes true, in (0, high]."""
     low = 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -180,7 +177,7 @@ def _bisect(beyond: Callable[[float], bool], high: float) -> float:
 
 
 def _cdf(k: int, n: int, p: float) -> float:
-    """P(Bin(n, p) <= k)."""
+    """Return P(Bin(n, p) <= k)."""
     if k < 0:
         return 0.0
     if k >= n:
@@ -191,12 +188,12 @@ def _cdf(k: int, n: int, p: float) -> float:
 
 
 def _sf(k: int, n: int, p: float) -> float:
-    """P(Bin(n, p) >= k)."""
+    """Return P(Bin(n, p) >= k)."""
     return 1.0 - _cdf(k - 1, n, p) if k <= n * p else (_tail_up(k, n, p) if k <= n else 0.0)
 
 
 def _tail_down(k: int, n: int, p: float) -> float:
-    """Sum of the probabilities of k, k - 1, ...; they fall, since k is below the mean."""
+    """Sum the probabilities of k, k - 1, ...; they decrease, since k is below the mean."""
     term = _pmf(k, n, p)
     total, i = term, k
     while i > 0 and term > total * 1e-17:
@@ -207,7 +204,7 @@ def _tail_down(k: int, n: int, p: float) -> float:
 
 
 def _tail_up(k: int, n: int, p: float) -> float:
-    """Sum of the probabilities of k, k + 1, ...; they fall, since k is above the mean."""
+    """Sum the probabilities of k, k + 1, ...; they decrease, since k is above the mean."""
     term = _pmf(k, n, p)
     total, i = term, k
     while i < n and term > total * 1e-17:

@@ -1,24 +1,24 @@
-"""The fingerprint of a record, the same in Python and in Spark, bit for bit.
+"""The fingerprint of a record, bit for bit the same in Python and in Spark.
 
-**Unkeyed**: chained XXH64. The first column is hashed with seed 42, each further one with the hash
-before it as seed; the last hash, read as signed, is the fingerprint. That is Spark's
-`xxhash64(c1, c2, ...)`. Columns, in this order, each only where `Identity` covers the part:
+**Unkeyed**: chained XXH64. The first column is hashed with seed 42, each further one with the
+previous hash as seed; the last hash, as a signed number, is the fingerprint. That is Spark's
+`xxhash64(c1, c2, ...)`. Columns, in this order, each only if `Identity` covers the part:
 
     key        int(key is null)      int, 4 bytes little endian
                coalesce(key, X'')    its bytes
-    value      int(value is null)    as above
+    value      int(value is null)    int, 4 bytes little endian
                coalesce(value, X'')
     timestamp  epoch ms              long, 8 bytes little endian
-    headers    their number          int; of the headers that are not ignored; 0 for null
+    headers    their number          int; without ignored headers; 0 for null
                per header, in order: name (UTF-8 bytes), int(value is null), coalesce(value, X'')
 
 In Spark the last two lines are, over `kept = filter(coalesce(headers, array()), h -> h.key not in
 (ignored))`, `size(kept)` and
 `transform(kept, h -> struct(h.key, int(h.value is null), coalesce(h.value, X'')))`.
-Null flags and the number of headers are explicit, because Spark skips nulls and empty arrays.
+Null flags and the number of headers are explicit because Spark skips nulls and empty arrays.
 
-**Keyed**: HMAC-SHA-256 over one unambiguous byte string; the first 15 hexadecimal digits (60 bits)
-of the result, as a number. The string joins the same parts in the same order:
+**Keyed**: HMAC-SHA-256 of one unambiguous byte string; the first 15 hexadecimal digits (60 bits) of
+the result, as a number. The string concatenates the same parts in the same order:
 
     field(x)   `-` for null, else its length in decimal digits, `:`, its bytes
     key        field(key)
@@ -30,7 +30,7 @@ In Spark, with K the HMAC key as of RFC 2104 (hashed when longer than 64 bytes, 
 64), `ipad = K xor 0x36...` and `opad = K xor 0x5c...` as binary literals:
 `inner = unhex(sha2(concat(ipad, message), 256))`, `outer = sha2(concat(opad, inner), 256)`,
 `cast(conv(substr(outer, 1, 15), 16, 10) as bigint)`; a length is
-`cast(concat(length(x), ':') as binary)`, and headers join by `aggregate(..., X'', concat)`.
+`cast(concat(length(x), ':') as binary)`; headers are joined by `aggregate(..., X'', concat)`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 SEED: Final = 42
 """Spark's seed of `xxhash64`."""
 KEYED_DIGITS: Final = 15
-"""Hexadecimal digits of the HMAC that are kept: they fit a signed 64-bit number."""
+"""Hexadecimal digits of the HMAC that are kept, to fit a signed 64-bit number."""
 
 _INT = Struct("<i").pack
 _LONG = Struct("<q").pack
@@ -65,7 +65,7 @@ def fingerprint(
     headers: Sequence[Header] | None,
     timestamp_ms: int,
 ) -> int:
-    """Hash what *identity* covers; signed 64 bits. See the module for the exact bytes."""
+    """Hash the parts that *identity* covers; signed 64 bits. The module docstring has the bytes."""
     kept = [h for h in headers or () if h[0] not in identity.ignored_headers]
     if identity.hmac_key is not None:
         message = b"".join(_keyed_parts(identity, key, value, kept, timestamp_ms))
@@ -77,9 +77,9 @@ def fingerprint(
 
 
 def key_hash(key: bytes | None, hmac_key: bytes | None = None) -> int | None:
-    """Hash a key alone; None: the record has no key.
+    """Hash a key; None: the record has no key.
 
-    Spark: `xxhash64(key)`; with *hmac_key* the keyed hash of `field(key)`. Spark must ask for the
+    Spark: `xxhash64(key)`; with *hmac_key* the keyed hash of `field(key)`. Spark must check for
     null first, since its `xxhash64(null)` is 42.
     """
     if key is None:
@@ -90,7 +90,7 @@ def key_hash(key: bytes | None, hmac_key: bytes | None = None) -> int | None:
 
 
 def chained(*longs: int) -> int:
-    """Spark's `xxhash64` of bigint columns; signed 64 bits."""
+    """Return Spark's `xxhash64` of bigint columns; signed 64 bits."""
     seed = SEED
     for each in longs:
         seed = xxh64_intdigest(_LONG(each), seed)

@@ -1,9 +1,8 @@
-"""The sizes of a sample's keys in few cells: what a bootstrap over keys needs, and no more.
+"""Compact size distribution of sampled keys, for a bootstrap over keys.
 
-Keys with the same figures share a cell, and nothing is lost. A cell holds totals, so cells of
-several outcomes add up. Distinct sizes are few (n records have at most about sqrt(2n) of them), but
-nothing forces them to be, so there is a limit; beyond it, and only then, keys whose figures are
-close share a cell: a resample then draws their mean.
+Keys with equal numbers share a cell without loss. A cell holds totals, so cells of several
+outcomes can be added. Distinct sizes are usually few (n records have at most about sqrt(2n)).
+Beyond a limit, keys with similar numbers share a cell, and a resample draws their mean.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ if TYPE_CHECKING:
 
 MAX_CELLS: Final = 512
 _FINEST: Final = 1 / 16
-"""Doublings per bucket: figures of one bucket are within 4.4 % of each other."""
+"""Doublings per bucket: numbers in one bucket are within 4.4 % of each other."""
 _WIDENINGS: Final = 12
-"""After so many every figure but zero is in one bucket: 16 cells."""
+"""After this many widenings all numbers except zero share one bucket: 16 cells."""
 
-_Figures = tuple[float, ...]
+_PerKey = tuple[float, ...]
 
 
 def pool_key_cells(cells: Iterable[KeyCell], limit: int = MAX_CELLS) -> tuple[KeyCell, ...]:
-    """At most *limit* cells (16 or more) of the same totals, sorted.
+    """Return at most *limit* cells (16 or more) with the same totals, sorted.
 
-    Where like keys alone make more cells than that, keys share one whose records, copies, moved
-    and overtaking records are each in the same bucket. Zero has a bucket of its own, so the number
-    of keys with an event stays exact, as all totals do. Buckets are 16 per doubling, and twice as
-    wide until the cells are few enough.
+    If equal keys alone need more cells, keys whose records, copies, moved and overtaking records
+    are each in the same bucket share one. Zero has its own bucket, so the number of keys with an
+    event stays exact, as all totals do. Buckets are 16 per doubling, then double in width until
+    there are few enough cells.
     """
-    exact = _merged(cells, _of_one)
+    exact = _merged(cells, _mean_of_cell)
     found = exact
     for widening in range(_WIDENINGS):
         if len(found) <= limit:
@@ -43,8 +42,8 @@ def pool_key_cells(cells: Iterable[KeyCell], limit: int = MAX_CELLS) -> tuple[Ke
     return tuple(sorted(found))
 
 
-def _merged(cells: Iterable[KeyCell], trait: Callable[[KeyCell], _Figures]) -> list[KeyCell]:
-    groups: defaultdict[_Figures, list[KeyCell]] = defaultdict(list)
+def _merged(cells: Iterable[KeyCell], trait: Callable[[KeyCell], _PerKey]) -> list[KeyCell]:
+    groups: defaultdict[_PerKey, list[KeyCell]] = defaultdict(list)
     for cell in cells:
         groups[trait(cell)].append(cell)
     return [
@@ -59,17 +58,17 @@ def _merged(cells: Iterable[KeyCell], trait: Callable[[KeyCell], _Figures]) -> l
     ]
 
 
-def _of_one(cell: KeyCell) -> _Figures:
-    """What one key of a cell has; on average, where they are not all alike."""
+def _mean_of_cell(cell: KeyCell) -> _PerKey:
+    """Return the mean numbers per key of a cell."""
     totals = (cell.records, cell.copies, cell.moved, cell.overtook)
     return tuple(total / cell.keys for total in totals)
 
 
-def _bucketed(doublings: float) -> Callable[[KeyCell], _Figures]:
-    def buckets(cell: KeyCell) -> _Figures:
+def _bucketed(doublings: float) -> Callable[[KeyCell], _PerKey]:
+    def bucket(cell: KeyCell) -> _PerKey:
         return tuple(
-            math.floor(math.log2(figure) / doublings) if figure else -1.0
-            for figure in _of_one(cell)
+            math.floor(math.log2(number) / doublings) if number else -1.0
+            for number in _mean_of_cell(cell)
         )
 
-    return buckets
+    return bucket

@@ -1,8 +1,8 @@
-"""Rates per record of the key stratum: records that moved, records out of order within their key.
+"""Rates per record of the key stratum: moved records, and records out of order within their key.
 
-Keys are sampled whole and their records share a fate, so records are no independent draws: an
-interval that took them for such would be far too narrow. Resampling keys keeps that in (cluster
-bootstrap of a ratio; Davison and Hinkley, Bootstrap Methods and their Application, 3.8).
+Keys are sampled whole and their records have correlated outcomes, so records are not independent
+draws: an interval that assumes independence would be far too narrow. Resampling keys avoids this
+(cluster bootstrap of a ratio; Davison and Hinkley, Bootstrap Methods and their Application, 3.8).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import AffinityOutcome
 
 MIN_KEYS: Final = 10
-"""Keys with an event, below which resampling them says too little."""
+"""Least number of keys with an event for a bootstrap."""
 
 _Cluster = tuple[int, int, int]
 """Keys, their events, their records."""
@@ -26,43 +26,42 @@ _Cluster = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class KeyRate:
-    """Events per record, of all keys or of a sample of them."""
+    """Events per record, of all keys or of a sample."""
 
     events: int
     records: int
     keys: int
     keys_with: int
-    """Those that have an event."""
+    """Keys with an event."""
     census: bool
     interval: Interval | None
-    """Of a sample; None: too few keys have an event."""
+    """Only for a sample; None: too few keys have an event."""
 
     @property
     def rate(self) -> float:
-        """As counted."""
         return self.events / self.records
 
 
 def moved_rate(affinity: AffinityOutcome, *, census: bool, seed: int) -> KeyRate | None:
-    """Copies that are where their key does not belong, per copy. None: nothing was looked at."""
+    """Return the copies in a wrong partition, per copy. None: no copy was compared."""
     cells = [(each.keys, each.moved, each.copies) for each in affinity.cells]
     return _rate(cells, affinity.keys_split, census=census, seed=seed)
 
 
 def disorder_rate(affinity: AffinityOutcome, *, census: bool, seed: int) -> KeyRate | None:
-    """Records whose copy precedes that of an earlier one of their key, per source record.
+    """Return the records whose copy precedes that of an earlier one of their key, per record.
 
-    Only where order is judged. None: nothing was looked at.
+    Only if order is judged. None: no record was compared.
     """
     cells = [(each.keys, each.overtook, each.records) for each in affinity.cells]
     return _rate(cells, affinity.keys_disordered, census=census, seed=seed)
 
 
 def rate_statement(what: str, found: KeyRate, *, noun: str) -> str:
-    """In words: "records that moved partition: 0.5% (95 %: 0.3% to 0.8%, bootstrap over 99 keys)".
+    """Return "records that moved partition: 0.5% (95 %: 0.3% to 0.8%, bootstrap over 99 keys)".
 
-    *noun* is what happened to the records. No event in a sample bounds no rate of records, for
-    the keys that were not drawn may be the large ones: of the keys alone something is known then.
+    *noun* is the verdict of the records. A sample without events does not bound the rate of
+    records, because the keys that were not drawn may be the large ones; it bounds that of keys.
     """
     if found.census:
         counted = f"census of {found.records:,} records, {found.events:,} {noun}"
@@ -92,9 +91,9 @@ def _rate(cells: Sequence[_Cluster], keys_with: int, *, census: bool, seed: int)
 
 def _clusters(cells: Sequence[_Cluster]) -> list[tuple[float, float]]:
     return [
-        figures
+        per_key
         for keys, events, records in cells
-        for figures in [(events / keys, records / keys)] * keys
+        for per_key in [(events / keys, records / keys)] * keys
     ]
 
 

@@ -1,12 +1,12 @@
-"""Latencies in 16 buckets per doubling: mergeable, exact under addition, within 4.4 % in value.
+"""Mergeable latency histograms with 16 buckets per doubling, accurate to 4.4 %.
 
-A bucket is ceil(16 * log2(max(ms, 1))), upper-inclusive as Prometheus' native histograms of schema
-4 are; bucket 0 holds all up to 1 ms, and lower bounds below zero. Latencies are whole milliseconds,
-so each bucket is given by the smallest and the largest whole number in it: up to 23 ms a bucket
-holds at most one number and nothing is lost.
+A bucket is ceil(16 * log2(max(ms, 1))), upper-inclusive as in Prometheus' native histograms of
+schema 4; bucket 0 holds all up to 1 ms, and lower bounds below zero. Latencies are whole
+milliseconds, so a bucket is described by its smallest and largest whole number; up to 23 ms a
+bucket holds at most one number, without loss.
 
-A latency is known as a bracket (lower, upper), and so is all that is derived: the percentile of the
-lower bounds is a lower bound of the percentile, that of the upper bounds an upper one.
+A latency is a bracket (lower, upper), and so are derived values: the percentile of the lower bounds
+is a lower bound of the percentile, that of the upper bounds an upper bound.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _ERROR: Final = 0.05
 
 
 def bucket(ms: int) -> int:
-    """Index of the bucket that holds *ms*. Spark: `ceil(16 * log2(greatest(ms, 1)))`.
+    """Return the index of the bucket of *ms*. Spark: `ceil(16 * log2(greatest(ms, 1)))`.
 
-    Spark's `log2` is not exact at 2^29, 2^31 and 2^39 ms (6 days and more) and answers one more.
+    Spark's `log2` is inexact at 2^29, 2^31 and 2^39 ms (6 days and more), one bucket too high.
     """
     return math.ceil(PER_DOUBLING * math.log2(max(ms, 1)))
 
 
 def upper_bound_ms(index: int) -> int:
-    """The largest whole number of milliseconds in a bucket."""
+    """Return the largest whole number of milliseconds in a bucket."""
     return math.floor(math.pow(2.0, index / PER_DOUBLING))
 
 
 def lower_bound_ms(index: int) -> int:
-    """The smallest whole number of milliseconds in a bucket; 0 for the first."""
+    """Return the smallest whole number of milliseconds in a bucket; 0 for the first."""
     return upper_bound_ms(index - 1) + 1 if index > 0 else 0
 
 
 def minimum_n(q: float) -> int:
-    """Observations needed for the q-quantile to have a 95 % upper bound at all: q^n <= 5 %.
+    """Return the observations needed for a 95 % upper bound of the q-quantile: q^n <= 5 %.
 
     p95 59, p99 299, p99.9 2995.
     """
@@ -55,16 +55,16 @@ def minimum_n(q: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """A figure in ms that is not known better than this."""
+    """Bounds of a latency in ms."""
 
     lower: float | None
-    """None: no lower bound is known."""
+    """None: not known."""
     upper: float
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of *total* were good: at least and at most."""
+    """The good records of *total*: at least and at most."""
 
     good_min: int
     good_max: int
@@ -72,12 +72,11 @@ class Share:
 
 
 def percentile_name(q: float) -> str:
-    """`p99`, `p99.9`."""
+    """Format as `p99`, `p99.9`."""
     return f"p{q * 100:.3f}".rstrip("0").rstrip(".")
 
 
 def merge(parts: Iterable[LatencyCells]) -> LatencyCells:
-    """Add histograms."""
     cells: Counter[tuple[int | None, int]] = Counter()
     negative = total_upper = total_lower = 0
     for part in parts:
@@ -89,21 +88,21 @@ def merge(parts: Iterable[LatencyCells]) -> LatencyCells:
 
 
 def observed(latency: LatencyCells) -> int:
-    """Records in the cells."""
+    """Return the number of records in the cells."""
     return sum(latency.cells.values())
 
 
 def percentile(latency: LatencyCells, q: float, *, sampled: bool = False) -> Bracket | None:
-    """The q-quantile by nearest rank; None below `minimum_n(q)` records.
+    """Return the q-quantile by nearest rank; None below `minimum_n(q)` records.
 
-    *sampled* widens it by the 95 % order-statistic interval: the bracket then holds the quantile
-    of all records, not only of those in the sample. None as well where no rank of the sample is
-    high enough for that (p99: below 368); lower None where none is low enough.
+    *sampled* widens it by the 95 % order-statistic interval, so that it encloses the quantile of
+    all records, not only of the sample. Also None if no rank of the sample is high enough (p99:
+    below 368); lower is None if none is low enough.
     """
     n = observed(latency)
     if n < minimum_n(q):
         return None
-    rank = math.ceil(q * n - 1e-9)  # 0.57 * 100 is a little more than 57
+    rank = math.ceil(q * n - 1e-9)  # 0.57 * 100 is slightly more than 57
     low, high = order_statistic_ranks(n, q) if sampled else (rank, rank)
     upper = _at_rank(((each, count) for (_, each), count in latency.cells.items()), high)
     if upper is None:
@@ -113,10 +112,7 @@ def percentile(latency: LatencyCells, q: float, *, sampled: bool = False) -> Bra
 
 
 def average(latency: LatencyCells) -> Bracket | None:
-    """The mean of the records in the cells; None when there is none.
-
-    An unknown lower bound counts as 0.
-    """
+    """Return the mean of the records in the cells, or None; unknown lower bounds count as 0."""
     n = observed(latency)
     if n == 0:
         return None
@@ -124,11 +120,11 @@ def average(latency: LatencyCells) -> Bracket | None:
 
 
 def within(latency: LatencyCells, threshold_ms: int, *, bad: int = 0, unknown: int = 0) -> Share:
-    """How many records arrived within *threshold_ms*.
+    """Return the share of records that arrived within *threshold_ms*.
 
-    *bad* did not arrive (lost, overdue): total, never good. *unknown* arrived at a time the
-    timeline does not tell: good at most. So are those whose clocks disagree (`negative`). A bucket
-    that straddles the threshold is good at most.
+    *bad* records did not arrive (lost, overdue) and are never good. *unknown* records arrived at a
+    time that the timeline does not cover and count in `good_max` only, as do records with
+    inconsistent clocks (`negative`) and buckets that contain the threshold.
     """
     good_min = good_max = 0
     for (lower, upper), count in latency.cells.items():
@@ -136,12 +132,12 @@ def within(latency: LatencyCells, threshold_ms: int, *, bad: int = 0, unknown: i
             good_min += count
         if lower is None or lower_bound_ms(lower) <= threshold_ms:
             good_max += count
-    unclear = unknown + latency.negative
-    return Share(good_min, good_max + unclear, observed(latency) + unclear + bad)
+    undecided = unknown + latency.negative
+    return Share(good_min, good_max + undecided, observed(latency) + undecided + bad)
 
 
 def _at_rank(cells: Iterable[tuple[int | None, int]], rank: int | None) -> int | None:
-    """The bucket of the rank-th smallest record; unknown ones are the smallest."""
+    """Return the bucket of the rank-th smallest record; unknown ones are the smallest."""
     if rank is None:
         return None
     passed = 0

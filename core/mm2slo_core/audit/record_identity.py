@@ -1,4 +1,4 @@
-"""What makes two records the same record."""
+"""The parts of a record that identify it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which parts of a record its fingerprint covers. Topic and partition never are.
+    """The parts of a record that its fingerprint covers, never topic and partition.
 
-    Leave out what the flow changes on purpose: masked values, added headers, a timestamp that
-    the target sets itself (LogAppendTime).
+    Leave out parts that the flow changes by design: masked values, added headers, a timestamp that
+    the target sets (LogAppendTime).
     """
 
     key: bool = True
@@ -23,10 +23,10 @@ class Identity:
     timestamp: bool = True
     ignored_headers: tuple[str, ...] = ()
     hmac_key: bytes | None = field(default=None, repr=False)
-    """Keyed hashing, HMAC-SHA-256, for payloads that could be guessed; None: XXH64."""
+    """Key of HMAC-SHA-256, for payloads that could be guessed; None: XXH64."""
 
     def without_timestamp(self) -> Identity:
-        """The same, for a target that stamps records itself."""
+        """Return this identity for a target with LogAppendTime."""
         return Identity(
             key=self.key,
             value=self.value,
@@ -38,7 +38,7 @@ class Identity:
 
 
 def common_identity(identities: Sequence[Identity]) -> Identity:
-    """What all of *identities*, at least one, compare; keyed as soon as one of them is."""
+    """Return the parts that all *identities* (one or more) cover; keyed if one of them is."""
     headers = all(each.headers for each in identities)
     ignored = {name for each in identities for name in each.ignored_headers}
     return Identity(

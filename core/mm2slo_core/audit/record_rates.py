@@ -1,7 +1,7 @@
-"""Rates per record: what share of the records was lost, altered, moved or copied again.
+"""Rates of lost, altered, moved and duplicated records.
 
-Of the records whose fate is settled; what is pending, overdue or unauditable may still go either
-way, and what expired before it was copied was never looked at.
+Only settled records count: pending, overdue and unauditable ones are undecided, and expired ones
+were never compared.
 """
 
 from __future__ import annotations
@@ -22,30 +22,29 @@ _SETTLED: Final = (
     Verdict.ALTERED,
 )
 _OF_A_CENSUS: Final = Verdict.ALTERED
-"""Told from the altered copy, which a sample by content draws on its own: lost for a sample."""
+"""A sample by content draws the altered copy independently, so for a sample the record is lost."""
 
 
 class Rate(NamedTuple):
-    """*events* of *n* records or keys; *n* is above 0."""
+    """*events* in *n* records or keys; *n* is above 0."""
 
     events: int
     n: int
 
     @property
     def estimate(self) -> float:
-        """As counted."""
         return self.events / self.n
 
     def interval(self, *, census: bool) -> Interval:
-        """What it says of all, with 95 % confidence: of a census the rate itself."""
+        """Return the 95 % confidence interval; for a census the rate itself."""
         return Interval(self.estimate, self.estimate) if census else clopper_pearson(*self)
 
 
 def record_rates(counts: Mapping[Verdict, int], *, census: bool) -> Mapping[Verdict, Rate]:
-    """The rates that *counts* tell; nothing is said of nothing.
+    """Return the rates in *counts*, without rates of no records.
 
-    Lost, altered and moved ones are of the settled source records; duplicates, with replays, of
-    those that were copied.
+    Lost, altered and moved records are relative to settled source records; duplicates and replays
+    to replicated ones.
     """
     settled = sum(counts.get(verdict, 0) for verdict in _SETTLED)
     copied = settled - counts.get(Verdict.LOST, 0)
@@ -56,6 +55,6 @@ def record_rates(counts: Mapping[Verdict, int], *, census: bool) -> Mapping[Verd
         if settled and (census or verdict is not _OF_A_CENSUS)
     }
     if copied:
-        # One record can be copied again and again; a rate is of records that were.
+        # A record can have many duplicates; the rate is of records that have any.
         found[Verdict.DUPLICATE] = Rate(min(again, copied), copied)
     return found

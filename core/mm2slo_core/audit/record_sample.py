@@ -1,12 +1,12 @@
-"""Which records an audit looks at: the same ones on both sides, by their hashes.
+"""Sampling by hash, which selects the same records on both sides.
 
 Two strata: records by fingerprint (loss, duplicates, latency; independent draws) and keys by key
-hash (order and affinity; all records of a key). A record is kept when
+hash (order and affinity; all records of a key). A record is kept if
 
     pmod(xxhash64(salt, hash), 2^20) < threshold
 
-with salt and hash as bigint, in Spark as here. Samples of one salt nest: a smaller rate keeps a
-subset, so windows that were audited at different rates stay comparable.
+with salt and hash as bigint, the same in Spark. Samples with the same salt are nested: a smaller
+rate keeps a subset, so windows that were audited at different rates are comparable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEPS: Final = 1 << 20
 class Sample:
     """A rate in (0, 1]; 1 is a census. Another *salt* (signed 64 bits) draws another sample.
 
-    Raises ValueError when *rate* is not a rate, or smaller than one in 2^20.
+    Raises ValueError if *rate* is not in (0, 1] or smaller than 1 in 2^20.
     """
 
     rate: float
@@ -34,23 +34,19 @@ class Sample:
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 1:
             raise ValueError(
-                f"a sample of {self.rate * 100:g}% cannot be drawn: "
-                "give more than 0% and at most 100%, as in 1%"
+                f"sample rate is {self.rate * 100:g}%; expected more than 0% and at most 100%, "
+                "as in 1%"
             )
         if self.rate * STEPS < 1:
             raise ValueError(
-                f"a sample of {self.rate * 100:g}% is too small: "
-                f"the smallest is 0.0001%, 1 in {STEPS:,}"
+                f"sample rate is {self.rate * 100:g}%; expected at least 0.0001%, 1 in {STEPS:,}"
             )
         if not -(1 << 63) <= self.salt < 1 << 63:
-            raise ValueError(f"the salt {self.salt} does not fit 64 bits")
+            raise ValueError(f"sample salt is {self.salt}; expected a signed 64-bit number")
 
     @classmethod
     def parse(cls, text: str) -> Sample:
-        """Read `1%`, `100%` or `0.01`.
-
-        Raises ValueError when *text* is no such rate.
-        """
+        """Parse `1%`, `100%` or `0.01`; ValueError if *text* is no such rate."""
         number, percent = text.strip(), False
         if number.endswith("%"):
             number, percent = number[:-1].strip(), True
@@ -59,12 +55,12 @@ class Sample:
         except ValueError:
             rate = math.nan
         if not math.isfinite(rate):
-            raise ValueError(f"{text!r} is not a sample rate: expected 1%, 100% or 0.01")
+            raise ValueError(f"{text!r} is not a sample rate; expected 1%, 100% or 0.01")
         return cls(rate / 100 if percent else rate)
 
     @property
     def census(self) -> bool:
-        """Whether every record is looked at."""
+        """Whether all records are audited."""
         return self.record_threshold == STEPS
 
     @property
@@ -78,11 +74,11 @@ class Sample:
         return round(self.rate * STEPS)
 
     def keeps_record(self, fingerprint: int) -> bool:
-        """Whether a record of that *fingerprint* is in the record stratum."""
+        """Return whether a record with this *fingerprint* is in the record stratum."""
         return self.census or chained(self.salt, fingerprint) % STEPS < self.record_threshold
 
     def keeps_key(self, key_hash: int | None) -> bool:
-        """Whether a record of that *key_hash* is in the key stratum.
+        """Return whether a record with this *key_hash* is in the key stratum.
 
         Records without a key are in it only in a census.
         """

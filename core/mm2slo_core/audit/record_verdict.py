@@ -1,38 +1,38 @@
-"""The closed list of what an audit says about a record."""
+"""The closed list of an audit's verdicts on a record."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Verdict(StrEnum):
-    """One word per record; a source record has one, a surplus target record has one."""
+    """One per source record, and one per surplus target record."""
 
     MATCHED = "matched"
-    """The source record has its copy, in the partition it belongs to."""
+    """The source record has its copy in the expected partition."""
     LATE = "late"
-    """Matched now, but lost or overdue by an earlier run of the same window."""
+    """Matched, but lost or overdue in an earlier run of the same window."""
     PENDING = "pending"
-    """Not copied yet, and not due: beyond the position, younger than the patience."""
+    """Not replicated yet: beyond the position, younger than `max_pending`."""
     OVERDUE = "overdue"
-    """Not copied yet, beyond the position, older than the patience."""
+    """Not replicated yet: beyond the position, older than `max_pending`."""
     LOST = "lost"
-    """The flow went past it, and the target has no copy."""
+    """The position passed the record, and the target has no copy."""
     EXPIRED = "expired-unreplicated"
-    """Gone from the source before it was copied. Counted from offsets."""
+    """Removed from the source before replication. Counted from offsets."""
     UNAUDITABLE = "unauditable"
-    """Not to be judged: its counterpart is gone, or precedes what is known of the flow."""
+    """The counterpart is gone, or the record precedes what is known of the flow."""
     MOVED = "moved"
     """The copy is in another partition."""
     ALTERED = "altered"
-    """Same key and timestamp, other content."""
+    """The copy has the same key and timestamp and other content."""
     DUPLICATE = "duplicate"
-    """A further copy of a record that has one."""
+    """An additional copy of a record."""
     REPLAY = "replay"
-    """A duplicate within a block that was copied again, as after a crash."""
+    """A duplicate in a block that was replicated again, as after a crash."""
     EXTRA = "extra"
-    """A target record that no source record explains: another writer."""
+    """A target record without a source record, from another producer."""
     OUT_OF_ORDER = "out-of-order"
-    """A copy that precedes, on the target, the copy of an earlier record of its partition."""
+    """A copy that precedes the copy of an earlier record of its source partition."""
 
 
 FAULTS: Final = frozenset(
@@ -44,14 +44,14 @@ FAULTS: Final = frozenset(
         Verdict.ALTERED,
     }
 )
-"""What makes a run end with exit code 1. Duplicates, replays, extras and disorder are findings:
-MirrorMaker 2 promises at least once, and other writers may be intended."""
+"""Verdicts that make a run exit with code 1. Duplicates, replays, extra and out-of-order records do
+not: MirrorMaker 2 delivers at least once, and other producers may be intended."""
 
 UNREMARKABLE: Final = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE})
-"""No anomalies: no evidence is kept of them."""
+"""Verdicts that are no anomalies and have no evidence."""
 
 EVIDENCED: Final = frozenset(Verdict) - UNREMARKABLE - {Verdict.EXPIRED}
-"""Those whose records are named in the evidence; expired ones are gone, and only counted."""
+"""Verdicts with evidence; expired records are only counted."""
 
 SURPLUS: Final = frozenset({Verdict.DUPLICATE, Verdict.REPLAY, Verdict.EXTRA})
-"""Verdicts on target records; all others (but unauditable, which is on both) are on source ones."""
+"""Verdicts on target records; unauditable is on both sides, all others on source records."""

@@ -1,7 +1,7 @@
-"""What a flow changes in its records: pairs of originals and copies, compared part by part.
+"""Detects what a flow changes in its records, by comparing originals with their copies.
 
-Originals and copies are found by what they still share; so this works without knowing what the
-flow changes. Payload is looked at here and kept nowhere.
+Originals and copies are matched by the parts they still share, so the changes need not be known
+before. Payload is compared and never stored.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 RARE: Final = 0.05
-"""What differs in a smaller share of the pairs is no transformation: more likely altered."""
+"""A difference in a smaller share of the pairs is no transformation: rather altered records."""
 
 
 class ProbedRecord(NamedTuple):
-    """A record with its payload."""
-
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
@@ -39,16 +37,16 @@ _SHARED: Final = (
     ("value",),
     ("key",),
 )
-"""Parts by which originals are matched with copies, from the surest on."""
+"""Parts by which originals are matched with copies, most specific first."""
 
 
 def pair_copies(
     originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord]
 ) -> list[tuple[ProbedRecord, ProbedRecord]]:
-    """Originals of a partition with their copies; both in the order of their offsets.
+    """Pair the originals of a partition with their copies; both in offset order.
 
-    Records that share parts with several others are paired in order, if both sides have equally
-    many of them: a transformation changes records, not their number.
+    Records that share parts with several others are paired in order, if both sides have the same
+    number: a transformation changes records, not their number.
     """
     found: list[tuple[ProbedRecord, ProbedRecord]] = []
     left, right = list(originals), list(copies)
@@ -81,7 +79,7 @@ def _grouped(
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """In how many of the compared pairs a part differs."""
+    """The number of compared pairs in which a part differs."""
 
     compared: int = 0
     key: int = 0
@@ -89,11 +87,11 @@ class Differences:
     headers: int = 0
     timestamp: int = 0
     header_names: Mapping[str, int] = field(default_factory=dict)
-    """By the name of a header that was added, dropped or changed."""
+    """Pairs by the name of an added, removed or changed header."""
     reordered_headers: int = 0
-    """Pairs whose headers are the same in another order."""
-    alone: int = 0
-    """Copies without an original: changed beyond recognition, or of another writer."""
+    """Pairs with the same headers in another order."""
+    unmatched: int = 0
+    """Copies without an original: changed beyond recognition, or from another producer."""
 
     def __add__(self, other: Differences) -> Differences:
         names = Counter(self.header_names)
@@ -106,12 +104,14 @@ class Differences:
             self.timestamp + other.timestamp,
             names,
             self.reordered_headers + other.reordered_headers,
-            self.alone + other.alone,
+            self.unmatched + other.unmatched,
         )
 
 
-def compare_records(originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord]) -> Differences:
-    """Compare one partition's records with those of its copy; *originals* may be more."""
+def compare_records(
+    originals: Sequence[ProbedRecord], copies: Sequence[ProbedRecord]
+) -> Differences:
+    """Compare the records of a partition with those of its copy; *originals* may have more."""
     found = pair_copies(originals, copies)
     names: Counter[str] = Counter()
     reordered = 0
@@ -128,7 +128,7 @@ def compare_records(originals: Sequence[ProbedRecord], copies: Sequence[ProbedRe
         timestamp=sum(original.timestamp != copy.timestamp for original, copy in found),
         header_names=names,
         reordered_headers=reordered,
-        alone=len(copies) - len(found),
+        unmatched=len(copies) - len(found),
     )
 
 
@@ -143,14 +143,14 @@ def _changed_headers(original: ProbedRecord, copy: ProbedRecord) -> set[str]:
 
 
 def suggest_identity(found: Differences) -> Identity:
-    """The identity by which copies are still recognised: all that the flow does not change.
+    """Return the identity that matches copies: all parts that the flow does not change.
 
-    Of headers only those are left out that it changes, unless it changes their order.
+    Changed headers are ignored by name; if the order of headers changes, all headers are left out.
     """
-    often = found.compared * RARE
+    limit = found.compared * RARE
 
     def kept(count: int) -> bool:
-        return not count or count < often
+        return not count or count < limit
 
     in_order = kept(found.reordered_headers)
     ignored = [name for name, count in found.header_names.items() if not kept(count)]

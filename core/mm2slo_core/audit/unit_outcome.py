@@ -1,4 +1,4 @@
-"""What an audit found: counts, latency, affinity and evidence, per partition and per unit."""
+"""Audit results per partition and per unit: counts, latency, affinity and evidence."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One anomaly: where it is and what it is, never what it says."""
+    """One anomaly by place and verdict, without payload."""
 
     verdict: Verdict
     side: Side
-    """Whose offset this is: source for what is missing, target for what is too much."""
+    """The side of the offset: source for missing records, target for surplus ones."""
     flow: int
     """Index of the flow within the unit."""
     partition: int
@@ -29,7 +29,7 @@ class Evidence:
     fingerprint: int
     key_hash: int | None
     other_partition: int | None = None
-    """Moved and altered: where the counterpart is on the target."""
+    """Moved and altered: the partition of the copy on the target."""
     other_offset: int | None = None
     block: int | None = None
     """Replay: the target offset at which its block starts."""
@@ -40,70 +40,69 @@ class LatencyCells:
     """Bracketed latencies: (lower bucket, upper bucket) -> records.
 
     Buckets are those of `latency_histogram`: index = ceil(16 * log2(max(ms, 1))), upper-inclusive.
-    A bucket of None is a lower bound that is not known (no poll preceded).
+    A bucket of None is an unknown lower bound (no previous poll).
     """
 
     cells: Mapping[tuple[int | None, int], int] = field(default_factory=dict)
     negative: int = 0
-    """Records whose upper bound lies below zero: the clocks disagree. Counted in no cell."""
+    """Records with an upper bound below zero (inconsistent clocks), in no cell."""
     total_upper_ms: int = 0
-    """Sum of the upper bounds in ms, for the average; of the records in `cells`."""
+    """Sum of the upper bounds in ms of the records in `cells`, for the average."""
     total_lower_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionOutcome:
-    """One source partition of one flow, or (flow None) what the target alone has in a partition."""
+    """One source partition of one flow; with flow None, target records of no flow."""
 
     flow: int | None
     partition: int
     counts: Mapping[Verdict, int]
-    """Source records by verdict, and target records by theirs."""
+    """Source and target records by verdict."""
     source_bytes: int = 0
     end_to_end: LatencyCells = field(default_factory=LatencyCells)
     transfer: LatencyCells = field(default_factory=LatencyCells)
     without_bracket: int = 0
-    """Matched records that the timeline says nothing about."""
+    """Matched records that the timeline does not cover."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class KeyCell:
-    """Keys that are alike, and the records of all of them together.
+    """Keys with similar numbers of records, and the totals of their records.
 
-    Totals, so that cells add up whatever they hold: of keys that are exactly alike each is the
-    number of keys times the figure of one.
+    For exactly equal keys, a total is the number of keys times the number of one.
     """
 
     keys: int
     records: int
-    """On the source, in the window."""
+    """Source records in the window."""
     copies: int
-    """On the target, in the window and auditable."""
+    """Auditable target records in the window."""
     moved: int = 0
-    """Of the copies: where their key does not belong."""
+    """Copies in a partition where their key does not belong."""
     overtook: int = 0
-    """Of the source records: their copy lies before that of an earlier record of their key."""
+    """Source records whose copy precedes that of an earlier record of their key."""
 
 
 @dataclass(frozen=True, slots=True)
 class AffinityOutcome:
-    """Whether keys stayed where they were and in their order; of the key stratum."""
+    """Affinity and order of the keys in the key stratum."""
 
     keys: int = 0
     keys_split: int = 0
-    """Keys in more partitions of the target than of the source, or in others."""
+    """Keys in more, or other, partitions on the target than on the source."""
     keys_disordered: int = 0
     """Keys with a record that overtook an earlier one of the same key."""
     records_moved: int = 0
     broken_keys: tuple[int, ...] = ()
-    """Hashes of keys that broke affinity or order, capped."""
+    """Hashes of keys that violated affinity or order, capped."""
     cells: tuple[KeyCell, ...] = ()
-    """Of a sample by what one key has, for rates per record are of keys drawn whole (see
-    `key_cells`); of a census all keys in one. Empty though there are keys: not known."""
+    """For a sample, keys by their numbers of records (see `key_cells`); for a census, one cell with
+    all keys. Empty although there are keys: not known."""
 
     @property
     def total(self) -> KeyCell:
-        """All cells in one."""
+        """All cells merged into one."""
         return KeyCell(
             keys=sum(each.keys for each in self.cells),
             records=sum(each.records for each in self.cells),
@@ -115,7 +114,7 @@ class AffinityOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ReplayEvent:
-    """A block that was copied again: `size` records from `start` on."""
+    """A block that was replicated again: `size` records from offset `start` on."""
 
     partition: int
     start: int
@@ -125,22 +124,22 @@ class ReplayEvent:
 
 @dataclass(frozen=True, slots=True)
 class UnitOutcome:
-    """Everything a run says about one target topic."""
+    """The result of a run for one target topic."""
 
     scope: UnitScope
     partitions: tuple[PartitionOutcome, ...]
     affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
     replays: tuple[ReplayEvent, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    """Capped per verdict; `counts` are not."""
+    """Capped per verdict, unlike `counts`."""
     oldest_open: int | None = None
-    """Timestamp (epoch ms) of the oldest pending or overdue record: complete up to it."""
+    """Timestamp (epoch ms) of the oldest pending or overdue record."""
     order_judged: bool = True
-    """False where order means nothing (flows without MirrorMaker 2, no positions)."""
+    """False if order is not defined (flows without MirrorMaker 2, no positions)."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
-        """Counts over all partitions."""
+        """Counts of all partitions."""
         total: Counter[Verdict] = Counter()
         for each in self.partitions:
             total.update(each.counts)

@@ -1,7 +1,7 @@
 """Records of MirrorMaker 2's internal topics: frozen values with `decode` and `encode`.
 
-Every decoder takes (key, value) as Kafka gives them and returns the value, or a Tombstone with
-the record's key when the value is null; it raises DecodeError with a reason from a closed list.
+Decoders take a record's key and value and return the decoded value, or a Tombstone with the key if
+the value is null; they raise DecodeError with a reason from a closed list.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from mm2slo_core.records.kafka_encoding import (
     check_version,
     encode_string,
     negative_offset,
-    present_key,
+    require_key,
 )
 from mm2slo_core.topology import TopicPartition
 
@@ -27,17 +27,17 @@ _EMPTY_METADATA = b"\0\0"
 
 
 class CheckpointKey(NamedTuple):
-    """What a checkpoint is about; *topic_partition* is the target's."""
+    """The group and partition of a checkpoint; *topic_partition* is the target's."""
 
     group: str
     topic_partition: TopicPartition
 
 
 class Checkpoint(NamedTuple):
-    """A *group* that committed *upstream_offset* may go on at *downstream_offset* on the target.
+    """A *group* that committed *upstream_offset* may resume at *downstream_offset* on the target.
 
-    *topic_partition* is the target's (already renamed); *metadata* is what the consumer stored
-    with its commit, often empty.
+    *topic_partition* is the target's (already renamed); *metadata* is that of the consumer's
+    commit, often empty.
     """
 
     group: str
@@ -48,10 +48,10 @@ class Checkpoint(NamedTuple):
 
     @staticmethod
     def decode(key: bytes | None, value: bytes | None) -> Checkpoint | Tombstone[CheckpointKey]:
-        """Read a record of the checkpoints topic. Raises DecodeError."""
-        what = _decode_key(present_key(_KIND, key))
+        """Decode a record of the checkpoints topic. Raises DecodeError."""
+        checkpoint_key = _decode_key(require_key(_KIND, key))
         if value is None:
-            return Tombstone(what)
+            return Tombstone(checkpoint_key)
         try:
             version, upstream, downstream = _unpack_head(value)
         except struct.error:
@@ -60,24 +60,25 @@ class Checkpoint(NamedTuple):
         if upstream < 0 or downstream < 0:
             raise negative_offset(_KIND, upstream, downstream)
         if value[_HEAD.size :] == _EMPTY_METADATA:
-            return Checkpoint(what.group, what.topic_partition, upstream, downstream)
+            return Checkpoint(
+                checkpoint_key.group, checkpoint_key.topic_partition, upstream, downstream
+            )
         reader = Reader(_KIND, value, at=_HEAD.size)
         metadata = reader.string()
         reader.end()
-        return Checkpoint(what.group, what.topic_partition, upstream, downstream, metadata)
+        return Checkpoint(
+            checkpoint_key.group, checkpoint_key.topic_partition, upstream, downstream, metadata
+        )
 
     @property
     def key(self) -> CheckpointKey:
-        """What this checkpoint is about."""
         return CheckpointKey(self.group, self.topic_partition)
 
     def encode_key(self) -> bytes:
-        """Key of the record."""
         topic, partition = self.topic_partition
         return encode_string(self.group) + encode_string(topic) + INT32.pack(partition)
 
     def encode_value(self) -> bytes:
-        """Value of the record."""
         head = _HEAD.pack(0, self.upstream_offset, self.downstream_offset)
         return head + encode_string(self.metadata)
 
@@ -93,6 +94,8 @@ def _too_short(value: bytes) -> DecodeError:
 @lru_cache(maxsize=1 << 16)
 def _decode_key(key: bytes) -> CheckpointKey:
     reader = Reader(_KIND, key)
-    what = CheckpointKey(reader.string(), TopicPartition(reader.string(), reader.partition()))
+    checkpoint_key = CheckpointKey(
+        reader.string(), TopicPartition(reader.string(), reader.partition())
+    )
     reader.end()
-    return what
+    return checkpoint_key

@@ -1,20 +1,26 @@
 """Connector configurations and task assignments from Connect's configuration topic.
 
-Format: Kafka's `KafkaConfigBackingStore`; keys `connector-<name>` and `task-<name>-<n>`. The
-values may hold credentials in plain text: only the settings in `SAFE_SETTINGS` and the
-assignment are kept, everything else is dropped while it is read.
+Format: Kafka's `KafkaConfigBackingStore`; keys `connector-<name>` and `task-<name>-<n>`. Values
+may contain credentials in plain text: only the settings in `SAFE_SETTINGS` and the assignment are
+decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - needed at run time by dataclass users
+from collections.abc import Mapping  # noqa: TC003 - dataclasses need it at run time
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from mm2slo_core.records.connect_json import decode_object, decode_text, field, numbered, unexpected
+from mm2slo_core.records.connect_json import (
+    decode_object,
+    decode_text,
+    get_field,
+    split_numbered_name,
+    unexpected_shape,
+)
 from mm2slo_core.records.decode_errors import Tombstone
-from mm2slo_core.records.kafka_encoding import present_key
+from mm2slo_core.records.kafka_encoding import require_key
 from mm2slo_core.topology import TopicPartition
 
 _KIND = "configuration"
@@ -65,7 +71,7 @@ SAFE_SETTINGS = frozenset(
         "source.consumer.isolation.level",
     }
 )
-"""Settings that are read: none of them is a credential."""
+"""Settings that are decoded; none is a credential."""
 
 
 class ConfigKey(NamedTuple):
@@ -77,7 +83,7 @@ class ConfigKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorConfig:
-    """The settings of a connector that are safe to keep, by name."""
+    """The safe settings of a connector, by name."""
 
     connector: str
     settings: Mapping[str, str]
@@ -85,9 +91,9 @@ class ConnectorConfig:
 
 @dataclass(frozen=True, slots=True)
 class TaskAssignment:
-    """What one task works on: source partitions (MirrorSourceConnector) or groups (checkpoints).
+    """Source partitions (MirrorSourceConnector) or groups (MirrorCheckpointConnector) of a task.
 
-    Empty where the task's kind has no such list.
+    Both are empty for other connectors.
     """
 
     connector: str
@@ -99,24 +105,24 @@ class TaskAssignment:
 def decode_config(
     key: bytes | None, value: bytes | None
 ) -> ConnectorConfig | TaskAssignment | Tombstone[ConfigKey] | None:
-    """Read a record of the configuration topic. Raises DecodeError.
+    """Decode a record of the configuration topic. Raises DecodeError.
 
-    None stands for what the exporter has no use for: commits, target states, session keys.
+    None for records that are not used: commits, target states, session keys.
     """
-    what = _decode_key(present_key(_KIND, key))
-    if what is None:
+    config_key = _decode_key(require_key(_KIND, key))
+    if config_key is None:
         return None
     if value is None:
-        return Tombstone(what)
-    properties = field(_KIND, decode_object(_KIND, value), "properties", dict)
-    if what.task is None:
+        return Tombstone(config_key)
+    properties = get_field(_KIND, decode_object(_KIND, value), "properties", dict)
+    if config_key.task is None:
         kept = {
             name: text for name in SAFE_SETTINGS if isinstance(text := properties.get(name), str)
         }
-        return ConnectorConfig(what.connector, MappingProxyType(kept))
+        return ConnectorConfig(config_key.connector, MappingProxyType(kept))
     return TaskAssignment(
-        what.connector,
-        what.task,
+        config_key.connector,
+        config_key.task,
         tuple(_partition(name) for name in _entries(properties.get("task.assigned.partitions"))),
         tuple(_entries(properties.get("task.assigned.groups"))),
     )
@@ -127,9 +133,9 @@ def _entries(text: object) -> list[str]:
 
 
 def _partition(text: str) -> TopicPartition:
-    found = numbered(text.strip())
+    found = split_numbered_name(text.strip())
     if found is None:
-        raise unexpected(_KIND, "an assigned partition that is not topic-number")
+        raise unexpected_shape(_KIND, "an assigned partition that is not topic-number")
     return TopicPartition(*found)
 
 
@@ -138,8 +144,8 @@ def _decode_key(key: bytes) -> ConfigKey | None:
     if text.startswith(_CONNECTOR):
         return ConfigKey(text.removeprefix(_CONNECTOR), None)
     if text.startswith(_TASK):
-        task = numbered(text.removeprefix(_TASK))
+        task = split_numbered_name(text.removeprefix(_TASK))
         if task is None:
-            raise unexpected(_KIND, "a task key without a task number")
+            raise unexpected_shape(_KIND, "a task key without a task number")
         return ConfigKey(*task)
     return None

@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 def decode_text(kind: str, data: bytes) -> str:
-    """UTF-8 text, or DecodeError."""
+    """Decode UTF-8 text, or raise DecodeError."""
     try:
         return data.decode()
     except UnicodeDecodeError as problem:
@@ -20,39 +20,41 @@ def decode_text(kind: str, data: bytes) -> str:
 
 
 def decode_json(kind: str, data: bytes) -> Any:
-    """The JSON value of *data*, or DecodeError; the cause is left out, it would quote *data*."""
+    """Decode JSON, or raise DecodeError without the cause, which would quote *data*."""
     text = decode_text(kind, data)
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise DecodeError(
-            kind, DecodeReason.INVALID_JSON, f"{len(data)} bytes that are no JSON"
+            kind, DecodeReason.INVALID_JSON, f"{len(data)} bytes that are not JSON"
         ) from None
 
 
 def decode_object(kind: str, data: bytes) -> dict[str, Any]:
-    """The JSON object of *data*, or DecodeError."""
+    """Decode a JSON object, or raise DecodeError."""
     value = decode_json(kind, data)
     if not isinstance(value, dict):
-        raise unexpected(kind, f"a JSON {type(value).__name__}, expected an object")
+        raise unexpected_shape(kind, f"a JSON {type(value).__name__}, expected an object")
     return value
 
 
-def field(kind: str, value: dict[str, Any], name: str, expected: type) -> Any:
-    """The member *name* of *value*, an *expected*, or DecodeError; a bool is no int."""
+def get_field(kind: str, value: dict[str, Any], name: str, expected: type) -> Any:
+    """Return the field *name* of type *expected*, or raise DecodeError; a bool is not an int."""
     found = value.get(name)
     if not isinstance(found, expected) or isinstance(found, bool):
-        raise unexpected(kind, f"{name!r} is {type(found).__name__}, expected {expected.__name__}")
+        raise unexpected_shape(
+            kind, f"{name!r} is {type(found).__name__}, expected {expected.__name__}"
+        )
     return found
 
 
-def unexpected(kind: str, detail: str) -> DecodeError:
-    """Make the error for JSON that is not what Connect writes."""
+def unexpected_shape(kind: str, detail: str) -> DecodeError:
+    """Return the error for JSON that Connect does not write."""
     return DecodeError(kind, DecodeReason.UNEXPECTED_SHAPE, detail)
 
 
-def numbered(name: str) -> tuple[str, int] | None:
-    """Split `name-3` at its last dash, as Connect builds task names; None without a number."""
+def split_numbered_name(name: str) -> tuple[str, int] | None:
+    """Split a task name, as in `name-3`, at its last dash; None without a number."""
     head, dash, number = name.rpartition("-")
     if not dash or not _NUMBER.fullmatch(number):
         return None

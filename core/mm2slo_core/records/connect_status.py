@@ -1,4 +1,4 @@
-"""Connector and task states from Connect's status topic.
+"""Connector and task states in Connect's status topic.
 
 Format: Kafka's `KafkaStatusBackingStore`; keys `status-connector-<name>` and
 `status-task-<name>-<n>`.
@@ -10,10 +10,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from mm2slo_core.records.connect_json import decode_object, decode_text, numbered, unexpected
-from mm2slo_core.records.connect_json import field as member
+from mm2slo_core.records.connect_json import (
+    decode_object,
+    decode_text,
+    get_field,
+    split_numbered_name,
+    unexpected_shape,
+)
 from mm2slo_core.records.decode_errors import Tombstone
-from mm2slo_core.records.kafka_encoding import present_key
+from mm2slo_core.records.kafka_encoding import require_key
 
 _KIND = "status"
 _CONNECTOR = "status-connector-"
@@ -43,8 +48,8 @@ class StatusKey(NamedTuple):
 class ConnectorStatus:
     """State of a connector on the worker *worker_id*.
 
-    *generation* is the group generation that wrote it; *trace* is the stack trace of a failure,
-    left out of the repr because plugins put what they like into it.
+    *generation* is the group generation of the writer; *trace* is the stack trace of a failure,
+    omitted from the repr because it may contain secrets.
     """
 
     connector: str
@@ -56,7 +61,7 @@ class ConnectorStatus:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """State of one task; members as in ConnectorStatus."""
+    """State of one task; fields as in ConnectorStatus."""
 
     connector: str
     task: int
@@ -69,31 +74,31 @@ class TaskStatus:
 def decode_status(
     key: bytes | None, value: bytes | None
 ) -> ConnectorStatus | TaskStatus | Tombstone[StatusKey] | None:
-    """Read a record of the status topic. Raises DecodeError.
+    """Decode a record of the status topic. Raises DecodeError.
 
-    None stands for a record that says nothing of a state: the topics a connector has used.
+    None for a record without a state: the topics that a connector has used.
     """
-    what = _decode_key(present_key(_KIND, key))
-    if what is None:
+    status_key = _decode_key(require_key(_KIND, key))
+    if status_key is None:
         return None
     if value is None:
-        return Tombstone(what)
+        return Tombstone(status_key)
     status = decode_object(_KIND, value)
     state = _state(status)
-    worker = member(_KIND, status, "worker_id", str)
-    generation = member(_KIND, status, "generation", int)
-    trace = None if status.get("trace") is None else member(_KIND, status, "trace", str)
-    if what.task is None:
-        return ConnectorStatus(what.connector, state, worker, generation, trace)
-    return TaskStatus(what.connector, what.task, state, worker, generation, trace)
+    worker = get_field(_KIND, status, "worker_id", str)
+    generation = get_field(_KIND, status, "generation", int)
+    trace = None if status.get("trace") is None else get_field(_KIND, status, "trace", str)
+    if status_key.task is None:
+        return ConnectorStatus(status_key.connector, state, worker, generation, trace)
+    return TaskStatus(status_key.connector, status_key.task, state, worker, generation, trace)
 
 
 def _state(status: dict[str, Any]) -> ConnectState:
-    name = member(_KIND, status, "state", str)
+    name = get_field(_KIND, status, "state", str)
     try:
         return ConnectState(name)
     except ValueError:
-        raise unexpected(_KIND, f"state {name[:40]!r}, which Connect does not have") from None
+        raise unexpected_shape(_KIND, f"unknown state {name[:40]!r}") from None
 
 
 def _decode_key(key: bytes) -> StatusKey | None:
@@ -101,8 +106,8 @@ def _decode_key(key: bytes) -> StatusKey | None:
     if text.startswith(_CONNECTOR):
         return StatusKey(text.removeprefix(_CONNECTOR), None)
     if text.startswith(_TASK):
-        task = numbered(text.removeprefix(_TASK))
+        task = split_numbered_name(text.removeprefix(_TASK))
         if task is None:
-            raise unexpected(_KIND, "a task key without a task number")
+            raise unexpected_shape(_KIND, "a task key without a task number")
         return StatusKey(*task)
     return None

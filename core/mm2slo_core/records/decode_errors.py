@@ -1,4 +1,4 @@
-"""What a record that cannot be read is, and the key that remains of a removed one."""
+"""Errors of records that cannot be decoded, and tombstones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ K = TypeVar("K")
 
 
 class DecodeReason(StrEnum):
-    """Why a record could not be read; a closed list, used as a metric label."""
+    """Why a record could not be decoded; a closed list, used as a metric label."""
 
     TRUNCATED = "truncated"
     TRAILING_BYTES = "trailing_bytes"
@@ -22,14 +22,14 @@ class DecodeReason(StrEnum):
 
 
 class DecodeError(ValueError):
-    """A record is not what its topic should hold.
+    """A record of an internal topic cannot be decoded.
 
-    *kind* is the record type in words, *reason* the label for counting, *detail* what was found
-    and expected. Payload bytes never get in here: configuration records hold credentials.
+    *kind* is the record type, *reason* the metric label, *detail* what was found and expected.
+    Never contains payload, because configuration records may have credentials.
     """
 
     def __init__(self, kind: str, reason: DecodeReason, detail: str) -> None:
-        super().__init__(f"{kind} record not readable ({reason}): {detail}")
+        super().__init__(f"cannot decode {kind} record ({reason}): {detail}")
         self.kind = kind
         self.reason = reason
         self.detail = detail
@@ -37,6 +37,6 @@ class DecodeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tombstone(Generic[K]):
-    """A null value in a compacted topic: the record of *key* was removed."""
+    """A null value in a compacted topic: the record of *key* was deleted."""
 
     key: K

@@ -14,7 +14,7 @@ from mm2slo_core.records.kafka_encoding import (
     Reader,
     check_version,
     encode_string,
-    present_key,
+    require_key,
     wrong_size,
 )
 
@@ -24,7 +24,7 @@ _VERSION = struct.Struct(">h")
 
 
 class HeartbeatKey(NamedTuple):
-    """The flow of the herder that wrote a heartbeat, not the flow that copied it."""
+    """The flow of the herder that wrote a heartbeat, not the flow that replicated it."""
 
     source_alias: str
     target_alias: str
@@ -33,7 +33,7 @@ class HeartbeatKey(NamedTuple):
 class Heartbeat(NamedTuple):
     """A heartbeat that the herder *source_alias*->*target_alias* wrote on *target_alias*.
 
-    `B->A` writes what is copied by `A->B`. *timestamp_ms* is the epoch time on the worker.
+    `A->B` replicates the heartbeats of `B->A`. *timestamp_ms* is the epoch time of the worker.
     """
 
     source_alias: str
@@ -42,16 +42,16 @@ class Heartbeat(NamedTuple):
 
     @staticmethod
     def decode(key: bytes | None, value: bytes | None) -> Heartbeat | Tombstone[HeartbeatKey]:
-        """Read a record of a heartbeats topic. Raises DecodeError."""
-        who = _decode_key(present_key(_KIND, key))
+        """Decode a record of a heartbeats topic. Raises DecodeError."""
+        heartbeat_key = _decode_key(require_key(_KIND, key))
         if value is None:
-            return Tombstone(who)
+            return Tombstone(heartbeat_key)
         if len(value) >= _VERSION.size:
             check_version(_KIND, _VERSION.unpack_from(value)[0])
         if len(value) != _VALUE.size:
             raise wrong_size(_KIND, value, _VALUE.size)
         _, timestamp = _VALUE.unpack(value)
-        return Heartbeat(who.source_alias, who.target_alias, timestamp)
+        return Heartbeat(heartbeat_key.source_alias, heartbeat_key.target_alias, timestamp)
 
     @property
     def key(self) -> HeartbeatKey:
@@ -59,17 +59,15 @@ class Heartbeat(NamedTuple):
         return HeartbeatKey(self.source_alias, self.target_alias)
 
     def encode_key(self) -> bytes:
-        """Key of the record."""
         return encode_string(self.source_alias) + encode_string(self.target_alias)
 
     def encode_value(self) -> bytes:
-        """Value of the record."""
         return _VALUE.pack(0, self.timestamp_ms)
 
 
 @lru_cache(maxsize=1 << 10)
 def _decode_key(key: bytes) -> HeartbeatKey:
     reader = Reader(_KIND, key)
-    who = HeartbeatKey(reader.string(), reader.string())
+    heartbeat_key = HeartbeatKey(reader.string(), reader.string())
     reader.end()
-    return who
+    return heartbeat_key

@@ -1,9 +1,8 @@
-"""Kafka's fixed binary encoding, as far as MirrorMaker 2's records use it.
+"""The part of Kafka's binary encoding that MirrorMaker 2's records use.
 
 Source: `org.apache.kafka.common.protocol.types.Type`. Integers are big-endian and signed, a
-STRING is an INT16 length and that many UTF-8 bytes, nothing is padded. Kafka's readers ignore
-bytes after the last field; here they are an error: they can only come from a format that this
-reader does not know, and such a record is counted as malformed, never guessed at.
+STRING is an INT16 length and that many UTF-8 bytes, without padding. Kafka's readers ignore bytes
+after the last field; here they are an error, because they indicate an unknown format.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ _LONGEST_STRING = 0x7FFF
 
 
 def encode_string(text: str) -> bytes:
-    """STRING. Raises ValueError when *text* takes more than 32,767 bytes."""
+    """Encode a STRING. Raises ValueError above 32,767 bytes."""
     data = text.encode()
     if len(data) > _LONGEST_STRING:
         raise ValueError(
-            f"a string of {len(data)} bytes does not fit: Kafka's STRING holds {_LONGEST_STRING}"
+            f"string has {len(data)} bytes; a Kafka STRING has at most {_LONGEST_STRING}"
         )
     return _INT16.pack(len(data)) + data
 
 
 class Reader:
-    """Reads the fields of one record from the start to the end of *data*."""
+    """Reads the fields of a record in order."""
 
     def __init__(self, kind: str, data: bytes, at: int = 0) -> None:
         self._kind = kind
@@ -37,7 +36,6 @@ class Reader:
         self._at = at
 
     def string(self) -> str:
-        """Read a STRING."""
         (length,) = self._take(_INT16)
         end = self._at + length
         if length < 0:
@@ -52,14 +50,14 @@ class Reader:
         return text
 
     def partition(self) -> int:
-        """Read an INT32 that is a partition number."""
+        """Read an INT32 partition number."""
         (number,) = self._take(INT32)
         if number < 0:
             self._fail(DecodeReason.UNEXPECTED_SHAPE, f"partition {number}")
         return int(number)
 
     def end(self) -> None:
-        """Check that nothing follows."""
+        """Raise DecodeError if bytes are left."""
         if self._at != len(self._data):
             self._fail(DecodeReason.TRAILING_BYTES, f"{len(self._data)} bytes, expected {self._at}")
 
@@ -73,15 +71,15 @@ class Reader:
         raise DecodeError(self._kind, reason, detail)
 
 
-def present_key(kind: str, key: bytes | None) -> bytes:
-    """*key*, or DecodeError when it is null."""
+def require_key(kind: str, key: bytes | None) -> bytes:
+    """Return *key*, or raise DecodeError if it is null."""
     if key is None:
-        raise DecodeError(kind, DecodeReason.NULL_KEY, "every record of this topic has a key")
+        raise DecodeError(kind, DecodeReason.NULL_KEY, "a null key, expected a key")
     return key
 
 
 def wrong_size(kind: str, value: bytes, expected: int) -> DecodeError:
-    """Make the error for a value of another size than *expected*."""
+    """Return the error for a value of another size than *expected*."""
     reason = DecodeReason.TRUNCATED if len(value) < expected else DecodeReason.TRAILING_BYTES
     return DecodeError(kind, reason, f"a value of {len(value)} bytes, expected {expected}")
 
@@ -93,7 +91,7 @@ def check_version(kind: str, version: int) -> None:
 
 
 def negative_offset(kind: str, upstream: int, downstream: int) -> DecodeError:
-    """Make the error for offsets below zero."""
+    """Return the error for negative offsets."""
     return DecodeError(
         kind, DecodeReason.UNEXPECTED_SHAPE, f"offsets {upstream} and {downstream}, expected >= 0"
     )

@@ -1,4 +1,4 @@
-"""A flow's figures, compared with what an independent client finds on both clusters."""
+"""A flow's metrics, compared with the offsets that an independent client reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TIMEOUT = 30.0
 def lab_with(
     topology: LabTopology, progress: Progress, topics: Mapping[tuple[Flow, str], tuple[int, int]]
 ) -> Iterator[Lab]:
-    """A lab of its own; *topics* on the source of a flow, with their partitions and records."""
+    """Start a separate lab; *topics* on the source of a flow have partitions and records."""
     with Lab.start(topology, progress=progress) as own:
         for (flow, topic), (partitions, count) in topics.items():
             own.cluster(flow.source).admin.create_topic(topic, partitions)
@@ -41,7 +41,7 @@ def lab_with(
 def watched(
     lab: Lab, instance: str, *flows: Flow, settings: Mapping[str, object] | None = None
 ) -> Iterator[Watch]:
-    """An exporter of *flows* that has read all it needs; *settings* are each flow's."""
+    """Start an exporter of *flows* and wait until it is ready; *settings* apply to each flow."""
     with watch(lab, flows, flow=settings, exporter={"instance": instance}) as watching:
         watching.until_ready()
         yield watching
@@ -50,9 +50,9 @@ def watched(
 def ends(
     properties: Mapping[str, str], topic: str, isolation: str = "read_uncommitted"
 ) -> dict[str, int]:
-    """End offsets by partition, asked by a consumer; {} while the topic does not exist.
+    """Read end offsets by partition with a consumer; {} if the topic does not exist.
 
-    High watermarks; last stable offsets when reading committed.
+    High watermarks, or last stable offsets with `read_committed`.
     """
     settings = {"log_level": 2, "group.id": "independent", "isolation.level": isolation}
     consumer = Consumer({**properties, **settings})
@@ -68,13 +68,13 @@ def ends(
 
 
 def by_partition(scrape: Scrape, name: str, flow: Flow, topic: str) -> dict[str, float]:
-    """The figure of each partition of a source topic."""
+    """Return the value of each partition of a source topic."""
     found = scrape.values(name, flow=flow.label, topic=topic)
     return {dict(labels)["partition"]: value for labels, value in found.items()}
 
 
 def qualities(scrape: Scrape, flow: Flow, topic: str) -> set[str]:
-    """How the positions of a topic's partitions are known."""
+    """Return the position qualities of a topic's partitions."""
     found = scrape.values("mm2_position_quality", flow=flow.label, topic=topic)
     return {dict(labels)["quality"] for labels in found}
 
@@ -84,21 +84,21 @@ def until_copied(
 ) -> Scrape:
     """Wait until the position is the source's end, and compare each offset and lag with it.
 
-    *copy* is the name on the target, written out by the test.
+    *copy* is the topic name on the target.
     """
     source, target = (lab.cluster(alias).librdkafka() for alias in (flow.source, flow.target))
     at_source = ends(source, topic)
-    at_rest = seen.until(
+    idle = seen.until(
         lambda s: by_partition(s, "mm2_replicated_source_offset", flow, topic) == at_source,
         f"{topic} to be copied to {at_source} on {flow}",
         timeout,
     )
     zeros = dict.fromkeys(at_source, 0)
-    assert by_partition(at_rest, "mm2_replication_lag_records", flow, topic) == zeros
-    assert by_partition(at_rest, "mm2_replication_lag_seconds", flow, topic) == zeros
-    assert by_partition(at_rest, "mm2_source_end_offset", flow, topic) == at_source
-    assert by_partition(at_rest, "mm2_target_end_offset", flow, topic) == ends(target, copy)
-    return at_rest
+    assert by_partition(idle, "mm2_replication_lag_records", flow, topic) == zeros
+    assert by_partition(idle, "mm2_replication_lag_seconds", flow, topic) == zeros
+    assert by_partition(idle, "mm2_source_end_offset", flow, topic) == at_source
+    assert by_partition(idle, "mm2_target_end_offset", flow, topic) == ends(target, copy)
+    return idle
 
 
 def until_lag(
@@ -110,7 +110,7 @@ def until_lag(
     copied: Mapping[str, float],
     timeout: float = 60,
 ) -> Scrape:
-    """Wait until the lag of each partition is the source's end less what *copied* says."""
+    """Wait until the lag of each partition is the source's end minus *copied*."""
     at_source = ends(lab.cluster(flow.source).librdkafka(), topic)
     expected = {partition: end - copied[partition] for partition, end in at_source.items()}
     return seen.until(
@@ -121,13 +121,13 @@ def until_lag(
 
 
 def records(lab: Lab, flow: Flow, copy: str, isolation: str = "read_uncommitted") -> list[int]:
-    """The number that each record of a copy carries, as `mm2slo_kafka.traffic` wrote it."""
+    """Read the numbers in the records of a copy, as `mm2slo_kafka.traffic` wrote them."""
     found = read_whole(lab.cluster(flow.target).librdkafka(), copy, isolation=isolation)
     return sorted(int((message.value() or b"")[1:].split(b"-")[0]) for message in found)
 
 
 def commit_at_the_head(lab: Lab, flow: Flow, topic: str, group: str) -> dict[int, int]:
-    """Let *group* have read all of a source topic; its commits."""
+    """Commit the end offsets of a source topic for *group*, and return them."""
     source = lab.cluster(flow.source).librdkafka()
     offsets = {int(partition): end for partition, end in ends(source, topic).items()}
     commit(source, topic, group, offsets)
@@ -137,7 +137,7 @@ def commit_at_the_head(lab: Lab, flow: Flow, topic: str, group: str) -> dict[int
 def until_ready_to_fail_over(
     seen: Watch, flow: Flow, group: str, topic: str, timeout: float = 90
 ) -> Scrape:
-    """Wait until a group at the head is ready: nothing behind, at most a sync's stretch twice."""
+    """Wait until a group with all records read is ready, with no checkpoint lag."""
     ready = seen.until(
         lambda s: s.value("mm2_failover_ready", flow=flow.label, group=group) == 1,
         f"{group} to be ready on {flow}",
@@ -149,22 +149,22 @@ def until_ready_to_fail_over(
 
 
 def canaries(scrape: Scrape, flow: Flow, what: str) -> float:
-    """A canary figure by the rest of its name, as in `received_total`."""
+    """Return a canary metric by the rest of its name, as in `received_total`."""
     value = scrape.value(f"mm2_canary_{what}", flow=flow.label)
     assert value is not None, what
     return value
 
 
 def until_canaries(seen: Watch, flow: Flow, count: int, timeout: float = 90) -> Scrape:
-    """Wait for *count* more arrivals; none of the canaries so far had any other fate."""
+    """Wait for *count* more arrivals; no canary may have any other outcome."""
     start = seen.scrape().value("mm2_canary_received_total", flow=flow.label) or 0
     scrape = seen.until(
         lambda s: (s.value("mm2_canary_received_total", flow=flow.label) or 0) >= start + count,
         f"{count} canaries of {flow}",
         timeout,
     )
-    for fate in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
-        assert canaries(scrape, flow, f"{fate}_total") == 0, fate
+    for outcome in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
+        assert canaries(scrape, flow, f"{outcome}_total") == 0, outcome
     return scrape
 
 

@@ -1,4 +1,4 @@
-"""docs/truth-table.md, and its words for what an exporter counted."""
+"""The cells of docs/truth-table.md, documented and as observed from an exporter."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ FLOW_SETTINGS: Mapping[str, Any] = {
     "freshness": [{"name": CLASS, "topics": [".*"], "threshold": "2s"}],
     "canary": {"deadline": f"{DEADLINE:.0f}s", "latency_tiers": ["2s", "3s"], "interval": "500ms"},
 }
-"""StateTimeouts and deadlines of seconds, where the document's setting has tens of them."""
+"""Timeouts and deadlines of seconds, a tenth of those in the document."""
 _SETTLED = DEADLINE + 2.5
-"""After so long all that was under way when a fault started has been settled."""
-_STRETCH = 6.0
-"""Longer than a slice, so that one ends in it."""
-_ON_THEIR_WAY = 4
-_SEEN = 2
+"""Seconds after a fault when all earlier canaries are settled."""
+_OBSERVED_SECONDS = 6.0
+"""Longer than a slice, so that one ends within."""
+_MAX_IN_FLIGHT = 4
+_MIN_EVENTS = 2
 RECORDS = 20
-"""Of a topic, before its flow is said to work."""
+"""Replicated records of a topic before its flow is working."""
 
 
 def documented(fault: str) -> dict[str, str]:
-    """The cells of the document that can be scraped, by column."""
+    """Return the cells of a fault that can be scraped, by column."""
     lines = TABLE.read_text().split("\n\n| Fault")[1].split("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
     [row] = [cells for cells in rows if cells[0] == fault]
@@ -43,30 +43,30 @@ def documented(fault: str) -> dict[str, str]:
     return {column: cell for column, cell in cells.items() if column != "Alerts"}
 
 
-def word(before: tuple[float, float, float], after: tuple[float, float, float]) -> str:
-    """What was counted between two scrapes, in a word of the document."""
+def cell(before: tuple[float, float, float], after: tuple[float, float, float]) -> str:
+    """Return the table cell for the events counted between two scrapes."""
     good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
     settled = "partly" if 0 < good < total else "good" if good else "bad" if total else ""
     return " ".join(filter(None, (settled, "unknown" if unknown else ""))) or "-"
 
 
-def words(before: Scrape, after: Scrape, flow: str = FLOW) -> dict[str, str]:
-    """The three indicators of the document between two scrapes."""
+def sli_cells(before: Scrape, after: Scrape, flow: str = FLOW) -> dict[str, str]:
+    """Return the cells of the three SLIs between two scrapes."""
     return {
-        "Availability": word(*(s.sli(flow, "availability") for s in (before, after))),
-        "Completeness": word(*(s.sli(flow, "completeness") for s in (before, after))),
-        "Data freshness": word(*(s.sli(flow, "data_freshness", CLASS) for s in (before, after))),
+        "Availability": cell(*(s.sli(flow, "availability") for s in (before, after))),
+        "Completeness": cell(*(s.sli(flow, "completeness") for s in (before, after))),
+        "Data freshness": cell(*(s.sli(flow, "data_freshness", CLASS) for s in (before, after))),
     }
 
 
 def states(seen: Watch) -> dict[str, str]:
-    """State and reason by flow, as `state (reason)`."""
+    """Return `state (reason)` by flow."""
     return {each.flow.label: f"{each.state} ({each.reason})" for each in seen.exporter.overview()}
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A stretch of a fault in which nothing changes any more, and what was counted in it."""
+class Observation:
+    """A steady period of a fault, with the scrapes at its start and end."""
 
     flow: str
     start: Scrape
@@ -76,25 +76,25 @@ class Stretch:
 
     @property
     def cells(self) -> dict[str, str]:
-        """As `documented`, from what was seen."""
+        """The observed cells, as from `documented`."""
         return {
             "State": " ".join(sorted(self.states)),
-            **words(self.start, self.end, self.flow),
+            **sli_cells(self.start, self.end, self.flow),
         }
 
     def counted(self, sli: str, tier: str = "all") -> tuple[float, float, float]:
-        """Good, total and unknown events of the stretch."""
+        """Return the good, total and unknown events of the period."""
         before, after = (s.sli(self.flow, sli, tier) for s in (self.start, self.end))
         good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
         return good, total, unknown
 
-    def grown(self, name: str, **labels: str) -> float:
-        """By how much the sum of a metric's series grew."""
+    def increase(self, name: str, **labels: str) -> float:
+        """Return the increase of the sum of a metric's series."""
         return total(self.end, name, **labels) - total(self.start, name, **labels)
 
 
-def stretches(seen: Watch, faults: Mapping[str, str]) -> dict[str, Stretch]:
-    """Wait until the fault of each flow, which has started, shows as documented; then watch on."""
+def observe_faults(seen: Watch, faults: Mapping[str, str]) -> dict[str, Observation]:
+    """Wait until each flow has the documented state of its fault, then observe a steady period."""
     expected = {flow: documented(fault)["State"] for flow, fault in faults.items()}
     fault_at = time.time()
     start = seen.until(
@@ -102,41 +102,43 @@ def stretches(seen: Watch, faults: Mapping[str, str]) -> dict[str, Stretch]:
         f"the states {expected}",
     )
     started = time.time()
-    met: dict[str, set[str]] = {flow: set() for flow in faults}
+    observed: dict[str, set[str]] = {flow: set() for flow in faults}
 
-    def over(_scrape: Scrape) -> bool:
+    def is_over(_scrape: Scrape) -> bool:
         for flow, state in states(seen).items():
-            met[flow].add(state)
-        return time.time() > started + _STRETCH
+            observed[flow].add(state)
+        return time.time() > started + _OBSERVED_SECONDS
 
-    end = seen.until(over, "a stretch")
+    end = seen.until(is_over, "the end of the period")
     seconds = time.time() - started
-    return {flow: Stretch(flow, start, end, seconds, frozenset(met[flow])) for flow in faults}
+    return {
+        flow: Observation(flow, start, end, seconds, frozenset(observed[flow])) for flow in faults
+    }
 
 
-def stretch_of(seen: Watch, fault: str) -> Stretch:
-    """The same of the one flow that is watched."""
-    return stretches(seen, {FLOW: fault})[FLOW]
+def observe_fault(seen: Watch, fault: str) -> Observation:
+    """Observe the fault of the only flow."""
+    return observe_faults(seen, {FLOW: fault})[FLOW]
 
 
-def works(scrape: Scrape, topic: str, flow: str = FLOW) -> bool:
-    """Whether the records, the canaries and the slices of a flow were seen to arrive."""
+def is_working(scrape: Scrape, topic: str, flow: str = FLOW) -> bool:
+    """Return whether records, canaries and slices of a flow arrive."""
     return (
-        scrape.sli(flow, "availability")[0] >= _SEEN
-        and none_left_behind(scrape, flow)
+        scrape.sli(flow, "availability")[0] >= _MIN_EVENTS
+        and has_no_old_canaries(scrape, flow)
         and total(scrape, "mm2_replicated_source_offset", flow=flow, topic=topic) >= RECORDS
-        and scrape.sli(flow, "data_freshness", CLASS)[0] >= _SEEN
+        and scrape.sli(flow, "data_freshness", CLASS)[0] >= _MIN_EVENTS
     )
 
 
-def none_left_behind(scrape: Scrape, flow: str = FLOW) -> bool:
-    """Whether no canary of the start waits for its deadline, to be settled in a test's stretch.
+def has_no_old_canaries(scrape: Scrape, flow: str = FLOW) -> bool:
+    """Return whether no canary from the start is pending, which a test would count.
 
-    While a flow comes up some may find no topic; of one that works, few are on their way.
+    While a flow starts, some find no topic; a working flow has few in flight.
     """
-    return (scrape.value("mm2_canary_pending", flow=flow) or 0) <= _ON_THEIR_WAY
+    return (scrape.value("mm2_canary_pending", flow=flow) or 0) <= _MAX_IN_FLIGHT
 
 
 def total(scrape: Scrape, name: str, **labels: str) -> float:
-    """The sum of a metric's series that have (at least) *labels*."""
+    """Return the sum of a metric's series that have *labels*."""
     return sum(scrape.values(name, **labels).values())

@@ -1,4 +1,4 @@
-"""An exporter beside flows of the shared lab that work, before a fault starts."""
+"""Flows of the shared lab with an exporter, before a fault starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watching import counters_never_decreased, watch
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
-from truth_table import FLOW_SETTINGS, RECORDS, works
+from truth_table import FLOW_SETTINGS, RECORDS, is_working
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,9 +33,9 @@ def starting(
     *,
     canary: Mapping[str, str] | None = None,
 ) -> Iterator[Watch]:
-    """An exporter of flows that each copy *topic*; where *busy*, each partition gets 10/s.
+    """Start an exporter of flows that replicate *topic*; if *busy*, each partition gets 10/s.
 
-    No counter of it may have decreased in the end.
+    At the end no counter may have decreased.
     """
     flow = {**FLOW_SETTINGS, "topics": [topic]}
     flow["canary"] = {**FLOW_SETTINGS["canary"], **(canary or {})}
@@ -55,9 +55,9 @@ def starting(
 
 
 def wait_working(seen: Watch, topic: str, busy: Mapping[Flow, bool] = _BUSY) -> None:
-    """Wait until the exporter has seen *topic* copied and canaries arrive, on each flow."""
+    """Wait until *topic* is replicated and canaries arrive, on each flow."""
     seen.until_ready()
-    seen.until(lambda s: all(works(s, topic, each.label) for each in busy), "flows that work")
+    seen.until(lambda s: all(is_working(s, topic, each.label) for each in busy), "flows that work")
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def watched(
     *,
     canary: Mapping[str, str] | None = None,
 ) -> Iterator[Watch]:
-    """The same, and its flows work."""
+    """Start an exporter as `starting` does, and wait until its flows are working."""
     with starting(lab, topic, busy, canary=canary) as seen:
         wait_working(seen, topic, busy)
         yield seen

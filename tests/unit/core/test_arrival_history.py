@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mm2slo_core.arrival_history import ArrivalHistory, Bracket
 
 
-def test_a_record_arrived_between_the_preceding_request_and_the_answer_that_saw_it() -> None:
+def test_arrived_is_between_previous_request_and_response() -> None:
     history = ArrivalHistory()
     history.add(None, 10.5, 100)
     history.add(10.0, 15.5, 111)
@@ -21,7 +21,7 @@ def test_a_record_arrived_between_the_preceding_request_and_the_answer_that_saw_
     assert history.arrived(130) == Bracket(15.0, 20.0, 19.75)
 
 
-def test_rest_narrows_the_bracket_to_the_last_poll_that_saw_nothing() -> None:
+def test_arrived_after_idle_polls_is_bracketed_by_last_poll() -> None:
     history = ArrivalHistory()
     history.add(None, 0.1, 100)
     for request in (0.0, 5.0, 10.0, 15.0):
@@ -31,7 +31,7 @@ def test_rest_narrows_the_bracket_to_the_last_poll_that_saw_nothing() -> None:
     assert len(history) == 1
 
 
-def test_a_source_that_was_unreachable_widens_the_bracket() -> None:
+def test_arrived_after_unreachable_source_has_wider_bracket() -> None:
     history = ArrivalHistory()
     history.add(None, 0.1, 100)
     history.add(0.0, 600.0, 200)
@@ -42,7 +42,7 @@ def test_a_source_that_was_unreachable_widens_the_bracket() -> None:
     ("case", "offset"),
     [("below the first poll", 99), ("not there yet", 120), ("far beyond", 10**9)],
 )
-def test_offsets_that_no_poll_brackets_are_not_told(case: str, offset: int) -> None:
+def test_arrived_outside_history_is_none(case: str, offset: int) -> None:
     history = ArrivalHistory()
     assert history.arrived(offset) is None
     history.add(None, 0.1, 100)
@@ -54,7 +54,7 @@ def test_offsets_that_no_poll_brackets_are_not_told(case: str, offset: int) -> N
     ("case", "previous", "end"),
     [("an end that went back", 5.0, 50), ("a poll without predecessor", None, 200)],
 )
-def test_history_starts_anew(case: str, previous: float | None, end: int) -> None:
+def test_history_restarts(case: str, previous: float | None, end: int) -> None:
     history = ArrivalHistory()
     history.add(None, 0.1, 100)
     history.add(0.0, 5.1, 120)
@@ -65,7 +65,7 @@ def test_history_starts_anew(case: str, previous: float | None, end: int) -> Non
     assert history.arrived(end) == Bracket(10.0, 15.1, 10.0)
 
 
-def test_what_is_replicated_is_forgotten_and_the_rest_kept() -> None:
+def test_forget_below_drops_replicated_offsets() -> None:
     history = ArrivalHistory()
     history.add(None, 0.1, 0)
     for poll in range(1, 5):
@@ -81,13 +81,13 @@ def test_what_is_replicated_is_forgotten_and_the_rest_kept() -> None:
     assert history.arrived(40) == Bracket(4.0, 5.1, 4.0)
 
 
-def test_what_is_copied_but_may_be_asked_for_again_takes_three_points() -> None:
+def test_forget_below_keeps_three_coarse_points() -> None:
     history = ArrivalHistory()
     history.add(None, 0.0, 0)
     for poll in range(1, 21):
         history.add(10.0 * poll - 10, 10.0 * poll, 5 * poll)
         history.forget_below(0, coarse_below=5 * poll - 5)
-    # One for what still waits.
+    # One for the backlog.
     assert (len(history), history.first_offset) == (3 + 1, 0)
     assert history.arrived(0) == (0.0, 170.0, 0.0)
     coarse = history.arrived(42)
@@ -100,7 +100,7 @@ def test_what_is_copied_but_may_be_asked_for_again_takes_three_points() -> None:
     assert history.arrived(85) == (170.0, 180.0, 170.0)
 
 
-def test_a_stop_of_six_hours_keeps_its_budget_and_brackets_narrow_for_their_age() -> None:
+def test_history_of_six_hour_stop_keeps_budget_and_narrow_brackets() -> None:
     history = ArrivalHistory(budget=64)
     history.add(None, 0.0, 0)
     polls = 6 * 3600 // 5
@@ -114,7 +114,7 @@ def test_a_stop_of_six_hours_keeps_its_budget_and_brackets_narrow_for_their_age(
         arrived = offset / 100 * 5.0
         assert found.earliest <= arrived <= found.latest
         age = now - arrived
-        # The width is a share of the age, so that the error of a lag is a share of the lag.
+        # The width is proportional to the age, so the error of a lag is proportional to the lag.
         assert found.latest - found.earliest <= max(0.3 * age, 15.0)
 
 
@@ -124,11 +124,13 @@ STEPS = st.lists(
     min_size=2,
     max_size=120,
 )
+
+
 @given(steps=STEPS, budget=st.integers(4, 12), data=st.data())
-def test_the_true_arrival_is_always_inside_the_bracket(
+def test_arrived_always_encloses_true_arrival(
     steps: list[Step], budget: int, data: st.DataObject
 ) -> None:
-    """Records arrive at known times; polls see them, fail, thin and forget."""
+    """Records arrive at known times; polls succeed or fail, and the history thins and drops."""
     history = ArrivalHistory(budget)
     arrivals: list[float] = []
     now, previous = 0.0, None
@@ -136,11 +138,11 @@ def test_the_true_arrival_is_always_inside_the_bracket(
     for gap, arriving, fails in steps:
         arrivals.extend(now + gap * (k + 1) / (arriving + 1) for k in range(arriving))
         request = now + gap
-        answer = request + min(gap, 1.0) / 2
-        now = answer
+        response = request + min(gap, 1.0) / 2
+        now = response
         if fails:
             continue
-        history.add(previous, answer, len(arrivals))
+        history.add(previous, response, len(arrivals))
         previous = request
         if data.draw(st.integers(0, 5)) == 0:
             position = data.draw(st.integers(position, len(arrivals)))
@@ -159,7 +161,7 @@ def test_the_true_arrival_is_always_inside_the_bracket(
         assert known is not None or len(history) == 0
 
 
-def test_ten_thousand_caught_up_partitions_cost_few_megabytes() -> None:
+def test_history_of_10000_caught_up_partitions_uses_little_memory() -> None:
     tracemalloc.start()
     histories = [ArrivalHistory() for _ in range(10_000)]
     for history in histories:
@@ -173,6 +175,6 @@ def test_ten_thousand_caught_up_partitions_cost_few_megabytes() -> None:
     assert sys.getsizeof(histories[0]) < 100
 
 
-def test_a_budget_must_leave_room_to_thin() -> None:
+def test_history_with_small_budget_raises_value_error() -> None:
     with pytest.raises(ValueError, match="4 points or more"):
         ArrivalHistory(budget=3)

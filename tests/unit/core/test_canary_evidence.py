@@ -1,4 +1,4 @@
-"""What proves that a canary past its deadline is lost, expired or on its way."""
+"""Evidence that a canary past its deadline is lost, expired or in flight."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mm2slo_core.canary_ledger import CanaryRules
 from mm2slo_core.sli_counters import SliCount
 
 
-def test_it_is_lost_once_the_position_passed_it_and_the_target_was_read() -> None:
+def test_canary_is_lost_after_position_passed_and_target_read() -> None:
     canaries = ledger()
     send(canaries, 0, 1)
     canaries.tick(70.0)
@@ -24,19 +24,19 @@ def test_it_is_lost_once_the_position_passed_it_and_the_target_was_read() -> Non
     assert counts(canaries)["completeness"] == BAD
 
 
-def test_it_is_expired_when_the_source_removed_it_before_it_was_copied() -> None:
+def test_canary_is_expired_if_source_removed_it_before_replication() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.tick(70.0)
     canaries.position(0, 1000, 1500, target_read=True)
-    assert canaries.totals.expired == 0  # one sample cannot tell
+    assert canaries.totals.expired == 0  # one sample is no evidence
     canaries.position(0, 1000, 1500, target_read=True)
     assert (canaries.totals.expired, canaries.totals.lost) == (1, 0)
     assert counts(canaries)["completeness"] == NOTHING
     assert canaries.pending == 0
 
 
-def test_a_position_that_jumps_over_a_removed_canary_makes_it_expired_not_lost() -> None:
+def test_canary_is_expired_if_position_jumps_over_removed_record() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.tick(70.0)
@@ -45,7 +45,7 @@ def test_a_position_that_jumps_over_a_removed_canary_makes_it_expired_not_lost()
     assert (canaries.totals.expired, canaries.totals.lost) == (1, 0)
 
 
-def test_a_canary_that_was_passed_before_the_source_removed_it_is_lost() -> None:
+def test_canary_is_lost_if_passed_before_removal() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.tick(70.0)
@@ -54,7 +54,7 @@ def test_a_canary_that_was_passed_before_the_source_removed_it_is_lost() -> None
     assert (canaries.totals.expired, canaries.totals.lost) == (0, 1)
 
 
-def test_on_a_compacted_carrier_a_loss_waits_for_a_look_at_the_source() -> None:
+def test_canary_on_compacted_carrier_is_suspect_until_looked_up() -> None:
     canaries = ledger(CanaryRules(confirm_losses=True))
     send(canaries, 0, 1)
     canaries.tick(70.0)
@@ -70,7 +70,7 @@ def test_on_a_compacted_carrier_a_loss_waits_for_a_look_at_the_source() -> None:
     assert canaries.totals.lost == 1
 
 
-def test_a_suspect_that_arrives_after_all_is_complete() -> None:
+def test_suspect_that_arrives_is_complete() -> None:
     canaries = ledger(CanaryRules(confirm_losses=True))
     send(canaries, 0)
     canaries.tick(70.0)
@@ -80,7 +80,7 @@ def test_a_suspect_that_arrives_after_all_is_complete() -> None:
     assert canaries.suspects() == ()
 
 
-def test_an_acknowledgement_after_the_deadline_makes_completeness_judgeable_again() -> None:
+def test_late_acknowledgement_allows_completeness_to_settle() -> None:
     canaries = ledger()
     canaries.scheduled(0, 0, 0.0)
     canaries.tick(60.0)
@@ -89,7 +89,7 @@ def test_an_acknowledgement_after_the_deadline_makes_completeness_judgeable_agai
     assert canaries.totals.lost == 1
 
 
-def test_a_lost_canary_that_turns_up_changes_no_indicator() -> None:
+def test_lost_canary_that_arrives_changes_no_sli() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.tick(61.0)
@@ -99,8 +99,8 @@ def test_a_lost_canary_that_turns_up_changes_no_indicator() -> None:
     assert (canaries.totals.lost, canaries.totals.late, canaries.totals.duplicates) == (1, 1, 0)
 
 
-def test_a_long_stop_costs_25_bytes_a_canary_and_is_settled_when_the_flow_is_back() -> None:
-    """Fifty canaries a second; the fixed part is the minute before their deadline."""
+def test_long_stop_uses_25_bytes_per_canary_and_settles_after_recovery() -> None:
+    """Fifty canaries a second; the fixed size is for the minute before their deadline."""
     number = 20_000
     tracemalloc.start()
     canaries = ledger()
@@ -127,7 +127,7 @@ def test_a_long_stop_costs_25_bytes_a_canary_and_is_settled_when_the_flow_is_bac
     assert (canaries.pending, canaries.floor) == (0, number)
 
 
-def test_beyond_its_limit_the_oldest_pending_canary_becomes_unknown() -> None:
+def test_pending_limit_makes_oldest_canary_unknown() -> None:
     canaries = ledger(CanaryRules(pending_limit=3))
     send(canaries, *range(5))
     canaries.tick(100.0)

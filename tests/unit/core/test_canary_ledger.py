@@ -10,7 +10,7 @@ from mm2slo_core.sli_counters import Sli, SliCount, SliKey
 from mm2slo_core.unobservable_periods import UnobservableCause
 
 
-def test_every_indicator_is_there_from_the_start_at_zero() -> None:
+def test_counters_start_at_zero() -> None:
     assert counts(ledger()) == dict.fromkeys(counts(ledger()), NOTHING)
     assert {key.sli for key in ledger().counters} == {
         Sli.AVAILABILITY,
@@ -34,7 +34,7 @@ def test_every_indicator_is_there_from_the_start_at_zero() -> None:
         ("after the deadline: late", 90.0, BAD, BAD, BAD),
     ],
 )
-def test_good_and_total_move_together_on_arrival_or_at_the_deadline(
+def test_arrival_settles_availability_and_latency(
     case: str,
     arrives: float,
     availability: SliCount,
@@ -60,7 +60,7 @@ def test_good_and_total_move_together_on_arrival_or_at_the_deadline(
     assert canaries.pending == 0
 
 
-def test_a_canary_that_does_not_come_is_bad_at_the_deadline_but_not_lost() -> None:
+def test_missing_canary_is_bad_at_deadline_but_not_lost() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.tick(60.0)
@@ -74,7 +74,7 @@ def test_a_canary_that_does_not_come_is_bad_at_the_deadline_but_not_lost() -> No
     assert (canaries.pending, canaries.totals.lost) == (1, 0)
 
 
-def test_a_produce_that_fails_is_unknown_and_neither_good_nor_bad() -> None:
+def test_failed_produce_is_unknown() -> None:
     canaries = ledger()
     canaries.scheduled(0, 0, 0.0)
     canaries.tick(59.9)
@@ -85,7 +85,7 @@ def test_a_produce_that_fails_is_unknown_and_neither_good_nor_bad() -> None:
     assert canaries.pending == 0
 
 
-def test_a_failed_produce_that_arrives_all_the_same_is_evidence() -> None:
+def test_failed_produce_that_arrives_is_complete() -> None:
     early, late = ledger(), ledger()
     early.scheduled(0, 0, 0.0)
     early.arrived(0, 0, 2.0)
@@ -98,7 +98,7 @@ def test_a_failed_produce_that_arrives_all_the_same_is_evidence() -> None:
 
 
 @pytest.mark.parametrize("cause", [UnobservableCause.SOURCE, UnobservableCause.TARGET])
-def test_an_unreachable_cluster_makes_it_unknown_and_a_later_arrival_complete(
+def test_unreachable_cluster_makes_canary_unknown_until_arrival(
     cause: UnobservableCause,
 ) -> None:
     canaries = ledger()
@@ -115,7 +115,7 @@ def test_an_unreachable_cluster_makes_it_unknown_and_a_later_arrival_complete(
     assert counts(canaries)["completeness"] == GOOD
 
 
-def test_a_cluster_that_came_back_before_the_canary_was_sent_excuses_nothing() -> None:
+def test_cluster_reachable_before_send_leaves_canary_bad() -> None:
     canaries = ledger()
     canaries.unreachable(UnobservableCause.TARGET, 0.0)
     canaries.reachable(UnobservableCause.TARGET, 5.0)
@@ -124,7 +124,7 @@ def test_a_cluster_that_came_back_before_the_canary_was_sent_excuses_nothing() -
     assert counts(canaries)["availability"] == BAD
 
 
-def test_an_arrival_in_time_is_good_whatever_was_unreachable() -> None:
+def test_arrival_in_time_is_good_despite_unreachable_cluster() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.unreachable(UnobservableCause.TARGET, 1.0)
@@ -133,7 +133,7 @@ def test_an_arrival_in_time_is_good_whatever_was_unreachable() -> None:
     assert counts(canaries)["availability"] == GOOD
 
 
-def test_a_reader_that_was_behind_leaves_open_what_its_bracket_straddles() -> None:
+def test_arrival_bracket_around_limit_is_unknown() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.arrived(0, 0, 40.0, not_before=3.0)
@@ -145,7 +145,7 @@ def test_a_reader_that_was_behind_leaves_open_what_its_bracket_straddles() -> No
     }
 
 
-def test_duplicates_order_and_affinity_are_judged_for_the_own_topic() -> None:
+def test_own_topic_settles_uniqueness_order_and_affinity() -> None:
     canaries = ledger(OWN)
     send(canaries, 0, 1, 2, 3)
     for sequence, partition in ((1, 0), (0, 0), (0, 0), (2, 4), (3, 0)):
@@ -157,7 +157,7 @@ def test_duplicates_order_and_affinity_are_judged_for_the_own_topic() -> None:
     assert canaries.counters[SliKey(Sli.AFFINITY)] == SliCount(3, 4, 0)
 
 
-def test_order_is_judged_within_a_partition_only() -> None:
+def test_order_is_per_partition() -> None:
     canaries = ledger(OWN)
     send(canaries, 0, 2, partition=0)
     send(canaries, 1, 3, partition=1)
@@ -166,7 +166,7 @@ def test_order_is_judged_within_a_partition_only() -> None:
     assert canaries.totals.reordered == 0
 
 
-def test_a_duplicate_of_a_late_canary_is_a_duplicate() -> None:
+def test_second_arrival_of_late_canary_is_duplicate() -> None:
     canaries = ledger(OWN)
     send(canaries, 0)
     canaries.tick(61.0)
@@ -176,7 +176,7 @@ def test_a_duplicate_of_a_late_canary_is_a_duplicate() -> None:
     assert counts(canaries)["completeness"] == GOOD
 
 
-def test_sequences_of_nobody_are_ignored() -> None:
+def test_unknown_sequences_are_ignored() -> None:
     canaries = ledger()
     canaries.arrived(7, 0, 1.0)
     send(canaries, 10)
@@ -185,19 +185,19 @@ def test_sequences_of_nobody_are_ignored() -> None:
     assert canaries.totals.received == 0
 
 
-def test_silence_lasts_from_the_oldest_canary_out_or_the_last_arrival() -> None:
+def test_silence_counts_from_oldest_pending_canary_or_last_arrival() -> None:
     canaries = ledger()
     assert canaries.silence(0.0) is None
     send(canaries, 0)
     canaries.arrived(0, 0, 0.5)
-    assert canaries.silence(5.0) is None  # none is out
+    assert canaries.silence(5.0) is None  # none is pending
     send(canaries, 5, 6, 7)
     assert canaries.silence(8.0) == 3.0
     canaries.arrived(6, 0, 8.0)
     assert canaries.silence(10.0) == 2.0
 
 
-def test_silence_says_nothing_while_we_are_blind_or_have_stopped_sending() -> None:
+def test_silence_is_none_while_unobservable_or_not_sending() -> None:
     canaries = ledger()
     send(canaries, 0)
     canaries.unreachable(UnobservableCause.TARGET, 10.0)
@@ -207,6 +207,6 @@ def test_silence_says_nothing_while_we_are_blind_or_have_stopped_sending() -> No
     assert canaries.silence(61.0) is None
 
 
-def test_tiers_beyond_the_deadline_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"not within 0 and 60\.0 s"):
+def test_latency_tier_beyond_deadline_raises_value_error() -> None:
+    with pytest.raises(ValueError, match=r"between 0 and the deadline, 60\.0 s"):
         CanaryRules(latency_tiers=(10.0, 120.0))

@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: each canary is settled once."""
+"""Each canary is settled once, for random sequences of events."""
 
 from __future__ import annotations
 
@@ -12,39 +12,43 @@ from mm2slo_core.sli_counters import Sli, SliCount, SliKey
 
 
 @dataclass(frozen=True)
-class MissingVerdict:
-    """What truly happens to one canary, sent a second after the one before."""
+class TrueOutcome:
+    """What happens to one canary, sent a second after its predecessor."""
 
     acknowledged: bool
     copies: tuple[float, ...]
-    """Delays of its arrivals; none = it never arrives."""
+    """Delays of its arrivals; empty: it never arrives."""
 
 
-FATES = st.lists(
+OUTCOMES = st.lists(
     st.builds(
-        MissingVerdict,
+        TrueOutcome,
         acknowledged=st.booleans(),
         copies=st.lists(st.floats(0.0, 200.0), max_size=3).map(lambda d: tuple(sorted(d))),
     ),
     min_size=1,
     max_size=40,
 )
-@given(fates=FATES, ticks=st.floats(0.5, 30.0))
-def test_each_canary_is_settled_once_as_it_truly_went(fates: list[MissingVerdict], ticks: float) -> None:
+
+
+@given(outcomes=OUTCOMES, ticks=st.floats(0.5, 30.0))
+def test_each_canary_is_settled_once_with_its_true_outcome(
+    outcomes: list[TrueOutcome], ticks: float
+) -> None:
     canaries = CanaryLedger(CanaryRules(own_topic=True))
-    happenings: list[tuple[float, int, int]] = []
-    for sequence, fate in enumerate(fates):
-        happenings.append((float(sequence), 0, sequence))
-        happenings.extend((sequence + delay, 1, sequence) for delay in fate.copies)
+    events: list[tuple[float, int, int]] = []
+    for sequence, outcome in enumerate(outcomes):
+        events.append((float(sequence), 0, sequence))
+        events.extend((sequence + delay, 1, sequence) for delay in outcome.copies)
     at = 0.0
-    while at < len(fates) + 300.0:
-        happenings.append((at, 2, -1))
+    while at < len(outcomes) + 300.0:
+        events.append((at, 2, -1))
         at += ticks
     counted = canaries.counters
-    for moment, kind, sequence in sorted(happenings):
+    for moment, kind, sequence in sorted(events):
         if kind == 0:
             canaries.scheduled(sequence, 0, moment)
-            if fates[sequence].acknowledged:
+            if outcomes[sequence].acknowledged:
                 canaries.produced(sequence, 0, sequence, moment)
         elif kind == 1:
             canaries.arrived(sequence, 0, moment)
@@ -55,17 +59,19 @@ def test_each_canary_is_settled_once_as_it_truly_went(fates: list[MissingVerdict
             assert all(new >= old for new, old in zip(count, counted[key], strict=True))
             assert 0 <= count.good <= count.total
         counted = after
-    canaries.position(0, len(fates), 0, target_read=True)
+    canaries.position(0, len(outcomes), 0, target_read=True)
 
-    in_time = [bool(fate.copies) and fate.copies[0] <= 60.0 for fate in fates]
+    in_time = [bool(outcome.copies) and outcome.copies[0] <= 60.0 for outcome in outcomes]
     good = sum(in_time)
-    known = sum(a or fate.acknowledged for a, fate in zip(in_time, fates, strict=True))
-    assert canaries.counters[SliKey(Sli.AVAILABILITY)] == SliCount(good, known, len(fates) - known)
-    arrived = sum(bool(fate.copies) for fate in fates)
-    lost = sum(fate.acknowledged and not fate.copies for fate in fates)
+    known = sum(a or outcome.acknowledged for a, outcome in zip(in_time, outcomes, strict=True))
+    assert canaries.counters[SliKey(Sli.AVAILABILITY)] == SliCount(
+        good, known, len(outcomes) - known
+    )
+    arrived = sum(bool(outcome.copies) for outcome in outcomes)
+    lost = sum(outcome.acknowledged and not outcome.copies for outcome in outcomes)
     completeness = canaries.counters[SliKey(Sli.COMPLETENESS)]
     assert (completeness.good, completeness.total) == (arrived, arrived + lost)
     totals = canaries.totals
     assert (totals.received, totals.lost) == (arrived, lost)
-    assert totals.duplicates == sum(max(len(fate.copies) - 1, 0) for fate in fates)
+    assert totals.duplicates == sum(max(len(outcome.copies) - 1, 0) for outcome in outcomes)
     assert canaries.pending == 0

@@ -1,4 +1,4 @@
-"""Canaries over a restart: the former run sent them at seconds 0 to 100, and the last tells it."""
+"""Canaries over a restart; the previous run sent them at seconds 0 to 100."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mm2slo_core.canary_ledger import Arrival, CanaryTotals, PreviousRun, SentCa
 from mm2slo_core.sli_counters import SliCount
 
 
-def former(*, floor: int, newest: int | None, resumed_at: float = 300.0) -> PreviousRun:
+def previous_run(*, floor: int, newest: int | None, resumed_at: float = 300.0) -> PreviousRun:
     return PreviousRun(floor=floor, newest_arrived=newest, died_at=100.0, resumed_at=resumed_at)
 
 
@@ -21,21 +21,23 @@ def found(sequence: int, at: float = 301.0, not_before: float = 100.0) -> Arriva
     return Arrival(sequence, 0, at, not_before)
 
 
-def test_what_the_former_run_settled_is_not_counted_again() -> None:
+def test_restore_does_not_recount_settled_canaries() -> None:
     canaries = ledger(OWN)
     canaries.restore(
-        former(floor=99, newest=100), sent(97, 98, 99, 100), [found(97), found(99), found(100)]
+        previous_run(floor=99, newest=100),
+        sent(97, 98, 99, 100),
+        [found(97), found(99), found(100)],
     )
     assert canaries.counters == ledger(OWN).counters
     assert canaries.totals == CanaryTotals()
     assert (canaries.pending, canaries.next_sequence) == (0, 101)
-    canaries.arrived(99, 0, 310.0)  # copied again: this one is news
+    canaries.arrived(99, 0, 310.0)  # replicated again: a duplicate
     assert canaries.totals.duplicates == 1
 
 
-def test_a_deadline_that_passed_while_nobody_looked_is_unknown() -> None:
+def test_restore_with_deadline_between_runs_is_unknown() -> None:
     canaries = ledger()
-    canaries.restore(former(floor=90, newest=89), sent(90), [])
+    canaries.restore(previous_run(floor=90, newest=89), sent(90), [])
     assert counts(canaries) == {
         "availability": UNKNOWN,
         "10s": UNKNOWN,
@@ -45,9 +47,9 @@ def test_a_deadline_that_passed_while_nobody_looked_is_unknown() -> None:
     assert canaries.pending == 1
 
 
-def test_an_arrival_while_nobody_looked_is_complete_and_its_punctuality_unknown() -> None:
+def test_restore_with_arrival_between_runs_is_complete_and_times_unknown() -> None:
     canaries = ledger()
-    canaries.restore(former(floor=90, newest=89), sent(90), [found(90)])
+    canaries.restore(previous_run(floor=90, newest=89), sent(90), [found(90)])
     assert counts(canaries) == {
         "availability": UNKNOWN,
         "10s": UNKNOWN,
@@ -59,23 +61,25 @@ def test_an_arrival_while_nobody_looked_is_complete_and_its_punctuality_unknown(
 @pytest.mark.parametrize(
     ("append_time", "availability", "ten"), [(95.0, GOOD, GOOD), (120.0, GOOD, BAD)]
 )
-def test_an_append_time_settles_what_nobody_saw(
+def test_restore_with_append_time_settles_times(
     append_time: float, availability: SliCount, ten: SliCount
 ) -> None:
     canaries = ledger()
-    canaries.restore(former(floor=90, newest=89), sent(90), [found(90, append_time, append_time)])
+    canaries.restore(
+        previous_run(floor=90, newest=89), sent(90), [found(90, append_time, append_time)]
+    )
     assert (counts(canaries)["availability"], counts(canaries)["10s"]) == (availability, ten)
 
 
-def test_an_append_time_after_the_deadline_is_late() -> None:
+def test_restore_with_append_time_after_deadline_is_late() -> None:
     canaries = ledger()
-    canaries.restore(former(floor=90, newest=89), sent(90), [found(90, 151.0, 151.0)])
+    canaries.restore(previous_run(floor=90, newest=89), sent(90), [found(90, 151.0, 151.0)])
     assert (counts(canaries)["availability"], canaries.totals.late) == (BAD, 1)
 
 
-def test_a_canary_the_former_run_saw_late_is_only_awaited() -> None:
+def test_restore_of_late_canary_only_awaits_arrival() -> None:
     canaries = ledger()
-    canaries.restore(former(floor=10, newest=9), sent(10), [])
+    canaries.restore(previous_run(floor=10, newest=9), sent(10), [])
     assert counts(canaries)["availability"] == NOTHING
     canaries.arrived(10, 0, 400.0)
     assert counts(canaries)["completeness"] == GOOD
@@ -83,17 +87,17 @@ def test_a_canary_the_former_run_saw_late_is_only_awaited() -> None:
     assert canaries.totals.late == 1
 
 
-def test_a_canary_in_flight_over_a_short_restart_is_judged_as_usual() -> None:
+def test_restore_before_deadline_settles_normally() -> None:
     in_time, too_late = ledger(), ledger()
     for canaries in (in_time, too_late):
-        canaries.restore(former(floor=99, newest=98, resumed_at=104.0), sent(99), [])
+        canaries.restore(previous_run(floor=99, newest=98, resumed_at=104.0), sent(99), [])
     in_time.arrived(99, 0, 105.0)
     assert counts(in_time)["availability"] == GOOD
     too_late.tick(159.0)
     assert counts(too_late)["availability"] == BAD
 
 
-def test_without_the_figures_of_the_former_run_nothing_is_counted_twice() -> None:
+def test_restore_without_headers_counts_nothing_twice() -> None:
     canaries = ledger()
     run = PreviousRun(floor=None, newest_arrived=None, died_at=100.0, resumed_at=300.0)
     canaries.restore(run, sent(98, 99, 100), [found(98), found(99)])
@@ -101,7 +105,7 @@ def test_without_the_figures_of_the_former_run_nothing_is_counted_twice() -> Non
     assert canaries.pending == 1
 
 
-def test_a_restart_of_the_sender_alone_changes_nothing_that_is_known() -> None:
+def test_restore_after_sender_restart_keeps_tracked_canaries() -> None:
     canaries = ledger()
     send(canaries, 0, 1)
     canaries.arrived(0, 0, 1.5)

@@ -18,7 +18,7 @@ CANARY = CanaryRecord(
 )
 
 
-def test_headers_are_plain_text() -> None:
+def test_canary_headers_are_text() -> None:
     assert CANARY.headers() == [
         ("mm2slo-instance", b"eu-1/exporter"),
         ("mm2slo-flow", b"us->eu"),
@@ -31,7 +31,7 @@ def test_headers_are_plain_text() -> None:
     assert CANARY.sent_at == 1_700_000_000.123
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_canary_headers_omit_unknown_values() -> None:
     first = CanaryRecord(instance="i", flow="A->B", sequence=0, sent_ms=1, partition=0)
     assert [name for name, _ in first.headers()] == [
         "mm2slo-instance",
@@ -59,34 +59,36 @@ NUMBERS = st.integers(0, 2**63 - 1)
         newest_arrived=st.none() | NUMBERS,
     )
 )
-def test_headers_are_read_as_written_among_those_of_others(canary: CanaryRecord) -> None:
+def test_canary_headers_round_trip_among_other_headers(canary: CanaryRecord) -> None:
     others: list[tuple[str, bytes | None]] = [("traceparent", b"00-1"), ("empty", None)]
     assert CanaryRecord.from_headers([*others, *canary.headers()]) == canary
 
 
 @pytest.mark.parametrize("headers", [None, [], [("traceparent", b"1")]])
-def test_other_records_are_no_canaries(headers: list[tuple[str, bytes | None]] | None) -> None:
+def test_from_headers_without_instance_is_none(
+    headers: list[tuple[str, bytes | None]] | None,
+) -> None:
     assert CanaryRecord.from_headers(headers) is None
 
 
 @pytest.mark.parametrize(
     ("case", "headers", "message"),
     [
-        ("no flow", [("mm2slo-instance", b"i")], "mm2slo-flow is absent"),
-        ("no sequence", MARK, "mm2slo-sequence is absent"),
+        ("no flow", [("mm2slo-instance", b"i")], "mm2slo-flow is missing"),
+        ("no sequence", MARK, "mm2slo-sequence is missing"),
         (
             "no number",
             [*MARK, ("mm2slo-sequence", b"-4")],
-            "mm2slo-sequence is no number",
+            "mm2slo-sequence is not a number",
         ),
         (
             "null",
             [*MARK, ("mm2slo-sequence", None)],
-            "mm2slo-sequence is absent",
+            "mm2slo-sequence is missing",
         ),
     ],
 )
-def test_a_damaged_canary_is_an_error(
+def test_from_headers_with_damaged_value_raises_decode_error(
     case: str, headers: list[tuple[str, bytes | None]], message: str
 ) -> None:
     with pytest.raises(DecodeError, match=message):
@@ -94,7 +96,7 @@ def test_a_damaged_canary_is_an_error(
     assert case
 
 
-def test_on_the_heartbeats_topic_it_is_a_valid_heartbeat_that_is_nobody_elses() -> None:
+def test_canary_heartbeat_is_valid_and_has_own_alias() -> None:
     key, value = CANARY.heartbeat("us")
     heartbeat = Heartbeat.decode(key, value)
     assert heartbeat == Heartbeat("mm2slo-canary/eu-1/exporter/us->eu", "us", 1_700_000_000_123)
@@ -110,5 +112,5 @@ def test_on_the_heartbeats_topic_it_is_a_valid_heartbeat_that_is_nobody_elses() 
     )
 
 
-def test_on_an_own_topic_each_partition_has_its_key() -> None:
+def test_canary_on_own_topic_has_key_per_partition() -> None:
     assert CANARY.own() == (b"eu-1/exporter/us->eu/3", b"42")

@@ -1,4 +1,4 @@
-"""One security description, the same meaning for librdkafka and for Java."""
+"""The same security settings for librdkafka and for Java."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
         {"security.protocol": "SSL"},
         {"security.protocol": "SSL"},
     ),
-    "TLS with our CA and no host names": (
+    "TLS with a CA file and without host verification": (
         security(protocol="SSL", tls={"ca_file": "ca.pem", "verify_hostname": False}),
         {
             "security.protocol": "SSL",
@@ -135,18 +135,18 @@ RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(("described", "native", "java"), RENDERED.values(), ids=[*RENDERED])
-def test_one_description_renders_for_both_clients(
+def test_security_properties_for_both_clients(
     described: Security, native: dict[str, str], java: dict[str, str]
 ) -> None:
     assert described.librdkafka_properties() == native
     assert described.java_properties() == java
 
 
-def test_java_names_take_a_prefix() -> None:
+def test_java_properties_have_prefix() -> None:
     assert security().java_properties("us.") == {"us.security.protocol": "PLAINTEXT"}
 
 
-def test_java_takes_the_content_of_separate_chain_and_key_files() -> None:
+def test_java_properties_contain_separate_chain_and_key() -> None:
     apart = security(protocol="SSL", tls={"certificate_file": "c.pem", "key_file": "k.pem"})
     rendered = apart.java_properties(read_text={"c.pem": "CHAIN", "k.pem": "KEY"}.__getitem__)
     assert rendered == {
@@ -156,7 +156,7 @@ def test_java_takes_the_content_of_separate_chain_and_key_files() -> None:
         "ssl.keystore.key": "KEY",
         "ssl.endpoint.identification.algorithm": "https",
     }
-    with pytest.raises(ValueError, match=r"'c\.pem' holds no private key: .* one file"):
+    with pytest.raises(ValueError, match=r"'c\.pem' has no private key; .* one file"):
         apart.java_properties()
 
 
@@ -183,13 +183,15 @@ def stream_tokenizer_string(text: str) -> tuple[str, str]:
         else:
             value, at = value + letters.get(text[at], text[at]), at + 1
     return value, text[at + 1 :]
+
+
 @given(st.text(), st.text(alphabet='\\"nrt07;\n\r='))
-def test_java_reads_a_quoted_value_as_it_was(plain: str, hostile: str) -> None:
+def test_jaas_quote_round_trips(plain: str, hostile: str) -> None:
     for value in (plain, hostile, plain + hostile):
         assert stream_tokenizer_string(jaas_quote(value) + ";") == (value, ";")
 
 
-def test_no_security_is_shown_with_its_secrets() -> None:
+def test_security_repr_and_json_mask_secrets() -> None:
     shown = repr(sasl("OAUTHBEARER", oauth=OAUTH)) + repr(
         sasl("PLAIN", username="app", password="hunter2")
     )

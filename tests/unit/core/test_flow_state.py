@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mm2slo_core.flow_state import FlowEvidence, FlowStateName, StateTimeouts, flow_state
 
-PATIENCE = StateTimeouts(stall_after=30.0, canary_deadline=60.0, heartbeat_age=30.0)
+TIMEOUTS = StateTimeouts(stall_after=30.0, canary_deadline=60.0, heartbeat_age=30.0)
 IDLE = FlowEvidence(
     ready=True,
     source_readable=True,
@@ -24,42 +24,42 @@ BUSY = replace(IDLE, backlog=True, progress_age=2.0, stalled_for=0.0, source_mov
 @pytest.mark.parametrize(
     ("case", "evidence", "expected"),
     [
-        ("data moves", BUSY, "running position_advances"),
+        ("data advances", BUSY, "running position_advances"),
         ("nothing to copy", IDLE, "idle nothing_to_copy"),
         ("canaries alone", replace(IDLE, canary_arrival_age=1.0), "idle canaries_arrive"),
         ("heartbeats alone", replace(IDLE, heartbeat_age=29.0), "idle heartbeats_arrive"),
         (
-            "the first records wait, nothing is proven",
+            "first backlog without evidence",
             replace(IDLE, backlog=True, stalled_for=5.0, source_moving=True),
             "running within_grace_period",
         ),
         (
-            "a backlog stands still",
+            "stalled backlog",
             replace(BUSY, progress_age=30.0, stalled_for=30.0),
             "stopped backlog_stalled",
         ),
         (
-            "though canaries arrive in another task",
+            "stalled backlog while canaries arrive in another task",
             replace(BUSY, progress_age=30.0, stalled_for=30.0, canary_arrival_age=0.5),
             "stopped backlog_stalled",
         ),
         (
-            "not while other partitions move",
+            "stalled backlog while other partitions advance",
             replace(BUSY, progress_age=5.0, stalled_for=300.0),
             "running position_advances",
         ),
         (
-            "canaries are silent",
+            "no canaries arrive",
             replace(IDLE, canary_silence=30.0),
             "stopped canaries_silent",
         ),
         (
-            "canaries not silent for long enough",
+            "no canaries arrive, shorter than the timeout",
             replace(IDLE, canary_silence=29.9),
             "idle nothing_to_copy",
         ),
         (
-            "data moves though canaries are silent",
+            "data advances while no canaries arrive",
             replace(BUSY, canary_silence=300.0),
             "running position_advances",
         ),
@@ -70,49 +70,49 @@ BUSY = replace(IDLE, backlog=True, progress_age=2.0, stalled_for=0.0, source_mov
             "running position_advances",
         ),
         (
-            "paused a moment ago: the last heartbeat is fresh",
+            "paused just now with a recent heartbeat",
             replace(IDLE, connector_running=False, heartbeat_age=5.0),
             "idle heartbeats_arrive",
         ),
-        ("target away", replace(BUSY, target_readable=False), "unknown target_unreadable"),
+        ("target down", replace(BUSY, target_readable=False), "unknown target_unreadable"),
         (
-            "target away, everything else silent",
+            "target down, nothing arrives",
             replace(BUSY, target_readable=False, canary_silence=99.0, progress_age=99.0),
             "unknown target_unreadable",
         ),
         (
-            "source away",
+            "source down",
             replace(IDLE, source_readable=False, backlog=None, canary_silence=99.0),
             "unknown source_unreadable",
         ),
         (
-            "source away from us, but not from MM2",
+            "source unreachable for the exporter, not for MM2",
             replace(IDLE, source_readable=False, backlog=None, canary_arrival_age=3.0),
             "running canaries_arrive",
         ),
         ("not ready", replace(BUSY, ready=False), "unknown not_ready"),
         ("no position", replace(IDLE, backlog=None), "unknown no_position"),
         (
-            "no position of ours, but MM2 has its own",
+            "no position, but canaries arrive",
             replace(IDLE, backlog=None, canary_arrival_age=3.0),
             "running canaries_arrive",
         ),
     ],
 )
-def test_state(case: str, evidence: FlowEvidence, expected: str) -> None:
-    found = flow_state(evidence, PATIENCE)
+def test_flow_state_follows_evidence(case: str, evidence: FlowEvidence, expected: str) -> None:
+    found = flow_state(evidence, TIMEOUTS)
     assert f"{found.name} {found.reason}" == expected, case
 
 
-def test_a_position_known_from_commits_is_given_the_flush_interval() -> None:
-    committed = replace(PATIENCE, position_period=60.0)
+def test_flow_state_with_committed_position_allows_flush_interval() -> None:
+    committed = replace(TIMEOUTS, position_period=60.0)
     waiting = replace(BUSY, progress_age=89.0, stalled_for=89.0)
     assert flow_state(waiting, committed).name is FlowStateName.RUNNING
     later = replace(BUSY, progress_age=90.0, stalled_for=90.0)
     assert flow_state(later, committed).name is FlowStateName.STOPPED
 
 
-def test_a_deadline_below_thirty_seconds_is_the_patience_for_canaries() -> None:
+def test_canary_timeout_is_deadline_up_to_30_seconds() -> None:
     assert StateTimeouts(canary_deadline=5.0).canaries == 5.0
     assert StateTimeouts(canary_deadline=60.0).canaries == 30.0
 
@@ -136,8 +136,8 @@ AGES = st.none() | st.floats(0.0, 1000.0)
         connector_running=st.none() | st.booleans(),
     )
 )
-def test_blindness_never_says_stopped_or_idle(evidence: FlowEvidence) -> None:
-    found = flow_state(evidence, PATIENCE).name
+def test_flow_state_while_unobservable_is_never_stopped_or_idle(evidence: FlowEvidence) -> None:
+    found = flow_state(evidence, TIMEOUTS).name
     if not (evidence.ready and evidence.source_readable and evidence.target_readable):
         assert found in {FlowStateName.UNKNOWN, FlowStateName.RUNNING}
     if not evidence.target_readable or not evidence.ready:

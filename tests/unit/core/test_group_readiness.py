@@ -15,7 +15,7 @@ from mm2slo_core.group_readiness import (
     PartitionEvidence,
     ReadinessLimits,
     SeenCheckpoint,
-    judge_group,
+    evaluate_group,
 )
 from mm2slo_core.topology import TopicPartition
 
@@ -32,7 +32,7 @@ def runs(*syncs: tuple[int, int]) -> SyncRuns:
     return found
 
 
-# The target lags 500 offsets behind in its numbering; the group stands at 1000 = 500 there.
+# Target offsets are 500 lower than source offsets; the group's commit 1000 is 500 on the target.
 GOOD = PartitionEvidence(
     source=ORDERS,
     commit=1000,
@@ -47,28 +47,28 @@ def group(*partitions: PartitionEvidence) -> GroupEvidence:
     return GroupEvidence("billing", partitions, tasks_running=True)
 
 
-def test_a_group_with_a_close_checkpoint_is_ready_and_the_figures_say_how_close() -> None:
-    found = judge_group(group(GOOD), BUDGET, NOW)
+def test_group_with_recent_checkpoint_is_ready() -> None:
+    found = evaluate_group(group(GOOD), BUDGET, NOW)
     assert (found.ready, found.blocked) == (True, ())
     assert (found.checkpoint_lag, found.redelivery_lower, found.redelivery_upper) == (10, 20, 20)
 
 
-def test_figures_add_up_over_partitions() -> None:
+def test_group_values_are_sums_over_partitions() -> None:
     other = replace(GOOD, source=PAYMENTS, checkpoint=SeenCheckpoint(960, 450, NOW))
-    found = judge_group(group(GOOD, other), BUDGET, NOW)
+    found = evaluate_group(group(GOOD, other), BUDGET, NOW)
     assert (found.checkpoint_lag, found.redelivery_lower, found.redelivery_upper) == (50, 70, 70)
     assert found.ready
 
 
-def test_without_a_map_redelivery_is_bounded_by_what_the_target_holds() -> None:
-    found = judge_group(group(replace(GOOD, offset_map=None)), BUDGET, NOW)
+def test_redelivery_without_offset_map_is_bounded_by_target_log() -> None:
+    found = evaluate_group(group(replace(GOOD, offset_map=None)), BUDGET, NOW)
     assert (found.redelivery_lower, found.redelivery_upper) == (0, 220)
     assert found.blocked == (Blocked(BlockReason.REDELIVERY_OVER_BUDGET, ORDERS, 220),)
 
 
-def test_a_commit_beyond_what_is_replicated_is_bounded_by_the_target_end() -> None:
+def test_redelivery_of_commit_beyond_head_is_bounded_by_target_end() -> None:
     ahead = replace(GOOD, commit=1190, target_log=LogRange(0, 610))
-    found = judge_group(group(ahead), replace(BUDGET, max_checkpoint_lag_records=500), NOW)
+    found = evaluate_group(group(ahead), replace(BUDGET, max_checkpoint_lag_records=500), NOW)
     assert found.redelivery_upper == 130
 
 
@@ -127,8 +127,8 @@ def test_a_commit_beyond_what_is_replicated_is_bounded_by_the_target_end() -> No
         ),
     ],
 )
-def test_reasons_of_a_partition(case: str, evidence: PartitionEvidence, expected: Blocked) -> None:
-    found = judge_group(group(evidence), BUDGET, NOW)
+def test_partition_block_reasons(case: str, evidence: PartitionEvidence, expected: Blocked) -> None:
+    found = evaluate_group(group(evidence), BUDGET, NOW)
     assert (found.ready, found.blocked) == (False, (expected,)), case
 
 
@@ -140,14 +140,14 @@ def test_reasons_of_a_partition(case: str, evidence: PartitionEvidence, expected
         (replace(group(GOOD), source_readable=False), BlockReason.SOURCE_UNREADABLE),
     ],
 )
-def test_reasons_of_the_surroundings(evidence: GroupEvidence, reason: BlockReason) -> None:
-    found = judge_group(evidence, BUDGET, NOW)
+def test_flow_block_reasons(evidence: GroupEvidence, reason: BlockReason) -> None:
+    found = evaluate_group(evidence, BUDGET, NOW)
     assert (found.ready, found.blocked) == (False, (Blocked(reason),))
-    assert found.redelivery_upper == 20  # the figures stay
+    assert found.redelivery_upper == 20  # the values are kept
 
 
-def test_tasks_of_which_nothing_is_known_do_not_block() -> None:
-    assert judge_group(replace(group(GOOD), tasks_running=None), BUDGET, NOW).ready
+def test_unknown_task_state_does_not_block() -> None:
+    assert evaluate_group(replace(group(GOOD), tasks_running=None), BUDGET, NOW).ready
 
 
 @pytest.mark.parametrize(
@@ -161,46 +161,48 @@ def test_tasks_of_which_nothing_is_known_do_not_block() -> None:
         ("not due yet", 470, False, 30.0, None),
     ],
 )
-def test_synced_group_offsets(
+def test_synced_group_offsets_block_reasons(
     case: str, target_commit: int | None, *, active: bool, age: float, reason: BlockReason | None
 ) -> None:
     part = replace(
         GOOD, checkpoint=SeenCheckpoint(990, 480, NOW - age), target_commit=target_commit
     )
     evidence = replace(group(part), syncs_group_offsets=True, target_group_active=active)
-    found = judge_group(evidence, BUDGET, NOW)
+    found = evaluate_group(evidence, BUDGET, NOW)
     assert [blocked.reason for blocked in found.blocked] == ([reason] if reason else []), case
     unsynced = replace(evidence, syncs_group_offsets=False)
-    assert judge_group(unsynced, BUDGET, NOW).ready
+    assert evaluate_group(unsynced, BUDGET, NOW).ready
 
 
-def test_silence_of_checkpoints_is_normal_for_an_idle_group() -> None:
+def test_idle_group_with_old_checkpoint_is_ready() -> None:
     idle = replace(GOOD, checkpoint=SeenCheckpoint(1000, 500, NOW - 30 * 86400))
-    found = judge_group(group(idle), BUDGET, NOW)
+    found = evaluate_group(group(idle), BUDGET, NOW)
     assert (found.ready, found.checkpoint_lag, found.redelivery_upper) == (True, 0, 0)
 
 
-def test_an_empty_partition_needs_no_checkpoint() -> None:
+def test_empty_partition_needs_no_checkpoint() -> None:
     empty = replace(GOOD, commit=0, checkpoint=None, target_log=LogRange(0, 0), source_end=0)
-    found = judge_group(group(GOOD, empty), BUDGET, NOW)
+    found = evaluate_group(group(GOOD, empty), BUDGET, NOW)
     assert (found.ready, found.redelivery_upper) == (True, 20)
-    waiting = replace(empty, source_end=5)
-    assert not judge_group(group(GOOD, waiting), BUDGET, NOW).ready
+    backlog = replace(empty, source_end=5)
+    assert not evaluate_group(group(GOOD, backlog), BUDGET, NOW).ready
 
 
-def test_the_worst_partition_stands_for_its_reason_and_unknown_figures_stay_out() -> None:
+def test_reason_has_worst_partition_and_sums_omit_unknown_values() -> None:
     missing = replace(GOOD, source=PAYMENTS, checkpoint=None)
     bad = [
-        replace(GOOD, source=TopicPartition("orders", number), target_log=LogRange(480 + gone, 700))
-        for number, gone in ((1, 3), (2, 9), (3, 1))
+        replace(
+            GOOD, source=TopicPartition("orders", number), target_log=LogRange(480 + removed, 700)
+        )
+        for number, removed in ((1, 3), (2, 9), (3, 1))
     ]
-    found = judge_group(group(missing, *bad), BUDGET, NOW)
+    found = evaluate_group(group(missing, *bad), BUDGET, NOW)
     assert found.blocked == (
         Blocked(BlockReason.NO_CHECKPOINT, PAYMENTS),
         Blocked(BlockReason.CHECKPOINT_EXPIRED, TopicPartition("orders", 2), 9),
     )
     assert found.checkpoint_lag == 30
-    nothing = judge_group(group(missing), BUDGET, NOW)
+    nothing = evaluate_group(group(missing), BUDGET, NOW)
     assert (nothing.checkpoint_lag, nothing.redelivery_lower) == (None, None)
 
 
@@ -209,11 +211,11 @@ def test_the_worst_partition_stands_for_its_reason_and_unknown_figures_stay_out(
     sync_every=st.integers(1, 30),
     data=st.data(),
 )
-def test_the_true_redelivery_is_always_within_the_bounds(
+def test_redelivery_bounds_enclose_true_redelivery(
     gaps: list[bool], sync_every: int, data: st.DataObject
 ) -> None:
-    """A log with holes (compaction, markers) is copied densely, synced as MM2 does."""
-    offsets = [upstream for upstream, hole in enumerate(gaps) if not hole] or [0]
+    """A log with gaps (compaction, markers) is replicated densely, with the syncs of MM2."""
+    offsets = [upstream for upstream, gap in enumerate(gaps) if not gap] or [0]
     syncs: list[tuple[int, int]] = []
     for downstream, upstream in enumerate(offsets):
         last = syncs[-1] if syncs else None
@@ -233,7 +235,7 @@ def test_the_true_redelivery_is_always_within_the_bounds(
         target_log=LogRange(0, len(offsets)),
         offset_map=runs(*syncs),
     )
-    found = judge_group(group(part), BUDGET, NOW)
+    found = evaluate_group(group(part), BUDGET, NOW)
     true = sum(upstream < commit for upstream in offsets[checkpoint.downstream :])
     assert found.redelivery_lower is not None
     assert found.redelivery_upper is not None

@@ -87,9 +87,7 @@ def holds(bounds: Bounds | None, truth: int) -> bool:
 @pytest.mark.parametrize("max_points", [8, 256])
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("crashes", [False, True])
-def test_bounds_hold_the_truth_for_every_offset(
-    max_points: int, *, gaps: bool, crashes: bool
-) -> None:
+def test_target_bounds_enclose_true_offset(max_points: int, *, gaps: bool, crashes: bool) -> None:
     for seed in range(12):
         replication = simulate(seed, gaps=gaps, crashes=crashes)
         runs = runs_of(replication, max_points=max_points)
@@ -107,7 +105,9 @@ def test_bounds_hold_the_truth_for_every_offset(
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("crashes", [False, True])
 @pytest.mark.parametrize("max_points", [8, 256])
-def test_redelivery_bounds_hold_the_truth(max_points: int, *, gaps: bool, crashes: bool) -> None:
+def test_redelivery_bounds_enclose_true_count(
+    max_points: int, *, gaps: bool, crashes: bool
+) -> None:
     for seed in range(12):
         replication = simulate(seed, gaps=gaps, crashes=crashes)
         runs = runs_of(replication, max_points=max_points)
@@ -119,7 +119,7 @@ def test_redelivery_bounds_hold_the_truth(max_points: int, *, gaps: bool, crashe
                 assert holds(bounds, truth), (seed, upstream, downstream)
 
 
-def test_with_markers_on_the_target_order_still_bounds_the_position() -> None:
+def test_target_bounds_with_markers_are_bounded_by_order() -> None:
     for seed in range(12):
         replication = simulate(seed, gaps=True, markers=True)
         runs = runs_of(replication, dense=False)
@@ -129,7 +129,7 @@ def test_with_markers_on_the_target_order_still_bounds_the_position() -> None:
             assert holds(runs.target_bounds(upstream), truth), (seed, upstream)
 
 
-def test_a_contiguous_stretch_between_two_syncs_is_exact() -> None:
+def test_target_bounds_of_contiguous_run_are_exact() -> None:
     runs = SyncRuns()
     runs.add(100, 40)
     runs.add(200, 140)
@@ -141,7 +141,7 @@ def test_a_contiguous_stretch_between_two_syncs_is_exact() -> None:
     assert runs.upstream_bounds(90) == Bounds(150, 150)
 
 
-def test_a_gap_on_the_source_leaves_a_lower_and_an_upper_bound() -> None:
+def test_target_bounds_with_source_gap_have_lower_and_upper_bound() -> None:
     runs = SyncRuns()
     runs.add(100, 40)
     runs.add(200, 100)  # 40 of the 100 source offsets hold no record
@@ -151,7 +151,7 @@ def test_a_gap_on_the_source_leaves_a_lower_and_an_upper_bound() -> None:
     assert runs.upstream_bounds(60) == Bounds(120, 160)
 
 
-def test_more_target_than_source_offsets_leave_order_alone() -> None:
+def test_target_bounds_with_surplus_target_offsets_are_bounded_by_order() -> None:
     runs = SyncRuns()
     runs.add(100, 40)
     runs.add(110, 90)
@@ -160,7 +160,7 @@ def test_more_target_than_source_offsets_leave_order_alone() -> None:
     assert runs.redelivery_bounds(108, 40) == Bounds(1, 50)
 
 
-def test_beyond_the_newest_sync_the_head_closes_the_bracket() -> None:
+def test_target_bounds_beyond_newest_sync_use_head() -> None:
     runs = SyncRuns()
     runs.add(100, 40)
     assert runs.target_bounds(150) == Bounds(41, 90)
@@ -174,7 +174,7 @@ def test_beyond_the_newest_sync_the_head_closes_the_bracket() -> None:
     assert order_only.target_bounds(150) == Bounds(41, None)
 
 
-def test_before_the_oldest_sync_only_that_sync_bounds() -> None:
+def test_target_bounds_before_oldest_sync_use_that_sync() -> None:
     runs = SyncRuns()
     runs.add(100, 40)
     assert runs.target_bounds(99) == Bounds(0, 40)
@@ -182,7 +182,7 @@ def test_before_the_oldest_sync_only_that_sync_bounds() -> None:
     assert runs.redelivery_bounds(150, 30, Head(160, 100)) == Bounds(50, 60)
 
 
-def test_a_replay_counts_the_records_that_are_on_the_target_twice() -> None:
+def test_redelivery_bounds_count_replayed_records_twice() -> None:
     runs = SyncRuns()
     runs.add(0, 0)
     runs.add(200, 200)
@@ -198,7 +198,7 @@ def test_a_replay_counts_the_records_that_are_on_the_target_twice() -> None:
     assert runs.redelivery_bounds(200, 100, head) == Bounds(250, 250)
 
 
-def test_a_target_that_steps_back_forgets_all_that_was_known() -> None:
+def test_add_with_lower_downstream_offset_drops_all_points() -> None:
     runs = SyncRuns()
     runs.add(0, 0)
     runs.add(500, 500)
@@ -208,14 +208,14 @@ def test_a_target_that_steps_back_forgets_all_that_was_known() -> None:
     assert list(runs.points()) == [(501, 0)]
 
 
-def test_a_million_syncs_of_one_run_are_two_points() -> None:
+def test_million_syncs_of_one_run_are_two_points() -> None:
     runs = SyncRuns()
     for at in range(0, 1_000_000, 100):
         runs.add(at, at + 5)
     assert list(runs.points()) == [(0, 5), (999_900, 999_905)]
 
 
-def test_a_partition_with_a_few_syncs_takes_less_than_700_bytes() -> None:
+def test_partition_with_few_syncs_uses_less_than_700_bytes() -> None:
     runs = SyncRuns()
     for at in range(4):
         runs.add(at * 100, at * 90)
@@ -224,7 +224,7 @@ def test_a_partition_with_a_few_syncs_takes_less_than_700_bytes() -> None:
     assert sys.getsizeof(runs) + arrays < 700
 
 
-def test_syncs_from_before_a_step_back_reach_no_offset() -> None:
+def test_reaches_ignores_syncs_before_step_back() -> None:
     """As OffsetSyncStore, which drops them; a hidden step back is none to it."""
     known = SyncRuns()
     assert not known.reaches(100)

@@ -22,7 +22,7 @@ def store_with(*syncs: tuple[int, int], latest_only: bool = False) -> OffsetSync
     return store
 
 
-def test_nothing_is_translated_before_the_topic_has_been_read() -> None:
+def test_translation_before_initial_read_is_not_read_yet() -> None:
     store = OffsetSyncStore()
     store.add(OffsetSync(FOO, 100, 200))
     assert store.translate_downstream(FOO, 100) is Untranslated.NOT_READ_YET
@@ -41,20 +41,20 @@ def test_nothing_is_translated_before_the_topic_has_been_read() -> None:
         (10_000, 261),
     ],
 )
-def test_an_offset_is_translated_to_at_most_one_past_its_sync(
+def test_translation_is_at_most_one_past_its_sync(
     committed: int, expected: int | Untranslated
 ) -> None:
     assert store_with((100, 200), (151, 260)).translate_downstream(FOO, committed) == expected
 
 
-def test_an_unknown_partition_has_no_sync() -> None:
+def test_translation_of_unknown_partition_is_no_sync() -> None:
     assert store_with().translate_downstream(FOO, 5) is Untranslated.NO_SYNC
     store = store_with((1, 1))
     store.remove(FOO)
     assert store.translate_downstream(FOO, 5) is Untranslated.NO_SYNC
 
 
-def test_after_a_restart_without_checkpoints_the_latest_sync_alone_counts() -> None:
+def test_latest_only_uses_newest_sync_of_initial_read() -> None:
     syncs = ((0, 0), (100, 100), (200, 200))
     assert store_with(*syncs).translate_downstream(FOO, 50) == 1
     latest = store_with(*syncs, latest_only=True)
@@ -63,14 +63,14 @@ def test_after_a_restart_without_checkpoints_the_latest_sync_alone_counts() -> N
     assert latest.translate_downstream(FOO, 250) == 201
 
 
-def test_a_step_back_clears_what_was_known() -> None:
+def test_add_with_lower_upstream_offset_clears_slots() -> None:
     store = store_with((0, 0), (1000, 1000), (400, 1100))
     assert store.translate_downstream(FOO, 399) is Untranslated.BEHIND_OLDEST_SYNC
     assert store.translate_downstream(FOO, 1000) == 1101
     assert set(store.slots(FOO)) == {(400, 1100)}
 
 
-def test_syncs_are_kept_ever_further_apart() -> None:
+def test_slots_are_spaced_with_growing_distances() -> None:
     store = store_with(*((at, at) for at in range(0, 100_001, 100)))
     kept = sorted({point.upstream for point in store.slots(FOO)}, reverse=True)
     distances = [100_000 - upstream for upstream in kept]
@@ -78,7 +78,7 @@ def test_syncs_are_kept_ever_further_apart() -> None:
     assert all(far <= 4 * near for near, far in pairwise(distances[1:]))
 
 
-def test_a_broken_invariant_is_named() -> None:
+def test_violated_invariants_are_named() -> None:
     good = [SyncPoint(10, 10)] + [SyncPoint(9, 9)] * 63
     assert not violated_invariants(good, SyncPoint(10, 10))
     assert violated_invariants(good, SyncPoint(11, 11)) == ["A: slot 0 is not the newest sync"]

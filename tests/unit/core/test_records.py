@@ -57,7 +57,7 @@ partitions = st.builds(TopicPartition, names, st.integers(0, 2**31 - 1))
         (SYNC, "0003666f6f00000003", "00000000000001f400000000000001f2"),
     ],
 )
-def test_records_have_the_bytes_of_kafka_s_classes(
+def test_encoding_equals_bytes_of_kafka_classes(
     record: Heartbeat | Checkpoint | OffsetSync, key: str, value: str
 ) -> None:
     assert record.encode_key().hex() == key
@@ -66,15 +66,13 @@ def test_records_have_the_bytes_of_kafka_s_classes(
 
 
 @given(partitions, offsets, offsets)
-def test_offset_syncs_survive_a_round_trip(
-    partition: TopicPartition, upstream: int, downstream: int
-) -> None:
+def test_offset_sync_round_trips(partition: TopicPartition, upstream: int, downstream: int) -> None:
     sync = OffsetSync(partition, upstream, downstream)
     assert OffsetSync.decode(sync.encode_key(), sync.encode_value()) == sync
 
 
 @given(names, partitions, offsets, offsets, names)
-def test_checkpoints_survive_a_round_trip(
+def test_checkpoint_round_trips(
     group: str, partition: TopicPartition, upstream: int, downstream: int, metadata: str
 ) -> None:
     checkpoint = Checkpoint(group, partition, upstream, downstream, metadata)
@@ -82,13 +80,13 @@ def test_checkpoints_survive_a_round_trip(
 
 
 @given(names, names, st.integers(-(2**63), 2**63 - 1))
-def test_heartbeats_survive_a_round_trip(source: str, target: str, timestamp: int) -> None:
+def test_heartbeat_round_trips(source: str, target: str, timestamp: int) -> None:
     heartbeat = Heartbeat(source, target, timestamp)
     assert Heartbeat.decode(heartbeat.encode_key(), heartbeat.encode_value()) == heartbeat
 
 
 @given(names, names, partitions, offsets)
-def test_source_offsets_survive_a_round_trip(
+def test_source_offset_round_trips(
     connector: str, cluster: str, partition: TopicPartition, offset: int
 ) -> None:
     record = SourceOffset(connector, cluster, partition, offset)
@@ -96,7 +94,7 @@ def test_source_offsets_survive_a_round_trip(
     assert record.next_offset == offset + 1
 
 
-def test_a_null_value_names_the_removed_key() -> None:
+def test_null_value_decodes_to_tombstone_with_key() -> None:
     source_offset = SourceOffset("c", "A", FOO, 1)
     assert OffsetSync.decode(SYNC.encode_key(), None) == Tombstone(FOO)
     assert Checkpoint.decode(CHECKPOINT.encode_key(), None) == Tombstone(
@@ -121,7 +119,7 @@ DECODERS: tuple[Callable[[bytes | None, bytes | None], Any], ...] = (
 
 
 @pytest.mark.parametrize("decode", DECODERS)
-def test_a_null_key_is_refused_everywhere(
+def test_null_key_raises_decode_error(
     decode: Callable[[bytes | None, bytes | None], Any],
 ) -> None:
     with pytest.raises(DecodeError) as caught:
@@ -131,7 +129,7 @@ def test_a_null_key_is_refused_everywhere(
 
 @pytest.mark.parametrize("decode", DECODERS)
 @given(key=st.binary(max_size=60), value=st.binary(max_size=60))
-def test_random_bytes_are_read_or_refused_with_a_reason(
+def test_random_bytes_decode_or_raise_decode_error(
     decode: Callable[[bytes | None, bytes | None], Any], key: bytes, value: bytes
 ) -> None:
     try:
@@ -141,7 +139,9 @@ def test_random_bytes_are_read_or_refused_with_a_reason(
 
 
 @pytest.mark.parametrize("record", [SYNC, CHECKPOINT, HEARTBEAT])
-def test_every_cut_is_seen_as_truncated(record: OffsetSync | Checkpoint | Heartbeat) -> None:
+def test_truncated_record_raises_decode_error_truncated(
+    record: OffsetSync | Checkpoint | Heartbeat,
+) -> None:
     key, value = record.encode_key(), record.encode_value()
     for cut in range(len(key)):
         with pytest.raises(DecodeError) as caught:
@@ -154,7 +154,7 @@ def test_every_cut_is_seen_as_truncated(record: OffsetSync | Checkpoint | Heartb
 
 
 @pytest.mark.parametrize("record", [SYNC, CHECKPOINT, HEARTBEAT])
-def test_bytes_after_the_last_field_are_refused(
+def test_trailing_bytes_raise_decode_error(
     record: OffsetSync | Checkpoint | Heartbeat,
 ) -> None:
     key, value = record.encode_key(), record.encode_value()
@@ -185,7 +185,7 @@ def test_bytes_after_the_last_field_are_refused(
         (decode_config, b"task-c-0", b'{"properties":[]}', "unexpected_shape"),
     ],
 )
-def test_what_is_malformed_says_how(
+def test_malformed_record_raises_decode_error_with_detail(
     decode: Callable[[bytes, bytes], Any], key: bytes, value: bytes, reason: str
 ) -> None:
     with pytest.raises(DecodeError) as caught:
@@ -194,7 +194,7 @@ def test_what_is_malformed_says_how(
 
 
 @pytest.mark.parametrize("offset", ["1", "-1", "true", "null", '"5"', "1.5", "[]"])
-def test_a_source_offset_is_a_whole_number_from_zero_on(offset: str) -> None:
+def test_source_offset_must_be_non_negative_integer(offset: str) -> None:
     key = SourceOffset("c", "A", FOO, 0).encode_key()
     value = f'{{"offset":{offset}}}'.encode()
     if offset == "1":
@@ -214,18 +214,18 @@ def test_a_source_offset_is_a_whole_number_from_zero_on(offset: str) -> None:
         '["odd",null]',
     ],
 )
-def test_offsets_of_other_connectors_are_none(key: str) -> None:
+def test_source_offset_of_other_connector_decodes_to_none(key: str) -> None:
     assert SourceOffset.decode(key.encode(), b'{"offset":0}') is None
 
 
-def test_the_order_of_members_in_a_source_offset_key_does_not_matter() -> None:
+def test_source_offset_key_fields_decode_in_any_order() -> None:
     key = b'["us->eu.MirrorSourceConnector",{"topic":"foo", "cluster":"us","partition":3}]'
     assert SourceOffset.decode(key, b'{"offset":123}') == SourceOffset(
         "us->eu.MirrorSourceConnector", "us", FOO, 123
     )
 
 
-def test_states_of_connectors_and_tasks_are_read() -> None:
+def test_connector_and_task_status_decode() -> None:
     value = json.dumps(
         {"state": "FAILED", "trace": "Boom\n at x", "worker_id": "A->B", "generation": 7}
     ).encode()
@@ -241,13 +241,13 @@ def test_states_of_connectors_and_tasks_are_read() -> None:
     assert decode_status(b"status-topic-foo:connector-c", b"{}") is None
 
 
-def test_a_state_that_connect_does_not_have_is_refused() -> None:
+def test_unknown_connect_state_raises_decode_error() -> None:
     value = b'{"state":"DANCING","trace":null,"worker_id":"w","generation":1}'
     with pytest.raises(DecodeError, match="DANCING"):
         decode_status(b"status-connector-c", value)
 
 
-def test_connector_settings_are_kept_from_a_safe_list_only() -> None:
+def test_connector_config_keeps_only_safe_settings() -> None:
     properties = {
         "topics": "orders.*",
         "offset.lag.max": "100",
@@ -263,7 +263,7 @@ def test_connector_settings_are_kept_from_a_safe_list_only() -> None:
     assert "hunter2" not in repr(config)
 
 
-def test_a_malformed_configuration_does_not_quote_its_secrets() -> None:
+def test_malformed_configuration_error_omits_secrets() -> None:
     for value in (b'{"password":"hunter2"', b'"hunter2"', b'{"properties":"hunter2"}', b"hunter2"):
         with pytest.raises(DecodeError) as caught:
             decode_config(b"connector-c", value)
@@ -271,7 +271,7 @@ def test_a_malformed_configuration_does_not_quote_its_secrets() -> None:
         assert "hunter2" not in repr(caught.value.__cause__)
 
 
-def test_assignments_of_tasks_are_read() -> None:
+def test_task_assignments_decode() -> None:
     def value(**properties: str) -> bytes:
         return json.dumps({"properties": properties}).encode()
 
@@ -289,10 +289,10 @@ def test_assignments_of_tasks_are_read() -> None:
 @pytest.mark.parametrize(
     "key", [b"commit-c", b"target-state-c", b"session-key", b"tasks-fencing-c", b"other"]
 )
-def test_other_configuration_records_are_none(key: bytes) -> None:
+def test_other_configuration_records_decode_to_none(key: bytes) -> None:
     assert decode_config(key, b'{"key":"secret"}') is None
 
 
-def test_a_string_too_long_for_kafka_cannot_be_written() -> None:
-    with pytest.raises(ValueError, match="32768 bytes does not fit"):
+def test_encode_string_too_long_raises_value_error() -> None:
+    with pytest.raises(ValueError, match="string has 32768 bytes"):
         Heartbeat("a" * 32_768, "B", 0).encode_key()

@@ -46,9 +46,7 @@ def test_record_lag(
 
 
 @given(high=OFFSETS, position=OFFSETS, start=OFFSETS)
-def test_lag_and_expired_records_make_up_what_lies_behind_the_position(
-    high: int, position: int, start: int
-) -> None:
+def test_record_lag_and_expired_records_add_up(high: int, position: int, start: int) -> None:
     lag = record_lag(high, position, min(start, high))
     if lag.records is None:
         assert position > high
@@ -57,33 +55,33 @@ def test_lag_and_expired_records_make_up_what_lies_behind_the_position(
         assert lag.records >= 0
 
 
-def test_open_transactions_hold_back_what_lies_beyond_the_last_stable_offset() -> None:
+def test_open_transaction_records_are_beyond_last_stable_offset() -> None:
     assert open_transaction_records(120, 100) == 20
     assert open_transaction_records(100, 120) is None
 
 
-def test_time_lag_comes_from_the_history_first() -> None:
+def test_time_lag_prefers_history() -> None:
     lag = time_lag(1000.0, RecordLag(5), Bracket(900.0, 905.0, 903.0), record_timestamp=100.0)
     assert (lag.lower, lag.seconds, lag.upper) == (95.0, 97.0, 100.0)
     assert lag.origin is LagOrigin.HISTORY
 
 
-def test_time_lag_falls_back_to_the_record_where_the_history_does_not_reach() -> None:
+def test_time_lag_without_history_uses_record_timestamp() -> None:
     lag = time_lag(1000.0, RecordLag(5), None, record_timestamp=100.0)
     assert (lag.seconds, lag.origin) == (900.0, LagOrigin.RECORD)
 
 
-def test_time_lag_is_zero_when_nothing_waits_whatever_is_known() -> None:
+def test_time_lag_without_backlog_is_zero() -> None:
     lag = time_lag(1000.0, RecordLag(0), None)
     assert (lag.seconds, lag.origin) == (0.0, LagOrigin.NO_BACKLOG)
 
 
-def test_a_future_timestamp_gives_a_negative_age_and_not_zero() -> None:
+def test_time_lag_of_future_timestamp_is_negative() -> None:
     assert time_lag(1000.0, RecordLag(1), None, record_timestamp=1003.5).seconds == -3.5
 
 
-def test_records_that_retention_took_keep_their_age() -> None:
-    """Otherwise the lag of a stopped flow would end at the retention time."""
+def test_time_lag_of_expired_records_keeps_their_age() -> None:
+    """Otherwise the lag of a stopped flow would not exceed the retention time."""
     partly_gone, all_gone = record_lag(100, 40, 70), record_lag(100, 40, 100)
     for lag in (partly_gone, all_gone):
         found = time_lag(1000.0, lag, Bracket(100.0, 105.0, 100.0), record_timestamp=990.0)
@@ -91,13 +89,13 @@ def test_records_that_retention_took_keep_their_age() -> None:
     assert time_lag(1000.0, all_gone, None).absence is LagAbsence.NOT_IN_HISTORY
 
 
-def test_time_lag_tells_why_it_is_absent() -> None:
+def test_time_lag_has_reason_of_absence() -> None:
     assert time_lag(1000.0, RecordLag(5), None).absence is LagAbsence.NOT_IN_HISTORY
     unknown = time_lag(1000.0, record_lag(100, 101), None)
     assert (unknown.seconds, unknown.absence) == (None, LagAbsence.POSITION_BEYOND_END)
 
 
-def test_a_rate_needs_two_samples() -> None:
+def test_rate_needs_two_samples() -> None:
     rate = SmoothedRate(half_life=10.0)
     assert rate.per_second is None
     rate.add(0.0, 100.0)
@@ -106,7 +104,7 @@ def test_a_rate_needs_two_samples() -> None:
     assert rate.per_second == 10.0
 
 
-def test_a_rate_forgets_by_half_each_half_life() -> None:
+def test_rate_weight_halves_each_half_life() -> None:
     rate = SmoothedRate(half_life=10.0)
     rate.add(0.0, 0.0)
     rate.add(10.0, 100.0)
@@ -116,7 +114,7 @@ def test_a_rate_forgets_by_half_each_half_life() -> None:
     for at, value in ((0.0, 0.0), (10.0, 100.0), (12.5, 100.0), (15.0, 100.0), (20.0, 100.0)):
         uneven.add(at, value)
     assert uneven.per_second == pytest.approx(5.0)
-    rate.add(20.0, 500.0)  # no time has passed: nothing can be learned
+    rate.add(20.0, 500.0)  # the same time: ignored
     assert rate.per_second == 5.0
     rate.restart()
     assert rate.per_second is None
@@ -126,7 +124,7 @@ def test_a_rate_forgets_by_half_each_half_life() -> None:
     slope=st.floats(-1e6, 1e6),
     gaps=st.lists(st.floats(0.1, 1000.0), min_size=1, max_size=20),
 )
-def test_a_steady_change_is_found_whatever_the_spacing_of_the_samples(
+def test_rate_of_steady_change_is_exact_with_irregular_samples(
     slope: float, gaps: list[float]
 ) -> None:
     rate, at = SmoothedRate(), 0.0
@@ -147,10 +145,10 @@ def test_a_steady_change_is_found_whatever_the_spacing_of_the_samples(
         ("an unknown rate", 1000, None, None),
     ],
 )
-def test_catch_up(case: str, lag: int, rate: float | None, expected: float | None) -> None:
+def test_catch_up_seconds(case: str, lag: int, rate: float | None, expected: float | None) -> None:
     assert catch_up_seconds(lag, rate) == expected, case
 
 
-def test_a_half_life_must_be_positive() -> None:
+def test_rate_with_non_positive_half_life_raises_value_error() -> None:
     with pytest.raises(ValueError, match="positive number of seconds"):
         SmoothedRate(half_life=0.0)

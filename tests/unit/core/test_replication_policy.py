@@ -1,4 +1,4 @@
-"""Replication policies: the tables of Kafka's own behaviour, and what follows from them."""
+"""Replication policies, against tables of Kafka's behaviour."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ V39, V40, V44 = KafkaVersion(3, 9), KafkaVersion(4, 0), KafkaVersion(4, 4)
         ("a...", None, None, "a...", False),
     ],
 )
-def test_default_policy_reads_names_as_java_splits_them(
+def test_default_policy_splits_names_as_java_does(
     topic: str, source: str | None, upstream: str | None, original: str, *, heartbeats: bool
 ) -> None:
     policy = DefaultPolicy()
@@ -45,7 +45,7 @@ def test_default_policy_reads_names_as_java_splits_them(
     assert policy.is_heartbeats_topic(topic) is heartbeats
 
 
-def test_an_empty_separator_makes_the_first_character_the_source() -> None:
+def test_default_policy_with_empty_separator_uses_first_character_as_source() -> None:
     policy = DefaultPolicy(separator="")
     assert policy.topic_source("foo") == "f"
     assert policy.upstream_topic("foo") == "oo"
@@ -55,7 +55,7 @@ def test_an_empty_separator_makes_the_first_character_the_source() -> None:
 
 @pytest.mark.parametrize("separator", [".", "_", "--", "->", "*"])
 @given(alias=st.from_regex(r"[a-z]{1,8}", fullmatch=True), topic=st.from_regex(r"[a-z0-9]{1,8}"))
-def test_a_remote_name_leads_back_to_its_topic(separator: str, alias: str, topic: str) -> None:
+def test_remote_topic_round_trips(separator: str, alias: str, topic: str) -> None:
     policy = DefaultPolicy(separator)
     topic = topic.strip() or "t"
     assert policy.topic_source(policy.remote_topic(alias, topic)) == alias
@@ -76,7 +76,7 @@ def test_a_remote_name_leads_back_to_its_topic(separator: str, alias: str, topic
         (IdentityPolicy("A", "_"), "mm2-offset-syncs_B_internal", "A_checkpoints_internal"),
     ],
 )
-def test_the_separator_shapes_internal_topics_unless_it_is_switched_off(
+def test_separator_applies_to_internal_topics_if_enabled(
     policy: DefaultPolicy | IdentityPolicy, syncs: str, checkpoints: str
 ) -> None:
     assert policy.offset_syncs_topic("B") == syncs
@@ -101,7 +101,7 @@ def test_the_separator_shapes_internal_topics_unless_it_is_switched_off(
         ("foo", False, False),
     ],
 )
-def test_user_topics_called_internal_are_copied_since_4_0(
+def test_user_topics_named_internal_are_replicated_since_4_0(
     topic: str, *, before_4_0: bool, since_4_0: bool
 ) -> None:
     assert DefaultPolicy(version=V39).is_internal_topic(topic) is before_4_0
@@ -119,7 +119,7 @@ def test_user_topics_called_internal_are_copied_since_4_0(
         ("orders.heartbeats", "A.orders.heartbeats", "orders", "heartbeats"),
     ],
 )
-def test_identity_policy_renames_only_what_ends_in_heartbeats(
+def test_identity_policy_renames_only_heartbeats_topics(
     topic: str, remote: str, source: str | None, upstream: str | None
 ) -> None:
     policy = IdentityPolicy("A")
@@ -128,7 +128,7 @@ def test_identity_policy_renames_only_what_ends_in_heartbeats(
     assert policy.upstream_topic(topic) == upstream
 
 
-def test_identity_policy_without_a_source_alias_knows_no_source() -> None:
+def test_identity_policy_without_source_alias_has_no_source() -> None:
     assert IdentityPolicy(None).topic_source("foo") is None
     assert IdentityPolicy(None).original_topic("foo") == "foo"
 
@@ -145,15 +145,13 @@ def test_identity_policy_without_a_source_alias_knows_no_source() -> None:
         ("B.heartbeats", True, True),
     ],
 )
-def test_a_topic_that_was_on_the_target_is_a_cycle(
-    topic: str, *, is_cycle: bool, since_4_4: bool
-) -> None:
+def test_topic_that_was_on_target_is_cycle(topic: str, *, is_cycle: bool, since_4_4: bool) -> None:
     assert DefaultPolicy().is_cycle(topic, "B", "A") is is_cycle
     assert DefaultPolicy(version=V44).is_cycle(topic, "B", "A") is since_4_4
     assert DefaultPolicy(version=V44).is_cycle(topic, "B") is is_cycle
 
 
-def test_identity_policy_sees_cycles_of_heartbeats_alone() -> None:
+def test_identity_policy_detects_cycles_only_of_heartbeats() -> None:
     policy = IdentityPolicy("A", version=V44)
     assert not policy.is_cycle("B.foo", "B", "A")
     assert policy.is_cycle("B.heartbeats", "B", "A")
@@ -170,16 +168,16 @@ def test_identity_policy_sees_cycles_of_heartbeats_alone() -> None:
         ("foo", Lineage("foo", ())),
     ],
 )
-def test_only_known_aliases_count_as_hops(topic: str, expected: Lineage) -> None:
+def test_lineage_counts_only_known_aliases(topic: str, expected: Lineage) -> None:
     assert lineage(DefaultPolicy(), topic, {"A", "B"}) == expected
 
 
-def test_identity_policy_gives_one_hop_at_most() -> None:
+def test_lineage_with_identity_policy_has_at_most_one_hop() -> None:
     assert lineage(IdentityPolicy("A"), "foo", {"A", "B"}) == Lineage("foo", ("A",))
     assert lineage(IdentityPolicy("A"), "foo", {"B"}) == Lineage("foo", ())
 
 
-def test_internal_topics_live_where_mirrormaker_puts_them() -> None:
+def test_internal_topics_are_on_the_expected_clusters() -> None:
     topics = internal_topics(Flow("us", "eu"), DefaultPolicy("_"))
     assert topics.offset_syncs == ("us", "mm2-offset-syncs_eu_internal")
     assert topics.checkpoints == ("eu", "us_checkpoints_internal")
@@ -190,6 +188,6 @@ def test_internal_topics_live_where_mirrormaker_puts_them() -> None:
     assert topics.connect_configs == ("eu", "mm2-configs.us.internal")
 
 
-def test_offset_syncs_on_the_target_are_named_for_the_source() -> None:
+def test_offset_syncs_topic_on_target_has_source_alias() -> None:
     topics = internal_topics(Flow("us", "eu"), DefaultPolicy(), OffsetSyncsLocation.TARGET)
     assert topics.offset_syncs == ("eu", "mm2-offset-syncs.us.internal")

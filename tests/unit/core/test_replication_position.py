@@ -1,4 +1,4 @@
-"""Where a flow is on a source partition, and what that rests on."""
+"""The position of a flow in a source partition, and its quality."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Q = PositionQuality
         ("source ends right after", 480, (500, 300), 301, 501, Position(501, Q.LIVE)),
     ],
 )  # fmt: skip
-def test_each_situation_has_its_quality(
+def test_position_quality_per_situation(
     case: str,
     *,
     committed: int | None,
@@ -56,7 +56,7 @@ def test_each_situation_has_its_quality(
     ("shared_target", "exactly_once", "quality"),
     [(True, False, Q.SHARED_TARGET), (False, True, Q.EXACTLY_ONCE), (True, True, Q.SHARED_TARGET)],
 )
-def test_where_target_offsets_say_nothing_the_commit_counts(
+def test_position_without_usable_target_offsets_is_commit(
     *, shared_target: bool, exactly_once: bool, quality: PositionQuality
 ) -> None:
     position = estimate_position(
@@ -71,7 +71,7 @@ def test_where_target_offsets_say_nothing_the_commit_counts(
     assert position == Position(521, quality)
 
 
-def test_a_stopped_flow_with_a_foreign_writer_does_not_look_caught_up() -> None:
+def test_position_of_stopped_flow_with_foreign_writer_is_not_caught_up() -> None:
     position = estimate_position(
         committed=499, sync=SyncPoint(499, 499), target_end=2000, high_watermark=900, log_start=0
     )
@@ -88,7 +88,7 @@ offsets = st.integers(0, 2000)
     high_watermark=offsets,
     log_start=offsets,
 )
-def test_a_position_never_exceeds_the_source_nor_falls_behind_what_is_written_down(
+def test_position_is_between_commit_and_source_end(
     committed: int | None,
     sync: SyncPoint | None,
     target_end: int | None,

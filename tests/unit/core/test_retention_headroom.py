@@ -33,7 +33,7 @@ def config(policy: str = "delete", ms: str = "604800000", size: str = "-1") -> d
         (config(policy=" delete , compact"), RetentionPolicy(604800.0, None)),
     ],
 )
-def test_limits_are_read_from_the_topic_configuration(
+def test_retention_policy_from_topic_config(
     settings_: dict[str, str], expected: RetentionPolicy
 ) -> None:
     assert RetentionPolicy.from_topic_config(settings_) == expected
@@ -43,13 +43,13 @@ def test_limits_are_read_from_the_topic_configuration(
     ("case", "policy", "figures", "expected"),
     [
         ("time", HOUR, (500, 600.0, None), Headroom(1000, 3000.0, RetentionLimit.TIME)),
-        ("nothing waits", HOUR, (0, None, None), Headroom(1000, 3600.0, RetentionLimit.TIME)),
+        ("no backlog", HOUR, (0, None, None), Headroom(1000, 3600.0, RetentionLimit.TIME)),
         ("overdue", HOUR, (500, 4000.0, None), Headroom(1000, -400.0, RetentionLimit.TIME)),
         ("size", SIZE, (500, None, 4.0), Headroom(1000, 250.0, RetentionLimit.SIZE)),
-        ("size, at rest", SIZE, (500, None, 0.0), Headroom(1000, None, RetentionLimit.UNLIMITED)),
+        ("size, idle", SIZE, (500, None, 0.0), Headroom(1000, None, RetentionLimit.UNLIMITED)),
         ("the smaller: time", BOTH, (9, 3500.0, 4.0), Headroom(1000, 100.0, RetentionLimit.TIME)),
         ("the smaller: size", BOTH, (9, 600.0, 4.0), Headroom(1000, 250.0, RetentionLimit.SIZE)),
-        ("both, at rest", BOTH, (9, 600.0, 0.0), Headroom(1000, 3000.0, RetentionLimit.TIME)),
+        ("both, idle", BOTH, (9, 600.0, 0.0), Headroom(1000, 3000.0, RetentionLimit.TIME)),
         ("no limit", NONE, (500, 600.0, 4.0), Headroom(1000, None, RetentionLimit.UNLIMITED)),
         ("age unknown", HOUR, (500, None, 4.0), Headroom(1000, None, RetentionLimit.UNKNOWN)),
         ("rate unknown", BOTH, (9, 600.0, None), Headroom(1000, None, RetentionLimit.UNKNOWN)),
@@ -63,14 +63,12 @@ def test_headroom(
     expected: Headroom,
 ) -> None:
     waiting, age, rate = figures
-    found = headroom(
-        1500, 500, policy, records_waiting=waiting, oldest_age=age, production_rate=rate
-    )
+    found = headroom(1500, 500, policy, lag_records=waiting, oldest_age=age, production_rate=rate)
     assert found == expected, case
 
 
-def test_headroom_is_negative_by_what_is_lost() -> None:
-    found = headroom(500, 520, HOUR, records_waiting=7, oldest_age=1.0, production_rate=1.0)
+def test_headroom_records_are_negative_by_lost_records() -> None:
+    found = headroom(500, 520, HOUR, lag_records=7, oldest_age=1.0, production_rate=1.0)
     assert found == Headroom(-20, 0.0, RetentionLimit.PASSED)
 
 
@@ -92,19 +90,19 @@ def losses(*samples: tuple[float, int, int]) -> list[int]:
         ("the second confirms", [(0, 100, 500), (30, 100, 500)], [0, 400]),
         ("counted once", [(0, 100, 500), (30, 100, 500), (60, 100, 500)], [0, 400, 400]),
         (
-            "retention runs on while MM2 stands still",
+            "retention continues while MM2 is stopped",
             [(0, 100, 500), (30, 100, 700), (60, 100, 700)],
             [0, 400, 600],
         ),
         (
-            "MM2 is back: its jump to the log start neither counts twice nor takes back",
+            "MM2 restarts: its jump to the log start counts nothing twice",
             [(0, 100, 500), (30, 100, 500), (60, 510, 500), (90, 900, 500)],
             [0, 400, 400, 400],
         ),
-        ("the first sample was merely early", [(0, 100, 500), (30, 600, 500)], [0, 0]),
-        ("half was still copied", [(0, 100, 500), (30, 300, 500)], [0, 200]),
+        ("the first sample was stale", [(0, 100, 500), (30, 600, 500)], [0, 0]),
+        ("half was still replicated", [(0, 100, 500), (30, 300, 500)], [0, 200]),
         (
-            "a replay steps back below the log start: it was copied before",
+            "a replay below the log start: replicated before",
             [(0, 800, 100), (30, 650, 700), (60, 650, 700)],
             [0, 0, 0],
         ),
@@ -114,17 +112,17 @@ def test_certain_loss(case: str, samples: list[tuple[float, int, int]], totals: 
     assert losses(*samples) == totals, case
 
 
-def test_a_jump_over_the_gap_is_loss_as_far_as_the_target_did_not_grow() -> None:
+def test_jump_over_gap_is_loss_minus_target_growth() -> None:
     loss = CertainLoss()
     loss.observe(0.0, 100, 500, target_end=1000)
     assert loss.observe(30.0, 520, 500, target_end=1020) == 400
-    # The same jump, but the target grew by all of it: those records had been copied.
+    # The same jump, but the target grew by all of it: those records were replicated.
     copied = CertainLoss()
     copied.observe(0.0, 100, 500, target_end=1000)
     assert copied.observe(30.0, 520, 500, target_end=1420) == 0
 
 
-def test_a_jump_after_a_confirmed_gap_counts_only_what_was_lost_since() -> None:
+def test_jump_after_confirmed_gap_counts_only_new_loss() -> None:
     loss = CertainLoss()
     loss.observe(0.0, 100, 500, target_end=1000)
     loss.observe(30.0, 100, 700, target_end=1000)
@@ -133,20 +131,20 @@ def test_a_jump_after_a_confirmed_gap_counts_only_what_was_lost_since() -> None:
     assert loss.total == 600
 
 
-def test_a_committed_position_confirms_only_after_its_period() -> None:
+def test_committed_position_confirms_loss_after_its_period() -> None:
     loss = CertainLoss()
-    # Committed every 60 s: the true position is far ahead of what both early samples say.
+    # Committed every 60 s: the actual position is far ahead of both early samples.
     loss.observe(0.0, 100, 500, position_period=60.0)
     assert loss.observe(30.0, 100, 500, position_period=60.0) == 0
     assert loss.observe(60.0, 900, 500, position_period=60.0) == 0
-    # This one truly stands still.
+    # This position does not advance.
     stopped = CertainLoss()
     stopped.observe(0.0, 100, 500, position_period=60.0)
     stopped.observe(30.0, 100, 500, position_period=60.0)
     assert stopped.observe(60.0, 100, 500, position_period=60.0) == 400
 
 
-def test_a_restart_goes_on_counting_from_what_was_saved() -> None:
+def test_certain_loss_continues_from_saved_state() -> None:
     first = CertainLoss()
     first.observe(0.0, 100, 500)
     first.observe(30.0, 100, 500)
@@ -157,7 +155,7 @@ def test_a_restart_goes_on_counting_from_what_was_saved() -> None:
     assert second.total == 500
 
 
-def test_a_source_created_anew_counts_nothing_and_resets_the_basis() -> None:
+def test_source_recreation_counts_no_loss_and_resets() -> None:
     loss = CertainLoss(SavedLoss(total=400, judged_to=1_000_000))
     loss.observe(0.0, 1_000_000, 900_000)
     loss.source_recreated()
@@ -166,6 +164,8 @@ def test_a_source_created_anew_counts_nothing_and_resets_the_basis() -> None:
     assert loss.total == 400
     loss.observe(90.0, 0, 20)
     assert loss.total == 420
+
+
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, 40), st.integers(0, 60), st.integers(0, 50), st.booleans()),
@@ -173,10 +173,10 @@ def test_a_source_created_anew_counts_nothing_and_resets_the_basis() -> None:
         max_size=60,
     )
 )
-def test_loss_never_exceeds_what_was_truly_lost_and_never_goes_back(
+def test_certain_loss_never_exceeds_true_loss_nor_decreases(
     steps: list[tuple[int, int, int, bool]],
 ) -> None:
-    """A simulated partition: records come, MM2 copies or is stopped, retention removes."""
+    """A simulated partition: records are produced, replicated or not, and removed by retention."""
     end = position = start = target = truly = 0
     loss = CertainLoss()
     before = 0

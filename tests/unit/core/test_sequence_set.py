@@ -7,7 +7,7 @@ from mm2slo_core.sequence_set import SequenceSet
 
 
 @given(numbers=st.lists(st.integers(0, 12), max_size=40))
-def test_it_is_a_set(numbers: list[int]) -> None:
+def test_sequence_set_equals_python_set(numbers: list[int]) -> None:
     sequences, plain = SequenceSet(), set[int]()
     for number in numbers:
         assert sequences.add(number) is (number not in plain)
@@ -16,21 +16,21 @@ def test_it_is_a_set(numbers: list[int]) -> None:
     assert sequences.runs == sum(number - 1 not in plain for number in plain)
 
 
-def test_a_number_that_closes_a_gap_joins_its_neighbours() -> None:
+def test_add_that_closes_gap_merges_runs() -> None:
     sequences = SequenceSet()
     for number in (0, 1, 3, 4, 2):
         sequences.add(number)
     assert sequences.runs == 1
 
 
-def test_numbers_in_order_are_one_run() -> None:
+def test_consecutive_numbers_are_one_run() -> None:
     sequences = SequenceSet()
     for number in range(100_000):
         sequences.add(number)
     assert sequences.runs == 1
 
 
-def test_beyond_its_limit_the_oldest_gap_is_closed() -> None:
+def test_run_limit_closes_oldest_gap() -> None:
     sequences = SequenceSet(run_limit=3)
     for number in (0, 10, 20, 30):
         sequences.add(number)

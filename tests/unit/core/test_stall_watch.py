@@ -10,7 +10,7 @@ def watch(samples: list[tuple[float, int | None, int | None]], period: float = 0
     return [watched.observe(at, lag, pos, STALL, period).value for at, lag, pos in samples]
 
 
-def test_a_backlog_that_stands_still_stalls_after_the_patience() -> None:
+def test_backlog_without_advance_is_stalled_after_stall_after() -> None:
     assert watch([(0, 5, 10), (29.9, 6, 10), (30, 6, 10), (60, 9, 10)]) == [
         "moving",
         "moving",
@@ -19,7 +19,7 @@ def test_a_backlog_that_stands_still_stalls_after_the_patience() -> None:
     ]
 
 
-def test_a_position_that_moves_ends_a_stall_and_starts_its_clock_again() -> None:
+def test_advance_ends_stall_and_restarts_clock() -> None:
     assert watch([(0, 5, 10), (40, 5, 10), (45, 5, 11), (70, 5, 11), (75, 5, 11)]) == [
         "moving",
         "stalled",
@@ -29,7 +29,7 @@ def test_a_position_that_moves_ends_a_stall_and_starts_its_clock_again() -> None
     ]
 
 
-def test_an_idle_partition_may_rest_for_hours_and_its_first_new_record_is_no_stall() -> None:
+def test_first_record_after_idle_hours_is_not_stalled() -> None:
     assert watch([(0, 0, 10), (7200, 0, 10), (7205, 3, 10), (7235, 3, 10)]) == [
         "idle",
         "idle",
@@ -38,11 +38,11 @@ def test_an_idle_partition_may_rest_for_hours_and_its_first_new_record_is_no_sta
     ]
 
 
-def test_blindness_neither_starts_nor_stops_the_clock() -> None:
+def test_missing_samples_neither_start_nor_stop_stall_clock() -> None:
     assert watch([(0, 5, 10), (20, None, None), (40, 5, 10)]) == ["moving", "unknown", "stalled"]
 
 
-def test_a_step_back_is_activity() -> None:
+def test_position_going_back_restarts_stall_clock() -> None:
     assert watch([(0, 5, 10), (25, 9, 6), (50, 9, 6), (55, 9, 6)]) == [
         "moving",
         "moving",
@@ -51,7 +51,7 @@ def test_a_step_back_is_activity() -> None:
     ]
 
 
-def test_a_committed_position_is_given_its_flush_interval() -> None:
+def test_committed_position_allows_flush_interval() -> None:
     assert watch([(0, 5, 10), (89, 5, 10), (90, 5, 10)], period=60.0) == [
         "moving",
         "moving",
@@ -59,7 +59,7 @@ def test_a_committed_position_is_given_its_flush_interval() -> None:
     ]
 
 
-def test_progress_is_the_last_advance_or_the_last_moment_without_a_backlog() -> None:
+def test_progress_at_is_last_advance_or_last_sample_without_backlog() -> None:
     watched = StallWatch()
     seen: list[float | None] = [watched.progress_at]
     for at, lag, position in ((0.0, 5, 10), (5.0, 4, 11), (10.0, 9, 8), (15.0, 0, 17)):

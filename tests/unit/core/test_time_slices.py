@@ -14,7 +14,7 @@ from mm2slo_core.time_slices import (
 ONE = DueSlices(1, 0)
 
 
-def test_each_partition_is_one_event_of_its_class_per_slice() -> None:
+def test_data_freshness_counts_each_partition_per_slice() -> None:
     fast, slow = FreshnessClass("fast", 10.0), FreshnessClass("slow", 60.0)
     lags: dict[FreshnessClass, list[float | None]] = {
         fast: [0.0, 10.0, 10.1, None],
@@ -26,7 +26,7 @@ def test_each_partition_is_one_event_of_its_class_per_slice() -> None:
     }
 
 
-def test_a_missed_slice_is_unknown_for_every_partition() -> None:
+def test_data_freshness_of_missed_slice_is_unknown() -> None:
     default = FreshnessClass("default", 60.0)
     missed = data_freshness(DueSlices(1, 3), {default: [0.0, None, 99.0]})
     assert missed == {SliKey(Sli.DATA_FRESHNESS, "default"): SliCount(1, 2, 1 + 9)}
@@ -40,24 +40,26 @@ def test_a_missed_slice_is_unknown_for_every_partition() -> None:
         ("fresh", 1.0, True, 0.0, SliCount(1, 1, 0)),
         ("on the limit", 30.0, True, 0.0, SliCount(1, 1, 0)),
         ("too old", 31.0, True, 0.0, SliCount(0, 1, 0)),
-        ("never seen", None, True, 0.0, SliCount(0, 0, 1)),
-        ("the target cannot be read", 99.0, False, 0.0, SliCount(0, 0, 1)),
-        ("the source is away and explains it", 99.0, True, 80.0, SliCount(0, 0, 1)),
-        ("silent long before the source went away", 99.0, True, 10.0, SliCount(0, 1, 0)),
+        ("no heartbeat yet", None, True, 0.0, SliCount(0, 0, 1)),
+        ("the target is unreadable", 99.0, False, 0.0, SliCount(0, 0, 1)),
+        ("the source was down since the last heartbeat", 99.0, True, 80.0, SliCount(0, 0, 1)),
+        ("no heartbeat long before the source went down", 99.0, True, 10.0, SliCount(0, 1, 0)),
     ],
 )
-def test_heartbeats(
+def test_heartbeat_encoding_equals_kafka(
     case: str,
     age: float | None,
     target_readable: bool,
     source_unreachable_for: float,
     expected: SliCount,
 ) -> None:
-    found = heartbeat_availability(ONE, age, target_readable=target_readable, source_unreachable_for=source_unreachable_for)
+    found = heartbeat_availability(
+        ONE, age, target_readable=target_readable, source_unreachable_for=source_unreachable_for
+    )
     assert found == expected, case
 
 
-def test_heartbeat_slices_that_were_missed_are_unknown() -> None:
+def test_heartbeat_availability_of_missed_slices_is_unknown() -> None:
     assert heartbeat_availability(DueSlices(1, 4), 1.0, target_readable=True) == (1, 1, 4)
     assert heartbeat_availability(DueSlices(0, 0), 1.0, target_readable=True) == (0, 0, 0)
 
@@ -66,7 +68,7 @@ def judge(*samples: tuple[float, int, int | None]) -> list[SliCount]:
     """One group with one partition, a checkpoint interval of 60 s and a slack of 100."""
     freshness = CheckpointFreshness(60.0, slack=100)
     return [
-        freshness.judge(at, ONE, {"billing": {"orders-0": CheckpointSample(commit, upstream)}})
+        freshness.count(at, ONE, {"billing": {"orders-0": CheckpointSample(commit, upstream)}})
         for at, commit, upstream in samples
     ]
 
@@ -74,11 +76,11 @@ def judge(*samples: tuple[float, int, int | None]) -> list[SliCount]:
 IDLE, FRESH, STALE = SliCount(0, 0, 0), SliCount(1, 1, 0), SliCount(0, 1, 0)
 
 
-def test_an_idle_group_is_never_judged_however_old_its_checkpoint_is() -> None:
+def test_checkpoint_freshness_ignores_idle_group() -> None:
     assert judge((0, 500, 500), (3600, 500, 500), (7200, 500, None)) == [IDLE] * 3
 
 
-def test_a_moving_group_is_fresh_while_each_commit_is_covered_within_three_intervals() -> None:
+def test_checkpoint_freshness_is_good_if_covered_within_three_intervals() -> None:
     assert judge((0, 500, 500), (60, 2000, 500), (120, 3000, 2000), (300, 9000, 3000)) == [
         IDLE,
         FRESH,
@@ -87,7 +89,7 @@ def test_a_moving_group_is_fresh_while_each_commit_is_covered_within_three_inter
     ]
 
 
-def test_a_moving_group_without_new_checkpoints_turns_stale_after_three_intervals() -> None:
+def test_checkpoint_freshness_is_bad_three_intervals_after_last_checkpoint() -> None:
     assert judge((0, 500, 500), (60, 2000, 500), (240, 3000, 500), (241, 4000, 500)) == [
         IDLE,
         FRESH,
@@ -96,22 +98,22 @@ def test_a_moving_group_without_new_checkpoints_turns_stale_after_three_interval
     ]
 
 
-def test_moving_between_two_offset_syncs_is_no_fault() -> None:
+def test_checkpoint_freshness_is_good_between_two_offset_syncs() -> None:
     assert judge((0, 500, 500), (60, 550, 500), (600, 600, 500)) == [IDLE, FRESH, FRESH]
 
 
-def test_a_group_without_any_checkpoint_turns_stale_as_well() -> None:
+def test_checkpoint_freshness_without_checkpoint_turns_bad() -> None:
     assert judge((0, 500, None), (60, 550, None), (200, 560, None)) == [IDLE, FRESH, STALE]
 
 
-def test_a_group_that_is_reset_to_an_earlier_offset_waits_no_longer() -> None:
+def test_checkpoint_freshness_after_group_reset_is_good() -> None:
     assert judge((0, 500, 500), (60, 9000, 500), (300, 400, 500)) == [IDLE, FRESH, FRESH]
 
 
-def test_what_cannot_be_read_is_unknown_for_the_groups_that_moved() -> None:
+def test_checkpoint_freshness_without_samples_is_unknown_for_last_groups() -> None:
     freshness = CheckpointFreshness(60.0)
     for at, commit in ((0.0, 1), (60.0, 2)):
-        freshness.judge(
+        freshness.count(
             at,
             ONE,
             {
@@ -119,14 +121,14 @@ def test_what_cannot_be_read_is_unknown_for_the_groups_that_moved() -> None:
                 "idle": {"orders-0": CheckpointSample(7, 7)},
             },
         )
-    assert freshness.judge(120.0, ONE, None) == SliCount(0, 0, 1)
-    assert freshness.judge(240.0, DueSlices(1, 2), None) == SliCount(0, 0, 3)
+    assert freshness.count(120.0, ONE, None) == SliCount(0, 0, 1)
+    assert freshness.count(240.0, DueSlices(1, 2), None) == SliCount(0, 0, 3)
 
 
-def test_groups_are_counted_once_however_many_partitions_they_have() -> None:
+def test_checkpoint_freshness_counts_each_group_once() -> None:
     freshness = CheckpointFreshness(60.0, slack=0)
     for at, commit in ((0.0, 1), (60.0, 2)):
-        found = freshness.judge(
+        found = freshness.count(
             at, ONE, {"g": {part: CheckpointSample(commit, commit) for part in "abc"}}
         )
     assert found == FRESH

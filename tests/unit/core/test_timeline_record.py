@@ -47,7 +47,7 @@ LAYOUT = {
 }
 
 
-def test_the_layout_is_the_documented_one() -> None:
+def test_timeline_record_has_documented_layout() -> None:
     value = RECORD.encode_value()
     assert json.loads(value) == LAYOUT
     assert list(json.loads(value)) == list(LAYOUT)
@@ -56,7 +56,7 @@ def test_the_layout_is_the_documented_one() -> None:
     assert WatermarkRecord.decode(value) == RECORD
 
 
-def test_what_is_not_known_takes_no_room() -> None:
+def test_timeline_record_omits_unknown_columns() -> None:
     bare = WatermarkRecord(
         FLOW, Side.TARGET, "us.orders", None, "read_committed", PollTimes(1.0, 2.0), (0,), (5,)
     )
@@ -67,7 +67,7 @@ def test_what_is_not_known_takes_no_room() -> None:
     assert WatermarkRecord.decode(bare.encode_value()) == bare
 
 
-def test_partitions_are_named_where_they_are_not_counted_from_zero() -> None:
+def test_timeline_record_lists_non_consecutive_partitions() -> None:
     some = WatermarkRecord(
         FLOW, Side.TARGET, "t", None, "read_uncommitted", PollTimes(1.0, 2.0), (0, 2), (5, 6)
     )
@@ -84,7 +84,7 @@ def records(draw: st.DrawFn) -> WatermarkRecord:
     count = draw(st.integers(0, 4))
 
     def column() -> Column:
-        """Draw one figure per partition; a column without any figure is empty."""
+        """Draw one value per partition; a column without any value is empty."""
         found = tuple(draw(st.none() | OFFSET) for _ in range(count))
         return found if any(figure is not None for figure in found) else ()
 
@@ -111,7 +111,7 @@ def records(draw: st.DrawFn) -> WatermarkRecord:
 
 
 @given(record=records())
-def test_a_record_is_read_as_written(record: WatermarkRecord) -> None:
+def test_timeline_record_round_trips(record: WatermarkRecord) -> None:
     value = record.encode_value()
     assert WatermarkRecord.decode(value) == record
     assert WatermarkRecord.decode(value).encode_value() == value
@@ -122,7 +122,7 @@ def test_a_record_is_read_as_written(record: WatermarkRecord) -> None:
     duration=st.floats(0.0, 60.0),
     gap=st.floats(0.0, 1e6),
 )
-def test_rounding_to_milliseconds_only_widens_brackets(
+def test_timeline_record_rounding_only_widens_brackets(
     request: float, duration: float, gap: float
 ) -> None:
     answer, before = request + duration, request - gap
@@ -143,7 +143,7 @@ def test_rounding_to_milliseconds_only_widens_brackets(
     [
         ("a newer version", {"v": 2}, DecodeReason.UNKNOWN_VERSION),
         ("no version", {"v": None}, DecodeReason.UNKNOWN_VERSION),
-        ("a side nobody knows", {"s": "middle"}, DecodeReason.UNEXPECTED_SHAPE),
+        ("an unknown side", {"s": "middle"}, DecodeReason.UNEXPECTED_SHAPE),
         ("no flow", {"f": None}, DecodeReason.UNEXPECTED_SHAPE),
         ("a flow of one cluster", {"f": "us"}, DecodeReason.UNEXPECTED_SHAPE),
         ("no topic", {"t": None}, DecodeReason.UNEXPECTED_SHAPE),
@@ -158,7 +158,7 @@ def test_rounding_to_milliseconds_only_widens_brackets(
         ("half a poll", {"q": [1, 2, 3, None]}, DecodeReason.UNEXPECTED_SHAPE),
     ],
 )
-def test_what_is_no_timeline_record_is_refused(
+def test_decode_of_invalid_fields_raises_decode_error(
     case: str, change: dict[str, Any], reason: DecodeReason
 ) -> None:
     with pytest.raises(DecodeError) as refused:
@@ -175,7 +175,7 @@ def test_what_is_no_timeline_record_is_refused(
         (b"\xff", DecodeReason.INVALID_UTF8),
     ],
 )
-def test_bytes_that_are_no_json_object_are_refused(
+def test_decode_without_json_object_raises_decode_error(
     value: bytes | None, reason: DecodeReason
 ) -> None:
     with pytest.raises(DecodeError) as refused:
@@ -183,11 +183,11 @@ def test_bytes_that_are_no_json_object_are_refused(
     assert refused.value.reason is reason
 
 
-def test_a_record_that_does_not_fit_its_partitions_cannot_be_made() -> None:
+def test_timeline_record_with_wrong_column_length_raises_value_error() -> None:
     times = PollTimes(1.0, 2.0)
-    with pytest.raises(ValueError, match="1 figures for 2 partitions"):
+    with pytest.raises(ValueError, match="1 values for 2 partitions"):
         WatermarkRecord(FLOW, Side.SOURCE, "t", None, "x", times, (0, 1), (1, 2), log_starts=(1,))
-    with pytest.raises(ValueError, match="1 ends for 2 partitions"):
+    with pytest.raises(ValueError, match="1 end offsets for 2 partitions"):
         WatermarkRecord(FLOW, Side.SOURCE, "t", None, "x", times, (0, 1), (1,))
-    with pytest.raises(ValueError, match="both of its times or none"):
+    with pytest.raises(ValueError, match="both times of the previous poll, or none"):
         PollTimes(1.0, 2.0, 0.5, None)

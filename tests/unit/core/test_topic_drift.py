@@ -22,19 +22,19 @@ EXCLUDED = (
             (ConfigDrift("retention.ms", "1", "2"),),
         ),
         (
-            "not copied",
+            "not replicated",
             {"cleanup.policy": "compact"},
             {},
             (ConfigDrift("cleanup.policy", "compact", None),),
         ),
         (
-            "set on the copy alone, which MM2 removes",
+            "set only on the copy, which MM2 removes",
             {},
             {"segment.bytes": "9"},
             (ConfigDrift("segment.bytes", None, "9"),),
         ),
         (
-            "MM2 leaves these alone",
+            "not synced by MM2",
             {"min.insync.replicas": "2"},
             {"min.insync.replicas": "1", "message.timestamp.type": "LogAppendTime"},
             (),
@@ -47,7 +47,7 @@ EXCLUDED = (
         ),
     ],
 )
-def test_settings(
+def test_config_drift(
     case: str,
     source: dict[str, str],
     target: dict[str, str],
@@ -56,12 +56,12 @@ def test_settings(
     assert SyncedSettings(EXCLUDED).drift(source, target) == expected, case
 
 
-def test_an_exclusion_that_java_would_refuse_is_refused() -> None:
+def test_synced_settings_with_invalid_expression_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"\(unclosed"):
         SyncedSettings(("(unclosed",))
 
 
-def test_another_topic_id_is_a_recreation() -> None:
+def test_other_topic_id_is_recreation() -> None:
     epochs = TopicEpochs()
     seen = [epochs.observe_id(topic_id) for topic_id in ("x", "x", None, "y", "y", "x")]
     assert seen == [False, False, False, True, False, True]

@@ -1,4 +1,4 @@
-"""Which topics a flow copies, and under what names."""
+"""The topics that a flow replicates, and their names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plan(
     return replicated_topics(config, topics, canary)
 
 
-def test_topics_are_named_after_the_source_and_come_in_the_order_of_names() -> None:
+def test_replicated_topics_have_source_prefix_and_are_sorted() -> None:
     assert plan("pay", "orders") == (
         TopicPair("orders", "us.orders", DATA),
         TopicPair("pay", "us.pay", DATA),
@@ -44,11 +44,11 @@ def test_topics_are_named_after_the_source_and_come_in_the_order_of_names() -> N
         ".hidden",
     ],
 )
-def test_internal_topics_are_never_copied(topic: str) -> None:
+def test_internal_topics_are_never_replicated(topic: str) -> None:
     assert plan(topic) == ()
 
 
-def test_internal_topics_stay_out_though_the_filter_names_them() -> None:
+def test_internal_topics_in_filter_are_not_replicated() -> None:
     assert plan("__consumer_offsets", "us.checkpoints.internal", exclude=()) == ()
 
 
@@ -56,16 +56,16 @@ def test_internal_topics_stay_out_though_the_filter_names_them() -> None:
     ("topic", "copied"),
     [("eu.orders", False), ("ap.eu.orders", False), ("ap.orders", True), ("europe.orders", True)],
 )
-def test_what_came_from_the_target_does_not_go_back(topic: str, copied: bool) -> None:
+def test_topics_from_target_are_not_replicated(topic: str, copied: bool) -> None:
     assert bool(plan(topic)) is copied
 
 
-def test_the_filter_chooses_by_whole_names_and_exclusion_wins() -> None:
+def test_topic_filter_matches_whole_names_and_exclusion_wins() -> None:
     found = plan("orders", "orders-old", "pay", include=("orders.*",), exclude=(".*-old",))
     assert [pair.source for pair in found] == ["orders"]
 
 
-def test_heartbeats_are_copied_whatever_the_filter_says() -> None:
+def test_heartbeats_are_replicated_despite_filter() -> None:
     found = plan("heartbeats", "ap.heartbeats", "eu.heartbeats", "orders", include=("pay",))
     assert found == (
         TopicPair("ap.heartbeats", "us.ap.heartbeats", HEARTBEATS),
@@ -73,12 +73,12 @@ def test_heartbeats_are_copied_whatever_the_filter_says() -> None:
     )
 
 
-def test_the_canary_topic_is_no_data_unless_it_is_not_the_carrier() -> None:
+def test_canary_topic_has_canary_role_only_as_carrier() -> None:
     assert plan("mm2slo.canary", canary="mm2slo.canary")[0].role is CANARY
     assert plan("mm2slo.canary")[0].role is DATA
 
 
-def test_the_identity_policy_keeps_names_but_for_heartbeats_and_sees_no_cycles() -> None:
+def test_identity_policy_keeps_names_except_heartbeats_and_detects_no_cycles() -> None:
     found = plan("heartbeats", "eu.orders", "orders", policy={"kind": "identity"})
     assert found == (
         TopicPair("eu.orders", "eu.orders", DATA),
@@ -87,11 +87,11 @@ def test_the_identity_policy_keeps_names_but_for_heartbeats_and_sees_no_cycles()
     )
 
 
-def test_another_separator_shapes_names_and_cycles() -> None:
+def test_other_separator_applies_to_names_and_cycles() -> None:
     found = plan("orders", "eu_pay", "eu.pay", policy={"separator": "_"})
     assert [pair.target for pair in found] == ["us_eu.pay", "us_orders"]
 
 
-def test_another_engine_has_nothing_to_do_with_heartbeats() -> None:
+def test_other_engine_does_not_replicate_heartbeats() -> None:
     found = plan("heartbeats", "orders", engine="other", canary="orders")
     assert [(pair.source, pair.role) for pair in found] == [("orders", CANARY)]

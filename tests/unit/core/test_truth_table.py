@@ -1,8 +1,8 @@
-"""Every row of docs/truth-table.md, walked through the pure functions second by second.
+"""Every row of docs/truth-table.md, simulated with the pure functions in steps of a second.
 
-A small world: one flow with two data partitions of 10 records a second each, copied by the tasks A
-and B; task A carries the canaries, too. Each fault starts at 300 s; the world is looked at until
-600 s, and the indicators are judged by what they counted from 420 s on.
+One flow has two data partitions with 10 records a second each, replicated by the tasks A and B;
+task A also replicates the canaries. Each fault starts at 300 s; the simulation ends at 600 s, and
+the SLIs are those counted from 420 s on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FAULT, COUNTED_FROM, END = 300, 420, 600
 POLL = 5
-PATIENCE = StateTimeouts(stall_after=30.0, canary_deadline=60.0)
+TIMEOUTS = StateTimeouts(stall_after=30.0, canary_deadline=60.0)
 CLASS = FreshnessClass("default", 60.0)
 FRESHNESS = SliKey(Sli.DATA_FRESHNESS, "default")
 ROOT = Path(__file__).parents[3]
@@ -44,7 +44,7 @@ DUPLICATES_BURN = "MM2ErrorBudgetBurnSlow(uniqueness)"
 
 @dataclass
 class Partition:
-    """One source partition, its copy's position, and what the exporter remembers of it."""
+    """One source partition, its position, and the exporter's state of it."""
 
     task: str
     end: int = 1000
@@ -68,7 +68,7 @@ class Partition:
 
 @dataclass
 class World:
-    """Both clusters, MM2 and the exporter. Faults change its switches."""
+    """Both clusters, MM2 and the exporter; faults change its fields."""
 
     canaries_on: bool = True
     producing: bool = True
@@ -100,18 +100,18 @@ class World:
         return self.source_up and self.may_read_source, self.target_up and self.may_read_target
 
     def second(self, now: float) -> None:
-        """Records come, MM2 copies, canaries go out and arrive; then the exporter looks."""
+        """Produce, replicate, send and receive canaries, then run the exporter."""
         if self.producing and self.source_up:
             for partition in self.partitions:
                 partition.end += 10
         if self.exporter_up and self.canaries_on:
             self.send_canary(int(now))
         if self.source_up and self.target_up:
-            self.copy(now)
+            self.replicate(now)
         if self.exporter_up and now % POLL == 0:
-            self.look(now)
+            self.poll(now)
 
-    def copy(self, now: float) -> None:
+    def replicate(self, now: float) -> None:
         for partition in self.partitions:
             if partition.task in self.running:
                 partition.position = partition.end if partition.stable is None else partition.stable
@@ -124,21 +124,21 @@ class World:
             self.in_flight.clear()
 
     def send_canary(self, sequence: int) -> None:
-        """Sequence, source offset and second are one number."""
+        """Use the second as sequence and source offset."""
         self.ledger.scheduled(sequence, 0, float(sequence))
         if self.source_up and self.may_produce:
             self.ledger.produced(sequence, 0, sequence, float(sequence))
             self.in_flight.append(sequence)
 
-    def look(self, now: float) -> None:
-        """One round of the exporter."""
+    def poll(self, now: float) -> None:
+        """Run one round of the exporter."""
         for cause, readable in (
             (UnobservableCause.SOURCE, self.source_up),
             (UnobservableCause.TARGET, self.readable[1]),
         ):
             (self.ledger.reachable if readable else self.ledger.unreachable)(cause, now)
         for partition in self.partitions:
-            self.look_at(partition, now)
+            self.poll_partition(partition, now)
         if all(self.readable):
             self.polled_at = now
             self.ledger.position(0, self.canary_position, self.canary_start, target_read=True)
@@ -148,8 +148,8 @@ class World:
         ages: list[float | None] = [partition.age for partition in self.partitions]
         self.counters.add_all(data_freshness(self.clock.due(now), {CLASS: ages}))
 
-    def look_at(self, partition: Partition, now: float) -> None:
-        """Lag, age, stall and loss of one partition."""
+    def poll_partition(self, partition: Partition, now: float) -> None:
+        """Update lag, age, stall and loss of one partition."""
         if not all(self.readable):
             partition.lag = partition.age = None
             partition.progress = Progress.UNKNOWN
@@ -166,7 +166,7 @@ class World:
             partition.progressed_at = now
         partition.moved_to = partition.position
         partition.progress = partition.stall.observe(
-            now, lag.records, partition.position, PATIENCE.stall_after
+            now, lag.records, partition.position, TIMEOUTS.stall_after
         )
         self.seen["lost"] += partition.loss.observe(now, partition.position, partition.start)
         if partition.stable is not None:
@@ -174,25 +174,25 @@ class World:
             self.seen["open transaction"] = held or 0
 
     def state(self, now: float) -> str:
-        """The verdict, as `state (reason)`."""
-        waiting = [p for p in self.partitions if p.lag]
+        """Return `state (reason)`."""
+        backlogs = [p for p in self.partitions if p.lag]
         progress = [now - p.progressed_at for p in self.partitions if p.progressed_at is not None]
-        stuck = [now - (p.stall.progress_at or 0.0) for p in waiting]
+        stalled = [now - (p.stall.progress_at or 0.0) for p in backlogs]
         arrived = self.ledger.last_arrival_at
         verdict = flow_state(
             FlowEvidence(
                 ready=self.ready,
                 source_readable=self.readable[0],
                 target_readable=self.readable[1],
-                backlog=bool(waiting) if all(self.readable) else None,
+                backlog=bool(backlogs) if all(self.readable) else None,
                 progress_age=min(progress, default=None),
-                stalled_for=min(stuck, default=None),
+                stalled_for=min(stalled, default=None),
                 source_moving=self.producing and self.source_up,
                 canary_silence=self.ledger.silence(now),
                 canary_arrival_age=None if arrived is None else now - arrived,
                 connector_running=self.connector_running,
             ),
-            PATIENCE,
+            TIMEOUTS,
         )
         return f"{verdict.name} ({verdict.reason})"
 
@@ -206,14 +206,14 @@ def set_to(**switches: object) -> Callable[[World, float], None]:
 
 
 def restart_after_kill(world: World, now: float) -> None:
-    """Back again; the last five seconds before the kill are copied once more."""
+    """Restart MM2, which replicates the last five seconds before the kill again."""
     world.running = {"A", "B"}
     for sequence in range(FAULT - 5, FAULT):
         world.ledger.arrived(sequence, 0, now)
 
 
 def exporter_returns(world: World, now: float) -> None:
-    """A new process: its memory is what the clusters and the timeline hold."""
+    """Start a new exporter with the state from the clusters and the timeline."""
     died = float(FAULT - 1)
     world.exporter_up = True
     world.ledger = CanaryLedger(CanaryRules(own_topic=True))
@@ -241,7 +241,7 @@ def recreate(world: World, now: float) -> None:
 
 def add_partition(world: World, now: float) -> None:
     world.partitions.append(
-        Partition("of nobody yet", end=0, position=0, moved_to=0, born_at=now, born_with=0)
+        Partition("unassigned", end=0, position=0, moved_to=0, born_at=now, born_with=0)
     )
     world.seen["partitions behind"] = 1
 
@@ -253,7 +253,7 @@ def open_transaction(world: World, _now: float) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """What happens when, and which other figures tell of it."""
+    """Changes by second, and expected other values at the end."""
 
     changes: dict[int, tuple[Callable[[World, float], None], ...]]
     seen: dict[str, int] = field(default_factory=dict)
@@ -268,7 +268,7 @@ ROWS = {
     "idle source": Row({0: (IDLE,)}),
     "MM2 stopped": Row({FAULT: (STOP,)}, {"stalled": 2, "pending": 301}),
     "MM2 paused": Row({FAULT: (PAUSE,)}, {"stalled": 2, "pending": 301}),
-    "MM2 killed, back after 150 s": Row(
+    "MM2 killed, restarted after 150 s": Row(
         {FAULT: (STOP,), 450: (restart_after_kill,)}, {"duplicates": 5, "late": 91}
     ),
     "MM2 stopped, idle source": Row({0: (IDLE,), FAULT: (STOP,)}, {"pending": 301}),
@@ -281,14 +281,14 @@ ROWS = {
     ),
     "source down": Row({FAULT: (set_to(source_up=False),)}),
     "target down": Row({FAULT: (set_to(target_up=False),)}, {"pending": 301}),
-    "exporter restarted, away for 150 s": Row(
+    "exporter restarted, down for 150 s": Row(
         {FAULT: (set_to(exporter_up=False),), 450: (exporter_returns,)}
     ),
     "exporter just started": Row({FAULT: (set_to(ready=False),)}),
     "produce denied on the source": Row({FAULT: (set_to(may_produce=False),)}),
     "read denied on the source": Row({FAULT: (set_to(may_read_source=False),)}),
     "read denied on the target": Row({FAULT: (set_to(may_read_target=False),)}, {"pending": 301}),
-    # Each partition: copied up to 3990, produced up to 6000, of which the last 100 remain.
+    # Each partition: replicated up to 4000, produced up to 6000, of which the last 100 remain.
     "retention overran a stopped MM2": Row(
         {FAULT: (STOP,), 500: (overrun,)},
         {"stalled": 2, "lost": 2 * (6000 - 100 - 4000), "expired": 100, "pending": 201},
@@ -303,22 +303,22 @@ ROWS = {
 }
 
 
-def word(before: SliCount, after: SliCount) -> str:
-    """What was counted in between, in a word of the table."""
+def cell(before: SliCount, after: SliCount) -> str:
+    """Return the table cell for the events counted in between."""
     good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
     settled = "partly" if 0 < good < total else "good" if good else "bad" if total else ""
     return " ".join(filter(None, (settled, "unknown" if unknown else ""))) or "-"
 
 
 class Outcome(NamedTuple):
-    """A row as the functions see it, and the figures beside it."""
+    """The cells of a row as computed, and other values."""
 
     cells: dict[str, str]
     duplicates: str
     seen: Counter[str]
 
 
-def walk(row: Row) -> Outcome:
+def simulate(row: Row) -> Outcome:
     world = World()
     marks: dict[str, SliCount] = {}
     indicators = (Sli.AVAILABILITY, Sli.COMPLETENESS, Sli.UNIQUENESS)
@@ -335,46 +335,46 @@ def walk(row: Row) -> Outcome:
         if now == COUNTED_FROM:
             marks = now_counted()
         world.second(float(now))
-    words = {name: word(marks[name], count) for name, count in now_counted().items()}
+    counted_cells = {name: cell(marks[name], count) for name, count in now_counted().items()}
     totals = world.ledger.totals
     world.seen["stalled"] = sum(p.progress is Progress.STALLED for p in world.partitions)
     world.seen.update(duplicates=totals.duplicates, late=totals.late, expired=totals.expired)
     world.seen["pending"] = world.ledger.pending
-    assert totals.lost == 0  # MM2 loses nothing in any of these rows; retention does
+    assert totals.lost == 0  # in these rows only retention loses records
     cells = {
         "State": world.state(float(END)),
-        "Availability": words["availability"],
-        "Completeness": words["completeness"],
-        "Data freshness": words["data_freshness"],
+        "Availability": counted_cells["availability"],
+        "Completeness": counted_cells["completeness"],
+        "Data freshness": counted_cells["data_freshness"],
     }
-    return Outcome(cells, words["uniqueness"], +world.seen)
+    return Outcome(cells, counted_cells["uniqueness"], +world.seen)
 
 
 def table() -> dict[str, dict[str, str]]:
-    """The first table of the document: fault -> column -> cell."""
+    """Return the first table of the document: fault -> column -> cell."""
     lines = TABLE.read_text().split("\n\n| Fault")[1].split("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
     return {row[0]: dict(zip(head, row[1:], strict=True)) for row in rows}
 
 
-def test_the_document_and_this_test_know_the_same_faults() -> None:
+def test_document_and_test_have_the_same_faults() -> None:
     assert list(table()) == list(ROWS)
 
 
 @pytest.mark.parametrize("fault", ROWS)
-def test_a_row_is_what_the_functions_say(fault: str) -> None:
+def test_row_equals_result_of_functions(fault: str) -> None:
     documented = table()[fault]
-    outcome = walk(ROWS[fault])
+    outcome = simulate(ROWS[fault])
     assert outcome.cells == {name: documented[name] for name in outcome.cells}
-    for name, figure in ROWS[fault].seen.items():
-        assert outcome.seen[name] == figure, name
+    for name, value in ROWS[fault].seen.items():
+        assert outcome.seen[name] == value, name
 
 
 @pytest.mark.parametrize("fault", ROWS)
-def test_alerts_follow_from_state_and_indicators(fault: str) -> None:
+def test_alerts_follow_from_state_and_slis(fault: str) -> None:
     documented = table()[fault]
-    alerts = named(documented)
-    outcome = walk(ROWS[fault])
+    alerts = documented_alerts(documented)
+    outcome = simulate(ROWS[fault])
     indicators = [cell for name, cell in outcome.cells.items() if name != "State"]
     burning = {"bad", "partly"}
     due = {
@@ -382,43 +382,43 @@ def test_alerts_follow_from_state_and_indicators(fault: str) -> None:
         AVAILABILITY_BURNS: outcome.cells["Availability"] in burning,
         FRESHNESS_BURNS: outcome.cells["Data freshness"] in burning,
         DUPLICATES_BURN: outcome.duplicates in burning,
-        # A few minutes of an hour leave the coverage above its threshold.
+        # A few minutes of an hour keep the coverage above its threshold.
         "MM2SLOCoverageLow": "unknown" in indicators,
         "MM2RecordsLost": outcome.seen["lost"] > 0,
         "MM2TopicRecreated": outcome.seen["recreations"] > 0,
         "MM2PartitionDrift": outcome.seen["partitions behind"] > 0,
-        "MM2TransactionHangs": outcome.seen["open transaction"] > 0,
+        "MM2TransactionStuck": outcome.seen["open transaction"] > 0,
     }
-    assert alerts & due.keys() == {name for name, holds in due.items() if holds}
+    assert alerts & due.keys() == {name for name, is_due in due.items() if is_due}
     if "MM2PartitionStalled" in alerts:
         assert outcome.seen["stalled"] > 0
 
 
-def named(cells: Mapping[str, str]) -> set[str]:
-    """The alerts of a row."""
+def documented_alerts(cells: Mapping[str, str]) -> set[str]:
+    """Return the alerts of a row."""
     return set(cells["Alerts"].removeprefix("-").split())
 
 
-def test_every_alert_of_the_table_is_one_that_prometheus_has_and_is_told_of_below_it() -> None:
+def test_alerts_of_table_exist_and_are_described() -> None:
     generated = {
         rule["alert"]: rule["labels"]["severity"]
         for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
         for rule in group["rules"]
     }
-    in_rows = set[str]().union(*(named(cells) for cells in table().values()))
-    told = dict(
+    in_rows = set[str]().union(*(documented_alerts(cells) for cells in table().values()))
+    described = dict(
         [cell.strip() for cell in line.split("|")[1:4:2]]
         for line in TABLE.read_text().split("\n## Alerts\n")[1].splitlines()
         if line.startswith("| MM2")
     )
-    assert in_rows == set(told)
-    for alert, reaches in told.items():
+    assert in_rows == set(described)
+    for alert, severities in described.items():
         name, _, sli = alert.partition("(")
-        assert generated[name] in reaches
+        assert generated[name] in severities
         assert not sli or sli.rstrip(")") in set(Sli)
 
 
-def test_a_stop_is_told_within_thirty_seconds_and_one_poll() -> None:
+def test_stop_is_detected_within_30_seconds_and_one_poll() -> None:
     world = World()
     states: dict[int, str] = {}
     for now in range(FAULT + 61):

@@ -1,4 +1,4 @@
-"""When records arrived, as far as the timeline tells."""
+"""Arrival times of records from the watermark timeline, and their latencies."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Arrival(NamedTuple):
-    """A record arrived within [earliest, latest], epoch ms; earliest None: no poll preceded."""
+    """A record arrived within [earliest, latest], epoch ms; earliest None: no previous poll."""
 
     earliest: int | None
     latest: int
 
 
 class Latencies(NamedTuple):
-    """Of the pairs of one source partition."""
+    """The latencies of one source partition."""
 
     end_to_end: LatencyCells
     transfer: LatencyCells
@@ -35,7 +35,7 @@ class Latencies(NamedTuple):
 
 
 class Arrivals:
-    """The polls of a unit, asked for records."""
+    """Arrival brackets from the polls of a unit."""
 
     def __init__(self, polls: Iterable[ArrivalPoll], scope: UnitScope) -> None:
         self._scope = scope
@@ -45,14 +45,14 @@ class Arrivals:
             self._polls[poll.side, flow, poll.partition].append(poll)
 
     def of(self, record: AuditRecord) -> Arrival | None:
-        """The bracket of the first poll whose end is beyond *record*; None: there is none."""
-        if self._stamped_on_arrival(record):
+        """Return the bracket of the first poll whose end is beyond *record*, or None."""
+        if self._has_append_time(record):
             return Arrival(record.timestamp, record.timestamp)
         polls = self._polls[record.side, record.flow, record.partition]
         at = bisect_right(polls, record.offset, key=lambda poll: poll.end)
         return Arrival(polls[at].earliest, polls[at].latest) if at < len(polls) else None
 
-    def _stamped_on_arrival(self, record: AuditRecord) -> bool:
+    def _has_append_time(self, record: AuditRecord) -> bool:
         scope = self._scope
         target = record.side is Side.TARGET
         time = scope.target_time if target else scope.flows[record.flow].source_time
@@ -60,7 +60,7 @@ class Arrivals:
 
 
 def latencies(matched: Iterable[Pair], arrivals: Arrivals, scope: UnitScope) -> Latencies:
-    """End to end from the record's timestamp, transfer from its arrival on the source."""
+    """Measure end to end from the record's timestamp, transfer from its arrival on the source."""
     end_to_end, transfer = _Cells(), _Cells()
     without_bracket = 0
     for source, copy in matched:

@@ -1,4 +1,4 @@
-"""Copies that overtook: in source order, each that lies before its predecessor's copy."""
+"""Out-of-order copies: in source order, each copy that precedes its predecessor's copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def descents(matched: Iterable[Pair], lane: Callable[[Pair], tuple[int, ...]]) -> list[Pair]:
-    """The pairs whose copy lies before that of their predecessor in the same *lane*."""
+    """Return the pairs whose copy precedes that of their predecessor in the same *lane*."""
     lanes = sorted(matched, key=lambda pair: (lane(pair), place(pair[0])))
     return [
         later

@@ -1,8 +1,8 @@
-"""Equal records without a timestamp in common, told apart by where they lie.
+"""Pairs equal records without a common timestamp by the bucket of their offset.
 
-Cuts divide both sides of a partition into buckets, and a copy is in its record's. Neighbours are
-tried for what that leaves: copies may have overtaken each other across a cut. A group lies within
-one partition.
+Cuts divide both sides of a partition into buckets, and a copy is in the bucket of its record.
+Neighbouring buckets are tried for the rest, because copies may overtake each other across a cut. A
+group is within one partition.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ROUNDS: Final[tuple[Callable[[int], int], ...]] = (
     lambda bucket: bucket >> 1,
     lambda bucket: (bucket + 1) >> 1,
 )
-"""What records must have in common to be paired, round by round."""
+"""The bucket numbers that paired records must have in common, by round."""
 
 
 class Buckets:
-    """The buckets of a unit."""
+    """The buckets of one unit."""
 
     def __init__(self, scope: UnitScope) -> None:
         (flow,) = scope.flows
@@ -39,13 +39,13 @@ class Buckets:
         }
 
     def of(self, record: AuditRecord) -> int:
-        """The bucket of *record*, from 0 up."""
+        """Return the bucket of *record*, from 0."""
         return bisect_right(self._edges.get((record.side, record.partition), ()), record.offset)
 
-    def paired(
+    def pair(
         self, source: Sequence[AuditRecord], target: Sequence[AuditRecord]
     ) -> tuple[list[tuple[AuditRecord, AuditRecord]], list[AuditRecord], list[AuditRecord]]:
-        """Pairs of one group, and what is left of either side; both come in their order."""
+        """Return the pairs of one group, and the unpaired records of either side, in order."""
         left, right = list(source), list(target)
         for cell in _ROUNDS:
             cells: defaultdict[int, tuple[list[AuditRecord], list[AuditRecord]]]
@@ -59,7 +59,7 @@ class Buckets:
                 records, copies = cells[number]
                 left += records[len(copies) :]
                 right += copies[len(records) :]
-        # Whatever round found them, equal records pair in their order.
+        # Equal records pair in order, whichever round selected them.
         of_source, of_target = _without(source, left), _without(target, right)
         return list(zip(of_source, of_target, strict=True)), left, right
 

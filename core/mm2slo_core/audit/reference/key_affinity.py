@@ -1,4 +1,4 @@
-"""Whether the records of a key stayed in their partition, and in their order."""
+"""Affinity and order of the records of each key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def affinity(
     *,
     census: bool,
 ) -> AffinityOutcome:
-    """Judge the key stratum; *matched* are its pairs, none where order is not judged."""
+    """Judge the key stratum; *matched* are its pairs, empty if order is not judged."""
     sources: defaultdict[int, Counter[int]] = defaultdict(Counter)
     targets: defaultdict[int, Counter[int]] = defaultdict(Counter)
     auditable_from = {each.partition: each.auditable_from for each in scope.partitions}
@@ -62,7 +62,7 @@ def affinity(
 
 
 def _strays(source: Counter[int], target: Counter[int], scope: UnitScope) -> int:
-    """Records of a key where it does not belong."""
+    """Count the records of a key in partitions where it does not belong."""
     if scope.comparison is Comparison.RECORDS:
         return sum(count for partition, count in target.items() if partition not in source)
     fullest = sorted(target.values(), reverse=True)
@@ -71,5 +71,5 @@ def _strays(source: Counter[int], target: Counter[int], scope: UnitScope) -> int
 
 def _lane(pair: Pair) -> tuple[int, ...]:
     source, copy = pair
-    # Pairs without a key were left out: 0 is never taken for a key that is missing.
+    # Pairs without a key were left out, so 0 never replaces a missing key.
     return source.key_hash or 0, source.flow, source.partition, copy.partition

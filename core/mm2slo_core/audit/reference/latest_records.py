@@ -1,4 +1,4 @@
-"""Compacted topics: both sides thin out independently, so only the newest of each key compares."""
+"""Comparison of compacted topics by the newest record of each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pair_latest(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
-    """Compare the newest record of each key; there are no duplicates in it."""
+    """Compare the newest record of each key; finds no duplicates."""
     sources: defaultdict[int, list[AuditRecord]] = defaultdict(list)
     copies: dict[int, AuditRecord] = {}
     for record in sorted(_newest(records), key=place):
@@ -33,11 +33,11 @@ def pair_latest(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
     for key in sources.keys() | copies.keys():
         written, copy = sources.get(key, []), copies.get(key)
         if copy is None:
-            # Likewise what another flow deleted later.
+            # Also if another flow deleted the key later.
             gone = any(record.tombstone and not _kept(record, scope) for record in written)
             (deleted if gone else missing).extend(written)
         elif any(_equal(record, copy, scope) for record in written):
-            # What another flow wrote later hides this flow's copy.
+            # A later record of another flow hides this flow's copy.
             matched.extend((record, copy) for record in written)
         else:
             missing.extend(written)
@@ -62,7 +62,7 @@ def _equal(record: AuditRecord, copy: AuditRecord, scope: UnitScope) -> bool:
 
 
 def _kept(tombstone: AuditRecord, scope: UnitScope) -> bool:
-    """Whether the target would still have it."""
+    """Return whether the target must still have the tombstone."""
     return 0 <= scope.taken_at - tombstone.timestamp < scope.tombstones_kept
 
 

@@ -1,4 +1,4 @@
-"""What became of a source record that has no copy in its place."""
+"""Verdicts on source records without a matching copy."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class MissingVerdict(NamedTuple):
-    """The verdict on a missing record, and its counterpart where one was found."""
+    """The verdict on a missing record, and its counterpart if one was found."""
 
     record: AuditRecord
     verdict: Verdict
     counterpart: AuditRecord | None
 
 
-def fates(
+def missing_verdicts(
     missing: Sequence[AuditRecord], unexplained: Sequence[AuditRecord], scope: UnitScope
 ) -> tuple[list[MissingVerdict], list[AuditRecord]]:
-    """Judge all *missing*; also, what of *unexplained* explains none of them."""
+    """Judge all *missing* records; also return the *unexplained* ones that match none of them."""
     found: list[MissingVerdict] = []
     for verdict, trait in (
         (Verdict.MOVED, _moved_trait(scope)),
@@ -62,7 +62,7 @@ _Trait = tuple[object, ...]
 
 
 def _moved_trait(scope: UnitScope) -> Callable[[AuditRecord], _Trait | None]:
-    """Equal identity; the partition differs, or the records were a group."""
+    """Match by identity in any partition."""
 
     def trait(record: AuditRecord) -> _Trait | None:
         if scope.comparison is not Comparison.RECORDS:
@@ -73,7 +73,7 @@ def _moved_trait(scope: UnitScope) -> Callable[[AuditRecord], _Trait | None]:
 
 
 def _altered_trait(scope: UnitScope) -> Callable[[AuditRecord], _Trait | None]:
-    """Equal timestamp, and equal key or, without a key, equal partition."""
+    """Match by timestamp and key or, without a key, partition."""
 
     def trait(record: AuditRecord) -> _Trait | None:
         if not scope.identity.timestamp:
@@ -95,7 +95,7 @@ def _paired(
         candidates[trait(copy)].append(copy)
     candidates.pop(None, None)
     return [
-        (record, waiting.pop())
+        (record, copies.pop())
         for record in sorted(missing, key=place)
-        if (waiting := candidates.get(trait(record)))
+        if (copies := candidates.get(trait(record)))
     ]

@@ -22,22 +22,22 @@ Pair = tuple["AuditRecord", "AuditRecord"]
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """What belongs together, and what is left on either side; window and context alike."""
+    """Paired records, and the unpaired ones of either side, inside and outside the window."""
 
     matched: tuple[Pair, ...]
     missing: tuple[AuditRecord, ...]
     duplicates: tuple[Pair, ...]
-    """With the first source record of the group."""
+    """The first source record of the group, and the duplicate."""
     unexplained: tuple[AuditRecord, ...]
-    """Target records of which the source has none."""
+    """Target records without a source record."""
     deleted: tuple[AuditRecord, ...] = ()
-    """Source tombstones whose key the target has dropped: matched, without a copy."""
+    """Source tombstones whose key the target has removed: matched without a copy."""
 
 
 def pair(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
     """Pair the k-th source record of each group with its k-th target record.
 
-    Where cuts tell equal records apart, that is done bucket by bucket, see `buckets`.
+    If cuts distinguish equal records, each bucket is paired separately, see `cut_buckets`.
     """
     buckets = Buckets(scope) if scope.bucketed else None
     groups: defaultdict[tuple[int | None, ...], tuple[list[AuditRecord], list[AuditRecord]]]
@@ -54,7 +54,7 @@ def pair(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
             matched.extend(zip(source, target, strict=False))
             absent, surplus = source[len(target) :], target[len(source) :]
         else:
-            pairs, absent, surplus = buckets.paired(source, target)
+            pairs, absent, surplus = buckets.pair(source, target)
             matched.extend(pairs)
         missing.extend(absent)
         if source:
@@ -65,12 +65,12 @@ def pair(records: Iterable[AuditRecord], scope: UnitScope) -> Pairing:
 
 
 def place(record: AuditRecord) -> tuple[int, int, int]:
-    """The order in which records of one side are taken; the flow of target records is 0."""
+    """Return the sort key of records of one side; the flow of target records is 0."""
     return record.flow, record.partition, record.offset
 
 
 def comparable_partition(record: AuditRecord, scope: UnitScope) -> int | None:
-    """The partition, where both sides have the same ones."""
+    """Return the partition, if both sides have the same partitions."""
     return record.partition if scope.comparison is Comparison.RECORDS else None
 
 

@@ -1,4 +1,4 @@
-"""Target records that are too many: single duplicates, and blocks that were copied again."""
+"""Replays: blocks of records that were replicated again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.reference.record_groups import Pair
 
 
-def replayed(
+def find_replays(
     records: Iterable[AuditRecord], duplicates: Sequence[Pair], window: Window
 ) -> dict[tuple[int, int], ReplayEvent]:
-    """The replay of each judged duplicate that is in one, by (partition, offset).
+    """Return the replay of each judged duplicate that is in one, by (partition, offset).
 
-    A replay is a run of two or more duplicates with no other target record read between them.
+    A replay is a run of two or more duplicates without another target record in between.
     """
     copies = {(copy.partition, copy.offset) for _, copy in duplicates}
     targets = sorted(

@@ -1,4 +1,4 @@
-"""All verdicts on one unit."""
+"""The verdicts on all records of one unit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mm2slo_core.audit.reference.arrival_latency import Arrivals, latencies
 from mm2slo_core.audit.reference.copy_order import descents
 from mm2slo_core.audit.reference.key_affinity import affinity
 from mm2slo_core.audit.reference.latest_records import pair_latest
-from mm2slo_core.audit.reference.missing_records import fates
+from mm2slo_core.audit.reference.missing_records import missing_verdicts
 from mm2slo_core.audit.reference.record_groups import pair
-from mm2slo_core.audit.reference.replayed_blocks import replayed
+from mm2slo_core.audit.reference.replayed_blocks import find_replays
 from mm2slo_core.audit.unit_outcome import Evidence, PartitionOutcome, UnitOutcome
 from mm2slo_core.timeline_record import Side
 
@@ -38,9 +38,9 @@ def judge(
     *,
     evidence_cap: int | None = None,
 ) -> UnitOutcome:
-    """Judge the unit of *scope*; *records* and *polls* may hold those of other units.
+    """Judge the unit of *scope*; *records* and *polls* may include those of other units.
 
-    The strata of the sample are marked on the records; *sample* says whether it is a census.
+    Records have their sample strata; *sample* is only used for whether it is a census.
     *evidence_cap* limits evidence per verdict, and broken keys. Raises KeyError for a source
     partition that is not in the scope.
     """
@@ -50,11 +50,11 @@ def judge(
     compared = keyed if latest else [each for each in of_unit if each.in_records]
     pairing = pair_latest(compared, scope) if latest else pair(compared, scope)
     ledger = _Ledger(scope)
-    ledger.take_sources(compared)
-    ledger.take_pairing(pairing, compared, census=sample.census)
+    ledger.add_sources(compared)
+    ledger.add_pairing(pairing, compared, census=sample.census)
     order_judged = not latest and all(flow.has_positions for flow in scope.flows)
     if order_judged and scope.comparison is Comparison.RECORDS:
-        ledger.take_disorder(pairing.matched)
+        ledger.add_disorder(pairing.matched)
     arrivals = Arrivals((each for each in polls if each.topic == scope.index), scope)
     in_order = pair(keyed, scope).matched if order_judged else ()
     return ledger.outcome(
@@ -66,11 +66,11 @@ def judge(
 
 
 _Cell = tuple[int | None, int]
-"""Flow, or None for what the target alone has, and partition."""
+"""Flow, or None for target records of no flow, and partition."""
 
 
 class _Ledger:
-    """Verdicts as they are found, by partition."""
+    """Collects verdicts by partition."""
 
     def __init__(self, scope: UnitScope) -> None:
         self._scope = scope
@@ -85,39 +85,39 @@ class _Ledger:
             for source in of_flow.partitions:
                 self._counts[flow, source.partition] += Counter({Verdict.EXPIRED: source.expired})
 
-    def take_sources(self, records: Iterable[AuditRecord]) -> None:
+    def add_sources(self, records: Iterable[AuditRecord]) -> None:
         for record in records:
             if record.side is Side.SOURCE and self._is_in_window(record.timestamp):
                 self._bytes[record.flow, record.partition] += record.size
 
-    def take_pairing(
+    def add_pairing(
         self, pairing: Pairing, records: Iterable[AuditRecord], *, census: bool
     ) -> None:
         for source, copy in pairing.matched:
             if self._is_in_window(source.timestamp):
                 self._matched[source.flow, source.partition].append((source, copy))
-                self._note(Verdict.MATCHED, source)
+                self._add(Verdict.MATCHED, source)
         for source in pairing.deleted:
-            self._note(Verdict.MATCHED, source)
-        settled, unexplained = fates(pairing.missing, pairing.unexplained, self._scope)
+            self._add(Verdict.MATCHED, source)
+        settled, unexplained = missing_verdicts(pairing.missing, pairing.unexplained, self._scope)
         for source, verdict, counterpart in settled:
-            self._note(verdict, source, counterpart=counterpart)
-        events = replayed(records, pairing.duplicates, self._scope.window) if census else {}
+            self._add(verdict, source, counterpart=counterpart)
+        events = find_replays(records, pairing.duplicates, self._scope.window) if census else {}
         self._replays.update(events.values())
         for owner, copy in pairing.duplicates:
             event = events.get((copy.partition, copy.offset))
             verdict = Verdict.DUPLICATE if event is None else Verdict.REPLAY
             block = None if event is None else event.start
-            self._note(verdict, copy, cell=(owner.flow, owner.partition), block=block)
+            self._add(verdict, copy, cell=(owner.flow, owner.partition), block=block)
         known = {each.partition: each.auditable_from for each in self._scope.partitions}
         for copy in unexplained:
             auditable = copy.offset >= known.get(copy.partition, 0)
             verdict = Verdict.EXTRA if auditable else Verdict.UNAUDITABLE
-            self._note(verdict, copy, cell=(None, copy.partition))
+            self._add(verdict, copy, cell=(None, copy.partition))
 
-    def take_disorder(self, matched: Iterable[Pair]) -> None:
+    def add_disorder(self, matched: Iterable[Pair]) -> None:
         for source, copy in descents(matched, lambda each: (each[0].flow, each[0].partition)):
-            self._note(Verdict.OUT_OF_ORDER, source, counterpart=copy)
+            self._add(Verdict.OUT_OF_ORDER, source, counterpart=copy)
 
     def outcome(
         self,
@@ -151,7 +151,7 @@ class _Ledger:
                 without_bracket=found.without_bracket,
             )
 
-    def _note(
+    def _add(
         self,
         verdict: Verdict,
         record: AuditRecord,

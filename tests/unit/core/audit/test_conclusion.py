@@ -40,20 +40,20 @@ def unit(
     )
 
 
-def test_a_clean_run_is_complete_up_to_the_end_of_its_window() -> None:
+def test_conclude_without_faults_is_complete_up_to_window_end() -> None:
     found = conclude([unit({Verdict.MATCHED: 200_000})], [])
     assert (found.exit_code, found.complete_up_to) == (0, NOON)
     assert found.line == "clean; 200,000 matched; complete up to 2026-01-01T12:00:00Z"
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-def test_every_fault_ends_with_1(fault: Verdict) -> None:
+def test_conclude_with_any_fault_exits_with_1(fault: Verdict) -> None:
     found = conclude([unit({Verdict.MATCHED: 5}), unit({fault: 1})], [LEASED])
     assert found.exit_code == 1
     assert found.line.startswith(f"faults: 1 {fault}; 5 matched; 1 topic not audited; complete up")
 
 
-def test_findings_are_said_and_are_no_faults() -> None:
+def test_conclude_lists_findings_and_exits_with_0() -> None:
     counts = {Verdict.DUPLICATE: 1_000, Verdict.REPLAY: 3, Verdict.EXTRA: 2, Verdict.PENDING: 1}
     affinity = AffinityOutcome(keys=9, keys_split=1, keys_disordered=2)
     found = conclude([unit(counts, oldest_open=NOON - 1_500, affinity=affinity)], [])
@@ -64,7 +64,7 @@ def test_findings_are_said_and_are_no_faults() -> None:
     )
 
 
-def test_what_is_open_holds_the_flow_back_and_the_run_but_no_other_flow() -> None:
+def test_conclude_with_pending_record_limits_its_flow_and_the_run() -> None:
     open_at = NOON - 60_000
     found = conclude(
         [
@@ -79,7 +79,7 @@ def test_what_is_open_holds_the_flow_back_and_the_run_but_no_other_flow() -> Non
     assert found.exit_code == 1
 
 
-def test_units_of_two_flows_hold_both_back() -> None:
+def test_conclude_with_unit_of_two_flows_limits_both() -> None:
     found = conclude([unit({Verdict.PENDING: 1}, US, AP, oldest_open=NOON - 1)], [])
     assert found.by_flow == {US: NOON - 1, AP: NOON - 1}
 
@@ -87,13 +87,13 @@ def test_units_of_two_flows_hold_both_back() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "not_audited", "line"),
     [
-        ([], [], "nothing could be judged: no record in the window; complete up to: unknown"),
-        ([unit({})], [], "nothing could be judged: no record in the window; complete up to"),
-        ([], [LEASED] * 2, "nothing could be judged: 2 topics leased; complete up to: unknown"),
-        ([unit({Verdict.UNAUDITABLE: 7})], [], "nothing could be judged: 7 unauditable; complete"),
+        ([], [], "nothing could be audited: no record in the window; complete up to: unknown"),
+        ([unit({})], [], "nothing could be audited: no record in the window; complete up to"),
+        ([], [LEASED] * 2, "nothing could be audited: 2 topics leased; complete up to: unknown"),
+        ([unit({Verdict.UNAUDITABLE: 7})], [], "nothing could be audited: 7 unauditable; complete"),
     ],
 )
-def test_a_run_that_judged_nothing_ends_with_2(
+def test_conclude_without_audited_records_exits_with_2(
     outcomes: list[UnitOutcome], not_audited: list[NotAudited], line: str
 ) -> None:
     found = conclude(outcomes, not_audited)
@@ -101,7 +101,7 @@ def test_a_run_that_judged_nothing_ends_with_2(
     assert found.line.startswith(line)
 
 
-def test_a_sample_says_so_in_the_line() -> None:
+def test_conclude_with_sample_shows_rate() -> None:
     found = conclude([unit({Verdict.MATCHED: 5})], [], sample=Sample(0.01))
     assert found.line.startswith("clean; 5 matched in a sample of 1%; complete up to")
     assert "sample" not in conclude([unit({Verdict.MATCHED: 5})], [], sample=Sample(1)).line

@@ -31,7 +31,7 @@ from mm2slo_core.audit.confidence_bounds import (
         (50_000, 100_000, 0.49690, 0.50310),
     ],
 )
-def test_clopper_pearson_is_that_of_the_tables(
+def test_clopper_pearson_equals_published_tables(
     events: int, n: int, lower: float, upper: float
 ) -> None:
     found = clopper_pearson(events, n)
@@ -39,7 +39,7 @@ def test_clopper_pearson_is_that_of_the_tables(
     assert found.upper == pytest.approx(upper, abs=5e-5 if n <= 100 else 0, rel=3e-3)
 
 
-def test_the_bounds_are_where_the_binomial_tails_are_2_5_percent() -> None:
+def test_clopper_pearson_bounds_have_tails_of_2_5_percent() -> None:
     def tail(k: int, n: int, p: float) -> float:
         return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
 
@@ -53,7 +53,7 @@ def test_the_bounds_are_where_the_binomial_tails_are_2_5_percent() -> None:
             assert found.contains(k / n)
 
 
-def test_no_event_follows_the_rule_of_three() -> None:
+def test_upper_bound_without_events_is_three_over_n() -> None:
     for n in (100, 10_000, 3_000_000):
         assert upper_bound(0, n) == pytest.approx(3 / n, rel=0.02)
     assert upper_bound(0, 3_000_000) < 1e-6
@@ -62,10 +62,10 @@ def test_no_event_follows_the_rule_of_three() -> None:
 
 
 @pytest.mark.parametrize(("events", "n"), [(0, 0), (3, 2), (-1, 5)])
-def test_what_cannot_be_is_refused(events: int, n: int) -> None:
+def test_bounds_with_impossible_counts_raise_value_error(events: int, n: int) -> None:
     with pytest.raises(ValueError, match=f"{events} events in {n} draws"):
         clopper_pearson(events, n)
-    with pytest.raises(ValueError, match="say nothing about a rate"):
+    with pytest.raises(ValueError, match="expected 0 <= events <= draws"):
         upper_bound(events, n)
 
 
@@ -73,12 +73,14 @@ def test_what_cannot_be_is_refused(events: int, n: int) -> None:
     ("n", "q", "low", "high"),
     [(10, 0.5, 2, 9), (100, 0.5, 40, 61), (5, 0.5, None, None), (367, 0.99, 359, None)],
 )
-def test_ranks_around_a_quantile(n: int, q: float, low: int | None, high: int | None) -> None:
+def test_order_statistic_ranks_equal_published_values(
+    n: int, q: float, low: int | None, high: int | None
+) -> None:
     found = order_statistic_ranks(n, q)
     assert (found[0], found[1]) == (low, high)
 
 
-def test_large_samples_approach_the_normal_ranks() -> None:
+def test_order_statistic_ranks_of_large_sample_approach_normal() -> None:
     n, q = 100_000, 0.99
     spread = 1.96 * math.sqrt(n * q * (1 - q))
     low, high = order_statistic_ranks(n, q)
@@ -86,9 +88,9 @@ def test_large_samples_approach_the_normal_ranks() -> None:
     assert high == pytest.approx(n * q + spread, abs=2)
 
 
-def test_a_bootstrap_over_keys_is_wider_than_records_alone_would_be() -> None:
+def test_cluster_bootstrap_is_wider_than_clopper_pearson() -> None:
     draw = random.Random(3)
-    # Whole keys go wrong: 50 records each, one key in ten.
+    # One key in ten has only faulty records, 50 each.
     clusters = [(50 if draw.random() < 0.1 else 0, 50) for _ in range(400)]
     events, records = (sum(column) for column in zip(*clusters, strict=True))
     found = cluster_bootstrap(clusters, seed=1)
@@ -102,7 +104,7 @@ def test_a_bootstrap_over_keys_is_wider_than_records_alone_would_be() -> None:
     assert cluster_bootstrap(clusters, seed=2) != found
 
 
-def test_a_bootstrap_without_events_or_keys_does_not_claim_zero() -> None:
+def test_cluster_bootstrap_without_events_has_upper_bound_above_zero() -> None:
     assert cluster_bootstrap([], seed=1) == Interval(0, 1)
     assert cluster_bootstrap([(0, 9)] * 100, seed=1) == Interval(0, upper_bound(0, 100))
 
@@ -126,8 +128,8 @@ def test_a_bootstrap_without_events_or_keys_does_not_claim_zero() -> None:
         (0, 500, True, "loss is 0% (census of 500 records, 0 lost)"),
         (1, 300, True, "loss is 0.333% (census of 300 records, 1 lost)"),
         (300, 300, True, "loss is 100% (census of 300 records, 300 lost)"),
-        (0, 0, False, "nothing is known of loss: no record was looked at"),
+        (0, 0, False, "loss is unknown: no record was compared"),
     ],
 )
-def test_statements_in_words(events: int, n: int, census: bool, said: str) -> None:
+def test_statement_text(events: int, n: int, census: bool, said: str) -> None:
     assert statement("loss", events, n, noun="lost", census=census) == said

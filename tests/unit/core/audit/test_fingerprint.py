@@ -21,7 +21,7 @@ NULLS: Content = (None, b"", None, 0)
 HEADERS: Content = (b"", None, [("h", None), ("skip", b"x"), ("ä", b"")], -5)
 
 
-# What Spark 4.0.5 answers to the expressions in the module's docstring.
+# Results of Spark 4.0.5 for the expressions in the module docstring.
 @pytest.mark.parametrize(
     ("record", "unkeyed", "keyed"),
     [
@@ -30,12 +30,12 @@ HEADERS: Content = (b"", None, [("h", None), ("skip", b"x"), ("ä", b"")], -5)
         (HEADERS, -1058920118158053695, 1005165463574869859),
     ],
 )
-def test_the_fingerprint_is_sparks(record: tuple[Any, ...], unkeyed: int, keyed: int) -> None:
+def test_fingerprint_equals_spark(record: tuple[Any, ...], unkeyed: int, keyed: int) -> None:
     assert fingerprint(UNKEYED, *record) == unkeyed
     assert fingerprint(KEYED, *record) == keyed
 
 
-def test_the_key_hash_is_sparks_and_no_key_has_none() -> None:
+def test_key_hash_equals_spark_and_is_none_without_key() -> None:
     assert key_hash(b"k") == -3898340214155060326
     assert key_hash(b"k", b"secret") == 427056208075992867
     assert key_hash(b"") == -7444071767201028348
@@ -43,11 +43,11 @@ def test_the_key_hash_is_sparks_and_no_key_has_none() -> None:
     assert key_hash(None, b"secret") is None
 
 
-def test_chained_longs_are_sparks() -> None:
+def test_chained_equals_spark() -> None:
     assert chained(77, -5223777748767803515) % 2**20 == 322503
 
 
-def test_the_keyed_hash_is_hmac_sha_256_of_length_prefixed_parts() -> None:
+def test_keyed_fingerprint_is_hmac_sha_256_of_length_prefixed_parts() -> None:
     key = b"a key longer than the block of SHA-256, which the HMAC therefore hashes at first" * 2
     message = b"2:ab-1700;2;1:h-1:i0:"
     digest = hmac.new(key, message, hashlib.sha256).hexdigest()
@@ -56,7 +56,7 @@ def test_the_keyed_hash_is_hmac_sha_256_of_length_prefixed_parts() -> None:
     assert found == int(digest[:15], 16)
 
 
-def test_the_hmac_key_is_never_printed() -> None:
+def test_identity_repr_omits_hmac_key() -> None:
     assert "secret" not in repr(KEYED)
 
 
@@ -79,7 +79,7 @@ DIFFERENT: list[Content] = [
 
 
 @pytest.mark.parametrize("identity", [UNKEYED, KEYED])
-def test_what_differs_has_another_fingerprint(identity: Identity) -> None:
+def test_fingerprint_of_different_records_differs(identity: Identity) -> None:
     assert len({fingerprint(identity, *each) for each in DIFFERENT}) == len(DIFFERENT)
 
 
@@ -93,7 +93,7 @@ def test_what_differs_has_another_fingerprint(identity: Identity) -> None:
         ("timestamp", (b"k", b"v", [("h", b"1")], 6)),
     ],
 )
-def test_what_the_identity_leaves_out_does_not_matter(
+def test_fingerprint_ignores_parts_outside_identity(
     identity: Identity, left_out: str, other: tuple[Any, ...]
 ) -> None:
     record = (b"k", b"v", [("h", b"1")], 5)
@@ -104,7 +104,7 @@ def test_what_the_identity_leaves_out_does_not_matter(
 
 
 @pytest.mark.parametrize("identity", [UNKEYED, KEYED])
-def test_an_ignored_header_does_not_matter_wherever_it_is(identity: Identity) -> None:
+def test_fingerprint_ignores_ignored_header_at_any_position(identity: Identity) -> None:
     plain = fingerprint(identity, b"k", b"v", [("h", b"1")], 5)
     assert fingerprint(identity, b"k", b"v", [("skip", b"x"), ("h", b"1")], 5) == plain
     assert fingerprint(identity, b"k", b"v", [("h", b"1"), ("skip", None)], 5) == plain
@@ -116,7 +116,7 @@ parts = st.tuples(maybe_bytes, maybe_bytes, headers, st.integers(-(2**63), 2**63
 
 
 @given(parts, parts)
-def test_fingerprints_are_equal_where_records_are(
+def test_fingerprint_of_equal_records_is_equal(
     one: tuple[Any, ...], other: tuple[Any, ...]
 ) -> None:
     same = (one[0], one[1], one[2] or [], one[3]) == (other[0], other[1], other[2] or [], other[3])

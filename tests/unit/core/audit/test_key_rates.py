@@ -1,4 +1,4 @@
-"""Rates per record of keys that come whole: what a sample says, and how often it is right."""
+"""Rates per record of keys that are sampled whole, and the coverage of their intervals."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def outcome(keys: list[KeyCell]) -> AffinityOutcome:
 KEYS = [KeyCell(1, 50, 40, 20, 0)] * 12 + [KeyCell(1, 10, 12, 0, 1)] * 108
 
 
-def test_a_rate_is_of_copies_where_they_moved_and_of_source_records_where_they_overtook() -> None:
+def test_moved_rate_is_per_copy_and_disorder_rate_per_source_record() -> None:
     found = moved_rate(outcome(KEYS), census=True, seed=1)
     assert found == KeyRate(240, 12 * 40 + 108 * 12, 120, 12, census=True, interval=None)
     found = disorder_rate(outcome(KEYS), census=True, seed=1)
     assert found == KeyRate(108, 12 * 50 + 108 * 10, 120, 108, census=True, interval=None)
     assert moved_rate(AffinityOutcome(), census=True, seed=1) is None
-    # Stored by a version that did not count sizes.
+    # Stored by a version without key cells.
     assert moved_rate(AffinityOutcome(keys=9, keys_split=1), census=False, seed=1) is None
 
 
-def test_a_sample_resamples_its_keys_as_they_are() -> None:
+def test_key_rate_of_sample_has_bootstrap_interval() -> None:
     found = moved_rate(outcome(KEYS), census=False, seed=5)
     assert found is not None
     assert found.interval == cluster_bootstrap([(20, 40)] * 12 + [(0, 12)] * 108, seed=5)
     assert moved_rate(outcome(KEYS), census=False, seed=5) == found
 
 
-def test_too_few_keys_with_an_event_give_no_interval() -> None:
+def test_key_rate_with_few_keys_has_no_interval() -> None:
     few = [KeyCell(1, 10, 10, 1)] * (MIN_KEYS - 1) + [KeyCell(1, 10, 10)] * 90
     found = moved_rate(outcome(few), census=False, seed=1)
     assert found is not None
@@ -84,11 +84,11 @@ def test_too_few_keys_with_an_event_give_no_interval() -> None:
         ),
     ],
 )
-def test_rates_in_words(found: KeyRate, said: str) -> None:
+def test_rate_statement_text(found: KeyRate, said: str) -> None:
     assert rate_statement("records that moved", found, noun="moved") == said
 
 
-def test_many_keys_are_resampled_in_groups_of_the_same_spread() -> None:
+def test_cluster_bootstrap_of_many_keys_keeps_spread() -> None:
     draw = random.Random(4)
     sizes = [draw.randint(1, 30) for _ in range(24_000)]
     clusters = [(size if draw.random() < 0.05 else 0, size) for size in sizes]
@@ -114,7 +114,7 @@ def of_each_key(faulty: float, moving: float, keys: int) -> dict[int, KeyCell]:
     return inject(Plan(tuple(steps), cooling=0)).truth.of_keys
 
 
-def test_the_bootstrap_holds_the_true_rate_where_taking_records_as_drawn_does_not() -> None:
+def test_cluster_bootstrap_covers_true_rate_where_clopper_pearson_does_not() -> None:
     keys = of_each_key(faulty=0.2, moving=0.6, keys=800)
     whole = AffinityOutcome(cells=tuple(keys.values())).total
     true = whole.moved / whole.copies
@@ -124,9 +124,9 @@ def test_the_bootstrap_holds_the_true_rate_where_taking_records_as_drawn_does_no
         drawn = outcome([cell for key, cell in keys.items() if sample.keeps_key(key)])
         interval = cluster_bootstrap(
             [
-                figures
+                per_key
                 for cell in drawn.cells
-                for figures in [(cell.moved / cell.keys, cell.copies / cell.keys)] * cell.keys
+                for per_key in [(cell.moved / cell.keys, cell.copies / cell.keys)] * cell.keys
             ],
             seed=salt,
             replicates=120,
@@ -139,8 +139,8 @@ def test_the_bootstrap_holds_the_true_rate_where_taking_records_as_drawn_does_no
 
 
 @pytest.mark.long
-def test_where_a_few_keys_have_most_of_the_records_the_interval_is_too_narrow() -> None:
-    """The limit that docs/audit.md states: sizes of a Pareto distribution without a variance."""
+def test_cluster_bootstrap_with_dominant_keys_is_too_narrow() -> None:
+    """The limit stated in docs/audit.md: key sizes of a Pareto distribution without variance."""
     draw = random.Random(1)
     inside = 0
     for seed in range(SAMPLES):
@@ -154,7 +154,7 @@ def test_where_a_few_keys_have_most_of_the_records_the_interval_is_too_narrow() 
     assert 0.85 * SAMPLES <= inside <= 0.92 * SAMPLES
 
 
-def test_the_reference_draws_the_keys_that_this_is_shown_of() -> None:
+def test_reference_cells_equal_simulated_keys() -> None:
     plan = Plan(
         tuple(Step(0, 0, n % 40, Fault.MOVE if n % 7 == 0 else Fault.NONE) for n in range(400))
     )

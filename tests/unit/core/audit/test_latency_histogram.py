@@ -42,11 +42,11 @@ def cells_of(brackets: Sequence[tuple[int | None, int]]) -> LatencyCells:
     ("ms", "index"),
     [(-5, 0), (0, 0), (1, 0), (2, 16), (3, 26), (4, 32), (1000, 160), (1024, 160), (1025, 161)],
 )
-def test_buckets(ms: int, index: int) -> None:
+def test_bucket_bounds(ms: int, index: int) -> None:
     assert bucket(ms) == index
 
 
-def test_every_latency_lies_within_its_bucket_and_no_bucket_is_wider_than_4_5_percent() -> None:
+def test_bucket_contains_its_latency_within_4_5_percent() -> None:
     for ms in [*range(1, 100_000), *(2**k + d for k in range(17, 45) for d in (-1, 0, 1))]:
         low, high = lower_bound_ms(bucket(ms)), upper_bound_ms(bucket(ms))
         assert low <= ms <= high
@@ -59,7 +59,7 @@ def test_every_latency_lies_within_its_bucket_and_no_bucket_is_wider_than_4_5_pe
     assert (lower_bound_ms(0), upper_bound_ms(0)) == (0, 1)
 
 
-def test_the_least_number_of_records_per_percentile() -> None:
+def test_minimum_n_per_percentile() -> None:
     assert [minimum_n(q) for q in PERCENTILES] == [5, 29, 59, 299, 2995]
     one_short = cells_of([(5, 9)] * 298)
     assert percentile(one_short, 0.99) is None
@@ -67,14 +67,14 @@ def test_the_least_number_of_records_per_percentile() -> None:
     assert percentile(LatencyCells(), 0.5) is None
 
 
-def test_percentiles_are_of_nearest_rank() -> None:
+def test_percentile_uses_nearest_rank() -> None:
     latency = cells_of([(ms, ms) for ms in range(2, 12)] * 10)  # ten of each of 2..11 ms
     assert percentile(latency, 0.5) == Bracket(6, 6)  # the 50th is the last 6
     assert percentile(latency, 0.9) == Bracket(10, 10)
     assert percentile(latency, 0.95) == Bracket(11, 11)
 
 
-def test_an_unknown_lower_bound_is_the_smallest() -> None:
+def test_percentile_sorts_unknown_lower_bound_first() -> None:
     latency = cells_of([(None, 20)] * 5 + [(10, 15)] * 5)
     assert percentile(latency, 0.5) == Bracket(None, 15)
     latency = cells_of([(None, 20)] * 4 + [(10, 15)] * 6)
@@ -88,7 +88,7 @@ def test_an_unknown_lower_bound_is_the_smallest() -> None:
         max_size=80,
     )
 )
-def test_the_bracket_holds_the_true_percentile_and_average(
+def test_percentile_and_average_enclose_true_values(
     records: list[tuple[int, int, int]],
 ) -> None:
     truth = sorted(ms for ms, _, _ in records)
@@ -104,7 +104,7 @@ def test_the_bracket_holds_the_true_percentile_and_average(
     assert mean.lower <= sum(truth) / len(truth) <= mean.upper
 
 
-def test_a_sample_widens_so_that_the_quantile_of_all_is_inside() -> None:
+def test_percentile_of_sample_encloses_quantile_of_all_records() -> None:
     draw = random.Random(5)
     population = sorted(int(draw.lognormvariate(5, 1)) + 1 for _ in range(20_000))
     for q, floor in ((0.5, 0.94), (0.99, 0.94)):
@@ -121,12 +121,12 @@ def test_a_sample_widens_so_that_the_quantile_of_all_is_inside() -> None:
         assert narrow < 0.8 * 200
 
 
-def test_a_sample_too_small_for_its_interval_has_no_percentile() -> None:
+def test_percentile_of_small_sample_is_none() -> None:
     assert percentile(cells_of([(5, 9)] * 367), 0.99, sampled=True) is None
     assert percentile(cells_of([(5, 9)] * 368), 0.99, sampled=True) == Bracket(5, 9)
 
 
-def test_a_threshold_divides_what_is_good_from_what_may_be() -> None:
+def test_within_counts_certain_and_possible_good_records() -> None:
     latency = LatencyCells({(bucket(5), bucket(9)): 10, (bucket(8), bucket(20)): 3, (None, 80): 2})
     assert within(latency, 10) == Share(10, 15, 15)
     assert within(latency, 7) == Share(0, 12, 15)
@@ -135,14 +135,14 @@ def test_a_threshold_divides_what_is_good_from_what_may_be() -> None:
     assert within(skewed, 10) == Share(1, 3, 3)
 
 
-def test_a_bucket_that_straddles_the_threshold_is_not_surely_good() -> None:
+def test_within_counts_bucket_around_threshold_as_possibly_good() -> None:
     latency = LatencyCells({(bucket(1000), bucket(1000)): 1})  # 981 to 1024 ms
     assert within(latency, 1000) == Share(0, 1, 1)
     assert within(latency, 1024) == Share(1, 1, 1)
     assert within(latency, 980) == Share(0, 0, 1)
 
 
-def test_histograms_add() -> None:
+def test_merge_adds_histograms() -> None:
     one = LatencyCells({(0, 3): 2, (None, 4): 1}, negative=1, total_upper_ms=9, total_lower_ms=4)
     other = LatencyCells({(0, 3): 5}, negative=2, total_upper_ms=1, total_lower_ms=1)
     both = merge([one, other, LatencyCells()])
@@ -153,5 +153,5 @@ def test_histograms_add() -> None:
     assert average(LatencyCells(negative=3)) is None
 
 
-def test_percentiles_have_their_usual_names() -> None:
+def test_percentile_name_format() -> None:
     assert [percentile_name(q) for q in (0.5, 0.95, 0.99, 0.999)] == ["p50", "p95", "p99", "p99.9"]

@@ -1,11 +1,11 @@
-"""What several identities have in common."""
+"""The common parts of several identities."""
 
 from __future__ import annotations
 
 from mm2slo_core.audit.record_identity import Identity, common_identity
 
 
-def test_what_one_leaves_out_all_of_them_do() -> None:
+def test_common_identity_omits_parts_that_one_omits() -> None:
     one, other = Identity(value=False, ignored_headers=("b",)), Identity(ignored_headers=("a",))
     assert common_identity([one, other]) == Identity(value=False, ignored_headers=("a", "b"))
     assert common_identity([one, Identity(timestamp=False, headers=False)]) == Identity(
@@ -15,6 +15,6 @@ def test_what_one_leaves_out_all_of_them_do() -> None:
     assert common_identity([one]) == one
 
 
-def test_one_that_is_keyed_keys_all() -> None:
+def test_common_identity_is_keyed_if_one_is_keyed() -> None:
     assert common_identity([Identity(), Identity(hmac_key=b"k")]).hmac_key == b"k"
     assert common_identity([Identity(hmac_key=b"k"), Identity(hmac_key=b"l")]).hmac_key == b"k"

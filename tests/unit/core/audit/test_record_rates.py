@@ -16,7 +16,7 @@ COUNTS = {
     Verdict.ALTERED: 2,
     Verdict.DUPLICATE: 4,
     Verdict.REPLAY: 6,
-    # Not settled, or not looked at.
+    # Not settled, or not compared.
     Verdict.PENDING: 7,
     Verdict.OVERDUE: 9,
     Verdict.UNAUDITABLE: 11,
@@ -26,7 +26,7 @@ COUNTS = {
 }
 
 
-def test_rates_are_of_what_is_settled_and_those_of_copies_of_what_was_copied() -> None:
+def test_record_rates_are_of_settled_and_replicated_records() -> None:
     assert record_rates(COUNTS, census=True) == {
         Verdict.LOST: Rate(5, 100),
         Verdict.ALTERED: Rate(2, 100),
@@ -35,22 +35,22 @@ def test_rates_are_of_what_is_settled_and_those_of_copies_of_what_was_copied() -
     }
 
 
-def test_a_sample_says_nothing_of_altered_ones() -> None:
+def test_record_rates_of_sample_omit_altered() -> None:
     assert Verdict.ALTERED not in record_rates(COUNTS, census=False)
 
 
-def test_more_copies_than_records_are_all_of_them() -> None:
+def test_record_rates_cap_duplicates_at_replicated_records() -> None:
     found = record_rates({Verdict.MATCHED: 2, Verdict.REPLAY: 50}, census=True)
     assert found[Verdict.DUPLICATE] == Rate(2, 2)
 
 
-def test_nothing_is_said_of_nothing() -> None:
+def test_record_rates_without_records_are_empty() -> None:
     assert record_rates({Verdict.PENDING: 5, Verdict.DUPLICATE: 1}, census=True) == {}
-    # All is lost: there is a rate of loss, and none of copies.
+    # All records are lost: a loss rate, and no rate of duplicates.
     assert set(record_rates({Verdict.LOST: 5}, census=False)) == {Verdict.LOST, Verdict.MOVED}
 
 
-def test_a_census_is_its_own_interval_and_a_sample_has_an_exact_one() -> None:
+def test_rate_interval_of_census_is_rate_and_of_sample_is_exact() -> None:
     assert Rate(5, 10).interval(census=True) == Interval(0.5, 0.5)
     found = Rate(5, 10).interval(census=False)
     assert (found.lower, found.upper) == pytest.approx((0.187086, 0.812914), abs=1e-6)

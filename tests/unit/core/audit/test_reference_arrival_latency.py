@@ -1,4 +1,4 @@
-"""Latency, and what is added up."""
+"""Latencies and sums."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ T, S = Side.TARGET, Side.SOURCE
         ),
     ],
 )
-def test_brackets_of_arrival(
+def test_latencies_follow_arrival_brackets(
     polls: list[ArrivalPoll], end_to_end: LatencyCells, transfer: LatencyCells
 ) -> None:
     outcome = judge(PAIR, polls, scope(), CENSUS).partitions[0]
@@ -82,18 +82,18 @@ def test_brackets_of_arrival(
         [poll(T, 8, 1_600, 1_700, topic=1)],
     ],
 )
-def test_a_record_without_a_bracket_is_counted(polls: list[ArrivalPoll]) -> None:
+def test_latencies_count_records_without_bracket(polls: list[ArrivalPoll]) -> None:
     outcome = judge(PAIR, polls, scope(), CENSUS).partitions[0]
     assert (outcome.without_bracket, outcome.end_to_end) == (1, LatencyCells())
 
 
-def test_the_polls_of_another_flow_are_good_for_the_target_but_not_for_the_source() -> None:
+def test_arrivals_use_other_flows_polls_only_for_target() -> None:
     polls = [poll(T, 8, 1_600, 1_700, flow=1), poll(S, 4, 1_510, 1_530, flow=1)]
     outcome = judge(PAIR, polls, scope(flows=2), CENSUS).partitions[0]
     assert (outcome.end_to_end, outcome.transfer) == (cells(100, 200), LatencyCells())
 
 
-def test_log_append_time_is_the_arrival() -> None:
+def test_arrivals_use_log_append_time() -> None:
     unstamped = Identity(timestamp=False)
     copies = [src(3, 1), dst(7, 1, at=1_540)]
     polls = [poll(S, 4, 1_510, 1_530), poll(T, 8, 1_600, 1_700)]
@@ -105,17 +105,17 @@ def test_log_append_time_is_the_arrival() -> None:
     assert (outcome.end_to_end, outcome.transfer) == (LatencyCells(), cells(100, 200))
 
 
-def test_only_judged_matched_records_have_a_latency_and_the_first_copy_counts() -> None:
+def test_latencies_count_first_copy_of_judged_matched_records() -> None:
     records = [src(3, 1), src(4, 2, at=900), dst(7, 1), dst(8, 2, at=900), dst(9, 1)]
     polls = [poll(T, 8, 1_600, 1_700), poll(T, 10, 1_800, 1_900)]
     outcome = judge(records, polls, scope(), CENSUS).partitions[0]
     assert outcome.end_to_end == cells(100, 200)
 
 
-# What is added up.
+# Sums.
 
 
-def test_bytes_expired_records_and_the_oldest_open_record() -> None:
+def test_judge_sums_bytes_expired_records_and_oldest_open() -> None:
     unit = scope(source={"expired": 4})
     records = [src(0, 1), dst(0, 1), src(100, 2, at=1_700), src(101, 3, at=1_600), src(5, 4, at=1)]
     outcome = found(records, unit)
@@ -124,7 +124,7 @@ def test_bytes_expired_records_and_the_oldest_open_record() -> None:
     assert outcome.oldest_open == 1_600
 
 
-def test_evidence_is_capped_per_verdict_and_counts_are_not() -> None:
+def test_judge_caps_evidence_per_verdict_but_not_counts() -> None:
     records = [*(src(n, n, key=n) for n in range(5)), *(dst(n, 50 + n, at=1_600) for n in range(4))]
     outcome = judge(records, (), scope(), CENSUS, evidence_cap=2)
     assert outcome.counts == {Verdict.LOST: 5, Verdict.EXTRA: 4}

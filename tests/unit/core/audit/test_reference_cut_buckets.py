@@ -1,4 +1,4 @@
-"""Equal records of a target that stamps them itself: what cuts tell apart, and what they do not."""
+"""Equal records on a target with LogAppendTime, which cuts distinguish or not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stamped(cuts: tuple[Cut, ...] = CUTS) -> UnitScope:
     )
 
 
-def test_a_loss_and_an_equal_foreign_record_cancel_by_count_alone() -> None:
+def test_buckets_separate_loss_from_equal_foreign_record() -> None:
     records = [src(5, 7), src(70, 7), dst(170, 7, at=1_600), dst(175, 7, at=1_601)]
     assert counts(records, stamped(())) == {Verdict.MATCHED: 2}
     outcome = found(records, stamped())
@@ -44,48 +44,48 @@ def test_a_loss_and_an_equal_foreign_record_cancel_by_count_alone() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "verdicts"),
     [
-        # Copies that overtook across one cut, either way and at either parity of the bucket.
+        # Out of order across one cut, in both directions and at both parities of the bucket.
         (19, 120, {Verdict.MATCHED: 1}),
         (20, 119, {Verdict.MATCHED: 1}),
         (39, 140, {Verdict.MATCHED: 1}),
         (40, 139, {Verdict.MATCHED: 1}),
-        # Beyond two.
+        # Across two cuts.
         (19, 140, {Verdict.LOST: 1, Verdict.DUPLICATE: 1}),
         (60, 139, {Verdict.LOST: 1, Verdict.DUPLICATE: 1}),
     ],
 )
-def test_a_copy_may_lie_beyond_one_cut(
+def test_buckets_match_copy_beyond_one_cut(
     source: int, target: int, verdicts: dict[Verdict, int]
 ) -> None:
     assert counts([src(source, 7), dst(target, 7)], stamped()) == verdicts
 
 
-def test_what_a_bucket_holds_goes_before_what_its_neighbours_do() -> None:
-    # The bucket of 25 has its own copy, and 5 has none within reach but the one after it.
+def test_buckets_prefer_own_bucket_to_neighbours() -> None:
+    # The bucket of 25 has its own copy, and 5 can only pair with that of the next bucket.
     records = [src(5, 7), src(25, 7), dst(125, 7), dst(145, 7)]
     outcome = found(records, stamped())
     assert dict(outcome.counts) == {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}
     assert [e.offset for e in outcome.evidence] == [5, 145]
 
 
-def test_equal_records_that_neighbours_lend_a_copy_overtake_nobody() -> None:
+def test_buckets_pair_equal_records_of_neighbours_in_order() -> None:
     assert counts([src(5, 7), src(25, 7), dst(125, 7), dst(135, 7)], stamped()) == {
         Verdict.MATCHED: 2
     }
 
 
-def test_a_loss_does_not_move_the_copies_after_it() -> None:
+def test_buckets_with_loss_keep_later_pairs() -> None:
     lost = [src(offset, 7) for offset in (5, 25, 45, 65)]
     copies = [dst(offset, 7) for offset in (125, 145, 165, 175)]
     outcome = found([*lost, *copies], stamped())
     assert dict(outcome.counts) == {Verdict.MATCHED: 3, Verdict.LOST: 1, Verdict.DUPLICATE: 1}
 
 
-def test_a_record_in_another_partition_is_moved_whatever_its_bucket() -> None:
+def test_buckets_with_copy_in_other_partition_is_moved() -> None:
     assert counts([src(5, 7), dst(170, 7, partition=1)], stamped()) == {Verdict.MOVED: 1}
 
 
-def test_cuts_count_where_nothing_else_tells() -> None:
+def test_cuts_apply_only_without_timestamps() -> None:
     unit = stamped()
     assert unit.bucketed
     assert not replace(unit, identity=Identity()).bucketed

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Affinity.
 
 
-def test_a_foreign_record_of_a_key_in_another_partition_splits_it() -> None:
+def test_affinity_with_foreign_record_in_other_partition_is_split() -> None:
     records = [src(0, 1, key=5), dst(0, 1, key=5), dst(0, 2, key=5, partition=1, at=1_600)]
     outcome = found(records)
     assert outcome.counts == {Verdict.MATCHED: 1, Verdict.EXTRA: 1}
@@ -32,7 +32,7 @@ def test_a_foreign_record_of_a_key_in_another_partition_splits_it() -> None:
     assert found(records, unit).affinity.keys == 0
 
 
-def test_a_key_that_the_source_has_split_already_is_not_split_by_the_flow() -> None:
+def test_affinity_of_key_split_on_source_is_not_split() -> None:
     records = [src(0, 1, key=5), src(0, 2, key=5, partition=1, at=1_600)]
     copies = [dst(0, 1, key=5), dst(0, 2, key=5, partition=1, at=1_600)]
     assert found([*records, *copies]).affinity.keys_split == 0
@@ -43,7 +43,7 @@ def test_a_key_that_the_source_has_split_already_is_not_split_by_the_flow() -> N
     assert (affinity.keys_split, affinity.records_moved) == (1, 1)
 
 
-def test_strata_are_kept_apart() -> None:
+def test_judge_keeps_strata_separate() -> None:
     only_key = {"in_records": False}
     only_record = {"in_keys": False}
     records = [
@@ -56,7 +56,7 @@ def test_strata_are_kept_apart() -> None:
     assert (outcome.affinity.keys, outcome.affinity.keys_split) == (1, 1)
 
 
-def test_order_per_key_is_of_the_key_stratum() -> None:
+def test_affinity_order_uses_key_stratum() -> None:
     records = [src(0, 1, key=5), src(1, 2, key=5), dst(1, 1, key=5), dst(0, 2, key=5)]
     affinity = found([replace(each, in_records=False) for each in records]).affinity
     assert (affinity.keys, affinity.keys_disordered, affinity.broken_keys) == (1, 1, (5,))
@@ -87,9 +87,9 @@ LATEST = Comparison.LATEST
             [src(9, 2, key=5), dst(0, 3, key=5, at=1_700)],
             {Verdict.LOST: 1, Verdict.EXTRA: 1},
         ),
-        # The newest is the last of a partition, whatever the timestamps say...
+        # The newest in a partition is the last one, whatever the timestamps ...
         ([src(0, 1, key=5, at=1_700), src(1, 2, key=5), dst(0, 2, key=5)], {Verdict.MATCHED: 1}),
-        # ... and between partitions that of the later timestamp.
+        # ... and between partitions the one with the later timestamp.
         (
             [src(9, 2, key=5, at=1_700), src(1, 1, key=5, partition=1), dst(0, 2, key=5, at=1_700)],
             {Verdict.MATCHED: 1},
@@ -98,7 +98,7 @@ LATEST = Comparison.LATEST
         ([src(9, 2, key=5, at=900), dst(0, 1, key=5, at=800)], {}),
     ],
 )
-def test_the_newest_of_each_key_decides(
+def test_latest_compares_newest_record_of_each_key(
     records: list[AuditRecord], expected: dict[Verdict, int]
 ) -> None:
     outcome = found(records, scope(comparison=LATEST))
@@ -114,24 +114,24 @@ def test_the_newest_of_each_key_decides(
         (1_501, 0, Verdict.MATCHED),
     ],
 )
-def test_a_tombstone_that_the_target_would_still_have_was_not_copied(
+def test_latest_with_young_missing_tombstone_is_not_matched(
     at: int, kept: int, verdict: Verdict
 ) -> None:
-    """Though what it deletes, written before the window, is not read on either side."""
+    """The record that it deletes is before the window and not read on either side."""
     unit = scope(comparison=LATEST, tombstones_kept=kept)
     assert counts([src(9, 2, key=5, at=at, tombstone=True)], unit) == {verdict: 1}
-    waiting = [src(NEXT, 2, key=5, at=at, tombstone=True)]
-    late = Verdict.PENDING if verdict is Verdict.LOST else Verdict.MATCHED
-    assert counts(waiting, unit) == {late: 1}
+    pending = [src(NEXT, 2, key=5, at=at, tombstone=True)]
+    expected = Verdict.PENDING if verdict is Verdict.LOST else Verdict.MATCHED
+    assert counts(pending, unit) == {expected: 1}
 
 
-def test_a_tombstone_of_the_future_is_given_the_benefit_of_the_doubt() -> None:
+def test_latest_with_future_tombstone_is_matched() -> None:
     unit = scope(comparison=LATEST, tombstones_kept=1_000, taken_at=1_400)
     deleted = [src(9, 2, key=5, tombstone=True)]
     assert counts(deleted, unit) == {Verdict.MATCHED: 1}
 
 
-def test_of_two_flows_the_later_writer_of_a_key_hides_the_other() -> None:
+def test_latest_of_two_flows_matches_later_writer() -> None:
     unit = scope(flows=2, comparison=LATEST)
     records = [src(0, 1, key=5), src(0, 2, key=5, flow=1, at=1_600)]
     assert counts([*records, dst(0, 2, key=5, at=1_600)], unit) == {Verdict.MATCHED: 2}
@@ -140,7 +140,7 @@ def test_of_two_flows_the_later_writer_of_a_key_hides_the_other() -> None:
     assert counts(deleted, unit) == {Verdict.MATCHED: 2}
 
 
-def test_the_key_stratum_is_what_latest_compares() -> None:
+def test_latest_compares_key_stratum() -> None:
     by_key = [src(n, 1, key=6 + n, in_records=False) for n in (1, 2)]
     records = [src(0, 1, key=5, in_keys=False), *by_key]
     assert counts(records, scope(comparison=LATEST), Sample(0.5)) == {Verdict.LOST: 2}

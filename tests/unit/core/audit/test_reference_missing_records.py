@@ -1,4 +1,4 @@
-"""What became of a source record; groups of equal records."""
+"""Verdicts on source records; groups of equal records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_record import AuditRecord
 
 
-# Missing records: which word, in which order.
+# Missing records: verdicts and their precedence.
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
         (src(10, 1), {"known_from": 10}, Verdict.LOST),
     ],
 )
-def test_a_missing_record(record: AuditRecord, source: dict[str, Any], verdict: Verdict) -> None:
+def test_missing_record_verdicts(
+    record: AuditRecord, source: dict[str, Any], verdict: Verdict
+) -> None:
     assert counts([record], scope(source=source)) == {verdict: 1}
 
 
-def test_moved_goes_before_altered_and_altered_before_all_else() -> None:
+def test_missing_record_prefers_moved_then_altered() -> None:
     unit = scope(source={"known_from": 50})
     moved = [src(1, 7, key=5), dst(3, 7, key=5, partition=1)]
     assert counts(moved, unit) == {Verdict.MOVED: 1}
@@ -60,18 +62,18 @@ def test_moved_goes_before_altered_and_altered_before_all_else() -> None:
         (dst(0, 8, key=5), Verdict.ALTERED),
     ],
 )
-def test_altered_needs_equal_key_and_timestamp(copy: AuditRecord, verdict: Verdict) -> None:
+def test_altered_requires_equal_key_and_timestamp(copy: AuditRecord, verdict: Verdict) -> None:
     assert verdict in counts([src(1, 7, key=5), copy])
 
 
-def test_without_a_key_altered_needs_the_same_partition() -> None:
+def test_altered_without_key_requires_same_partition() -> None:
     assert counts([src(1, 7), dst(0, 8)]) == {Verdict.ALTERED: 1}
     apart = [src(1, 7), dst(0, 8, partition=1)]
     assert counts(apart) == {Verdict.LOST: 1, Verdict.EXTRA: 1}
     assert counts(apart, scope(comparison=Comparison.KEYS)) == {Verdict.ALTERED: 1}
 
 
-def test_each_copy_explains_one_missing_record_in_the_order_of_offsets() -> None:
+def test_copy_matches_one_missing_record_in_offset_order() -> None:
     records = [src(4, 7, key=5), src(2, 6, key=5), dst(0, 8, key=5)]
     evidence = found(records).evidence
     assert [(e.verdict, e.offset) for e in evidence] == [(Verdict.LOST, 4), (Verdict.ALTERED, 2)]
@@ -82,12 +84,12 @@ def test_each_copy_explains_one_missing_record_in_the_order_of_offsets() -> None
 # Groups.
 
 
-def test_a_loss_and_a_duplicate_in_one_window_do_not_cancel() -> None:
+def test_loss_and_duplicate_in_one_window_do_not_cancel() -> None:
     records = [src(0, 1), src(1, 2), dst(0, 1), dst(1, 1)]
     assert counts(records) == {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}
 
 
-def test_identical_records_are_a_multiset_and_the_last_is_missing() -> None:
+def test_identical_records_with_missing_copy_lose_the_last() -> None:
     same = [src(n, 1) for n in (98, 99, 100)]
     assert counts([*same, *(dst(n, 1) for n in range(3))]) == {Verdict.MATCHED: 3}
     assert counts([*same, dst(0, 1)]) == {
@@ -99,17 +101,17 @@ def test_identical_records_are_a_multiset_and_the_last_is_missing() -> None:
     assert [each.offset for each in surplus] == [6, 7, 20]
 
 
-def test_a_timestamp_outside_the_identity_does_not_divide_a_group() -> None:
+def test_group_ignores_timestamp_outside_identity() -> None:
     records = [src(0, 1), dst(0, 1, at=1_800)]
     assert counts(records) == {Verdict.LOST: 1, Verdict.EXTRA: 1}
     unstamped = scope(identity=Identity(timestamp=False))
     assert counts(records, unstamped) == {Verdict.MATCHED: 1}
-    # What is left of an altered record then has nothing to hold on to.
+    # Without timestamps an altered record has nothing to match by.
     altered = [src(0, 1, key=5), dst(0, 2, key=5)]
     assert counts(altered, unstamped) == {Verdict.LOST: 1, Verdict.EXTRA: 1}
 
 
-def test_the_context_of_the_window_matches_and_does_not_count() -> None:
+def test_records_outside_window_match_but_do_not_count() -> None:
     edges = [src(0, 1, at=999), src(1, 2, at=1_000), src(2, 3, at=1_999), src(3, 4, at=2_000)]
     assert counts(edges) == {Verdict.LOST: 2}
     extras = [dst(0, 1, at=999), dst(1, 2, at=1_000), dst(2, 3, at=1_999), dst(3, 4, at=2_000)]
@@ -118,11 +120,11 @@ def test_the_context_of_the_window_matches_and_does_not_count() -> None:
     assert counts([src(0, 1), dst(0, 1, at=2_100)], unstamped) == {Verdict.MATCHED: 1}
 
 
-def test_records_of_other_units_are_left_alone() -> None:
+def test_judge_ignores_records_of_other_units() -> None:
     other = [replace(src(0, 1), topic=1), replace(dst(0, 2), topic=1)]
     assert counts(other) == {}
 
 
-def test_a_partition_that_the_scope_does_not_know_is_an_error() -> None:
+def test_judge_with_partition_outside_scope_raises_key_error() -> None:
     with pytest.raises(KeyError):
         found([src(0, 1, partition=7)])

@@ -10,7 +10,7 @@ from mm2slo_core.audit.record_verdict import Verdict
 # Surplus.
 
 
-def test_duplicates_in_a_row_are_a_replay_and_single_ones_are_not() -> None:
+def test_find_replays_needs_consecutive_duplicates() -> None:
     first = [src(n, n) for n in range(4)]
     copies = [dst(n, n) for n in range(4)]
     again = [dst(10 + n, n) for n in range(3)]  # offsets without records lie between
@@ -26,7 +26,7 @@ def test_duplicates_in_a_row_are_a_replay_and_single_ones_are_not() -> None:
     assert [e.block for e in outcome.evidence if e.verdict is Verdict.REPLAY] == [10] * 3
 
 
-def test_a_sample_does_not_tell_replays() -> None:
+def test_sample_has_duplicates_but_no_replays() -> None:
     records = [src(0, 0), src(1, 1), dst(0, 0), dst(1, 1), dst(2, 0), dst(3, 1)]
     assert counts(records)[Verdict.REPLAY] == 2
     outcome = found(records, sample=Sample(0.5))
@@ -34,7 +34,7 @@ def test_a_sample_does_not_tell_replays() -> None:
     assert outcome.replays == ()
 
 
-def test_a_replay_that_reaches_into_the_window_counts_what_is_in_it() -> None:
+def test_replay_across_window_start_counts_records_in_window() -> None:
     times = (998, 999, 1_000)
     records = [
         *(src(n, n, at=at) for n, at in enumerate(times)),
@@ -46,14 +46,14 @@ def test_a_replay_that_reaches_into_the_window_counts_what_is_in_it() -> None:
     assert [(e.start, e.end, e.size) for e in outcome.replays] == [(5, 6, 1)]
 
 
-def test_what_has_no_counterpart_below_auditable_from_is_no_extra() -> None:
+def test_surplus_below_auditable_from_is_unauditable() -> None:
     unit = scope(target={"auditable_from": 5})
     outcome = found([dst(4, 1), dst(5, 2)], unit)
     assert outcome.counts == {Verdict.UNAUDITABLE: 1, Verdict.EXTRA: 1}
     assert [(each.flow, each.partition) for each in outcome.partitions][-1] == (None, 0)
 
 
-def test_duplicates_belong_to_the_flow_of_their_record() -> None:
+def test_duplicates_count_for_flow_of_their_record() -> None:
     records = [src(0, 1, flow=1, partition=1), dst(0, 1, partition=1), dst(1, 1, partition=1)]
     outcome = found(records, scope(flows=2))
     cells = {(each.flow, each.partition): each.counts for each in outcome.partitions}
@@ -64,7 +64,7 @@ def test_duplicates_belong_to_the_flow_of_their_record() -> None:
 # Several flows.
 
 
-def test_two_flows_into_one_topic_are_matched_by_their_own_records() -> None:
+def test_two_flows_into_one_topic_match_their_own_records() -> None:
     records = [src(0, 1, flow=0), src(0, 2, flow=1), dst(0, 2), dst(1, 1)]
     assert counts(records, scope(flows=2)) == {Verdict.MATCHED: 2}
     lost = found([*records[:2], dst(0, 1)], scope(flows=2)).evidence
@@ -79,7 +79,7 @@ def test_identical_records_of_two_flows_need_two_copies() -> None:
 # Order.
 
 
-def test_each_descent_counts_once() -> None:
+def test_out_of_order_copy_counts_once() -> None:
     records = [src(n, n) for n in range(4)]
     copies = [dst(offset, n) for n, offset in enumerate((0, 3, 1, 2))]
     outcome = found([*records, *copies])
@@ -89,7 +89,7 @@ def test_each_descent_counts_once() -> None:
     assert counts([*records, *copies])[Verdict.OUT_OF_ORDER] == 3
 
 
-def test_a_later_duplicate_is_no_disorder_and_flows_do_not_disturb_each_other() -> None:
+def test_order_ignores_duplicates_and_other_flows() -> None:
     assert Verdict.OUT_OF_ORDER not in counts(
         [src(0, 0), src(1, 1), dst(0, 0), dst(1, 1), dst(2, 0)]
     )

@@ -1,4 +1,4 @@
-"""The reference against what was injected: every verdict, by offset."""
+"""The reference against injected faults: every verdict, by offset."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ IN_EVIDENCE = (FAULTS | SURPLUS | {Verdict.OUT_OF_ORDER}) - {Verdict.EXPIRED}
 
 
 @given(plans())
-def test_every_fault_is_found_and_nothing_else(plan: Plan) -> None:
+def test_judge_finds_exactly_the_injected_faults(plan: Plan) -> None:
     made = inject(plan)
     compare(made, judge(made.records, made.polls, made.scope, CENSUS))
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_so_it_is_in_longer_runs(seed: int) -> None:
+def test_judge_finds_exactly_the_injected_faults_in_long_runs(seed: int) -> None:
     made = inject(random_plan(seed, steps=150), index=3)
     compare(made, judge(made.records, made.polls, made.scope, CENSUS))
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_keys_of_a_sample_are_those_of_the_truth_by_size(seed: int) -> None:
+def test_key_cells_of_sample_equal_truth(seed: int) -> None:
     sample = Sample(0.5, salt=seed)
     made = inject(random_plan(seed, steps=150), sample=sample)
     found = judge(made.records, made.polls, made.scope, sample).affinity
@@ -49,7 +49,7 @@ def test_the_keys_of_a_sample_are_those_of_the_truth_by_size(seed: int) -> None:
     assert found.keys == len(kept)
 
 
-def test_the_plans_hold_every_fault_and_every_verdict() -> None:
+def test_plans_cover_every_fault_and_verdict() -> None:
     made = [inject(random_plan(seed, steps=150)) for seed in range(60)]
     for verdict in set(Verdict) - {Verdict.LATE}:
         assert sum(each.truth.count(verdict) for each in made) >= 20, verdict
@@ -121,7 +121,7 @@ def compare_affinity(made: Injected, found: UnitOutcome) -> None:
     assert affinity.keys_disordered == len(truth.disordered)
     assert affinity.records_moved == truth.records_moved
     assert set(affinity.broken_keys) == truth.split | truth.disordered
-    # A census keeps no sizes: all keys are in one cell.
+    # A census has all keys in one cell.
     assert len(affinity.cells) == bool(truth.keys)
     assert affinity.total == AffinityOutcome(cells=tuple(truth.of_keys.values())).total
 

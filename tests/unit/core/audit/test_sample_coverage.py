@@ -1,4 +1,4 @@
-"""Whether bounds from a sample of 1 % hold the truth as often as they claim: 2,000 samples."""
+"""Coverage of the confidence bounds of 1 % samples, from 2,000 samples."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def population() -> Injected:
 
 
 class Drawing:
-    """The sample of each salt, without asking `Sample` for each record."""
+    """Draw the sample of each salt, without calling `Sample` for each record."""
 
     def __init__(self, records: Iterable[AuditRecord]) -> None:
         self._records = list(records)
@@ -75,7 +75,7 @@ class Drawing:
 
 
 @pytest.mark.long
-def test_bounds_at_1_percent_hold_the_truth_in_at_least_94_percent_of_samples() -> None:
+def test_bounds_of_1_percent_samples_cover_truth_in_94_percent() -> None:
     started = time.monotonic()
     made = population()
     truth = made.truth
@@ -115,6 +115,6 @@ def test_bounds_at_1_percent_hold_the_truth_in_at_least_94_percent_of_samples() 
         share = inside[what, 0.95] / SALTS
         print(f"{what}: true {rate:.3%}, inside {share:.2%}, mean bound {widths[what] / SALTS:.2%}")
         assert share >= 0.94
-        # The bounds are no wider than they need to be, and narrower ones would be noticed.
+        # The bounds are not too wide, and narrower ones would fail.
         assert widths[what] / SALTS < 5 * rate + 0.03
         assert inside[what, 0.5] / SALTS < 0.94

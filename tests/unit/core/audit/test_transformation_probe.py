@@ -1,4 +1,4 @@
-"""What a probe finds out about transformed copies."""
+"""Detection of transformed copies."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ TRANSFORMS = {
 
 
 @pytest.mark.parametrize(("changes", "identity"), TRANSFORMS.values(), ids=[*TRANSFORMS])
-def test_it_suggests_to_leave_out_what_the_flow_changes(
+def test_suggest_identity_omits_changed_parts(
     changes: dict[str, object], identity: Identity
 ) -> None:
     copies = [each._replace(**changes) for each in ORIGINALS]  # type: ignore[arg-type]
     found = compare_records(ORIGINALS, copies)
     assert found.compared == 100
-    assert found.alone == 0
+    assert found.unmatched == 0
     assert suggest_identity(found) == identity
 
 
-def test_each_copy_is_paired_with_its_own_original() -> None:
+def test_pair_copies_matches_each_copy_with_its_original() -> None:
     copies = [each._replace(value=each.value + b"!") for each in ORIGINALS if each.value]
     for original, copy in pair_copies(ORIGINALS, copies):
         assert copy.value == (original.value or b"") + b"!"
 
 
-def test_headers_in_another_order_cannot_be_compared() -> None:
+def test_suggest_identity_with_reordered_headers_omits_headers() -> None:
     originals = [record(n, headers=(("a", b"1"), ("b", b"2"))) for n in range(40)]
     copies = [record(n, headers=(("b", b"2"), ("a", b"1"))) for n in range(40)]
     found = compare_records(originals, copies)
@@ -67,35 +67,35 @@ def test_headers_in_another_order_cannot_be_compared() -> None:
     assert suggest_identity(found) == Identity(headers=False)
 
 
-def test_what_differs_once_is_altered_and_no_transformation() -> None:
+def test_suggest_identity_ignores_rare_differences() -> None:
     copies = [record(0, value=b"altered"), *ORIGINALS[1:]]
     found = compare_records(ORIGINALS, copies)
     assert (found.compared, found.value) == (100, 1)
     assert suggest_identity(found) == Identity()
 
 
-def test_copies_without_an_original_are_counted_and_disturb_nothing() -> None:
+def test_compare_records_counts_copies_without_original() -> None:
     found = compare_records(ORIGINALS[:60], ORIGINALS)
-    assert (found.compared, found.alone) == (60, 40)
+    assert (found.compared, found.unmatched) == (60, 40)
     assert suggest_identity(found) == Identity()
 
 
-def test_more_originals_than_copies_are_to_be_expected() -> None:
+def test_compare_records_accepts_more_originals_than_copies() -> None:
     found = compare_records(ORIGINALS, ORIGINALS[40:])
-    assert (found.compared, found.alone) == (60, 0)
+    assert (found.compared, found.unmatched) == (60, 0)
 
 
-def test_equal_records_are_paired_as_often_as_both_sides_have_them() -> None:
+def test_pair_copies_pairs_equal_records_once_each() -> None:
     same = [record(1)] * 3
     assert len(pair_copies(same, same[:2])) == 2
-    assert compare_records(same[:2], same).alone == 1
+    assert compare_records(same[:2], same).unmatched == 1
 
 
-def test_findings_of_partitions_add_up() -> None:
+def test_differences_of_partitions_add_up() -> None:
     one = Differences(10, 1, 2, 3, 4, {"a": 3}, 0, 5)
     two = Differences(20, 0, 1, 1, 0, {"a": 1, "b": 2}, 1, 0)
     assert one + two == Differences(30, 1, 3, 4, 4, {"a": 4, "b": 2}, 1, 5)
 
 
-def test_nothing_compared_suggests_nothing() -> None:
+def test_suggest_identity_without_pairs_covers_all_parts() -> None:
     assert suggest_identity(Differences()) == Identity()
