@@ -49,7 +49,7 @@ class StoreFacts:
         )
         units = self._store.units(overlapping=whole, judged=True)
         wanted = {unit.run_id for unit in units}
-        runs = {run.header.id: run for run in self._store.runs_of(wanted)}
+        runs = {run.header.id: run for run in self._store.runs_by_id(wanted)}
         for unit in units:
             run = runs.get(unit.run_id)
             if run is None:

@@ -21,20 +21,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from reported import objective
+from minute_history import objective
 from sqlalchemy import insert
-from store_specs.history import HOUR, START
+from store_specs.sample_history import HOUR, START
 
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator, Tally
-from mm2slo_core.reporting.question import Question
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
+from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_store import CounterState, Store
-from mm2slo_store.address import address_of
-from mm2slo_store.engine import begin_writing, engine_for
+from mm2slo_store.engine import engine_for, write_transaction
 from mm2slo_store.sli_history.naming import numbered
 from mm2slo_store.sli_history.packing import packed
 from mm2slo_store.sli_history.tables import hours, indicators
+from mm2slo_store.store_address import parse_address
 
 COLD_MS = 150.0
 SLIS = tuple(Sli)[:7]
@@ -48,13 +48,13 @@ def all_indicators(flows: int) -> tuple[Indicator, ...]:
     )
 
 
-def question(flows: int, now: int) -> Question:
+def question(flows: int, now: int) -> ReportQuery:
     """Of the objectives, each fiftieth promises more than was kept."""
     chosen = [
         objective(0.99 if number % 50 else 0.99999, flow=each.flow, key=each.key)
         for number, each in enumerate(all_indicators(flows))
     ]
-    return Question(objectives=tuple(chosen), as_of=now, zone=UTC)
+    return ReportQuery(objectives=tuple(chosen), as_of=now, zone=UTC)
 
 
 def fill(path: Path, flows: int, days: int) -> int:
@@ -62,10 +62,10 @@ def fill(path: Path, flows: int, days: int) -> int:
     drawn = random.Random(1)
     with Store.open(path):
         pass
-    address = address_of(path)
+    address = parse_address(path)
     engine = engine_for(address)
     first = START // HOUR
-    with begin_writing(engine) as connection:
+    with write_transaction(engine) as connection:
         numbers = tuple(numbered(connection, all_indicators(flows)).values())
         connection.execute(indicators.update().values(first_at=START, detailed_from=first))
     totals = dict.fromkeys(numbers, Tally())
@@ -93,7 +93,7 @@ def fill(path: Path, flows: int, days: int) -> int:
                         "growths": packed(base, after),
                     }
                 )
-        with begin_writing(engine) as connection:
+        with write_transaction(engine) as connection:
             connection.execute(insert(hours), rows)
     engine.dispose()
     return START + days * 24 * HOUR
@@ -178,7 +178,7 @@ def main() -> None:
             spent += found["cpu"][1:]
         print(
             f"  counts of {spans} spans: cold {statistics.median(cold):.0f} ms "
-            f"(max {max(cold):.0f}; reach {COLD_MS:.0f}), warm {statistics.median(warm):.0f} ms "
+            f"(max {max(cold):.0f}; goal {COLD_MS:.0f}), warm {statistics.median(warm):.0f} ms "
             f"(max {max(warm):.0f}; CPU {statistics.median(spent):.0f})"
         )
         first, *others = record(path, end, 20)

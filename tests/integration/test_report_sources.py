@@ -11,25 +11,27 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from monitoring import prometheus
-from scraped import Replica, brute_force, open_metrics
+from scraped_counters import Replica, brute_force, open_metrics
 
 from mm2slo_core.catalogue import SLI_UNKNOWN_EVENTS_TOTAL
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator, SpanCounts, Tally, counted
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, SpanCounts, Tally, counted
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 from mm2slo_report.recording.exposition import Page
-from mm2slo_report.recording.pooling import Pool
-from mm2slo_report.sources.port import SliSourceError
+from mm2slo_report.recording.replica_totals import ReplicaTotals
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from reported import Minutes
+    from minute_history import Minutes
 
     from mm2slo_report.sources.prometheus.api import Found
+
+pytestmark = pytest.mark.xdist_group("monitoring")
 
 HOUR: Final = 3_600_000
 DAYS: Final = 26 * HOUR
@@ -195,11 +197,11 @@ def test_each_later_moment_gives_what_a_first_look_gives(address: str) -> None:
 
 def test_the_recorder_counts_the_same_of_the_same_scrapes(kept: PrometheusSource) -> None:
     sole = history()[2]
-    pool = Pool()
+    pool = ReplicaTotals()
     ends = [START + hours * HOUR for hours in (1, 2, 5, 7, 8, 9, 20)]
     recorded: dict[int, Tally] = {}
     for at, page in sorted(sole.pages.items()):
-        recorded |= {end: pool.totals[SOLE] for end in ends if end <= at and end not in recorded}
+        recorded |= {end: pool.tallies[SOLE] for end in ends if end <= at and end not in recorded}
         pool.add(at, {sole.instance: Page(page, sole.started[at])})
     asked = [Span(START, end) for end in ends]
     counts = kept.counts([SOLE], asked)[SOLE]

@@ -120,7 +120,7 @@ def evidence(
 
 def _run(service: ReportService, run_id: str) -> Run:
     # Databases reject some characters.
-    for run in service.records.runs_of([run_id] if run_id.isprintable() else []):
+    for run in service.records.runs_by_id([run_id] if run_id.isprintable() else []):
         return run
     known = service.records.runs(limit=_SUGGESTION_RUNS)
     close = suggest(run_id, [each.header.id for each in known])

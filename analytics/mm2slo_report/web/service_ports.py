@@ -30,7 +30,7 @@ class Records(Protocol):
     ) -> Sequence[Run]:
         """Audit runs, newest first, that follow the position *after*."""
 
-    def runs_of(self, run_ids: Collection[str]) -> Sequence[Run]:
+    def runs_by_id(self, run_ids: Collection[str]) -> Sequence[Run]:
         """The runs with these ids that exist, newest first."""
 
     def count_runs(self, *, flow: Flow | None = None) -> Mapping[RunState, int]:

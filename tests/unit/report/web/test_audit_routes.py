@@ -218,7 +218,7 @@ class ReadCountingStore:
     def __getattr__(self, name: str) -> Any:
         def counted(*given: Any, **named: Any) -> Any:
             found = getattr(self._store, name)(*given, **named)
-            if name in {"runs", "runs_of", "evidence", "units"}:
+            if name in {"runs", "runs_by_id", "evidence", "units"}:
                 self.most = max(self.most, len(found))
             return found
 
