@@ -1,4 +1,4 @@
-"""What the user asks to exclude, checked: flows, times, reason (pure)."""
+"""Validation of a requested exclusion: flows, times, reason."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 from mm2slo_cli.moments import moment, shown
 from mm2slo_core.config.durations import format_duration, parse_duration
-from mm2slo_core.errors import UserError
-from mm2slo_core.objectives.exclusion import LONGEST_MS, SHORTEST_MS, Exclusion, clash
-from mm2slo_core.objectives.planning import (
-    LONGEST_NAME,
-    LONGEST_REASON,
-    covered,
-    exclusion_id,
+from mm2slo_core.objectives.exclusion import (
+    MAX_EXCLUSION_MS,
+    MIN_EXCLUSION_MS,
+    Exclusion,
+    find_overlap,
 )
+from mm2slo_core.objectives.exclusion_document import (
+    MAX_NAME_LENGTH,
+    MAX_REASON_LENGTH,
+    exclusion_id,
+    matching_flows,
+)
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,10 +28,10 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 
-def patterns_of(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The patterns *wanted*, each of which means a flow of *config*.
+def flow_patterns(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns *wanted*; each must match a flow of *config*.
 
-    Raises UserError for one that means none, with the nearest label where it has no wildcard.
+    Raises UserError for one that does not, with the nearest flow if it has no wildcard.
     """
     if not wanted:
         raise UserError("name the flows: --flow 'us->eu', --flow 'us->*', or --flow '*' for all")
@@ -35,90 +40,90 @@ def patterns_of(config: Config, wanted: Sequence[str]) -> tuple[str, ...]:
         pattern = "->".join(part.strip() for part in text.strip().split("->"))
         if not any(character in pattern for character in "*?["):
             pattern = config.select([text])[0].label
-        elif not covered((pattern,), (each.flow for each in config.flows)):
+        elif not matching_flows((pattern,), (each.flow for each in config.flows)):
             known = ", ".join(sorted(each.label for each in config.flows))
-            raise UserError(f"--flow {text!r} matches no configured flow: expected some of {known}")
+            raise UserError(f"--flow {text!r} matches no configured flow; configured: {known}")
         if pattern not in found:
             found.append(pattern)
     return tuple(found)
 
 
-def times_of(start: str, end: str | None, lasting: str | None, now: int) -> tuple[int, int]:
-    """Begin and end in epoch ms, of `--from` and one of `--to` and `--for`.
+def exclusion_times(start: str, end: str | None, lasting: str | None, now: int) -> tuple[int, int]:
+    """Return start and end (epoch ms) from `--from` and either `--to` or `--for`.
 
-    Raises UserError for times that cannot be read or be an exclusion.
+    Raises UserError for unreadable or unusable times.
     """
     if (end is None) == (lasting is None):
-        raise UserError("say when it ends: give either --to, or --for as in --for 2h")
+        raise UserError("no end or two ends: give either --to or --for, for example --for 2h")
     starts = moment("--from", start, now)
     ends = starts + _milliseconds(lasting) if lasting else moment("--to", end or "", now)
     if ends <= starts:
         raise UserError(
-            f"the maintenance ends at {shown(ends)}, and it starts at {shown(starts)}: "
+            f"the maintenance ends at {shown(ends)}, not after its start at {shown(starts)}: "
             "give a --to that is later than --from"
         )
-    if ends - starts < SHORTEST_MS:
+    if ends - starts < MIN_EXCLUSION_MS:
         raise UserError(
-            f"the maintenance lasts {(ends - starts) / 1000:g} s: rules look every 30 s, so "
-            f"exclude {SHORTEST_MS // 1000} s or more"
+            f"the maintenance lasts {(ends - starts) / 1000:g} s: rules are evaluated every 30 s, "
+            f"so exclude {MIN_EXCLUSION_MS // 1000} s or more"
         )
-    if ends - starts > LONGEST_MS:
+    if ends - starts > MAX_EXCLUSION_MS:
         raise UserError(
-            f"the maintenance lasts {lasts(ends - starts)}, more than {lasts(LONGEST_MS)}: with a "
-            "quarter of 28 days left out, an objective says little; exclude the time of the work "
-            "alone, or several shorter times"
+            f"the maintenance lasts {length_text(ends - starts)}, more than "
+            f"{length_text(MAX_EXCLUSION_MS)}: an objective without a quarter of its 28 days "
+            "means little; exclude only the time of the work, or several shorter times"
         )
     return starts, ends
 
 
-def exclusion_of(
+def new_exclusion(
     patterns: tuple[str, ...], times: tuple[int, int], *, reason: str, who: str, now: int
 ) -> Exclusion:
-    """The exclusion, with an id that no other has. Raises UserError for an unusable text."""
+    """Return the exclusion with a new id. Raises UserError for an invalid text."""
     return Exclusion(
         id=exclusion_id(times[0], secrets.token_hex(3)),
         flows=patterns,
         start=times[0],
         end=times[1],
-        reason=text_of("--reason", reason, LONGEST_REASON),
-        who=text_of("--by", who, LONGEST_NAME),
+        reason=checked_text("--reason", reason, MAX_REASON_LENGTH),
+        who=checked_text("--by", who, MAX_NAME_LENGTH),
         added_at=now,
     )
 
 
-def refuse_clash(new: Exclusion, existing: Iterable[Exclusion], flows: Iterable[Flow]) -> None:
-    """Raise UserError when a part of *new* is excluded already."""
-    found = clash(new, existing, flows)
+def refuse_overlap(new: Exclusion, existing: Iterable[Exclusion], flows: Iterable[Flow]) -> None:
+    """Raise UserError when a part of *new* is already excluded."""
+    found = find_overlap(new, existing, flows)
     if found is None:
         return
     former, flow = found
     span = former.in_reports or former
     raise UserError(
-        f"{flow.label} is excluded from {shown(span.start)} to {shown(span.end)} already, by "
-        f"{former.id} ({former.reason}): give other times, or first run: "
+        f"{flow.label} is already excluded from {shown(span.start)} to {shown(span.end)} by "
+        f"{former.id} ({former.reason}): give other times, or first run "
         f"mm2slo exclude remove {former.id}"
     )
 
 
-def text_of(option: str, text: str, longest: int) -> str:
-    """*text* on one line. Raises UserError when it is empty, too long or not to be printed."""
-    words = " ".join(text.split())
-    if not words:
-        raise UserError(f"{option} is empty: say it in a few words, for those who read the report")
-    if len(words) > longest:
-        raise UserError(f"{option} has {len(words)} characters: expected up to {longest}")
-    if not words.isprintable():
-        raise UserError(f"{option} {words!r} holds control characters: leave them out")
-    return words
+def checked_text(option: str, text: str, longest: int) -> str:
+    """Return *text* on one line. Raises UserError if it is empty, too long or unprintable."""
+    line = " ".join(text.split())
+    if not line:
+        raise UserError(f"{option} is empty: give a short text for the readers of the report")
+    if len(line) > longest:
+        raise UserError(f"{option} has {len(line)} characters: expected up to {longest}")
+    if not line.isprintable():
+        raise UserError(f"{option} {line!r} has control characters: remove them")
+    return line
 
 
-def lasts(milliseconds: int) -> str:
-    """A length of time in the largest units, as in `1d6h` or `90s`."""
-    words, rest = "", milliseconds // 1000
+def length_text(milliseconds: int) -> str:
+    """Format a duration in the largest units, for example `1d6h` or `90s`."""
+    text, rest = "", milliseconds // 1000
     for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
         count, rest = divmod(rest, seconds)
-        words += f"{count}{unit}" if count else ""
-    return words or format_duration(milliseconds / 1000)
+        text += f"{count}{unit}" if count else ""
+    return text or format_duration(milliseconds / 1000)
 
 
 def _milliseconds(text: str) -> int:
@@ -127,5 +132,5 @@ def _milliseconds(text: str) -> int:
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
-        raise UserError(f"--for {text!r} is not a length of time: write for example 2h or 90m")
+        raise UserError(f"--for {text!r} is not a duration: write for example 2h or 90m")
     return round(seconds * 1000)

@@ -1,4 +1,4 @@
-"""Keeps the rule file of planned maintenance as the store says, and has Prometheus read it."""
+"""Writes the rule file of planned maintenance and makes Prometheus load it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.maintenance import groups, text
-from mm2slo_alerts.model import RecordingRule
+from mm2slo_alerts.maintenance_rules import groups, text
+from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_cli.web_calls import Refused
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from mm2slo_alerts.model import Group
+    from mm2slo_alerts.rule_model import Group
     from mm2slo_cli.web_calls import Server
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
@@ -29,7 +29,7 @@ _FORBIDDEN: Final = 403
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the rule file holds, and whether it held something else before."""
+    """Content of the rule file, and whether it has changed."""
 
     groups: tuple[Group, ...]
     changed: bool
@@ -42,11 +42,11 @@ def write_rules(
     now: int,
     window: float,
 ) -> Written:
-    """Write what *exclusions* answers into the rule file *path*, as a whole or not at all.
+    """Write the result of *exclusions* atomically into the rule file *path*.
 
-    It is asked again after writing, until the file holds what it answers: of several commands at
-    once, the last one to write may not have been the last one to ask. Raises UserError when the
-    file cannot be written; it is then as it was.
+    *exclusions* is called again after writing until the file holds its result: of several
+    concurrent commands, the last to write may not have been the last to read. Raises UserError when
+    the file cannot be written; it is then unchanged.
     """
     changed = False
     while True:
@@ -58,20 +58,21 @@ def write_rules(
         changed = True
 
 
-def refuse_unwritable(path: Path) -> None:
-    """Raise UserError when there is no folder for the rule file, before anything is stored."""
+def refuse_missing_folder(path: Path) -> None:
+    """Raise UserError if the folder of the rule file is missing, before the store changes."""
     if path.is_dir():
-        raise UserError(f"the rule file {path} is a folder: give the path of a file")
+        raise UserError(f"rule file {path} is a folder: give the path of a file")
     if not path.parent.is_dir():
         raise UserError(
-            f"the rule file {path} has no folder: make {path.parent}, or give another --rules-file"
+            f"the folder of rule file {path} does not exist: create {path.parent}, or give another "
+            "--rules-file"
         )
 
 
 def reload(server: Server, expected: Iterable[Group]) -> str | None:
-    """Have Prometheus read its rule files; what is missing then, or None when all is there.
+    """Reload Prometheus; return what is missing afterwards, or None.
 
-    Raises UserError when it refuses or is away.
+    Raises UserError when it rejects the request or is unreachable.
     """
     try:
         server.call("POST", _RELOAD)
@@ -79,8 +80,8 @@ def reload(server: Server, expected: Iterable[Group]) -> str | None:
         if error.status != _FORBIDDEN:
             raise
         raise UserError(
-            f"{server} does not reload by request: start it with --web.enable-lifecycle, "
-            "or send its process SIGHUP"
+            f"{server} does not reload on request: start it with --web.enable-lifecycle, "
+            "or send it SIGHUP"
         ) from None
     answer = server.call("GET", "/api/v1/rules?type=record")
     try:
@@ -90,7 +91,7 @@ def reload(server: Server, expected: Iterable[Group]) -> str | None:
             for rule in group["rules"]
         }
     except (KeyError, TypeError):
-        raise UserError(f"{server} answers nonsense about its rules: check the address") from None
+        raise UserError(f"{server} returned an unexpected list of rules: check the URL") from None
     wanted = {
         (rule.record, rule.labels["flow"], _moments(rule.expr))
         for group in expected
@@ -100,29 +101,29 @@ def reload(server: Server, expected: Iterable[Group]) -> str | None:
     if wanted <= loaded:
         return None
     return (
-        f"{server} was reloaded and does not read the rule file: "
-        "name it under rule_files in prometheus.yml, and reload again"
+        f"{server} was reloaded but has not loaded the rule file: "
+        "add it to rule_files in prometheus.yml and reload again"
     )
 
 
 def _moments(expression: str) -> tuple[float, ...]:
-    """The times in an expression, which Prometheus gives back in a form of its own."""
+    """The times in an expression, which Prometheus reformats."""
     return tuple(float(each) for each in re.findall(r"(?:>=|<) ([\d.e+]+)", expression))
 
 
 def _content(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # what cannot be read is replaced, or refused then
+    except (OSError, UnicodeDecodeError):  # replaced, or writing it fails
         return None
 
 
 def _replace(path: Path, content: str) -> None:
-    """By a file beside it and a rename: Prometheus may read at any moment."""
+    """Write a temporary file and rename it: Prometheus may read at any time."""
     try:
         mode = path.stat().st_mode & 0o777
     except OSError:
-        mode = 0o644  # Prometheus is another user
+        mode = 0o644  # Prometheus runs as another user
     temporary = None
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -137,6 +138,6 @@ def _replace(path: Path, content: str) -> None:
             with suppress(OSError):
                 Path(temporary).unlink(missing_ok=True)
         raise UserError(
-            f"the rule file {path} cannot be written: {error.strerror}; "
-            "mend that, then run: mm2slo exclude write"
+            f"cannot write rule file {path}: {error.strerror}; "
+            "fix this, then run: mm2slo exclude write"
         ) from None

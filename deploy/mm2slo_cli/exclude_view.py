@@ -1,4 +1,4 @@
-"""Exclusions for people, within 80 columns, and as JSON."""
+"""Exclusions as text of 80 columns and as JSON."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_cli.exclude_request import lasts
+from mm2slo_cli.exclude_request import length_text
 from mm2slo_cli.moments import shown
 from mm2slo_core.objectives.exclusion import ExclusionState, Mark
-from mm2slo_core.objectives.planning import exclusion_document
+from mm2slo_core.objectives.exclusion_document import exclusion_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 COLUMNS: Final = 80
 _INDENT: Final = " " * 17
 _MARKS: Final = {
-    Mark.ADDED_LATE: "added late at {added}: reports leave it out and say so, burn rates keep "
-    "what had passed",
-    Mark.TAKEN_BACK: "taken back at {removed} by {by}: reports count it again and say so, burn "
-    "rates had left it out",
+    Mark.ADDED_LATE: "added late at {added}: reports exclude and mark it, burn rates keep "
+    "the time before",
+    Mark.REMOVED_LATE: "removed late at {removed} by {by}: reports count it again and mark it, "
+    "burn rates keep it excluded",
 }
 
 
 def block(exclusion: Exclusion, now: int) -> str:
-    """One exclusion in a few lines; the first is id, state and times."""
+    """Format one exclusion; the first line has id, state and times."""
     span = exclusion.in_reports or exclusion
     head = (
         f"{exclusion.id:<15}  {exclusion.state(now):<7}  {shown(span.start)} to {shown(span.end)}"
     )
-    length = lasts(span.end - span.start)
+    length = length_text(span.end - span.start)
     fits = len(head) + len(length) + 2 <= COLUMNS
     lines = [f"{head}  {length}" if fits else head]
     lines += _wrapped(f"{', '.join(exclusion.flows)}: {exclusion.reason} ({exclusion.who})")
@@ -41,19 +41,18 @@ def block(exclusion: Exclusion, now: int) -> str:
 
 
 def listing(exclusions: Iterable[Exclusion], now: int) -> str:
-    """All of them, or a sentence that there is none."""
+    """Format all exclusions, or a sentence if the list is empty."""
     blocks = [block(each, now) for each in exclusions]
-    return "\n".join(blocks) or "no planned maintenance; --all shows past and removed ones"
+    return "\n".join(blocks) or "no planned maintenance; --all includes past and removed"
 
 
 def as_json(exclusions: Iterable[Exclusion], now: int) -> str:
-    """All of them; times are ISO 8601 in UTC, null for never."""
+    """Format as JSON; times are ISO 8601 in UTC or null."""
     found = [exclusion_document(each, now, shown) for each in exclusions]
     return json.dumps(found, indent=2, ensure_ascii=False)
 
 
 def is_current(exclusion: Exclusion, now: int) -> bool:
-    """Whether it is planned or running."""
     return exclusion.state(now) in {ExclusionState.PLANNED, ExclusionState.RUNNING}
 
 
@@ -62,7 +61,7 @@ def _remarks(exclusion: Exclusion) -> Iterator[str]:
     removed = "" if exclusion.removed_at is None else _second(exclusion.removed_at)
     if mark is not None:
         yield _MARKS[mark].format(added=_second(exclusion.added_at), removed=removed, by=by)
-    if removed and mark is not Mark.TAKEN_BACK:
+    if removed and mark is not Mark.REMOVED_LATE:
         planned = f", planned until {shown(exclusion.end)}" if exclusion.in_reports else ""
         yield f"{'ended' if exclusion.in_reports else 'removed'} at {removed} by {by}{planned}"
     if exclusion.silence is not None:

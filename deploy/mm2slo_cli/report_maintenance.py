@@ -1,19 +1,19 @@
-"""Planned maintenance over HTTP, put in force as `mm2slo exclude` does it."""
+"""Planned maintenance over HTTP, with the effects of `mm2slo exclude`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_cli.exclude_force import (
-    Places,
+from mm2slo_cli.exclude_effects import (
+    ExclusionTargets,
     Steps,
     add_silence,
-    end_its_silence,
-    no_silence,
-    put_in_force,
+    apply_exclusions,
+    expire_silence,
+    silence_obstacle,
 )
 from mm2slo_cli.web_calls import Server
-from mm2slo_report.web.maintaining import RULES_NOT_WRITTEN
+from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN
 
 if TYPE_CHECKING:
     from mm2slo_core.config import Config
@@ -27,13 +27,13 @@ class InForce:
     """A `Maintenance` of the report service, by *loaded*. Raises UserError for no address.
 
     A rule file is written only where the configuration names one: the service may run elsewhere
-    than Prometheus, and a file in its own folder would be read by nobody.
+    than Prometheus, and no Prometheus would read a file in its own folder.
     """
 
     def __init__(self, loaded: Config, results: Store) -> None:
         alerting = loaded.alerting
         address = alerting.links.prometheus
-        self._places = Places.of(
+        self._targets = ExclusionTargets.of(
             loaded,
             prometheus=None
             if address is None
@@ -43,31 +43,33 @@ class InForce:
         self._silences = alerting.maintenance.silence
         self._results = results
 
-    def no_silence(self, new: Exclusion, now: int, *, asked: bool | None) -> str:
-        """Why *new* cannot be silenced although *asked*."""
-        return no_silence(self._places, new, now) if asked else ""
+    def silence_problem(self, new: Exclusion, now: int, *, requested: bool | None) -> str:
+        """Why *new* cannot be silenced although *requested*."""
+        return silence_obstacle(self._targets, new, now) if requested else ""
 
-    def added(self, new: Exclusion, now: int, *, silence: bool | None) -> tuple[Exclusion, Steps]:
+    def apply_added(
+        self, new: Exclusion, now: int, *, silence: bool | None
+    ) -> tuple[Exclusion, Steps]:
         """Silence, then write."""
         steps = Steps()
         if self._silences if silence is None else silence:
-            reason = no_silence(self._places, new, now)
+            reason = silence_obstacle(self._targets, new, now)
             if reason:
-                steps.problems.append(f"no silence was made: it {reason}")
+                steps.problems.append(f"no silence was created: it {reason}")
             else:
-                new = add_silence(self._results, self._places, new, steps)
+                new = add_silence(self._results, self._targets, new, steps)
         self._write(now, steps)
         return new, steps
 
-    def removed(self, removed: Exclusion, now: int) -> Steps:
+    def apply_removed(self, removed: Exclusion, now: int) -> Steps:
         """End the silence, then write."""
         steps = Steps()
-        end_its_silence(removed, self._places, now, steps)
+        expire_silence(removed, self._targets, now, steps)
         self._write(now, steps)
         return steps
 
     def _write(self, now: int, steps: Steps) -> None:
         if self._writes:
-            put_in_force(self._results, self._places, now, steps, hint=_HINT)
+            apply_exclusions(self._results, self._targets, now, steps, hint=_HINT)
         else:
             steps.problems.append(RULES_NOT_WRITTEN)

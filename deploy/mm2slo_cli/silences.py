@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_cli.moments import shown
 from mm2slo_cli.web_calls import Refused
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,27 +17,28 @@ if TYPE_CHECKING:
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
 
-_GONE = 404
+_NOT_FOUND = 404
 
 
 def silence(server: Server, exclusion: Exclusion, flows: Sequence[Flow]) -> str:
-    """Silence the alerts of *flows* for as long as *exclusion* lasts; gives the silence's id.
+    """Silence the alerts of *flows* during *exclusion*; returns the silence's id.
 
-    A start in the past is now, to Alertmanager. Raises UserError when it refuses or is away; the
-    sentence holds the line of amtool that does the same.
+    Alertmanager treats a start in the past as now. Raises UserError with the equivalent amtool
+    command when Alertmanager rejects the request or is unreachable.
     """
     try:
-        return _made(server, _body(exclusion, flows))
+        return _create(server, _body(exclusion, flows))
     except UserError as error:
         raise UserError(
-            f"the silence was not made: {error}; later: {amtool_line(server, exclusion, flows)}"
+            f"no silence was created: {error}; create it later with: "
+            f"{amtool_line(server, exclusion, flows)}"
         ) from None
 
 
 def end_silence(server: Server, silence_id: str) -> bool:
-    """End a silence now; False when Alertmanager has it no more, or it had ended.
+    """Expire a silence; False if it does not exist or has ended already.
 
-    Raises UserError when it refuses or is away.
+    Raises UserError when Alertmanager rejects the request or is unreachable.
     """
     path = f"/api/v2/silence/{silence_id}"
     try:
@@ -46,21 +47,21 @@ def end_silence(server: Server, silence_id: str) -> bool:
             return False
         server.call("DELETE", path)
     except Refused as error:
-        if error.status == _GONE:
+        if error.status == _NOT_FOUND:
             return False
         raise
     return True
 
 
-def _made(server: Server, body: dict[str, object]) -> str:
+def _create(server: Server, body: dict[str, object]) -> str:
     answer = server.call("POST", "/api/v2/silences", body)
     if not isinstance(answer, dict) or "silenceID" not in answer:
-        raise UserError(f"{server} answers nonsense: check the address")
+        raise UserError(f"{server} returned an unexpected response: check the URL")
     return str(answer["silenceID"])
 
 
 def amtool_line(server: Server, exclusion: Exclusion, flows: Sequence[Flow]) -> str:
-    """The command that makes the same silence by hand."""
+    """Return the amtool command that creates the same silence."""
     value = _pattern(flows)
     return shlex.join(
         [
@@ -94,14 +95,14 @@ def _body(exclusion: Exclusion, flows: Sequence[Flow]) -> dict[str, object]:
 
 
 def _pattern(flows: Sequence[Flow]) -> str:
-    """The flows as they are now: a flow configured later is not silenced by a wildcard of today."""
+    """The currently configured flows: a wildcard must not silence flows added later."""
     if len(flows) == 1:
         return flows[0].label
     return "|".join(re.escape(flow.label) for flow in sorted(flows))
 
 
 def _moment(epoch_ms: int) -> str:
-    """With seconds always: Go's RFC 3339 has no shorter form."""
+    """Always with seconds, as Go's RFC 3339 requires."""
     text = shown(epoch_ms)
     return text.replace("Z", ":00Z") if epoch_ms % 60_000 == 0 else text
 

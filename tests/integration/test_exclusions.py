@@ -14,13 +14,15 @@ import yaml
 
 from mm2slo_cli.main import main
 from mm2slo_cli.web_calls import Refused, Server
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 from mm2slo_lab.ports import free_ports
 from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.xdist_group("monitoring")
 
 CONFIG = """
 clusters:
@@ -165,7 +167,7 @@ def test_a_silence_of_several_flows_matches_these_and_no_others(
     # Ended by hand in the meantime: the exclusion is removed all the same.
     alertmanager.call("DELETE", f"/api/v2/silence/{kept['silence']}")
     assert command("remove", kept["id"], *to) == 0
-    assert f"silence {kept['silence']} had ended before\n" in command.out
+    assert f"silence {kept['silence']} had already ended\n" in command.out
 
 
 def test_an_alertmanager_that_is_away_costs_the_silence_alone(
@@ -177,16 +179,16 @@ def test_an_alertmanager_that_is_away_costs_the_silence_alone(
     options = ["--silence", "--alertmanager-url", away]
     assert command(*ADD, "--flow", "us->eu", *times, *options) == 2
     first, second = command.err.splitlines()
-    assert first == "the store has changed, but:"
+    assert first == "the store has changed, but these steps failed:"
     assert second.startswith(
-        f"the silence was not made: Alertmanager at http://127.0.0.1:{port} does not answer: "
+        f"no silence was created: Alertmanager at http://127.0.0.1:{port} does not answer: "
     )
     assert "s3cr3t" not in command.err
     (kept,) = command.listed()
     assert (kept["state"], kept["silence"]) == ("running", None)
     assert "us->eu" in (command.folder / RULES).read_text()
     # The line that it gives makes the silence.
-    line = second.partition("later: ")[2].replace(f"127.0.0.1:{port}", alertmanager.base[7:])
+    line = second.partition("later with: ")[2].replace(f"127.0.0.1:{port}", alertmanager.base[7:])
     by_hand = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602 - as a user would paste it
     assert by_hand.returncode == 0, by_hand.stderr
     made = alertmanager.call("GET", f"/api/v2/silence/{by_hand.stdout.strip()}")
@@ -205,20 +207,20 @@ def test_a_prometheus_reads_the_file_at_once(command: Command) -> None:
         )
         reload = ["--reload-url", f"{server.base}/-/reload"]
         assert command(*ADD, "--flow", "us->eu", *times, *reload) == 0
-        assert command.out.endswith(f"1 rule in {RULES}\nPrometheus at {server.base} has read it\n")
+        loaded = f"Prometheus at {server.base} has loaded it\n"
+        assert command.out.endswith(f"1 rule in {RULES}\n{loaded}")
 
         (group,) = server.call("GET", "/api/v1/rules")["data"]["groups"]
         (rule,) = group["rules"]
         assert (rule["name"], group["interval"]) == ("flow:mm2_maintenance:active", 30)
         assert rule["labels"] == {"flow": "us->eu", "source": "us", "target": "eu"}
 
-        # A file that Prometheus does not read is told, though it was reloaded and knows another
-        # time of the same flow.
+        # Prometheus was reloaded but does not load this file, and knows another time of the flow.
         other = ["--rules-file", "elsewhere.yml", "--store", "other.db", *reload]
         assert command(*ADD, "--flow", "us->eu", *times, *other) == 2
         assert command.err.splitlines()[1] == (
-            f"Prometheus at {server.base} was reloaded and does not read the rule file: "
-            "name it under rule_files in prometheus.yml, and reload again"
+            f"Prometheus at {server.base} was reloaded but has not loaded the rule file: "
+            "add it to rule_files in prometheus.yml and reload again"
         )
         (folder / "rules" / "broken.rules.yml").write_text("groups: nonsense\n")
         assert command("write", *reload) == 2
@@ -231,10 +233,10 @@ def test_a_prometheus_without_the_lifecycle_api_is_told(command: Command) -> Non
     with running("Prometheus", "/api/v1/status/config", command.folder, *start) as server:
         assert command("write", "--reload-url", server.base) == 2
         assert command.err.splitlines() == [
-            "the store has changed, but:",
+            "the store has changed, but these steps failed:",
             (
-                f"Prometheus at {server.base} does not reload by request: start it with "
-                "--web.enable-lifecycle, or send its process SIGHUP"
+                f"Prometheus at {server.base} does not reload on request: start it with "
+                "--web.enable-lifecycle, or send it SIGHUP"
             ),
         ]
         with pytest.raises(Refused, match="refused: 404"):

@@ -1,4 +1,4 @@
-"""`mm2slo exclude`: what it keeps, writes and says, and what it refuses."""
+"""`mm2slo exclude`: store, rule file, output and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TWO = round(datetime(2026, 12, 1, 2, tzinfo=UTC).timestamp())
 
 
 class Command:
-    """The command line in a folder of its own, at a clock that stands still."""
+    """The command line in its own folder, with a fixed clock."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: Any) -> None:
         self.folder, self._patch, self._capture = folder, patch, capture
@@ -47,15 +47,15 @@ class Command:
         self._patch.setattr(exclude, "_now", lambda: now)
 
     def __call__(self, command: str, *arguments: str) -> int:
-        # The first word after `exclude` is its command; options may stand behind it in any order.
+        # Options follow the command in any order.
         line = ["mm2slo", "exclude", command, "--config", "mm2slo.yaml", *arguments]
         self._patch.setattr(sys, "argv", line)
         try:
             code = main()
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0
-        told = self._capture.readouterr()
-        self.out, self.err = told.out, told.err
+        printed = self._capture.readouterr()
+        self.out, self.err = printed.out, printed.err
         return code
 
     def add(self, *more: str, flow: str = "us->eu", start: str = "2026-12-01T02:00Z") -> int:
@@ -93,7 +93,7 @@ def command(
     return Command(tmp_path, monkeypatch, capsys)
 
 
-def test_one_is_kept_written_and_told(command: Command) -> None:
+def test_exclude_add_writes_store_rule_file_and_prints_summary(command: Command) -> None:
     assert command.add() == 0
     (kept,) = command.kept
     assert (kept.flows, kept.start, kept.end) == (("us->eu",), TWO * 1000, (TWO + 7_200) * 1000)
@@ -105,7 +105,7 @@ def test_one_is_kept_written_and_told(command: Command) -> None:
         f"{kept.id}  planned  2026-12-01T02:00Z to 2026-12-01T04:00Z  2h\n"
         "                 us->eu: upgrade of eu (ana)\n"
         f"1 rule in {RULES}\n"
-        "Prometheus reads it at its next reload: give --reload-url, or send it SIGHUP\n"
+        "Prometheus loads it at its next reload: give --reload-url, or send it SIGHUP\n"
     )
     assert kept.id.startswith("20261201-")
 
@@ -123,7 +123,7 @@ def test_one_is_kept_written_and_told(command: Command) -> None:
         (["--from", "2026-12-01T02:00Z", "--for", "7d"], TWO * 1000, (TWO + 7 * 86_400) * 1000),
     ],
 )
-def test_times_may_be_said_in_several_ways(
+def test_exclude_add_accepts_several_time_formats(
     command: Command, options: list[str], start: int, end: int
 ) -> None:
     assert command("add", "--flow", "us->eu", "--reason", "x", *options) == 0
@@ -139,33 +139,36 @@ def test_times_may_be_said_in_several_ways(
             "'us->ue' is not a configured flow: expected one of ap->eu, eu->us,",
         ),
         (["--flow", "us->ue"], "did you mean 'us->eu'?"),
-        (["--flow", "jp->*"], "--flow 'jp->*' matches no configured flow: expected some of ap->eu"),
+        (["--flow", "jp->*"], "--flow 'jp->*' matches no configured flow; configured: ap->eu"),
         (["--from", "2026-12-01T02:00"], "--from '2026-12-01T02:00' says no zone"),
         (["--to", "2026-12-01T03:00"], "--to '2026-12-01T03:00' says no zone"),
         (
             ["--to", "2026-12-01T01:59Z"],
-            "ends at 2026-12-01T01:59Z, and it starts at 2026-12-01T02",
+            "ends at 2026-12-01T01:59Z, not after its start at 2026-12-01T02",
         ),
         (["--to", "2026-12-01T02:00Z"], "give a --to that is later than --from"),
-        (["--for", "59s"], "lasts 59 s: rules look every 30 s, so exclude 60 s or more"),
-        (["--for", "7d1h"], "--for '7d1h' is not a length of time: write for example 2h or 90m"),
-        (["--for", "8d"], "lasts 8d, more than 7d: with a quarter of 28 days left out"),
-        (["--for", "0"], "--for '0' is not a length of time"),
-        (["--for", "2h", "--to", "2026-12-01T03:00Z"], "give either --to, or --for as in --for 2h"),
-        ([], "give either --to, or --for as in --for 2h"),
-        (["--for", "2h", "--reason", " "], "--reason is empty: say it in a few words"),
+        (["--for", "59s"], "lasts 59 s: rules are evaluated every 30 s, so exclude 60 s or more"),
+        (["--for", "7d1h"], "--for '7d1h' is not a duration: write for example 2h or 90m"),
+        (["--for", "8d"], "lasts 8d, more than 7d: an objective without a quarter of its 28 days"),
+        (["--for", "0"], "--for '0' is not a duration"),
+        (
+            ["--for", "2h", "--to", "2026-12-01T03:00Z"],
+            "give either --to or --for, for example --for 2h",
+        ),
+        ([], "give either --to or --for, for example --for 2h"),
+        (["--for", "2h", "--reason", " "], "--reason is empty: give a short text"),
         (["--for", "2h", "--reason", "x" * 201], "--reason has 201 characters: expected up to 200"),
         (
             ["--for", "2h", "--reason", "a\x1b[31m"],
-            "--reason 'a\\x1b[31m' holds control characters",
+            "--reason 'a\\x1b[31m' has control characters",
         ),
         (["--for", "2h", "--by", "x" * 81], "--by has 81 characters: expected up to 80"),
-        (["--for", "2h", "--silence"], "--silence needs Alertmanager's address"),
+        (["--for", "2h", "--silence"], "--silence needs Alertmanager's URL"),
         (
             ["--for", "2h", "--rules-file", "rules/mm2slo.yml"],
-            "the rule file rules/mm2slo.yml has no folder: make rules, or give another",
+            "folder of rule file rules/mm2slo.yml does not exist: create rules, or give another",
         ),
-        (["--for", "2h", "--rules-file", "."], "the rule file . is a folder"),
+        (["--for", "2h", "--rules-file", "."], "rule file . is a folder"),
         (
             ["--for", "2h", "--reload-url", "prometheus:9090"],
             "--reload-url is not the address of a server: write for example http://127.0.0.1:9093",
@@ -176,10 +179,10 @@ def test_times_may_be_said_in_several_ways(
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
+def test_exclude_add_with_invalid_option_prints_one_line_and_changes_nothing(
     command: Command, options: list[str], sentence: str
 ) -> None:
-    # The last one of an option counts, but of --flow, which is repeatable.
+    # The last value of an option counts, except for the repeatable --flow.
     flow = [] if "--flow" in options else ["--flow", "us->eu"]
     given = ["--from", "2026-12-01T02:00Z", "--reason", "upgrade", *flow, *options]
     if "--flow" in options or "--from" in options:
@@ -193,42 +196,42 @@ def test_what_cannot_be_is_refused_in_a_sentence_and_changes_nothing(
     assert command.kept == ()
 
 
-def test_what_is_excluded_already_is_refused_with_whose_it_is(command: Command) -> None:
+def test_exclude_add_overlapping_maintenance_names_the_existing_one(command: Command) -> None:
     assert command.add() == 0
     former = command.only_id
     before = (command.folder / RULES).read_text()
     assert command.add("--for", "2h", flow="*->eu", start="2026-12-01T03:59Z") == 2
     assert command.err == (
-        "us->eu is excluded from 2026-12-01T02:00Z to 2026-12-01T04:00Z already, by "
-        f"{former} (upgrade of eu): give other times, or first run: "
+        "us->eu is already excluded from 2026-12-01T02:00Z to 2026-12-01T04:00Z by "
+        f"{former} (upgrade of eu): give other times, or first run "
         f"mm2slo exclude remove {former}\n"
     )
     assert (command.folder / RULES).read_text() == before
-    # What touches, or is of other flows, does not clash.
+    # Adjacent times and other flows do not overlap.
     assert command.add("--for", "2h", start="2026-12-01T04:00Z") == 0
     assert command.add("--for", "2h", flow="eu->us", start="2026-12-01T02:00Z") == 0
     assert len(command.kept) == 3
 
 
-def test_wildcards_mean_the_configured_flows(command: Command) -> None:
+def test_exclude_add_expands_wildcards_to_configured_flows(command: Command) -> None:
     assert command.add("--for", "2h", "--flow", "eu -> us", flow="*->eu") == 0
     (kept,) = command.kept
     assert kept.flows == ("*->eu", "eu->us")
     assert sorted(command.rules) == ["ap->eu", "eu->us", "us->eu"]
 
 
-def test_one_that_is_added_late_is_marked_and_rules_know_the_rest(command: Command) -> None:
+def test_exclude_add_after_start_is_marked_and_rules_cover_the_rest(command: Command) -> None:
     assert command.add("--for", "2h", start="2026-12-01T00:00:30Z") == 0
     assert "running" in command.out
     assert (
-        "                 added late at 2026-12-01T01:00:30Z: reports leave it out and\n"
-        "                 say so, burn rates keep what had passed\n" in command.out
+        "                 added late at 2026-12-01T01:00:30Z: reports exclude and mark\n"
+        "                 it, burn rates keep the time before\n" in command.out
     )
     started = NOW // 1000
     assert f">= {started} < {started + 3_600}" in command.rules["us->eu"]
 
 
-def test_one_that_is_over_changes_reports_alone(command: Command) -> None:
+def test_exclude_add_after_end_changes_reports_only(command: Command) -> None:
     assert command.add("--for", "30m", start="2026-12-01T00:00Z") == 0
     assert "  past     " in command.out
     assert "added late at" in command.out
@@ -236,7 +239,7 @@ def test_one_that_is_over_changes_reports_alone(command: Command) -> None:
     assert command.add("--for", "30m", "--silence", "--alertmanager-url", "http://127.0.0.1:9") == 2
 
 
-def test_one_to_come_is_removed_and_stays_in_the_store(command: Command) -> None:
+def test_exclude_remove_planned_keeps_it_in_store(command: Command) -> None:
     command.add()
     one = command.only_id
     assert command("remove", one, "--by", "ben") == 0
@@ -245,14 +248,14 @@ def test_one_to_come_is_removed_and_stays_in_the_store(command: Command) -> None
     (kept,) = command.kept
     assert (kept.removed_at, kept.removed_by) == (NOW, "ben")
     assert command("remove", one) == 2
-    assert command.err == f"the exclusion {one} was removed before, by ben\n"
+    assert command.err == f"the exclusion {one} was already removed by ben\n"
     assert command("remove", "nosuch") == 2
-    assert "holds no exclusion nosuch: `mm2slo exclude list --all` shows" in command.err
-    # Its time is free again.
+    assert "has no exclusion nosuch; `mm2slo exclude list --all` lists" in command.err
+    # Its time can be excluded again.
     assert command.add() == 0
 
 
-def test_one_that_is_on_ends_now(command: Command) -> None:
+def test_exclude_remove_running_ends_it_now(command: Command) -> None:
     command.add()
     command.at((TWO + 600) * 1000)
     assert command("remove", command.only_id, "--by", "ben") == 0
@@ -263,19 +266,19 @@ def test_one_that_is_on_ends_now(command: Command) -> None:
     assert f">= {TWO} < {TWO + 600}\n" in command.rules["us->eu"]
 
 
-def test_one_that_is_over_is_taken_back_from_reports_alone(command: Command) -> None:
+def test_exclude_remove_past_changes_reports_only(command: Command) -> None:
     command.add()
     before = (command.folder / RULES).read_text()
     command.at((TWO + 7_200) * 1000)
     assert command("remove", command.only_id, "--by", "ben") == 0
-    assert "taken back at 2026-12-01T04:00Z by ben: reports count it" in command.out
-    assert f"1 rule in {RULES}, as before\n" in command.out
+    assert "removed late at 2026-12-01T04:00Z by ben: reports count it" in command.out
+    assert f"1 rule in {RULES}, unchanged\n" in command.out
     assert (command.folder / RULES).read_text() == before
 
 
-def test_the_list_shows_what_is_to_come_and_on_request_all(command: Command) -> None:
+def test_exclude_list_shows_current_and_with_all_past_maintenance(command: Command) -> None:
     assert command("list") == 0
-    assert command.out == "no planned maintenance; --all shows past and removed ones\n"
+    assert command.out == "no planned maintenance; --all includes past and removed\n"
     command.add("--for", "30m", start="2026-11-30T00:00Z")
     command.add("--for", "2h", "--flow", "eu->us")
     command.add("--for", "1h", flow="ap->eu", start="now")
@@ -309,9 +312,9 @@ def test_the_list_shows_what_is_to_come_and_on_request_all(command: Command) -> 
     assert "did you mean 'eu->us'?" in command.err
 
 
-def test_long_texts_keep_to_80_columns(command: Command) -> None:
+def test_exclude_output_fits_80_columns(command: Command) -> None:
     command("add", "--flow", "*", "--from", "now", "--for", "1d1h1m1s", "--reason", "x")
-    assert command.err.startswith("--for '1d1h1m1s' is not a length of time")
+    assert command.err.startswith("--for '1d1h1m1s' is not a duration")
     reason = "replacing every disk of the eastern cluster, " * 4
     times = ["--from", "2026-12-01T02:00:00.123Z", "--to", "2026-12-03T03:04:05.678Z"]
     assert command("add", "--flow", "*->eu", *times, "--reason", reason, "--by", "b" * 80) == 0
@@ -323,7 +326,7 @@ def test_long_texts_keep_to_80_columns(command: Command) -> None:
         assert max(map(len, command.out.splitlines())) <= 80
 
 
-def test_the_rule_file_can_be_read_by_prometheus_and_replaced_alone(command: Command) -> None:
+def test_exclude_write_replaces_rule_file_and_keeps_its_mode(command: Command) -> None:
     command.add()
     path = command.folder / RULES
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
@@ -333,14 +336,14 @@ def test_the_rule_file_can_be_read_by_prometheus_and_replaced_alone(command: Com
     assert list(command.rules) == ["us->eu"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o664
     assert command("write") == 0
-    assert command.out == f"1 rule in {RULES}, as before\n"
+    assert command.out == f"1 rule in {RULES}, unchanged\n"
     found = sorted(
         each.name for each in command.folder.iterdir() if not each.name.startswith("mm2slo.db")
     )
     assert found == [RULES, "mm2slo.yaml"]
 
 
-def test_a_rule_file_that_cannot_be_written_is_told_and_the_store_keeps_it(
+def test_exclude_add_with_unwritable_rule_file_reports_error_and_keeps_store(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(*_arguments: object, **_options: object) -> None:
@@ -349,16 +352,16 @@ def test_a_rule_file_that_cannot_be_written_is_told_and_the_store_keeps_it(
     monkeypatch.setattr("tempfile.mkstemp", refuses)
     assert command.add() == 2
     assert command.err.splitlines() == [
-        "the store has changed, but:",
+        "the store has changed, but these steps failed:",
         (
-            f"the rule file {RULES} cannot be written: Permission denied; mend that, then run: "
+            f"cannot write rule file {RULES}: Permission denied; fix this, then run: "
             "mm2slo exclude write"
         ),
     ]
     assert len(command.kept) == 1
 
 
-def test_the_help_says_how_finely_rules_see_it(command: Command) -> None:
+def test_exclude_add_help_explains_five_minute_steps(command: Command) -> None:
 
     assert command("add", "--help") == 0
     assert "leave out every 5 minutes that it touches" in " ".join(command.out.split())

@@ -1,4 +1,4 @@
-"""The rule file is what the store says, whoever writes it and whenever."""
+"""The rule file of planned maintenance follows the store."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_alerts.maintenance import groups, text
+from mm2slo_alerts.maintenance_rules import groups, text
 from mm2slo_cli.exclude_rules import write_rules
-from mm2slo_core.errors import UserError
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,19 +25,19 @@ TWO = replace(ONE, id="b", flows=("eu->us",))
 WINDOW = 28 * 86_400.0
 
 
-def test_what_was_added_while_the_file_was_written_gets_into_it(tmp_path: Path) -> None:
-    """Another command adds TWO between our question and our write, and has written by then."""
+def test_write_rules_includes_exclusion_added_while_writing(tmp_path: Path) -> None:
+    """Another command adds and writes TWO between our read and our write."""
     path = tmp_path / "rules.yml"
     stored = [ONE]
 
-    def answers() -> tuple[Exclusion, ...]:
+    def read_exclusions() -> tuple[Exclusion, ...]:
         known = tuple(stored)
         if TWO not in stored:
             stored.append(TWO)
             path.write_text(text(groups(stored, FLOWS, NOW)))
         return known
 
-    written = write_rules(path, answers, FLOWS, NOW, WINDOW)
+    written = write_rules(path, read_exclusions, FLOWS, NOW, WINDOW)
     assert path.read_text() == text(groups([ONE, TWO], FLOWS, NOW))
     assert written.changed
     assert [rule.labels["flow"] for group in written.groups for rule in group.rules] == [
@@ -46,7 +46,7 @@ def test_what_was_added_while_the_file_was_written_gets_into_it(tmp_path: Path) 
     ]
 
 
-def test_a_file_that_is_right_is_not_touched(tmp_path: Path) -> None:
+def test_write_rules_without_change_keeps_file(tmp_path: Path) -> None:
     path = tmp_path / "rules.yml"
     assert write_rules(path, lambda: [ONE], FLOWS, NOW, WINDOW).changed
     before = path.stat()
@@ -54,7 +54,7 @@ def test_a_file_that_is_right_is_not_touched(tmp_path: Path) -> None:
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_what_ended_before_the_longest_window_leaves_the_file(tmp_path: Path) -> None:
+def test_write_rules_drops_exclusions_before_longest_window(tmp_path: Path) -> None:
     path = tmp_path / "rules.yml"
     write_rules(path, lambda: [ONE], FLOWS, NOW, WINDOW)
     later = NOW + 60_000 + round(WINDOW * 1000)
@@ -62,7 +62,7 @@ def test_what_ended_before_the_longest_window_leaves_the_file(tmp_path: Path) ->
     assert path.read_text() == text(())
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+def test_write_rules_failure_keeps_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "rules.yml"
@@ -73,7 +73,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(UserError, match=r"cannot be written: No space left on device; mend that"):
+    with pytest.raises(
+        UserError, match=r"cannot write rule file .*: No space left on device; fix this"
+    ):
         write_rules(path, lambda: [ONE, TWO], FLOWS, NOW, WINDOW)
     assert path.read_text() == before
     assert list(tmp_path.iterdir()) == [path]

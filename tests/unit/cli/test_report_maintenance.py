@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from recording_server import Answer, RecordingServer, Request
-from serving import NOW, Served, served
+from report_service_fixture import NOW, ServiceFixture, start_service
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.report_maintenance import InForce
-from mm2slo_core.reporting.history import MINUTE_MS
-from mm2slo_report.rendering.figures import utc
-from mm2slo_report.web.maintaining import RULES_NOT_WRITTEN
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_report.rendering.value_format import utc
+from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN
 from mm2slo_report.web.tokens import Scope, Token
 from mm2slo_store import Store
 
@@ -72,21 +72,21 @@ def others() -> Iterator[Others]:
 
 
 @contextmanager
-def service(folder: Path, **alerting: Any) -> Iterator[Served]:
+def service(folder: Path, **alerting: Any) -> Iterator[ServiceFixture]:
     path = folder / "mm2slo.yaml"
     path.write_text(CONFIG.format(alerting=json.dumps(alerting)))
     with Store.open(folder / "r.db", clock=lambda: NOW) as store:
         maintenance = InForce(read_config(path), store)
-        found = served(store, tokens=(TOKEN,), maintenance=maintenance)
+        found = start_service(store, tokens=(TOKEN,), maintenance=maintenance)
         found.client.headers["Authorization"] = "Bearer w"
         yield found
 
 
-def add(served: Served, **more: Any) -> Any:
+def add(start_service: ServiceFixture, **more: Any) -> Any:
     given = {
         "flows": ["us->*"], "from": utc(START), "to": utc(END), "reason": "upgrade", **more,
     }  # fmt: skip
-    return served.client.post("/exclusions", json=given)
+    return start_service.client.post("/exclusions", json=given)
 
 
 def expressions(path: Path) -> list[str]:
@@ -110,7 +110,7 @@ def test_the_rule_file_is_written_when_it_is_added_and_when_it_is_removed(tmp_pa
         assert answer["effects"] == {
             "done": [
                 f"1 rule in {rules}",
-                f"Prometheus reads it at its next reload: {HINT}, or send it SIGHUP",
+                f"Prometheus loads it at its next reload: {HINT}, or send it SIGHUP",
             ],
             "problems": [],
         }
@@ -126,15 +126,15 @@ def test_a_rule_file_that_cannot_be_written_is_told_and_the_time_is_kept(tmp_pat
         answer = add(found)
         assert answer.status_code == 201
         (problem,) = answer.json()["effects"]["problems"]
-        assert problem.startswith(f"the rule file {nowhere} cannot be written: No such file")
+        assert problem.startswith(f"cannot write rule file {nowhere}: No such file")
         assert len(found.get("/exclusions")["exclusions"]) == 1
 
 
 @pytest.mark.parametrize(
     ("rules", "told"),
     [
-        (None, "answers nonsense about its rules"),
-        ({"data": {"groups": []}}, "was reloaded and does not read the rule file"),
+        (None, "returned an unexpected list of rules"),
+        ({"data": {"groups": []}}, "was reloaded but has not loaded the rule file"),
     ],
 )
 def test_prometheus_is_reloaded_and_asked_what_it_read(
@@ -178,16 +178,16 @@ def test_a_silence_is_made_where_that_is_the_rule_unless_it_is_not_wanted(tmp_pa
             answer = add(found, **later).json()
             assert answer["silence"] is None
             problem = answer["effects"]["problems"][0]
-            assert "the silence was not made" in problem
+            assert "no silence was created" in problem
             assert "amtool silence add" in problem
             past = {"from": utc(NOW - 20 * MINUTE_MS), "to": utc(NOW - 10 * MINUTE_MS)}
             told = add(found, **past).json()["effects"]["problems"][0]
-            assert told.startswith("no silence was made: it comes too late")
+            assert told.startswith("no silence was created: it is too late")
 
 
 def test_a_silence_that_cannot_be_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
     with service(tmp_path) as found:
         answer = add(found, silence=True)
         assert (answer.status_code, answer.json()["parameter"]) == (422, "silence")
-        assert "needs Alertmanager's address" in answer.json()["detail"]
+        assert "needs Alertmanager's URL" in answer.json()["detail"]
         assert found.get("/exclusions") == {"exclusions": []}

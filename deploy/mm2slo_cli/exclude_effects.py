@@ -1,7 +1,7 @@
-"""Planned maintenance in force: its rule file, Prometheus that reads it, silences.
+"""Effects of planned maintenance: rule file, reload of Prometheus, silences.
 
-The one way of `mm2slo exclude` and of the report service. The store has changed before; each step
-is tried then, and what was not done is told.
+Used by `mm2slo exclude` and the report service after the store has changed. A failed step does not
+prevent the others.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from mm2slo_cli.exclude_rules import reload, write_rules
 from mm2slo_cli.silences import end_silence, silence
 from mm2slo_cli.web_calls import Server
-from mm2slo_core.errors import UserError
+from mm2slo_core.objectives.exclusion_document import matching_flows
 from mm2slo_core.objectives.objective import DEFAULT_WINDOW
-from mm2slo_core.objectives.planning import covered
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Where an exclusion of one of `flows` takes effect; `window` is the longest, in seconds."""
+class ExclusionTargets:
+    """Where exclusions of `flows` take effect; `window`: the longest window, in seconds."""
 
     flows: tuple[Flow, ...]
     rules_file: Path
@@ -45,8 +45,8 @@ class Places:
         rules_file: Path | None = None,
         prometheus: Server | None = None,
         alertmanager_url: str | None = None,
-    ) -> Places:
-        """Those of the configuration, but for what is given. Raises UserError for no address."""
+    ) -> ExclusionTargets:
+        """Return those of the configuration, with overrides. Raises UserError for a bad URL."""
         alertmanager = alertmanager_url or loaded.alerting.links.alertmanager
         return cls(
             flows=tuple(each.flow for each in loaded.flows),
@@ -61,74 +61,78 @@ class Places:
 
 @dataclass(slots=True)
 class Steps:
-    """What was done, and what was not, a sentence each."""
+    """Completed and failed steps, one sentence each."""
 
     done: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """A step: what it raises as UserError is a problem, and others go on."""
+        """Run a step and keep its UserError as a problem."""
         try:
             yield
         except UserError as error:
             self.problems.append(str(error))
 
 
-def put_in_force(results: Store, places: Places, now: int, steps: Steps, *, hint: str) -> None:
-    """Write the rule file from the store, and have Prometheus read it; else *hint* says how."""
-    path = places.rules_file
+def apply_exclusions(
+    results: Store, targets: ExclusionTargets, now: int, steps: Steps, *, hint: str
+) -> None:
+    """Write the rule file from the store and reload Prometheus; without its URL show *hint*."""
+    path = targets.rules_file
     with steps.one():
-        written = write_rules(path, results.exclusions, places.flows, now, places.window)
+        written = write_rules(path, results.exclusions, targets.flows, now, targets.window)
         count = sum(len(group.rules) for group in written.groups)
-        unchanged = "" if written.changed else ", as before"
+        unchanged = "" if written.changed else ", unchanged"
         steps.done.append(f"{count} rule{'' if count == 1 else 's'} in {path}{unchanged}")
-        if places.prometheus is None:
+        if targets.prometheus is None:
             if written.changed:
                 steps.done.append(
-                    f"Prometheus reads it at its next reload: {hint}, or send it SIGHUP"
+                    f"Prometheus loads it at its next reload: {hint}, or send it SIGHUP"
                 )
             return
-        missing = reload(places.prometheus, written.groups)
+        missing = reload(targets.prometheus, written.groups)
         if missing is not None:
             raise UserError(missing)
-        steps.done.append(f"{places.prometheus} has read it")
+        steps.done.append(f"{targets.prometheus} has loaded it")
 
 
-def no_silence(places: Places, new: Exclusion, now: int) -> str:
-    """Why there can be no silence for *new*; empty: there can."""
-    if places.alertmanager is None:
-        return "needs Alertmanager's address: set alerting.links.alertmanager"
+def silence_obstacle(targets: ExclusionTargets, new: Exclusion, now: int) -> str:
+    """Return why *new* cannot be silenced; empty if it can."""
+    if targets.alertmanager is None:
+        return "needs Alertmanager's URL: set alerting.links.alertmanager"
     if new.end <= now:
-        return "comes too late: the time has passed, and Alertmanager silences no past"
+        return "is too late: the maintenance has ended"
     return ""
 
 
-def add_silence(results: Store, places: Places, new: Exclusion, steps: Steps) -> Exclusion:
-    """*new* with its silence, where it could be made."""
+def add_silence(
+    results: Store, targets: ExclusionTargets, new: Exclusion, steps: Steps
+) -> Exclusion:
+    """Create a silence and return *new* with its id, or *new* if that failed."""
     made = None
-    if places.alertmanager is not None:
+    if targets.alertmanager is not None:
         with steps.one():
-            made = silence(places.alertmanager, new, covered(new.flows, places.flows))
-            results.note_silence(new.id, made)
+            made = silence(targets.alertmanager, new, matching_flows(new.flows, targets.flows))
+            results.set_silence(new.id, made)
     return new if made is None else replace(new, silence=made)
 
 
-def end_its_silence(removed: Exclusion, places: Places, now: int, steps: Steps) -> None:
-    """End the silence of *removed*, where it has one."""
+def expire_silence(removed: Exclusion, targets: ExclusionTargets, now: int, steps: Steps) -> None:
+    """Expire the silence of *removed*, if it has one."""
     if removed.silence is None or removed.end <= now:
         return
     with steps.one():
-        if places.alertmanager is None:
+        if targets.alertmanager is None:
             raise UserError(
-                f"its silence stays, since Alertmanager's address is not known: "
+                f"the silence was not ended: Alertmanager's URL is unknown; end it with: "
                 f"amtool silence expire {removed.silence}"
             )
         try:
-            ended = end_silence(places.alertmanager, removed.silence)
+            ended = end_silence(targets.alertmanager, removed.silence)
         except UserError as error:
             raise UserError(
-                f"its silence stays: {error}; later: amtool silence expire "
-                f"--alertmanager.url={places.alertmanager.base} {removed.silence}"
+                f"the silence was not ended: {error}; end it later with: amtool silence expire "
+                f"--alertmanager.url={targets.alertmanager.base} {removed.silence}"
             ) from None
-        steps.done.append(f"silence {removed.silence} {'ended' if ended else 'had ended before'}")
+        steps.done.append(f"silence {removed.silence} {'ended' if ended else 'had already ended'}")
