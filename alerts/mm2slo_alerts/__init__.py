@@ -1,4 +1,4 @@
-"""Prometheus rules, their tests, and Alertmanager's configuration, generated from the objectives.
+"""Prometheus rules and Alertmanager's configuration, generated from the objectives.
 
-Pure functions from the configuration and the catalogue to files; the command line writes them.
+Pure functions that return the text of each file; the command line writes them.
 """

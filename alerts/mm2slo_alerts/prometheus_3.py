@@ -1,9 +1,8 @@
-"""What Prometheus 3 reads differently than Prometheus 2, by the shape of an expression.
+"""How Prometheus 3 evaluates the rules differently from Prometheus 2, by kind of expression.
 
-Prometheus 3 leaves the older edge out of ranges, subqueries and the look back for the newest
-sample, writes bounds of buckets as floats (`le="10.0"`), and lets `.` match a newline. A rule is
-made of shapes, and each shape was reviewed once; a function that no shape knows is refused, so
-that a new kind of rule is reviewed, too.
+Prometheus 3 excludes the older edge of ranges, subqueries and the lookback, writes bucket bounds
+as floats (`le="10.0"`), and lets `.` match a newline. Each kind of expression (shape) was reviewed
+once; a function that belongs to no shape raises an error until it is reviewed.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mm2slo_alerts.model import Group, Rule
+    from mm2slo_alerts.rule_model import Group, Rule
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One kind of expression: which functions make it, and what the review found.
+    """One kind of expression: its functions and the result of the review.
 
-    `effect` is the finding in few words, as it is told of each rule.
+    `effect` is a short form of `finding`.
     """
 
     name: str
@@ -35,59 +34,59 @@ STEPS: Final = Shape(
     "sum of steps",
     frozenset({"sum_over_time", "count_over_time"}),
     "same samples",
-    "Ranges over recorded series are half an interval short of their name, so that no sample "
-    "is ever on an edge: both versions take the same ones.",
+    "Ranges over recorded series are half an interval shorter than their name, so that no "
+    "sample is on an edge: both versions use the same samples.",
 )
 SHAPES: Final = (
     Shape(
         "growth",
         frozenset({"increase", "rate", "resets"}),
-        "figures within the extrapolation's bound",
-        "A sample exactly on the older edge is left out by 3. Both versions stretch the growth to "
-        "the whole range, so the figures differ by less than two scrape intervals' share of it, "
-        "and only where scrapes fall on the edge to the millisecond. A counter that started within "
-        "the range is stretched to its start in both, by rules that differ in detail.",
+        "differences within the extrapolation",
+        "Version 3 excludes a sample exactly on the older edge. Both versions extrapolate to the "
+        "whole range, so results differ by less than two scrape intervals' share of it, and only "
+        "if a scrape is on the edge to the millisecond. Both extrapolate a counter that started "
+        "within the range to its start, with small differences.",
     ),
     STEPS,
     Shape(
-        "last known",
+        "last value",
         frozenset({"last_over_time"}),
         "up to one evaluation earlier",
-        "A value that is exactly as old as the range counts one evaluation longer in 2.",
+        "Version 2 includes a value exactly as old as the range for one more evaluation.",
     ),
     Shape(
-        "lately",
+        "recent past",
         frozenset({"present_over_time", "max_over_time", "min_over_time"}),
         "up to one evaluation earlier",
-        "What happened exactly as long ago as the range counts one evaluation longer in 2: "
-        "maintenance ends 30 s later there, an alert that holds for a time as well.",
+        "Version 2 includes a sample exactly as old as the range for one more evaluation: "
+        "maintenance, and alerts with such a range, end 30 s later there.",
     ),
     Shape(
-        "course",
+        "trend",
         frozenset({"predict_linear", "deriv", "delta"}),
-        "one sample of many less",
-        "One sample of many less in 3; the line through the others is the same.",
+        "one sample of many fewer",
+        "Version 3 uses one sample of many fewer; the regression through the others is the same.",
     ),
     Shape(
         "absence",
         frozenset({"absent"}),
         "same",
-        "Of an instant selector: as `newest`.",
+        "An instant selector, like `newest`.",
     ),
 )
 SUBQUERY: Final = Shape(
     "subquery",
     frozenset(),
-    "one evaluation of many less",
-    "One evaluation less in 3 where the range is a multiple of its step; the threshold leaves "
-    "room for it.",
+    "one evaluation of many fewer",
+    "Version 3 has one evaluation fewer where the range is a multiple of its step; the threshold "
+    "allows for it.",
 )
 NEWEST: Final = Shape(
     "newest",
     frozenset(),
     "same",
-    "A sample exactly 5 minutes old is still found by 2. What is recorded every 5 minutes is read "
-    "by a range of 10, or within the group that records it.",
+    "Version 2 still finds a sample exactly 5 minutes old. Series recorded every 5 minutes are "
+    "read with a range of 10, or within the group that records them.",
 )
 PLAIN: Final = frozenset(
     {
@@ -95,8 +94,8 @@ PLAIN: Final = frozenset(
         *("avg", "bottomk", "count", "group", "max", "min", "sum", "topk"),
     }
 )
-"""Functions and aggregations of which both versions think alike."""
-_WORDS: Final = frozenset(
+"""Functions and aggregations that are the same in both versions."""
+_KEYWORDS: Final = frozenset(
     {"and", "or", "unless", "by", "without", "on", "ignoring", "group_left", "group_right"}
 )
 
@@ -106,13 +105,13 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class UnreviewedError(ValueError):
-    """A rule uses what nobody has reviewed for Prometheus 3."""
+    """A rule uses a function that was not reviewed for Prometheus 3."""
 
 
 def shapes(expr: str) -> tuple[Shape, ...]:
-    """The shapes of which *expr* is made; UnreviewedError for a function that none knows."""
+    """Return the shapes of *expr*. Raises UnreviewedError for a function without a shape."""
     code = _TEXT.sub('""', expr)
-    called = set(_CALL.findall(code)) - _WORDS - PLAIN
+    called = set(_CALL.findall(code)) - _KEYWORDS - PLAIN
     found = [shape for shape in SHAPES if shape.functions & called]
     unknown = called.difference(*(shape.functions for shape in SHAPES))
     if unknown or re.search(r"\ble\s*(=|!)", code) or "histogram_quantile" in code:
@@ -123,5 +122,5 @@ def shapes(expr: str) -> tuple[Shape, ...]:
 
 
 def reviewed(groups: Iterable[Group]) -> tuple[tuple[str, Rule, tuple[Shape, ...]], ...]:
-    """Group, rule and its shapes, for each rule of *groups*."""
+    """Return group name, rule and shapes of each rule."""
     return tuple((group.name, rule, shapes(rule.expr)) for group in groups for rule in group.rules)

@@ -1,7 +1,7 @@
-"""Every number of the alerts that is not an objective, with its unit and why it is that number.
+"""Every figure of the alerts that is not an objective, with its unit and reason.
 
-Objectives and the pairs of windows that watch them are in `mm2slo_core.objectives`; all else that
-decides when an alert fires is here. docs/alerts.md is generated from the same entries.
+Objectives and window pairs are in `mm2slo_core.objectives`. docs/alerts.md is generated from these
+entries.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mm2slo_core.config.alerting import EXPORTER_JOB
-from mm2slo_core.retention import HEADROOM_AHEAD, HEADROOM_LEAST
+from mm2slo_core.config.alerting_config import EXPORTER_JOB
+from mm2slo_core.retention_headroom import HEADROOM_AHEAD, HEADROOM_LEAST
 
 if TYPE_CHECKING:
-    from mm2slo_alerts.model import Scale
+    from mm2slo_alerts.rule_model import Scale
 
 _MINUTE: Final = 60.0
 _HOUR: Final = 3_600.0
@@ -21,7 +21,7 @@ _SECONDS: Final = "seconds"
 
 
 class Limit(NamedTuple):
-    """One threshold, as the documentation tells it."""
+    """One threshold, as documented."""
 
     name: str
     value: float | str
@@ -39,11 +39,7 @@ def _seconds(default: float, why: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """What alerts compare with, and for how long. Times are in seconds.
-
-    `scaled` shortens all times alike. The reason for each number stands beside it, since it is
-    printed in docs/alerts.md.
-    """
+    """Limits and durations of the alerts. Times are in seconds."""
 
     exporter_job: str = _limit(
         EXPORTER_JOB,
@@ -55,179 +51,177 @@ class Thresholds:
     )
     bridge: float = _seconds(
         2 * _MINUTE,
-        "For how long a gauge's last value stands in for failed scrapes: one failed scrape must "
-        "not reset the clock of an alert, and a minute is the longest usual scrape interval.",
+        "How long a gauge's last value bridges failed scrapes: one failed scrape must not reset an "
+        "alert's for, and a minute is the longest usual scrape interval.",
     )
 
     stopped_hold: float = _seconds(
         _MINUTE,
-        "The exporter itself says stopped only after 30 s; a minute more outlives the pause of a "
-        "rebalance (5 to 30 s) and still pages within four minutes of the stop.",
+        "The exporter reports stopped after 30 s; another minute outlasts the pause of a rebalance "
+        "(5 to 30 s) and still pages within four minutes of the stop.",
     )
-    flow_remembered: float = _seconds(
+    flow_lookback: float = _seconds(
         _HOUR,
-        "A flow that was published within this time should still be; after it, it counts as "
-        "removed on purpose.",
+        "A flow exposed within this time should still be; after it, the flow counts as removed on "
+        "purpose.",
     )
     absent_hold: float = _seconds(
-        3 * _MINUTE, "Outlives a restart of the exporter, which takes well under a minute."
+        3 * _MINUTE, "Outlasts a restart of the exporter, which takes well under a minute."
     )
 
     lost_window: float = _seconds(
-        _HOUR, "A loss stays visible for an hour: long enough to be read by who was woken."
+        _HOUR, "A loss stays visible for an hour, long enough for on-call to see it."
     )
-    lost_memory: float = _seconds(
+    lost_lookback: float = _seconds(
         24 * _HOUR,
-        "How far back the count before the loss is looked for, so that a loss counted while "
-        "nothing was scraped is found, and an old one not told again, over a day's gap.",
+        "How far back the count before the loss is searched: across a day without scrapes, a new "
+        "loss is found and an old one does not alert again.",
     )
     headroom_ahead: float = _seconds(
         HEADROOM_AHEAD,
-        "How far the headroom's course is drawn out: time to wake up, find the cause and copy the "
+        "How far the headroom is extrapolated: time to respond, find the cause and replicate the "
         "backlog, or to raise the retention.",
     )
     headroom_trend: float = _seconds(
         30 * _MINUTE,
-        "The stretch that gives the course: shorter ones follow each batch, longer ones see a "
-        "stop late.",
+        "The range for the trend: shorter ones follow each batch, longer ones detect a stop late.",
     )
-    headroom_least: float = _seconds(
+    headroom_min: float = _seconds(
         HEADROOM_LEAST,
-        "Headroom that must be left at that time; a flow that stays this close to the edge loses "
-        "records at its next pause.",
+        "Required headroom at that time; a flow with less loses records at its next pause.",
     )
-    headroom_hold: float = _seconds(5 * _MINUTE, "Outlives a burst that is copied within minutes.")
+    headroom_hold: float = _seconds(
+        5 * _MINUTE, "Outlasts a burst that is replicated within minutes."
+    )
 
     stalled_hold: float = _seconds(
         5 * _MINUTE,
-        "The exporter says stalled after 30 s; five minutes outlive a rebalance, a leader's "
+        "The exporter reports stalled after 30 s; five minutes outlast a rebalance, a leader "
         "election and the restart of a task.",
     )
     drift_hold: float = _seconds(
         20 * _MINUTE,
-        "MirrorMaker 2 looks for new topics and partitions every 10 minutes by default; after two "
-        "looks it will not see them by itself.",
+        "MirrorMaker 2 refreshes topics and partitions every 10 minutes by default; after two "
+        "refreshes it will not create them by itself.",
     )
     config_drift_hold: float = _seconds(
         30 * _MINUTE,
-        "MirrorMaker 2 copies settings every 10 minutes by default, and the exporter reads them "
+        "MirrorMaker 2 syncs settings every 10 minutes by default, and the exporter reads them "
         "every 5.",
     )
-    recreated_window: float = _seconds(_HOUR, "For how long one re-creation stays visible.")
+    recreated_window: float = _seconds(_HOUR, "How long one re-creation stays visible.")
     transaction_window: float = _seconds(
         5 * _MINUTE,
-        "The stretch in which what is held back must not shrink; with each commit it does.",
+        "The range in which the records held back must not shrink; each commit shrinks them.",
     )
     transaction_hold: float = _seconds(
         30 * _MINUTE,
-        "Twice the longest timeout that a broker allows a transaction by default (15 minutes): "
-        "one that is still open hangs.",
+        "Twice the longest transaction timeout that brokers allow by default (15 minutes): a "
+        "transaction that is still open is stuck.",
     )
-    moved_window: float = _seconds(_HOUR, "For how long one moved canary stays visible.")
-    canary_lost_window: float = _seconds(_HOUR, "For how long one lost canary stays visible.")
+    moved_window: float = _seconds(_HOUR, "How long one moved canary stays visible.")
+    canary_lost_window: float = _seconds(_HOUR, "How long one lost canary stays visible.")
 
     connector_hold: float = _seconds(
-        3 * _MINUTE, "Outlives a restart of the connector by its operator."
+        3 * _MINUTE, "Outlasts a restart of the connector by an operator."
     )
     task_hold: float = _seconds(
-        5 * _MINUTE, "Outlives a restart of the task, by hand or by an operator's loop."
+        5 * _MINUTE, "Outlasts a restart of the task, manual or by an operator."
     )
-    task_keep: float = _seconds(
-        10 * _MINUTE, "A task that fails again and again is one alert, not ten."
-    )
+    task_keep: float = _seconds(10 * _MINUTE, "A task that fails repeatedly is one alert, not ten.")
     checkpoint_age: float = _seconds(
         15 * _MINUTE,
-        "Fifteen times the default interval of checkpoints; also the stretch over which the "
-        "group's commits must have moved.",
+        "Fifteen times the default checkpoint interval; also the range in which the group's "
+        "commits must have advanced.",
     )
     checkpoint_moved: float = _limit(
         200,
         "records",
-        "Twice the default of offset.lag.max: below that MirrorMaker 2 may write no offset sync, "
-        "and then no checkpoint, in good health.",
+        "Twice the default of offset.lag.max: below it a healthy MirrorMaker 2 may write no offset "
+        "sync, and then no checkpoint.",
     )
-    checkpoint_hold: float = _seconds(5 * _MINUTE, "The next checkpoint may be on its way.")
+    checkpoint_hold: float = _seconds(5 * _MINUTE, "Allows the next checkpoint to arrive.")
     failover_hold: float = _seconds(
-        15 * _MINUTE, "A group that starts, or is rewound, is not ready for some minutes."
+        15 * _MINUTE, "A group that starts or is reset is not ready for some minutes."
     )
 
     unreachable_after: float = _seconds(
         _MINUTE,
-        "Twelve polls without an answer, and as long as a Kafka client tries by default.",
+        "Twelve polls without an answer; also the default API timeout of Kafka clients.",
     )
-    unreachable_hold: float = _seconds(_MINUTE, "Outlives the restart of a broker.")
-    recently_after: float = _seconds(
+    unreachable_hold: float = _seconds(_MINUTE, "Outlasts the restart of a broker.")
+    recently_unreachable_after: float = _seconds(
         45.0,
-        "Earlier than any page about what follows, which takes 90 s: what silences them must be "
-        "first. Longer than a broker's restart, which must not silence anything.",
+        "Earlier than any page about the consequences, which takes 90 s, so that it can inhibit "
+        "them. Longer than a broker's restart, which must not inhibit any alert.",
     )
     unreachable_errors: float = _seconds(
-        5 * _MINUTE, "Failed requests within this time tell an outage from an exporter at rest."
+        5 * _MINUTE, "Failed requests within this time distinguish an outage from an idle exporter."
     )
-    recently_lasts: float = _seconds(
+    outage_in_windows: float = _seconds(
         45 * _MINUTE,
-        "How long after an outage its traces alert nobody: the longest short window of a page "
-        "(30 minutes), its for (5) and its keep_firing_for (5), and 5 to spare.",
+        "How long after an outage budget alerts are inhibited: the longest short window of a page "
+        "(30 minutes), its for (5) and keep_firing_for (5), and 5 of margin.",
     )
-    recently_stands: float = _seconds(
+    outage_recovery: float = _seconds(
         10 * _MINUTE,
-        "How long after an outage what stands still alerts nobody: workers of Kafka Connect wait "
-        "up to 5 minutes for each other (scheduled.rebalance.max.delay.ms) before they hand out "
-        "tasks. A flow that has not come back by then needs somebody.",
+        "How long after an outage stopped flows are inhibited: workers of Kafka Connect wait up to "
+        "5 minutes for each other (scheduled.rebalance.max.delay.ms) before they assign tasks. A "
+        "flow that has not resumed by then needs attention.",
     )
-    recently_step: float = _seconds(
-        30.0, "Between two looks back at whether the cluster answered: the evaluation interval."
+    recently_unreachable_step: float = _seconds(
+        30.0, "Resolution of the subquery that looks back: the evaluation interval."
     )
 
-    catching_up_behind: float = _seconds(
-        _MINUTE, "Behind by less is no backlog: the default objective of data freshness."
+    catching_up_min_lag: float = _seconds(
+        _MINUTE, "A smaller lag is no backlog: the default objective of data freshness."
     )
     catching_up_trend: float = _seconds(
         30 * _MINUTE,
-        "The stretch that gives the course, as for headroom; what a stop leaves is quiet for "
-        "longer, so that the fall has been seen by then.",
+        "The range for the trend, as for headroom; alerts after a stop are inhibited for longer, "
+        "so that the trend is known by then.",
     )
     catching_up_ahead: float = _seconds(
-        2 * _HOUR, "A backlog that takes longer is worth a decision, and told."
+        2 * _HOUR, "A backlog that takes longer needs a decision, and alerts."
     )
     catching_up_after: float = _seconds(
         3 * _HOUR,
-        "How long after a page being behind is still its doing: the course above, and an hour "
-        "for one that bends.",
+        "How long after a page a lag still counts as its consequence: the extrapolation above, and "
+        "an hour of margin.",
     )
 
-    exporter_hold: float = _seconds(3 * _MINUTE, "Outlives a restart or an update.")
+    exporter_hold: float = _seconds(3 * _MINUTE, "Outlasts a restart or an update.")
     failing_window: float = _seconds(
-        15 * _MINUTE, "Three rounds of the slowest stage (topic settings, every 5 minutes)."
+        15 * _MINUTE, "Three runs of the slowest stage (topic settings, every 5 minutes)."
     )
-    failing_least: float = _limit(2, "failures", "A single one is a leader's election.")
+    failing_min: float = _limit(2, "failures", "A single failure is a leader election.")
     failing_hold: float = _seconds(
-        20 * _MINUTE, "Longer than failing_window, so that one burst of failures makes no ticket."
+        20 * _MINUTE, "Longer than failing_window, so that one burst of failures is no ticket."
     )
     rules_window: float = _seconds(15 * _MINUTE, "Holds 30 evaluations of the alerts.")
     rules_missed: float = _limit(
-        3, "evaluations", "A tenth of those in rules_window: alerts are late by then."
+        3, "evaluations", "A tenth of the evaluations in rules_window: alerts are late by then."
     )
-    rules_hold: float = _seconds(5 * _MINUTE, "Outlives a reload with a new set of rules.")
+    rules_hold: float = _seconds(5 * _MINUTE, "Outlasts a reload with new rules.")
     delivery_window: float = _seconds(
         15 * _MINUTE,
-        "Alertmanager counts a message as failed once it has given up: each one is lost.",
+        "Alertmanager counts a message as failed after its last retry: each one is lost.",
     )
 
-    coverage_least: float = _limit(
+    coverage_min: float = _limit(
         0.9,
         "share",
-        "With more than a tenth of an hour unknown, a budget's figure is not worth relying on.",
+        "With more than a tenth of an hour unknown, budget figures are unreliable.",
     )
     coverage_hold: float = _seconds(
-        15 * _MINUTE, "Outlives a restart of the exporter and a short outage."
+        15 * _MINUTE, "Outlasts a restart of the exporter and a short outage."
     )
     exhausted_hold: float = _seconds(
-        5 * _MINUTE, "The window's figure moves every 5 minutes: one step must confirm it."
+        5 * _MINUTE, "The remaining budget changes every 5 minutes: one more step must confirm it."
     )
 
     def scaled(self, scale: Scale) -> Thresholds:
-        """The same with every time shortened by *scale*."""
+        """Return thresholds with every time shortened by *scale*."""
         times: dict[str, Any] = {
             each.name: scale(getattr(self, each.name))
             for each in fields(self)
@@ -236,7 +230,7 @@ class Thresholds:
         return replace(self, **times)
 
     def limits(self) -> tuple[Limit, ...]:
-        """Every threshold with its unit and reason, in order."""
+        """Return every threshold with its unit and reason, in order."""
         return tuple(
             Limit(
                 each.name,

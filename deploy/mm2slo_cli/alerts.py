@@ -1,4 +1,4 @@
-"""`mm2slo alerts`: the generated rules and Alertmanager's configuration."""
+"""`mm2slo alerts`: Prometheus rules and Alertmanager's configuration."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from mm2slo_alerts.files import generated, notices
-from mm2slo_alerts.model import Scale
+from mm2slo_alerts.output_files import generated, notices
+from mm2slo_alerts.rule_model import Scale
 from mm2slo_cli.alerts_check import problems
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.generated_files import write
@@ -34,7 +34,7 @@ alerts_app = typer.Typer(
 _Config = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="The mm2slo.yaml. [default: the default objectives]"
+        "--config", metavar="FILE", help="Path of mm2slo.yaml. [default: the default objectives]"
     ),
 ]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")]
@@ -62,10 +62,10 @@ def generate(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -
 
 @alerts_app.command()
 def check(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
-    """Say whether the files are current, and whether Prometheus and Alertmanager accept them."""
+    """Check that the files are current, and that Prometheus and Alertmanager accept them."""
     read = _read(config)
     console = Console(highlight=False, soft_wrap=True)
-    command = _generating(config, out, scale)
+    command = _generate_command(config, out, scale)
     found = problems(out, generated(read, _scale(scale)), command, console.print)
     for problem in found:
         console.print(problem, markup=False)
@@ -77,7 +77,7 @@ def check(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> N
 
 @alerts_app.command(context_settings=REST)
 def preview(context: typer.Context) -> None:
-    """Show an alert's message as Slack would."""
+    """Show an alert's Slack message."""
     _run("preview", context)
 
 
@@ -101,13 +101,13 @@ def _read(path: Path | None) -> Config | None:
     return None if path is None else read_config(path)
 
 
-def _generating(config: Path | None, out: Path, scale: float) -> str:
-    """The command that writes what these options are about; another one would write other files."""
-    words = ["mm2slo", "alerts", "generate"]
-    words += [] if config is None else ["--config", str(config)]
-    words += [] if out == FOLDER else ["--out", str(out)]
-    words += [] if scale == 1.0 else ["--scale", str(scale)]
-    return shlex.join(words)
+def _generate_command(config: Path | None, out: Path, scale: float) -> str:
+    """The command that writes these files."""
+    arguments = ["mm2slo", "alerts", "generate"]
+    arguments += [] if config is None else ["--config", str(config)]
+    arguments += [] if out == FOLDER else ["--out", str(out)]
+    arguments += [] if scale == 1.0 else ["--scale", str(scale)]
+    return shlex.join(arguments)
 
 
 def _scale(factor: float) -> Scale:

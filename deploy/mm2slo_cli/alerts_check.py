@@ -1,11 +1,11 @@
-"""Whether generated files are current, and whether the programs that read them accept them."""
+"""Checks that generated files are current and that promtool and amtool accept them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.files import ALERT_RULES, ALERTMANAGER, RECORDING_RULES
+from mm2slo_alerts.output_files import ALERT_RULES, ALERTMANAGER, RECORDING_RULES
 from mm2slo_cli import tools
 from mm2slo_cli.generated_files import stale
 
@@ -15,48 +15,48 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """A program that checks one kind of files."""
+class _Checker:
+    """A program that checks files."""
 
     arguments: tuple[str, ...]
     files: tuple[str, ...]
 
 
-_READERS: Final = (
-    _Reader(
+_CHECKERS: Final = (
+    _Checker(
         ("promtool", "check", "rules", "--lint=all", "--lint-fatal"),
         (RECORDING_RULES, ALERT_RULES),
     ),
-    _Reader(("amtool", "check-config"), (ALERTMANAGER,)),
+    _Checker(("amtool", "check-config"), (ALERTMANAGER,)),
 )
 
 
 def problems(
-    folder: Path, expected: Mapping[str, str], command: str, say: Callable[[str], None]
+    folder: Path, expected: Mapping[str, str], command: str, report: Callable[[str], None]
 ) -> tuple[str, ...]:
-    """What is wrong with the files in *folder*, which *command* writes as *expected*.
+    """Return a text per problem of the files in *folder*, which *command* writes as *expected*.
 
-    One text each; *say* is told what was done.
+    *report* gets the result of each check.
     """
     if outdated := stale(folder, expected, command):
         return outdated
-    say(f"{len(expected)} files in {folder} are current")
+    report(f"{len(expected)} files in {folder} are current")
     return tuple(
         problem
-        for reader in _READERS
-        if set(reader.files) <= set(expected)
-        for problem in _refused(folder, reader, say)
+        for checker in _CHECKERS
+        if set(checker.files) <= set(expected)
+        for problem in _rejections(folder, checker, report)
     )
 
 
-def _refused(folder: Path, reader: _Reader, say: Callable[[str], None]) -> tuple[str, ...]:
-    name, *arguments = reader.arguments
-    if absent := tools.missing(name, so=f", so {', '.join(reader.files)} was not loaded"):
-        say(absent)
+def _rejections(folder: Path, checker: _Checker, report: Callable[[str], None]) -> tuple[str, ...]:
+    name, *arguments = checker.arguments
+    if absent := tools.missing(name, so=f", so {', '.join(checker.files)} was not checked"):
+        report(absent)
         return ()
-    files = [str(folder / file) for file in reader.files]
+    files = [str(folder / file) for file in checker.files]
     done = tools.run(name, *arguments, *files)
     if done.returncode:
-        return (f"{name} refuses {', '.join(files)}:\n{done.stdout}{done.stderr}",)
-    say(f"{name} accepts {', '.join(reader.files)}")
+        return (f"{name} rejects {', '.join(files)}:\n{done.stdout}{done.stderr}",)
+    report(f"{name} accepts {', '.join(checker.files)}")
     return ()

@@ -13,15 +13,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mm2slo_alerts import preview as previewing
-from mm2slo_alerts.files import alert_groups, links
-from mm2slo_alerts.model import AlertRule
+from mm2slo_alerts import preview as preview_parts
+from mm2slo_alerts.output_files import alert_groups, links
+from mm2slo_alerts.rule_model import AlertRule
 from mm2slo_alerts.slack import template
 from mm2slo_cli import tools
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.alerting_config import AlertingConfig
-from mm2slo_core.config.nearest import nearest
+from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _LASTED: Final = timedelta(minutes=12)
 _MANAGER: Final = "http://localhost:9093"
-_SILENT: Final = "none"
+_NOT_DELIVERED: Final = "none"
 
 
 class State(StrEnum):
-    """What the message tells."""
+    """State of the alert in the message."""
 
     FIRING = "firing"
     RESOLVED = "resolved"
@@ -44,20 +44,20 @@ class State(StrEnum):
 
 def preview(
     alert: Annotated[
-        str | None, typer.Argument(metavar="[ALERT]", help="The alert. [default: list them]")
+        str | None, typer.Argument(metavar="[ALERT]", help="The alert. [default: list all alerts]")
     ] = None,
     *,
-    state: Annotated[State, typer.Option(help="What the message tells.")] = State.FIRING,
-    flow: Annotated[str, typer.Option(help="The flow it is about.")] = "us->eu",
+    state: Annotated[State, typer.Option(help="State of the alert.")] = State.FIRING,
+    flow: Annotated[str, typer.Option(help="The flow in the message.")] = "us->eu",
     config: Annotated[
         Path | None,
         typer.Option("--config", metavar="FILE", help="The mm2slo.yaml: links and channels."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print Slack's blocks as JSON.")] = False,
 ) -> None:
-    """Show an alert's message as Slack would, with made-up figures.
+    """Show an alert's Slack message with example values.
 
-    promtool and amtool write it, from the same templates that Prometheus and Alertmanager use.
+    promtool and amtool render it from the templates that Prometheus and Alertmanager use.
     """
     read: Config | None = None if config is None else read_config(config)
     alerting = AlertingConfig() if read is None else read.alerting
@@ -66,41 +66,41 @@ def preview(
     if alert is None:
         _list(console, rules)
         return
-    known = fired(_named(alert, rules), _flow(flow))
-    message = rendered(known, alerting, state, datetime.now(UTC))
+    alert_data = render_alert(_known_rule(alert, rules), _flow(flow))
+    message = render_message(alert_data, alerting, state, datetime.now(UTC))
     if as_json:
-        text = json.dumps(previewing.blocks(message), indent=2, ensure_ascii=False)
+        text = json.dumps(preview_parts.blocks(message), indent=2, ensure_ascii=False)
         console.print(text, markup=False)
     else:
         show(console, message)
-        if rules[alert].labels["severity"] == _SILENT:
-            console.print(f"{alert} is not sent to people: this is what it would say.")
+        if rules[alert].labels["severity"] == _NOT_DELIVERED:
+            console.print(f"{alert} is never delivered; this is the message it would have.")
 
 
-def fired(rule: AlertRule, flow: Flow) -> previewing.Fired:
-    """The alert of *rule* about *flow* as Prometheus would send it, by promtool.
+def render_alert(rule: AlertRule, flow: Flow) -> preview_parts.Fired:
+    """Return the alert of *rule* about *flow* as Prometheus would send it, by promtool.
 
-    Raises UserError when promtool is not installed, or tells of no alert.
+    Raises UserError when promtool is not installed or prints no alert.
     """
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
-        _write(folder, previewing.annotation_files(rule, previewing.sample(rule, flow)))
+        _write(folder, preview_parts.annotation_files(rule, preview_parts.sample(rule, flow)))
         # The test expects no alert, so promtool fails and prints the one it got.
-        done = tools.run("promtool", "test", "rules", previewing.TESTS_FILE, folder=folder)
+        done = tools.run("promtool", "test", "rules", preview_parts.TESTS_FILE, folder=folder)
     try:
-        return previewing.parse_fired(done.stdout + done.stderr)
+        return preview_parts.parse_fired(done.stdout + done.stderr)
     except ValueError as error:
-        raise UserError(f"{rule.alert} could not be previewed: {error}") from None
+        raise UserError(f"cannot preview {rule.alert}: {error}") from None
 
 
-def rendered(
-    known: previewing.Fired, alerting: AlertingConfig, state: State, now: datetime
+def render_message(
+    alert_data: preview_parts.Fired, alerting: AlertingConfig, state: State, now: datetime
 ) -> dict[str, Any]:
-    """The JSON that Slack would get for the alert *known*, by amtool. Raises UserError."""
+    """Return the JSON that Slack would get for *alert_data*, by amtool. Raises UserError."""
     until = now if state is State.RESOLVED else None
     manager = alerting.links.alertmanager or _MANAGER
-    data = previewing.message_data(known, now - _LASTED, until, manager)
-    text, settings = previewing.message_parts(alerting)
+    data = preview_parts.message_data(alert_data, now - _LASTED, until, manager)
+    text, settings = preview_parts.message_parts(alerting)
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
         _write(folder, {"mm2slo.tmpl": template(), "data.json": data})
@@ -114,12 +114,12 @@ def rendered(
             folder=folder,
         )
     if done.returncode:
-        raise UserError(f"amtool could not write the message: {done.stderr.strip()}")
-    return previewing.parse_message(done.stdout, settings)
+        raise UserError(f"amtool cannot render the message: {done.stderr.strip()}")
+    return preview_parts.parse_message(done.stdout, settings)
 
 
 def _rules(alerting: AlertingConfig) -> dict[str, AlertRule]:
-    """Alerts by name; of several rules under one name, the first one."""
+    """Alerts by name; the first of several rules with one name."""
     found: dict[str, AlertRule] = {}
     for group in alert_groups(links(alerting.links)):
         for rule in group.rules:
@@ -128,12 +128,12 @@ def _rules(alerting: AlertingConfig) -> dict[str, AlertRule]:
     return found
 
 
-def _named(name: str, rules: Mapping[str, AlertRule]) -> AlertRule:
+def _known_rule(name: str, rules: Mapping[str, AlertRule]) -> AlertRule:
     if name in rules:
         return rules[name]
-    close = nearest(name, rules)
+    close = suggest(name, rules)
     hint = f"did you mean {close!r}?" if close else "`mm2slo alerts preview` lists them"
-    raise UserError(f"{name!r} is no alert; {hint}")
+    raise UserError(f"unknown alert {name!r}; {hint}")
 
 
 def _flow(text: str) -> Flow:

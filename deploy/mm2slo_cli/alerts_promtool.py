@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES
+from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES
 from mm2slo_alerts.rule_tests import RULES, SUFFIX, RuleTest
 from mm2slo_cli import tools
 from mm2slo_core.user_errors import UserError

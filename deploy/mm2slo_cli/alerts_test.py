@@ -12,7 +12,7 @@ from rich.console import Console
 
 from mm2slo_cli import tools
 from mm2slo_cli.alerts_promtool import failure, read_rules, read_tests
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A Slack message on the terminal, as Slack draws an attachment."""
+"""A Slack message on the terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from mm2slo_alerts.preview.blocks import unescaped
+from mm2slo_alerts.preview.slack_blocks import unescaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ _BOLD: Final = re.compile(r"(?:^|(?<= ))\*([^*]+)\*(?= |$)")
 
 
 def show(console: Console, message: Mapping[str, Any]) -> None:
-    """The message behind a bar of its colour, as Slack draws an attachment."""
+    """Print the message behind a bar of its colour, as Slack shows an attachment."""
     [attachment] = message["attachments"]
     lines = [f"[bold]{escape(unescaped(attachment['title']))}[/bold]"]
     lines += [_markup(line) for line in attachment["text"].split("\n")]
@@ -42,5 +42,5 @@ def _buttons(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _markup(line: str) -> str:
-    """Slack's bold as the terminal's."""
+    """Translate Slack's bold to rich markup."""
     return _BOLD.sub(r"[bold]\1[/bold]", escape(unescaped(line)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -13,17 +13,20 @@ from monitoring.alertmanager import EXTERNAL_URL
 from slack_receiver import SlackReceiver, check
 
 from mm2slo_alerts.alertmanager import configuration
-from mm2slo_alerts.files import alert_groups, links
-from mm2slo_alerts.model import AlertRule, Scale
-from mm2slo_alerts.preview import blocks
-from mm2slo_cli.alerts_preview import State, fired, rendered
-from mm2slo_core.config.alerting import AlertingConfig, LinksConfig, SlackChannel
-from mm2slo_core.config.slo import SloConfig
+from mm2slo_alerts.output_files import alert_groups, links
+from mm2slo_alerts.preview.slack_blocks import blocks
+from mm2slo_alerts.rule_model import AlertRule, Scale
+from mm2slo_cli.alerts_preview import State, render_alert, render_message
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel
+from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.topology import Flow
+from mm2slo_lab import LabError
 from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.xdist_group("monitoring")
 
 LINKS: Final = LinksConfig(
     runbook="https://docs.example/runbooks",
@@ -49,6 +52,18 @@ class Delivery:
     manager: Alertmanager
     slack: SlackReceiver
 
+    def until(self, payload: object) -> list[object]:
+        """All messages once *payload* is among them, or after a minute.
+
+        Those of former tests may come between: their groups are repeated.
+        """
+        with suppress(LabError):
+            wait_for(lambda: payload in self._payloads(), "the message", 60.0, 0.02)
+        return self._payloads()
+
+    def _payloads(self) -> list[object]:
+        return [each.payload for each in self.slack.messages]
+
 
 @pytest.fixture(scope="module")
 def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
@@ -70,12 +85,10 @@ def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
 def test_every_alert_is_delivered_as_it_is_previewed(delivery: Delivery, rule: AlertRule) -> None:
     # A flow of its own, so that no other alert is in its group.
     flow = Flow("us", f"eu{RULES.index(rule)}")
-    known = fired(rule, flow)
-    start = len(delivery.slack.messages)
+    known = render_alert(rule, flow)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
-    wait_for(lambda: len(delivery.slack.messages) > start, rule.alert, 20.0, 0.02)
-    previewed = rendered(known, delivery.config, State.FIRING, NOW)
-    assert delivery.slack.messages[-1].payload == previewed
+    previewed = render_message(known, delivery.config, State.FIRING, NOW)
+    assert previewed in delivery.until(previewed)
     assert "<error expanding template" not in str(previewed)
     check(blocks(previewed))
 
@@ -83,11 +96,10 @@ def test_every_alert_is_delivered_as_it_is_previewed(delivery: Delivery, rule: A
 def test_its_end_is_delivered_as_it_is_previewed(delivery: Delivery) -> None:
     [rule] = [each for each in RULES if each.alert == "MM2FlowStopped"]
     flow = Flow("ap", "us")
-    known = fired(rule, flow)
-    start = len(delivery.slack.messages)
+    known = render_alert(rule, flow)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))
-    wait_for(lambda: len(delivery.slack.messages) > start, "the alert", 20.0, 0.02)
+    firing = render_message(known, delivery.config, State.FIRING, NOW)
+    assert firing in delivery.until(firing)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE, until=NOW))
-    wait_for(lambda: len(delivery.slack.messages) > start + 1, "its end", 20.0, 0.02)
-    previewed = rendered(known, delivery.config, State.RESOLVED, NOW)
-    assert delivery.slack.messages[-1].payload == previewed
+    resolved = render_message(known, delivery.config, State.RESOLVED, NOW)
+    assert resolved in delivery.until(resolved)

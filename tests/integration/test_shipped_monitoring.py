@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from mm2slo_alerts.files import ALERTMANAGER, SLACK_TEMPLATE
+from mm2slo_alerts.output_files import ALERTMANAGER, SLACK_TEMPLATE
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
-from mm2slo_core.config.exporter import ExporterConfig
+from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_core.objectives import DAY, DEFAULT_WINDOW
 from mm2slo_lab.monitoring.serving import get, program, server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+pytestmark = pytest.mark.xdist_group("monitoring")
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "deploy" / "prometheus"
@@ -90,7 +92,7 @@ def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path)
     assert days is not None, kept
     retention = DAY * (7 * int(days[1] or 0) + int(days[2] or 0))
     assert retention >= max(35 * DAY, DEFAULT_WINDOW + 7 * DAY)
-    assert {"mm2slo-burn", "mm2slo-aftermath"} <= {group["name"] for group in groups}
+    assert {"mm2slo-burn", "mm2slo-recent-alerts"} <= {group["name"] for group in groups}
 
 
 def test_alertmanager_starts_with_what_is_installed(installed: Path) -> None:

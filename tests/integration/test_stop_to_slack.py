@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
 SILENCE = "amtool silence add --alertmanager.url=http://alertmanager.example -d 2h -c known"
 
@@ -62,9 +62,9 @@ def test_a_stopped_mirror_is_one_message_and_its_end_another(
         page = running.told(1, "the page")
         assert without_figures(page.payload) == {
             "title": "🔥 FIRING page · Flow us-&gt;eu has stopped.",
-            "text": "Consumers on eu read nothing new from us, and a failover now would miss all "
-            "that waits.\n*Budget* LEFT\n*Since* TIME UTC\n*First step* See whether "
-            "MirrorMaker 2 runs and what its log last said; query "
+            "text": "Consumers on eu read nothing new from us, and a failover now would leave "
+            "the backlog unreplicated.\n*Budget* LEFT\n*Since* TIME UTC\n*Action* Check that "
+            "MirrorMaker 2 is running and read its log; query "
             'mm2_connector_state{flow="us-&gt;eu"} == 1 for a paused or failed connector.',
             "fallback": "🔥 FIRING page · Flow us-&gt;eu has stopped.",
             "callback_id": "",

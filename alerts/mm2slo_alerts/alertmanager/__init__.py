@@ -1,19 +1,19 @@
-"""Alertmanager's configuration: who is told of what, how often, and what silences what.
+"""Alertmanager's configuration: routes, receivers and inhibition rules.
 
-Only what Alertmanager 0.25 knows is used. Addresses of Slack's webhooks are secrets and stand in
-files that Alertmanager reads; this text holds none.
+It works with Alertmanager 0.25. Slack webhook URLs are secrets: the configuration names the files
+that hold them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.alertmanager.flows import channels_of_flows
+from mm2slo_alerts.alertmanager.flow_channels import flow_channels
 from mm2slo_alerts.alertmanager.inhibition import inhibitions
 from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE, Receivers
 from mm2slo_alerts.alertmanager.routes import root
-from mm2slo_alerts.model import PRODUCTION, Scale
-from mm2slo_alerts.render import yaml_text
+from mm2slo_alerts.rule_model import PRODUCTION, Scale
+from mm2slo_alerts.rule_text import yaml_text
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -23,28 +23,27 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_WEBHOOK_FILE", "TEMPLATES", "configuration"]
 
 TEMPLATES: Final = "templates/mm2slo.tmpl"
-"""Where Alertmanager finds the templates, relative to its configuration."""
+"""Path of the templates, relative to the configuration."""
 
 
 def configuration(config: AlertingConfig, slo: SloConfig, scale: Scale = PRODUCTION) -> str:
-    """The text of `alertmanager.yml`.
+    """Return the text of `alertmanager.yml`.
 
-    Without any channel, one Slack channel is assumed whose webhook stands in
-    `DEFAULT_WEBHOOK_FILE`. Raises UserError when *slo* names a channel that *config*
-    does not have.
+    Without a channel, one Slack channel with the webhook in `DEFAULT_WEBHOOK_FILE` is assumed.
+    Raises UserError when *slo* names a channel that *config* does not have.
     """
     receivers = Receivers(config, slo.channel)
     named = {slo.channel, *(each.channel for each in slo.objectives)}
     unknown = sorted(name for name in named if name is not None and name not in receivers.channels)
     if unknown:
         raise UserError(
-            f"{unknown[0]!r} is no channel of alerting: expected one of "
-            f"{', '.join(receivers.channels)}; add it to alerting.slack or alerting.webhooks"
+            f"unknown channel {unknown[0]!r}; expected one of "
+            f"{', '.join(receivers.channels)}; or add it to alerting.slack or alerting.webhooks"
         )
     return yaml_text(
         {
             "templates": [TEMPLATES],
-            "route": root(receivers, channels_of_flows(slo.objectives), scale),
+            "route": root(receivers, flow_channels(slo.objectives), scale),
             "inhibit_rules": inhibitions(),
             "receivers": receivers.documents(),
         }

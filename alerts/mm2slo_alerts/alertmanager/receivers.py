@@ -1,4 +1,4 @@
-"""Receivers: one per Slack channel or webhook, and one that reaches nobody."""
+"""Receivers: one per Slack channel or webhook, and one that discards alerts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mm2slo_core.config.alerting_config import SlackChannel
 if TYPE_CHECKING:
     from mm2slo_core.config.alerting_config import AlertingConfig, Webhook
 
-NOBODY: Final = "nobody"
+DISCARD: Final = "null"
 DEFAULT_WEBHOOK_FILE: Final = "/etc/mm2slo/slack-webhook-url"
 _DEFAULT_CHANNEL: Final = SlackChannel(name="default", webhook_url_file=DEFAULT_WEBHOOK_FILE)
 _SILENCE: Final = '/#/silences/new?filter={{ template "mm2slo.silence.filter" . }}'
@@ -19,46 +19,45 @@ _FIRST: Final = "(index .Alerts 0).Annotations"
 
 @dataclass(frozen=True, slots=True)
 class Receivers:
-    """Where messages can go; with no channel at all, a Slack channel that fails until it is set up.
+    """Receivers of a configuration; without a channel, a Slack channel that fails until set up.
 
-    A message that cannot be delivered is seen (`MM2SlackDeliveryFailing`); a dropped one is not.
+    A failed delivery raises `MM2SlackDeliveryFailing`; a dropped message would go unnoticed.
     """
 
     config: AlertingConfig
     preferred: str | None = None
-    """The channel of what names none; None: the first one."""
+    """Channel of alerts without one; None: the first channel."""
 
     @property
     def slack(self) -> tuple[SlackChannel, ...]:
-        """Slack's channels."""
         return self.config.slack if self.config.channels else (_DEFAULT_CHANNEL,)
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names that the label `channel` may have, Slack's first."""
+        """Values of the label `channel`, Slack channels first."""
         return self.config.channels or (_DEFAULT_CHANNEL.name,)
 
     @property
     def default(self) -> str:
-        """The receiver of what names no channel."""
+        """Receiver of alerts without a channel."""
         return receiver_name(self.preferred or self.channels[0])
 
     @property
     def watchdog(self) -> str:
-        """The receiver of the steady alert whose end is the alarm."""
-        return NOBODY if self.config.watchdog is None else receiver_name(self.config.watchdog)
+        """Receiver of MM2Watchdog, whose absence is the alarm."""
+        return DISCARD if self.config.watchdog is None else receiver_name(self.config.watchdog)
 
     @property
     def platform(self) -> str:
-        """The receiver that may work while Slack's first channel does not."""
+        """Receiver that may work while the first Slack channel fails."""
         webhooks = [each.name for each in self.config.webhooks if each.name in self.channels]
         second = (*webhooks, *self.channels[1:2], self.channels[0])[0]
         return receiver_name(self.config.platform or second)
 
     def documents(self) -> list[dict[str, Any]]:
-        """The section `receivers`."""
+        """Return the section `receivers`."""
         return [
-            {"name": NOBODY},
+            {"name": DISCARD},
             *({"name": receiver_name(each.name), **self._slack(each)} for each in self.slack),
             *(
                 {"name": receiver_name(each.name), **_webhook(each)}
@@ -67,7 +66,7 @@ class Receivers:
         ]
 
     def slack_settings(self) -> dict[str, Any]:
-        """The settings of Slack's first channel; of a default one where there is none."""
+        """Return the settings of the first Slack channel, or of a default one."""
         [settings] = self._slack((*self.slack, _DEFAULT_CHANNEL)[0])["slack_configs"]
         return dict(settings)
 
@@ -91,9 +90,9 @@ class Receivers:
         return {"slack_configs": [found]}
 
     def _actions(self) -> list[dict[str, str]]:
-        """Buttons that have an address: one without is refused by Slack.
+        """Buttons with a URL; Slack rejects one without.
 
-        An alert that is not ours may lack the annotation; its button leads to the base address.
+        An alert of another rule set may lack the annotation; its button opens the base URL.
         """
         links = self.config.links
         buttons = (
@@ -112,7 +111,7 @@ class Receivers:
 
 
 def receiver_name(channel: str) -> str:
-    """The receiver of a channel; never the one that reaches nobody."""
+    """Return the receiver of a channel, never `DISCARD`."""
     return f"channel-{channel}"
 
 
@@ -123,6 +122,6 @@ def _template(part: str) -> str:
 def _webhook(webhook: Webhook) -> dict[str, Any]:
     found: dict[str, Any] = {"url": webhook.url, "send_resolved": True}
     if webhook.credentials_file is not None:
-        # `url_file` came with 0.26; a token in a header keeps the secret out of the text.
+        # `url_file` needs 0.26; a token in a header keeps the secret out of the configuration.
         found["http_config"] = {"authorization": {"credentials_file": webhook.credentials_file}}
     return {"webhook_configs": [found]}

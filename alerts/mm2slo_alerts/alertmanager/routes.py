@@ -1,27 +1,27 @@
-"""Routes: by severity within each channel; what matches nothing is a ticket of the default one.
+"""Routes: by severity within each channel; unmatched alerts are tickets of the default channel.
 
-Alerts about objectives carry the channel of theirs; those about causes go where the flow's
-availability is answered for.
+Alerts about objectives carry their channel; those about causes use the channel of the flow's
+availability.
 
-Groups decide how many messages a fault gives. Alerts of an objective are one message per flow,
-indicator and threshold, whichever pair of windows burns; a cluster is one message for both its
-roles; all else is one message per alert and flow, low coverage and spent budgets too: what is not
-seen is not seen by any indicator, and one outage spends several budgets at once.
+Grouping decides how many messages a fault causes. Alerts of an objective are one message per flow,
+indicator and tier, whichever pair of windows burns; a cluster is one message for both its roles;
+all others are one message per alert and flow. So are low coverage and exhausted budgets, since one
+outage affects several indicators at once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mm2slo_alerts.alertmanager.receivers import NOBODY, receiver_name
-from mm2slo_alerts.recording.promise import flow_pattern
+from mm2slo_alerts.alertmanager.receivers import DISCARD, receiver_name
+from mm2slo_alerts.recording.objective_series import flow_pattern
 from mm2slo_core.promql import duration, equal, matching, unequal, unmatching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mm2slo_alerts.alertmanager.receivers import Receivers
-    from mm2slo_alerts.model import Scale
+    from mm2slo_alerts.rule_model import Scale
     from mm2slo_core.promql import Matcher
 
 OBJECTIVE: Final = ("flow", "sli", "tier")
@@ -29,9 +29,9 @@ CAUSE: Final = ("alertname", "flow", "cluster")
 OF_ALL_INDICATORS: Final = ("MM2SLOCoverageLow", "MM2ErrorBudgetExhausted")
 
 _PAGE_WAIT: Final = 10.0
-"""Long enough for both roles of a cluster, short beside the minutes an alert takes to fire."""
+"""Long enough for both roles of a cluster, short compared to the time an alert takes to fire."""
 _PAGE_INTERVAL: Final = 120.0
-"""Also when a message that Slack refused for its rate is sent again: 0.25 retries only 5xx."""
+"""Also the delay before a rate-limited message is sent again: 0.25 retries only on 5xx."""
 _PAGE_REPEAT: Final = 4 * 3_600.0
 _TICKET_WAIT: Final = 30.0
 _TICKET_INTERVAL: Final = 300.0
@@ -42,7 +42,7 @@ _HEARTBEAT: Final = 60.0
 def root(
     receivers: Receivers, of_flows: Sequence[tuple[Sequence[str], str]], scale: Scale
 ) -> dict[str, Any]:
-    """The section `route`; *of_flows* are patterns of flows and the channel of their causes."""
+    """Return the section `route`; *of_flows*: patterns of flows and the channel of their causes."""
     return {
         "receiver": receivers.default,
         **_ticket(CAUSE, scale),
@@ -52,7 +52,7 @@ def root(
                 "receiver": receivers.watchdog,
                 **_times(("alertname",), 0.0, _HEARTBEAT, _HEARTBEAT, scale),
             },
-            {**_matching(equal("severity", "none")), "receiver": NOBODY},
+            {**_matching(equal("severity", "none")), "receiver": DISCARD},
             {
                 **_matching(equal("alertname", "MM2SlackDeliveryFailing")),
                 "receiver": receivers.platform,
@@ -67,8 +67,8 @@ def root(
             ),
             *(
                 {
-                    # An objective that names no channel has that of everything. A pattern for any
-                    # flow would match alerts that have none.
+                    # Objectives without a channel use the default one. A pattern for any flow
+                    # would also match alerts without a flow.
                     **_matching(
                         equal("channel", ""),
                         equal("sli", ""),
@@ -86,7 +86,7 @@ def root(
 
 
 def _by_severity(scale: Scale) -> list[dict[str, Any]]:
-    """Pages, and tickets of an objective; other tickets are what the parent does."""
+    """Pages, and tickets of an objective; the parent route handles other tickets."""
     page = equal("severity", "page")
     of_objective = (unequal("sli", ""), unmatching("alertname", "|".join(OF_ALL_INDICATORS)))
     return [
@@ -97,7 +97,7 @@ def _by_severity(scale: Scale) -> list[dict[str, Any]]:
 
 
 def group_by(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """The labels by which an alert with *labels* is grouped."""
+    """Return the labels by which an alert with *labels* is grouped."""
     one = labels.get("sli") and labels["alertname"] not in OF_ALL_INDICATORS
     return OBJECTIVE if one else CAUSE
 

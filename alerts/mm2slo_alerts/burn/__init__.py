@@ -1,23 +1,23 @@
-"""The alerts about objectives: budgets that burn, are spent, or cannot be judged.
+"""Alerts about objectives: burning and exhausted error budgets, low coverage.
 
-They read recorded series only. One alert per pair of windows, so that a message names the windows
-and a faster pair can silence a slower one.
+They read recorded series only. Each pair of windows has its own alert, so that a message names the
+windows and a faster pair can inhibit a slower one.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_alerts.burn.budget import coverage_low, exhausted
-from mm2slo_alerts.burn.pairs import ALERTS, burning, notices
-from mm2slo_alerts.model import PRODUCTION, Group, Links, Scale
+from mm2slo_alerts.burn.budget_alerts import coverage_low, exhausted
+from mm2slo_alerts.burn.pair_alerts import ALERTS, burning, notices
+from mm2slo_alerts.rule_model import PRODUCTION, Group, Links, Scale
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS, Thresholds
-from mm2slo_core.objectives import BURN_PAIRS
+from mm2slo_core.objectives import WINDOW_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mm2slo_core.objectives import BurnPair
+    from mm2slo_core.objectives import WindowPair
 
 __all__ = ["ALERTS", "groups", "notices"]
 
@@ -26,9 +26,9 @@ def groups(
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     links: Links | None = None,
     scale: Scale = PRODUCTION,
-    pairs: Sequence[BurnPair] = BURN_PAIRS,
+    pairs: Sequence[WindowPair] = WINDOW_PAIRS,
 ) -> tuple[Group, ...]:
-    """One group, the fastest pair first; *thresholds* are those of production."""
+    """Return one group, the fastest pair first; *thresholds* are not scaled yet."""
     limits, to = thresholds.scaled(scale), links or Links()
     return (
         Group(

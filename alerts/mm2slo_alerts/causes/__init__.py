@@ -1,28 +1,34 @@
-"""Alerts about causes: each names what is broken, beside the alerts on burning budgets."""
+"""Alerts about causes: each names what is broken."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_alerts.causes import clusters, failover, flow, platform, topics
-from mm2slo_alerts.model import Group
+from mm2slo_alerts.causes import (
+    cluster_causes,
+    failover_causes,
+    flow_causes,
+    platform_causes,
+    topic_causes,
+)
+from mm2slo_alerts.rule_model import Group
 
 if TYPE_CHECKING:
-    from mm2slo_alerts.model import Links, Scale
+    from mm2slo_alerts.rule_model import Links, Scale
     from mm2slo_alerts.thresholds import Thresholds
 
 __all__ = ["groups"]
 
 
 def groups(thresholds: Thresholds, links: Links, scale: Scale) -> tuple[Group, ...]:
-    """The rule groups, one per subject, every time shortened by *scale*."""
+    """Return one rule group per subject, its times shortened by *scale*."""
     limits = thresholds.scaled(scale)
     subjects = {
-        "flow": flow.causes(limits),
-        "topics": topics.causes(limits),
-        "failover": failover.causes(limits),
-        "clusters": clusters.causes(limits),
-        "platform": platform.causes(limits),
+        "flow": flow_causes.causes(limits),
+        "topics": topic_causes.causes(limits),
+        "failover": failover_causes.causes(limits),
+        "clusters": cluster_causes.causes(limits),
+        "platform": platform_causes.causes(limits),
     }
     return tuple(
         Group(

@@ -1,20 +1,19 @@
-"""What an alert's Slack message looks like, before it ever fires.
+"""Preview of an alert's Slack message.
 
-Nothing is imitated: promtool fills in the alert's annotations as Prometheus does, amtool executes
-the message's templates as Alertmanager does. These pure functions write what the two are given
-and read what they answer; the command line runs them.
+promtool renders the annotations as Prometheus does, amtool the message templates as Alertmanager
+does. These pure functions write their input and parse their output; the command line runs them.
 """
 
-from mm2slo_alerts.preview.annotations import (
+from mm2slo_alerts.preview.rendered_annotations import (
     RULES_FILE,
     TESTS_FILE,
     Fired,
     annotation_files,
     parse_fired,
 )
-from mm2slo_alerts.preview.blocks import blocks
-from mm2slo_alerts.preview.message import message_data, message_parts, parse_message
-from mm2slo_alerts.preview.samples import Sample, sample
+from mm2slo_alerts.preview.rendered_message import message_data, message_parts, parse_message
+from mm2slo_alerts.preview.sample_alerts import Sample, sample
+from mm2slo_alerts.preview.slack_blocks import blocks
 
 __all__ = [
     "RULES_FILE",

@@ -1,18 +1,18 @@
-"""Increments of five minutes, the sums of them, and how much of an hour is known.
+"""Steps (increases over five minutes), their sums, and the coverage of an hour.
 
-Increments do not overlap and are recorded once, so that a window of days is a sum of few samples,
-and maintenance stays left out for good.
+Steps do not overlap: a window of days is a sum of few samples, and excluded maintenance stays
+excluded.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_alerts.model import RecordingRule
-from mm2slo_alerts.recording.maintenance import touched, untouched
-from mm2slo_alerts.recording.short import bad_of, pooled
-from mm2slo_alerts.recording.timing import STEP, samples_within, seconds
-from mm2slo_alerts.recording.verdict import verdict
+from mm2slo_alerts.recording.error_ratio import error_ratio_rules
+from mm2slo_alerts.recording.maintenance_filter import touched, untouched
+from mm2slo_alerts.recording.rule_intervals import STEP, samples_within, seconds
+from mm2slo_alerts.recording.short_windows import average_increase, bad_events
+from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.catalogue import (
     BAD_STEP,
     BAD_SUM,
@@ -33,50 +33,49 @@ from mm2slo_core.promql import aggregate, over, select
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mm2slo_alerts.model import Scale
+    from mm2slo_alerts.rule_model import Scale
     from mm2slo_core.catalogue import RecordedSeries
 
 _HOUR: Final = "1h"
 
 
 def steps(scale: Scale) -> Iterator[RecordingRule]:
-    """The increments, without maintenance; what it takes out is counted apart."""
-    events, free = pooled(SLI_EVENTS_TOTAL, STEP, scale), untouched(STEP, scale)
-    unknown = pooled(SLI_UNKNOWN_EVENTS_TOTAL, STEP, scale)
+    """Return the steps without maintenance; excluded events are counted apart."""
+    events, free = average_increase(SLI_EVENTS_TOTAL, STEP, scale), untouched(STEP, scale)
+    unknown = average_increase(SLI_UNKNOWN_EVENTS_TOTAL, STEP, scale)
     yield RecordingRule(record=EVENTS_STEP.name, expr=f"{events}\n{free}")
-    yield RecordingRule(record=BAD_STEP.name, expr=bad_of(EVENTS_STEP, STEP, scale))
+    yield RecordingRule(record=BAD_STEP.name, expr=bad_events(EVENTS_STEP, STEP, scale))
     yield RecordingRule(record=UNKNOWN_STEP.name, expr=f"{unknown}\n{free}")
     yield RecordingRule(record=EXCLUDED_STEP.name, expr=f"{events}\n{touched(STEP, scale)}")
     yield RecordingRule(record=DUE_STEP.name, expr=_due(scale))
 
 
 def chains(scale: Scale) -> Iterator[RecordingRule]:
-    """Sums, error ratio and burn rate of each window of hours and days."""
+    """Return sums, error ratio and burn rate of each window of hours and days."""
     for window in CHAIN_WINDOWS:
         length = seconds(window)
         events, bad = EVENTS_SUM[window], BAD_SUM[window]
-        yield RecordingRule(record=events.name, expr=step_sum(EVENTS_STEP, length, scale))
-        yield RecordingRule(record=bad.name, expr=step_sum(BAD_STEP, length, scale))
-        yield from verdict(window, events, bad)
+        yield RecordingRule(record=events.name, expr=sum_of_steps(EVENTS_STEP, length, scale))
+        yield RecordingRule(record=bad.name, expr=sum_of_steps(BAD_STEP, length, scale))
+        yield from error_ratio_rules(window, events, bad)
 
 
-def step_sum(series: RecordedSeries, length: float, scale: Scale) -> str:
-    """The sum of the steps of the last *length* seconds."""
+def sum_of_steps(series: RecordedSeries, length: float, scale: Scale) -> str:
     return str(over("sum_over_time", series, samples_within(length, STEP, scale)))
 
 
-def step_count(series: RecordedSeries, length: float, scale: Scale) -> str:
-    """How many steps of the last *length* seconds were recorded."""
+def count_of_steps(series: RecordedSeries, length: float, scale: Scale) -> str:
+    """Count the recorded steps of the last *length* seconds."""
     return str(over("count_over_time", series, samples_within(length, STEP, scale)))
 
 
 def hour_coverage(scale: Scale) -> RecordingRule:
-    """How much of the last hour is known; 0 when nothing was scraped that should have been."""
+    """Return the known share of the last hour; 0 if no due step was recorded."""
     length = seconds(_HOUR)
-    events = step_sum(EVENTS_STEP, length, scale)
-    unknown = step_sum(UNKNOWN_STEP, length, scale)
-    scraped = step_count(EVENTS_STEP, length, scale)
-    due = step_count(DUE_STEP, length, scale)
+    events = sum_of_steps(EVENTS_STEP, length, scale)
+    unknown = sum_of_steps(UNKNOWN_STEP, length, scale)
+    scraped = count_of_steps(EVENTS_STEP, length, scale)
+    due = count_of_steps(DUE_STEP, length, scale)
     return RecordingRule(
         record=COVERAGE[_HOUR].name,
         expr=f"{events}\n/ ({events} + ({unknown} or 0 * {events}) > 0)\n"
@@ -85,10 +84,10 @@ def hour_coverage(scale: Scale) -> RecordingRule:
 
 
 def _due(scale: Scale) -> str:
-    """An indicator is due a step's length after it has got an objective, not sooner.
+    """An indicator is due if it had an objective a step earlier.
 
-    Thus coverage speaks of the time since the indicator exists: a new flow is not missing the
-    hour before it, and a flow that vanished is missing for as long as its objective outlives it.
+    Coverage thus starts with the indicator: the hour before a new flow is not missing. A flow that
+    disappears is missing while its objective is still recorded.
     """
     now = aggregate("max", select(OBJECTIVE), SLI_LABELS)
     before = aggregate("max", select(OBJECTIVE, offset=scale(STEP)), SLI_LABELS)

@@ -1,10 +1,9 @@
-"""The Slack message, as templates that Alertmanager 0.25 and later execute.
+"""The Slack message, as templates for Alertmanager 0.25 and later.
 
-One source: what is delivered and what `mm2slo alerts preview` shows are both this text, executed
-by Go's template engine.
+Delivered messages and `mm2slo alerts preview` use the same templates.
 """
 
-from mm2slo_alerts.slack.limits import LIMITS, Limits
-from mm2slo_alerts.slack.message import template
+from mm2slo_alerts.slack.message_limits import LIMITS, Limits
+from mm2slo_alerts.slack.message_template import template
 
 __all__ = ["LIMITS", "Limits", "template"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from monitoring import Monitoring, monitoring
 from watching import FAST, Watch
 
-from mm2slo_alerts.aftermath import AFTER_CATCHING_UP, AFTER_OUTAGE, AFTER_STOP
-from mm2slo_alerts.model import Scale
+from mm2slo_alerts.recent_alert import AFTER_CATCHING_UP, AFTER_OUTAGE, AFTER_STOP
+from mm2slo_alerts.rule_model import Scale
 from mm2slo_cli.exporter import serving
 from mm2slo_core.config import load_config
 from mm2slo_lab.waiting import wait_for

@@ -1,4 +1,4 @@
-"""Prometheus's own program for testing rules, and what it is given."""
+"""Runs promtool, which tests and checks rules."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import yaml
 
-from mm2slo_alerts.render import prometheus_text
+from mm2slo_alerts.rule_text import prometheus_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mm2slo_alerts.model import Group
+    from mm2slo_alerts.rule_model import Group
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 RULE_TESTS: Final = ROOT / "tests" / "rules"
@@ -26,12 +26,12 @@ needs_promtool = pytest.mark.skipif(
 
 
 def run_rule_tests(*files: Path) -> None:
-    """Run test files of rules; fails with promtool's words."""
+    """Run test files of rules; fails with promtool's output."""
     _run("test", "rules", *map(str, files))
 
 
 def narrowed(test: Path, folder: Path, groups: Sequence[str]) -> Path:
-    """*test* with only these *groups* of its rules, in *folder*: promtool evaluates them all."""
+    """Write *test* with only these *groups* to *folder*: promtool evaluates all its groups."""
     document = yaml.safe_load(test.read_text(encoding="utf-8"))
     kept = [
         group
@@ -49,7 +49,7 @@ def narrowed(test: Path, folder: Path, groups: Sequence[str]) -> Path:
 
 
 def check_rules(*files: Path) -> None:
-    """Load rule files, with every lint; fails with promtool's words."""
+    """Check rule files with all lints; fails with promtool's output."""
     _run("check", "rules", "--lint=all", "--lint-fatal", *map(str, files))
 
 
@@ -66,10 +66,10 @@ def evaluate(
     *,
     interval: str = "5m",
 ) -> None:
-    """Compare what *groups* record with *expected*: by expression and time, values by series.
+    """Compare what *groups* record with *expected*: values by series, by expression and time.
 
-    *inputs* are promtool's series and their values, one each *interval*, which is also the time
-    between two evaluations. Groups are evaluated in their order.
+    *inputs* are promtool's series, with one value per *interval*, which is also the evaluation
+    interval. Groups are evaluated in their order.
     """
     (folder / "rules.yml").write_text(prometheus_text(groups), encoding="utf-8")
     test = {

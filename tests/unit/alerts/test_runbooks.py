@@ -1,4 +1,4 @@
-"""Each alert has a page and each page an alert; what the pages tell people to type can be typed."""
+"""Each alert has a runbook; queries and commands in runbooks are valid."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import yaml
 from typer import Typer
 from typer.main import get_command
 
-from mm2slo_alerts.aftermath import MEMORIES
+from mm2slo_alerts.recent_alert import RECENT_ALERTS
 from mm2slo_cli.main import app
 from mm2slo_core import catalogue
 from mm2slo_core.group_readiness import BlockReason
-from mm2slo_core.objectives import BURN_PAIRS, DEFAULT_WINDOW
+from mm2slo_core.objectives import DEFAULT_WINDOW, WINDOW_PAIRS
 from mm2slo_core.promql import duration
 from mm2slo_exporter.collection_health import Stage
 
@@ -36,7 +36,7 @@ SUMMARY = re.compile(
 )
 OURS = [name for name in sorted(path.stem for path in PAGES.glob("*.md")) if name != "README"]
 
-# Of the programs themselves, by their /metrics (Prometheus 2.42, Alertmanager 0.25).
+# From /metrics of Prometheus 2.42 and Alertmanager 0.25.
 FOREIGN = {
     "ALERTS",
     "up",
@@ -58,13 +58,13 @@ FOREIGN = {
 SCRAPED = {"job", "instance"}
 FOREIGN_LABELS = {"alertname", "alertstate", "severity", "integration", "rule_group", "le"}
 
-# Options that the tools of Kafka 4.1 know; each was looked up with --help.
+# Options of the tools of Kafka 4.1, from --help.
 KAFKA = {
     "kafka-acls.sh": "bootstrap-server list topic cluster principal",
     "kafka-broker-api-versions.sh": "bootstrap-server",
     "kafka-configs.sh": "bootstrap-server describe alter entity-type entity-name add-config",
     "kafka-console-consumer.sh": (
-        "bootstrap-server topic from-start property timeout-ms formatter"
+        "bootstrap-server topic from-beginning property timeout-ms formatter"
     ),
     "kafka-consumer-groups.sh": (
         "bootstrap-server describe group topic reset-offsets to-datetime dry-run execute"
@@ -81,8 +81,6 @@ KAFKA = {
 
 
 class Block(NamedTuple):
-    """A fenced block of a page."""
-
     page: str
     language: str
     text: str
@@ -109,7 +107,7 @@ def blocks() -> tuple[Block, ...]:
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """Page and query: those of blocks, divided by empty lines, and those within the text."""
+    """Page and query, from blocks (separated by empty lines) and inline code."""
     for block in blocks():
         if block.language == "promql":
             yield from ((block.page, each) for each in block.text.strip().split("\n\n"))
@@ -123,45 +121,45 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Page and words of each command line, pipes divided; those within the text as well."""
+    """Page and arguments of each command, from blocks and inline code; pipes are split."""
     for block in blocks():
         if block.language == "sh":
             for line in block.text.strip().splitlines():
-                yield from ((block.page, words) for words in _words(line))
+                yield from ((block.page, arguments) for arguments in _split(line))
     for name in OURS:
         prose = re.sub(r"^```.*?^```$", "", page(name), flags=re.DOTALL | re.MULTILINE)
         for quoted in re.findall(r"`((?:mm2slo|kafka-[a-z-]+\.sh) [^`\n]+)`", prose):
             if "..." not in quoted:
-                yield from ((name, words) for words in _words(quoted))
+                yield from ((name, arguments) for arguments in _split(quoted))
 
 
-def _words(line: str) -> Iterator[list[str]]:
+def _split(line: str) -> Iterator[list[str]]:
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|")
     lexer.whitespace_split = True
     lexer.commenters = "#"
-    words: list[str] = []
-    for word in lexer:
-        if word == "|":
-            yield words
-            words = []
+    arguments: list[str] = []
+    for token in lexer:
+        if token == "|":
+            yield arguments
+            arguments = []
         else:
-            words.append(word)
-    yield words
+            arguments.append(token)
+    yield arguments
 
 
-def test_each_alert_has_a_page_and_each_page_an_alert() -> None:
+def test_alerts_and_runbooks_match() -> None:
     assert sorted(alerts()) == OURS
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_page_has_all_parts_with_something_in_them(name: str) -> None:
+def test_runbook_has_all_parts(name: str) -> None:
     title, summary, *_ = page(name).split("\n\n")
     assert title == f"# {name}"
-    told = SUMMARY.fullmatch(summary)
-    assert told is not None, summary
+    shown = SUMMARY.fullmatch(summary)
+    assert shown is not None, summary
     rule = alerts()[name]
-    assert told["severity"] == rule["labels"]["severity"]
-    assert (told["hold"], told["keep"]) == (rule.get("for"), rule.get("keep_firing_for"))
+    assert shown["severity"] == rule["labels"]["severity"]
+    assert (shown["hold"], shown["keep"]) == (rule.get("for"), rule.get("keep_firing_for"))
     parts = re.split(r"^## (.+)\n", page(name), flags=re.MULTILINE)[1:]
     assert tuple(parts[::2]) == PARTS
     assert all(len(text.split()) >= 3 for text in parts[1::2])
@@ -169,23 +167,23 @@ def test_a_page_has_all_parts_with_something_in_them(name: str) -> None:
     assert re.search(r"^\|---\|---\|", causes, re.MULTILINE), "causes are a table"
 
 
-def test_the_index_names_each_page_below_its_severity() -> None:
+def test_index_lists_each_runbook_by_severity() -> None:
     found: dict[str, str | None] = {}
     for part in re.split(r"^## ", page("README"), flags=re.MULTILINE):
-        severity = {"Pages:": "page", "Tickets:": "ticket", "For": "none"}.get(part.split()[0])
+        severity = {"Pages": "page", "Tickets": "ticket", "Inhibition": "none"}.get(part.split()[0])
         listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\)", part, re.MULTILINE)
         found.update(dict.fromkeys(listed, severity))
     assert found == {name: rule["labels"]["severity"] for name, rule in alerts().items()}
 
 
 @pytest.mark.parametrize("name", [*OURS, "README"])
-def test_links_lead_somewhere(name: str) -> None:
+def test_links_exist(name: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page(name)):
         assert (PAGES / target).resolve().exists(), target
 
 
-def test_prometheus_reads_every_query(tmp_path: Path) -> None:
-    """Duplicates and colons aside, a rule that records a query is valid when the query is."""
+def test_promtool_accepts_every_query(tmp_path: Path) -> None:
+    """A recording rule is valid if its query is."""
     queries = list(expressions())
     assert len(queries) > 150
     rules = [{"record": f"q:{number}", "expr": text} for number, (_, text) in enumerate(queries)]
@@ -200,7 +198,7 @@ def test_prometheus_reads_every_query(tmp_path: Path) -> None:
 
 @cache
 def series() -> Mapping[str, set[str]]:
-    """Name -> labels of everything that a query may name."""
+    """Labels by name of every known series."""
     found: dict[str, set[str]] = {}
     for metric in catalogue.ALL:
         labels = {*metric.labels, *SCRAPED}
@@ -213,18 +211,18 @@ def series() -> Mapping[str, set[str]]:
     return found | dict.fromkeys(FOREIGN, everything)
 
 
-_WORDS = {"and", "or", "unless", "bool", "group_left", "group_right"}
+_KEYWORDS = {"and", "or", "unless", "bool", "group_left", "group_right"}
 
 
 def names(query: str) -> Iterator[tuple[str, set[str]]]:
-    """Each series of *query* with the labels that its matchers name."""
+    """Each series of *query* with the labels of its matchers."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', query)
     bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right) *\([^)]*\)", " ", bare)
     bare = re.sub(r"\[[^\]]*\]", "", bare)
     bare = re.sub(r"\boffset +\w+", "", bare)
-    # Possessive, so that a function's name is not taken for that of a shorter series.
+    # Possessive: the name of a function must not match as a shorter series.
     for name, matchers in re.findall(r"(?<![\w:.])([a-zA-Z_:][\w:]*+)(?!\s*\()(\{[^}]*\})?", bare):
-        if name not in _WORDS:
+        if name not in _KEYWORDS:
             yield name, set(re.findall(r"(\w+) *(?:=|!)", matchers))
 
 
@@ -235,7 +233,7 @@ def grouped(query: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_queries_name_what_there_is(name: str) -> None:
+def test_queries_use_known_series_and_labels(name: str) -> None:
     mine = [query for owner, query in expressions() if owner == name]
     assert mine
     for query in mine:
@@ -258,38 +256,36 @@ def test_queries_name_what_there_is(name: str) -> None:
         ("flow:a:b1h * 3600 > bool 2", [("flow:a:b1h", set())]),
     ],
 )
-def test_names_are_read_from_queries(query: str, found: list[tuple[str, set[str]]]) -> None:
+def test_names_parses_series_and_labels(query: str, found: list[tuple[str, set[str]]]) -> None:
     assert list(names(query)) == found
 
 
-def test_label_values_are_those_of_the_exporter() -> None:
-    """Reasons and stages are closed lists; the tables of the pages hold each of them."""
+def test_runbooks_list_every_reason_and_stage() -> None:
     blocked = page("MM2FailoverNotReady")
     assert [reason for reason in BlockReason if f"`{reason}`" not in blocked] == []
     failing = page("MM2CollectionFailing")
     assert [stage for stage in Stage if f"`{stage}`" not in failing] == []
 
 
-def test_times_and_factors_are_those_of_the_rules() -> None:
-    for memory in MEMORIES:
-        (row,) = re.findall(rf"^\| `{memory.of}` \|.*$", page("MM2RecentlyPaged"), re.MULTILINE)
-        assert f"({duration(memory.within)})" in row
-    for pair in BURN_PAIRS:
+def test_times_and_factors_match_rules() -> None:
+    for recent in RECENT_ALERTS:
+        (row,) = re.findall(rf"^\| `{recent.of}` \|.*$", page("MM2RecentlyPaged"), re.MULTILINE)
+        assert f"({duration(recent.within)})" in row
+    for pair in WINDOW_PAIRS:
         meaning = page(f"MM2ErrorBudgetBurn{pair.name.capitalize()}").partition("## Impact")[0]
         factor = f"{pair.factor(DEFAULT_WINDOW):.2f}".rstrip("0").rstrip(".")
         assert f"{pair.share:.0%}".replace("%", " %") in meaning
-        assert f" {factor} times" in meaning
+        assert f" {factor}x the sustainable rate" in meaning
         assert f"{pair.min_bad} " in meaning
 
 
-def _command(words: list[str]) -> Any:
-    """The command that *words* lead to, and what is left of them.
+def _command(arguments: list[str]) -> Any:
+    """Return the command of *arguments*, and the remaining arguments.
 
-    Commands of ours are loaded when they are run: what takes any argument is looked up in the
-    module that has the rest.
+    Commands are imported lazily: one that takes any argument is looked up in its module.
     """
     found: Any = get_command(app)
-    module, rest = "mm2slo_cli.", list(words)
+    module, rest = "mm2slo_cli.", list(arguments)
     while hasattr(found, "commands") and rest and rest[0] in found.commands:
         name = rest.pop(0)
         found = found.commands[name]
@@ -305,33 +301,37 @@ def _command(words: list[str]) -> Any:
     return found, rest
 
 
-def test_our_own_commands_can_be_run_as_they_stand() -> None:
-    lines = [words[1:] for _, words in commands() if words[:1] == ["mm2slo"]]
+def test_mm2slo_commands_are_valid() -> None:
+    lines = [arguments[1:] for _, arguments in commands() if arguments[:1] == ["mm2slo"]]
     assert len(lines) > 20
     for line in lines:
         command, rest = _command(line)
         options = {
             option for each in command.params for option in (*each.opts, *each.secondary_opts)
         }
-        assert {word for word in rest if word.startswith("--")} <= options, line
+        assert {each for each in rest if each.startswith("--")} <= options, line
         print(line)
         command.make_context("mm2slo", rest)  # raises for a missing option or a wrong value
 
 
-def test_kafkas_tools_know_their_options() -> None:
-    lines = [(owner, words) for owner, words in commands() if words[:1] and words[0] in KAFKA]
+def test_kafka_tools_have_these_options() -> None:
+    lines = [
+        (owner, arguments)
+        for owner, arguments in commands()
+        if arguments[:1] and arguments[0] in KAFKA
+    ]
     assert len(lines) > 40
-    for owner, words in lines:
-        known = {f"--{option}" for option in KAFKA[words[0]].split()}
-        assert {word for word in words if word.startswith("--")} <= known, (owner, words)
+    for owner, line in lines:
+        known = {f"--{option}" for option in KAFKA[line[0]].split()}
+        assert {each for each in line if each.startswith("--")} <= known, (owner, line)
 
 
-def test_variables_of_the_shell_are_told_in_the_index() -> None:
-    told = set(re.findall(r"^([A-Z]+)=", page("README"), re.MULTILINE))
+def test_shell_variables_are_defined_in_index() -> None:
+    defined = set(re.findall(r"^([A-Z]+)=", page("README"), re.MULTILINE))
     used = {
         variable
         for block in blocks()
         if block.language == "sh"
         for variable in re.findall(r"\$([A-Z]+)", block.text)
     }
-    assert used == told
+    assert used == defined

@@ -9,9 +9,9 @@ import pytest
 from promtool import needs_promtool
 from typer.testing import CliRunner
 
-from mm2slo_alerts.files import generated
+from mm2slo_alerts.output_files import generated
 from mm2slo_cli.alerts import alerts_app
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 ROOT = Path(__file__).parents[3]
 CONFIG = """\
@@ -22,7 +22,7 @@ flows:
   - {flow: us->eu}
 slo:
   objectives:
-    - {sli: latency, tier: 10s, target: 0.93, worst: page}
+    - {sli: latency, tier: 10s, target: 0.93, max_severity: page}
 """
 
 
@@ -33,24 +33,24 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_the_committed_files_are_current() -> None:
+def test_committed_files_are_current() -> None:
     for name, text in generated().items():
         path = ROOT / "alerts" / "generated" / name
         assert path.read_text(encoding="utf-8") == text, "run: mm2slo alerts generate"
 
 
-def test_generates_and_finds_the_files_current(tmp_path: Path) -> None:
-    code, said = run("generate", "--out", tmp_path)
+def test_alerts_check_after_generate_reports_current_files(tmp_path: Path) -> None:
+    code, output = run("generate", "--out", tmp_path)
     assert code == 0
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert written == set(generated())
-    assert all(str(tmp_path / name) in said for name in written)
-    code, said = run("check", "--out", tmp_path)
+    assert all(str(tmp_path / name) in output for name in written)
+    code, output = run("check", "--out", tmp_path)
     assert code == 0
-    assert f"{len(written)} files in {tmp_path} are current" in said
+    assert f"{len(written)} files in {tmp_path} are current" in output
 
 
-def test_the_exporters_job_is_that_of_the_configuration(tmp_path: Path) -> None:
+def test_alerts_generate_uses_configured_exporter_job(tmp_path: Path) -> None:
     (tmp_path / "mm2slo.yaml").write_text(
         f"{CONFIG}alerting: {{exporter_job: mirroring/mm2slo-exporter}}\n"
     )
@@ -60,55 +60,55 @@ def test_the_exporters_job_is_that_of_the_configuration(tmp_path: Path) -> None:
     assert 'up{job="mm2slo"}' not in alerts
 
 
-def test_says_which_file_is_stale_or_missing(tmp_path: Path) -> None:
+def test_alerts_check_names_stale_and_missing_files(tmp_path: Path) -> None:
     run("generate", "--out", tmp_path)
     rules = tmp_path / "prometheus" / "mm2slo-recording.rules.yml"
     rules.write_text(rules.read_text().replace("0.999", "0.99"))
     (tmp_path / "prometheus" / "mm2slo-alerts.rules.yml").unlink()
-    code, said = run("check", "--out", tmp_path)
+    code, output = run("check", "--out", tmp_path)
     assert code == 1
-    assert f"{rules} is not current; run: mm2slo alerts generate --out {tmp_path}" in said
-    assert "mm2slo-alerts.rules.yml is not current" in said
-    assert "prometheusrule" not in said
+    assert f"{rules} is not current; run: mm2slo alerts generate --out {tmp_path}" in output
+    assert "mm2slo-alerts.rules.yml is not current" in output
+    assert "prometheusrule" not in output
 
 
-def test_the_command_that_it_names_makes_the_files_current(tmp_path: Path) -> None:
+def test_alerts_check_prints_command_that_updates_files(tmp_path: Path) -> None:
     config = tmp_path / "my mm2slo.yaml"
     config.write_text(CONFIG)
     options = ("--config", config, "--out", tmp_path / "out", "--scale", "0.5")
-    code, said = run("check", *options)
+    code, output = run("check", *options)
     assert code == 1
-    [command] = {line.partition("; run: ")[2] for line in said.splitlines() if "; run: " in line}
+    [command] = {line.partition("; run: ")[2] for line in output.splitlines() if "; run: " in line}
     program, group, name, *rest = shlex.split(command)
     assert (program, group) == ("mm2slo", "alerts")
     assert run(name, *rest)[0] == 0
     assert run("check", *options)[0] == 0
 
 
-def test_says_where_messages_go_while_no_channel_is_named(tmp_path: Path) -> None:
-    note = "note: alerting names no channel: messages go to Slack by the webhook whose address"
+def test_alerts_commands_without_channel_name_default_webhook(tmp_path: Path) -> None:
+    note = "note: alerting has no channel: Alertmanager posts to the Slack webhook in"
     config = tmp_path / "mm2slo.yaml"
     config.write_text(CONFIG)
     for command in ("generate", "check"):
         assert note in run(command, "--out", tmp_path / "default")[1]
         assert note in run(command, "--config", config, "--out", tmp_path / "own")[1]
     config.write_text(f"{CONFIG}alerting: {{slack: [{{name: a, webhook_url_file: /run/a}}]}}\n")
-    assert "names no channel" not in run("generate", "--config", config, "--out", tmp_path)[1]
+    assert "has no channel" not in run("generate", "--config", config, "--out", tmp_path)[1]
 
 
-def test_says_what_was_not_checked_where_a_program_is_missing(
+def test_alerts_check_without_promtool_reports_skipped_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("generate", "--out", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    code, said = run("check", "--out", tmp_path)
+    code, output = run("check", "--out", tmp_path)
     assert code == 0
-    assert "promtool is not installed" in said
-    assert "apt-get install prometheus-alertmanager" in said
+    assert "promtool is not installed" in output
+    assert "apt-get install prometheus-alertmanager" in output
 
 
 @needs_promtool
-def test_files_of_a_configuration_differ_and_load(tmp_path: Path) -> None:
+def test_alerts_generate_with_config_writes_loadable_rules(tmp_path: Path) -> None:
     config = tmp_path / "mm2slo.yaml"
     config.write_text(CONFIG)
     out = tmp_path / "out"
@@ -120,12 +120,12 @@ def test_files_of_a_configuration_differ_and_load(tmp_path: Path) -> None:
     assert run("check", "--out", out)[0] == 1
 
 
-def test_a_scale_of_nothing_is_refused(tmp_path: Path) -> None:
+def test_alerts_generate_with_zero_scale_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"scale is 0\.0: expected above 0 and at most 1"):
         run("generate", "--out", tmp_path, "--scale", "0")
 
 
-def test_says_where_it_cannot_write(tmp_path: Path) -> None:
+def test_alerts_generate_to_unwritable_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot write .*; name another folder with --out"):
         run("generate", "--out", tmp_path / "file" / "below")

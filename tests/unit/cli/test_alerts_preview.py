@@ -1,4 +1,4 @@
-"""`mm2slo alerts preview`: the message on a terminal of 80 columns, and as Slack's blocks."""
+"""`mm2slo alerts preview`: the message on the terminal and as Slack blocks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from slack_receiver import check
 from typer.testing import CliRunner
 
-from mm2slo_alerts.files import alert_groups
-from mm2slo_alerts.model import AlertRule, Links
+from mm2slo_alerts.output_files import alert_groups
 from mm2slo_alerts.preview import parse_fired
+from mm2slo_alerts.rule_model import AlertRule, Links
 from mm2slo_cli.alerts import alerts_app
-from mm2slo_cli.alerts_preview import fired
-from mm2slo_core.errors import UserError
+from mm2slo_cli.alerts_preview import render_alert
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def preview(*arguments: str) -> str:
     return done.output
 
 
-def test_the_message_fits_a_terminal() -> None:
+def test_preview_fits_80_columns() -> None:
     shown = preview("MM2ErrorBudgetBurnFast", "--flow", "ap->us")
     lines = [line.rstrip() for line in shown.splitlines()]
     assert lines[0] == "▌ 🔥 FIRING page · ap->us · latency 60s"
@@ -46,14 +46,14 @@ def test_the_message_fits_a_terminal() -> None:
     assert not any(escape in shown for escape in ESCAPED)
 
 
-def test_a_resolved_message_says_how_long_it_lasted() -> None:
+def test_preview_of_resolved_alert_shows_duration() -> None:
     shown = preview("MM2FlowStopped", "--state", "resolved")
     assert "✅ RESOLVED page · Flow us->eu has stopped." in shown
     assert "Lasted 12 minutes" in shown
     assert "amtool" not in shown
 
 
-def test_blocks_are_ones_that_slack_takes(tmp_path: Path) -> None:
+def test_preview_json_is_accepted_by_slack(tmp_path: Path) -> None:
     config = tmp_path / "mm2slo.yaml"
     config.write_text(
         "clusters: {us: {bootstrap_servers: [a:9092]}, eu: {bootstrap_servers: [b:9092]}}\n"
@@ -77,56 +77,56 @@ def test_blocks_are_ones_that_slack_takes(tmp_path: Path) -> None:
     assert attachment["color"] == "#f9a825"
 
 
-def test_a_spent_budget_tells_one_figure() -> None:
+def test_exhausted_budget_shows_one_figure() -> None:
     [rule] = [
         rule
         for group in alert_groups(Links())
         for rule in group.rules
         if isinstance(rule, AlertRule) and rule.alert == "MM2ErrorBudgetExhausted"
     ]
-    texts = fired(rule, Flow("us", "eu")).annotations
-    assert "bad events are 1.13 times what the error budget allows" in texts["description"]
-    assert texts["budget"] == "bad events are 1.13 times what the error budget allows"
+    texts = render_alert(rule, Flow("us", "eu")).annotations
+    assert texts["summary"] == "us->eu: latency 60s error budget overspent by 13 %"
+    assert texts["budget"] == "error budget overspent by 13 %"
 
 
-def test_an_alert_for_machines_says_so() -> None:
-    assert "is not sent to people" in preview("MM2Watchdog")
+def test_preview_of_undelivered_alert_says_so() -> None:
+    assert "is never delivered" in preview("MM2Watchdog")
 
 
-def test_without_a_name_all_alerts_are_listed() -> None:
+def test_preview_without_name_lists_alerts() -> None:
     shown = preview()
     assert "MM2FlowStopped" in shown
     assert "MM2SlackDeliveryFailing" in shown
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (["MM2FlowStoped"], "'MM2FlowStoped' is no alert; did you mean 'MM2FlowStopped'?"),
-        (["x"], "'x' is no alert; `mm2slo alerts preview` lists them"),
+        (["MM2FlowStoped"], "unknown alert 'MM2FlowStoped'; did you mean 'MM2FlowStopped'?"),
+        (["x"], "unknown alert 'x'; `mm2slo alerts preview` lists them"),
         (["MM2FlowStopped", "--flow", "us"], "'us' is not a flow"),
     ],
 )
-def test_what_cannot_be_shown_is_told(arguments: list[str], told: str) -> None:
-    with pytest.raises(UserError, match=told.replace("?", r"\?")):
+def test_preview_with_invalid_argument_is_rejected(arguments: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message.replace("?", r"\?")):
         preview(*arguments)
 
 
-def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preview_without_promtool_names_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UserError, match=r"promtool is not installed.*apt-get install prometheus"):
         preview("MM2FlowStopped")
 
 
-def test_an_answer_without_an_alert_is_refused() -> None:
-    with pytest.raises(ValueError, match="told of no alert"):
+def test_parse_fired_without_alert_raises_value_error() -> None:
+    with pytest.raises(ValueError, match="no alert in promtool's output"):
         parse_fired("SUCCESS")
 
 
-def test_quoted_text_is_read_as_go_wrote_it() -> None:
-    fired = parse_fired(
+def test_parse_fired_unquotes_go_strings() -> None:
+    render_alert = parse_fired(
         '      Labels:{alertname="A", topic="a\\"b\\\\c"}\n'
         '      Annotations:{summary="1\\n2 \\u00a0 ü", impact="x"},\n'
     )
-    assert fired.labels == {"alertname": "A", "topic": 'a"b\\c'}
-    assert fired.annotations == {"summary": "1\n2 \u00a0 ü", "impact": "x"}
+    assert render_alert.labels == {"alertname": "A", "topic": 'a"b\\c'}
+    assert render_alert.annotations == {"summary": "1\n2 \u00a0 ü", "impact": "x"}

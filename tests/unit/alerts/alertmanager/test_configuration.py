@@ -1,4 +1,4 @@
-"""Alertmanager's configuration: what it holds, and where amtool says that each alert goes."""
+"""Alertmanager's configuration: content, and routes according to amtool."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from inhibiting import holds, told
+from inhibitions import delivered, matches
 
-from mm2slo_alerts import aftermath
-from mm2slo_alerts.aftermath import MEMORIES
+from mm2slo_alerts import recent_alert
 from mm2slo_alerts.alertmanager import TEMPLATES, configuration
 from mm2slo_alerts.alertmanager.inhibition import INHIBITIONS
 from mm2slo_alerts.alertmanager.receivers import DEFAULT_WEBHOOK_FILE
-from mm2slo_alerts.burn.pairs import ALERTS as BURNS
-from mm2slo_alerts.files import alert_groups
-from mm2slo_alerts.model import AlertRule, Links, Scale
+from mm2slo_alerts.burn.pair_alerts import ALERTS as BURNS
+from mm2slo_alerts.output_files import alert_groups
 from mm2slo_alerts.preview import sample
+from mm2slo_alerts.recent_alert import RECENT_ALERTS
+from mm2slo_alerts.rule_model import AlertRule, Links, Scale
 from mm2slo_alerts.slack import template
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
-from mm2slo_core.config.alerting import AlertingConfig, LinksConfig, SlackChannel, Webhook
-from mm2slo_core.config.slo import STEP, ObjectiveConfig, SloConfig
-from mm2slo_core.errors import UserError
-from mm2slo_core.objectives import BURN_PAIRS
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, Webhook
+from mm2slo_core.config.slo_config import STEP, ObjectiveConfig, SloConfig
+from mm2slo_core.objectives import WINDOW_PAIRS
 from mm2slo_core.promql import duration
-from mm2slo_core.sli import Sli
+from mm2slo_core.sli_counters import Sli
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,9 +49,9 @@ _EVERY = {"flow": "us->eu", "source": "us", "target": "eu", "sli": "latency", "t
 
 def labels_of(rule: AlertRule) -> dict[str, str]:
     found = {"alertname": rule.alert, **sample(rule).labels, **rule.labels}
-    for memory in MEMORIES:
-        if rule.alert == aftermath.ALERT and rule.labels["of"] == memory.of:
-            found |= {label: _EVERY.get(label, "us") for label in memory.by}
+    for recent in RECENT_ALERTS:
+        if rule.alert == recent_alert.ALERT and rule.labels["of"] == recent.of:
+            found |= {label: _EVERY.get(label, "us") for label in recent.by}
     return found
 
 
@@ -102,7 +102,7 @@ def amtool(*arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 @pytest.mark.parametrize("scale", [1.0, 1 / 60, 0.001])
-def test_amtool_takes_every_configuration(
+def test_amtool_accepts_every_configuration(
     tmp_path: Path, config: AlertingConfig, scale: float
 ) -> None:
     (tmp_path / "templates").mkdir()
@@ -126,13 +126,15 @@ def test_amtool_takes_every_configuration(
         ),
     ],
 )
-def test_each_alert_goes_where_it_should(written: Path, rule: AlertRule, channel: str) -> None:
-    """One route of the rule set itself; by hand: who gets what."""
+def test_each_alert_is_routed_to_expected_receiver(
+    written: Path, rule: AlertRule, channel: str
+) -> None:
+    """Alerts of the rule set; the expected receivers are written by hand."""
     labels = {**labels_of(rule), **({"channel": channel} if channel else {})}
     if rule.alert == "MM2Watchdog":
         expected = "channel-pulse"
     elif rule.labels["severity"] == "none":
-        expected = "nobody"
+        expected = "null"
     elif rule.alert == "MM2SlackDeliveryFailing":
         expected = "channel-on-call"
     else:
@@ -166,13 +168,13 @@ OBJECTIVES = (
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
-        # Who answers for the availability of this flow, and nobody by a wildcard.
+        # Channel of the availability objective of this flow; the wildcard names none.
         ({"alertname": "MM2FlowStopped", "flow": "us->eu", "severity": "page"}, "pay team"),
         ({"alertname": "MM2TaskFailed", "flow": "us->eu", "severity": "ticket"}, "pay team"),
-        # No availability names a channel: the freshness of its data does.
+        # No availability objective names a channel: data freshness does.
         ({"alertname": "MM2FlowStopped", "flow": "ap->us", "severity": "page"}, "on-call"),
         ({"alertname": "MM2FlowStopped", "flow": "us->eu2", "severity": "page"}, "on-call"),
-        # An objective's alert goes where the objective says.
+        # An alert about an objective uses its channel.
         (
             {
                 "alertname": "MM2ErrorBudgetBurnFast",
@@ -183,7 +185,7 @@ OBJECTIVES = (
             },
             "on-call",
         ),
-        # One that names no channel has the channel of everything, whoever restarts the flow.
+        # An objective without a channel uses the default, whatever the causes use.
         (
             {
                 "alertname": "MM2ErrorBudgetBurnFast",
@@ -193,11 +195,11 @@ OBJECTIVES = (
             },
             "mirroring",
         ),
-        # Of no flow: the channel of everything.
+        # Without a flow: the default channel.
         ({"alertname": "MM2ExporterDown", "severity": "page"}, "mirroring"),
     ],
 )
-def test_a_cause_goes_where_the_flow_s_availability_is_answered_for(
+def test_cause_is_routed_to_channel_of_availability(
     tmp_path: Path, labels: Mapping[str, str], expected: str
 ) -> None:
     (tmp_path / "templates").mkdir()
@@ -210,7 +212,7 @@ def test_a_cause_goes_where_the_flow_s_availability_is_answered_for(
     assert done.stdout.strip() == f"channel-{expected}", done.stderr
 
 
-def test_the_root_takes_everything_as_a_ticket_of_the_first_channel() -> None:
+def test_root_route_is_ticket_of_first_channel() -> None:
     root = document(FULL)["route"]
     assert root["receiver"] == "channel-mirroring"
     assert "matchers" not in root
@@ -221,12 +223,12 @@ def test_the_root_takes_everything_as_a_ticket_of_the_first_channel() -> None:
     )
 
 
-def test_what_is_of_no_channel_goes_to_the_one_that_is_preferred() -> None:
+def test_alert_without_channel_is_routed_to_slo_channel() -> None:
     found = yaml.safe_load(configuration(FULL, SloConfig(channel="pay team")))
     assert found["route"]["receiver"] == "channel-pay team"
 
 
-def test_pages_wait_ten_seconds_and_come_again_after_four_hours() -> None:
+def test_page_routes_wait_ten_seconds_and_repeat_after_four_hours() -> None:
     pages = [
         route
         for route in routes(document(FULL)["route"])
@@ -241,7 +243,7 @@ def test_pages_wait_ten_seconds_and_come_again_after_four_hours() -> None:
         )
 
 
-def test_alerts_of_an_objective_are_grouped_by_it_and_a_cluster_by_itself() -> None:
+def test_routes_group_by_objective_or_cause() -> None:
     by_matchers = {
         tuple(route["matchers"]): route["group_by"]
         for route in routes(document(FULL)["route"])
@@ -254,7 +256,7 @@ def test_alerts_of_an_objective_are_grouped_by_it_and_a_cluster_by_itself() -> N
     assert by_matchers['alertname="MM2Watchdog"',] == ["alertname"]
 
 
-def test_a_scale_shortens_every_duration() -> None:
+def test_scale_shortens_every_duration() -> None:
     for whole, short in zip(
         routes(document(FULL)["route"]), routes(document(FULL, 0.01)["route"]), strict=True
     ):
@@ -284,14 +286,14 @@ def test_secrets_are_read_from_files() -> None:
     }
 
 
-def test_without_a_channel_slack_is_assumed_and_fails_until_it_is_set_up() -> None:
+def test_configuration_without_channel_assumes_slack() -> None:
     [slack] = receiver(AlertingConfig(), "channel-default")["slack_configs"]
     assert slack["api_url_file"] == DEFAULT_WEBHOOK_FILE
     only_pulse = AlertingConfig(webhooks=(PULSE,), watchdog="pulse")
     assert document(only_pulse)["route"]["receiver"] == "channel-default"
 
 
-def test_buttons_without_an_address_are_left_out() -> None:
+def test_buttons_without_url_are_omitted() -> None:
     [slack] = receiver(FULL, "channel-mirroring")["slack_configs"]
     assert "actions" not in slack
     linked = FULL.model_copy(update={"links": LinksConfig(report="https://slo.example")})
@@ -311,11 +313,11 @@ def test_buttons_without_an_address_are_left_out() -> None:
     ]
 
 
-def test_a_channel_that_is_not_there_is_refused() -> None:
+def test_unknown_channel_is_rejected() -> None:
     objective = ObjectiveConfig(sli=Sli.LATENCY, target=0.99, channel="paymnts")
-    with pytest.raises(UserError, match="'paymnts' is no channel of alerting: expected one of mir"):
+    with pytest.raises(UserError, match="unknown channel 'paymnts'; expected one of mir"):
         configuration(FULL, SloConfig(objectives=(objective,)))
-    with pytest.raises(UserError, match="'pulse' is no channel"):
+    with pytest.raises(UserError, match="unknown channel 'pulse'"):
         configuration(FULL, SloConfig(channel="pulse"))
 
 
@@ -328,7 +330,7 @@ def test_a_channel_that_is_not_there_is_refused() -> None:
         (FULL.model_copy(update={"platform": "pay team"}), "channel-pay team"),
     ],
 )
-def test_that_slack_is_deaf_is_told_where_it_may_be_heard(
+def test_slack_delivery_failure_is_routed_to_platform_channel(
     config: AlertingConfig, expected: str
 ) -> None:
     [route] = [
@@ -340,59 +342,56 @@ def test_that_slack_is_deaf_is_told_where_it_may_be_heard(
 
 
 @pytest.mark.parametrize("rule", INHIBITIONS, ids=lambda rule: rule.why)
-def test_no_alert_silences_itself_and_each_side_exists(rule: Any) -> None:
+def test_inhibition_has_sources_and_targets_and_none_is_both(rule: Any) -> None:
     sources = [
         labels
         for each in RULES
         for role in ({}, {"source": "us"}, {"target": "us"})
-        if holds(rule.source, labels := {**labels_of(each), **role})
+        if matches(rule.source, labels := {**labels_of(each), **role})
     ]
-    targets = [labels_of(each) for each in RULES if holds(rule.target, labels_of(each))]
-    assert sources, "no alert of the rule set silences by this rule"
-    assert targets, "no alert of the rule set is silenced by this rule"
-    assert not [labels for labels in sources if holds(rule.target, labels)]
+    targets = [labels_of(each) for each in RULES if matches(rule.target, labels_of(each))]
+    assert sources, "no alert of the rule set is a source"
+    assert targets, "no alert of the rule set is a target"
+    assert not [labels for labels in sources if matches(rule.target, labels)]
     for pattern in re.findall(r"MM2\w+", str(rule.source) + str(rule.target)):
-        assert any(each.alert.startswith(pattern) for each in RULES), f"there is no {pattern}"
+        assert any(each.alert.startswith(pattern) for each in RULES), f"no alert {pattern}"
 
 
 @pytest.mark.parametrize("rule", INHIBITIONS, ids=lambda rule: rule.why)
-def test_what_is_compared_must_be_there(rule: Any) -> None:
-    """Alertmanager takes two missing labels for equal ones."""
-    demanded = {each.label for each in rule.source if each.operator == "!=" and not each.value}
-    assert set(rule.by) <= demanded
+def test_inhibition_source_requires_compared_labels(rule: Any) -> None:
+    """Alertmanager treats two missing labels as equal."""
+    required = {each.label for each in rule.source if each.operator == "!=" and not each.value}
+    assert set(rule.by) <= required
 
 
-def test_loss_is_never_silenced() -> None:
+def test_loss_is_never_inhibited() -> None:
     for name in ("MM2RecordsLost", "MM2RetentionHeadroomLow", "MM2ClusterUnreachable"):
         [rule] = [each for each in RULES if each.alert == name]
-        assert not [each.why for each in INHIBITIONS if holds(each.target, labels_of(rule))]
+        assert not [each.why for each in INHIBITIONS if matches(each.target, labels_of(rule))]
 
 
-def test_memories_outlast_the_windows_they_are_for() -> None:
-    """A page has its short window, for and keep_firing_for; what is recorded, a step and its read.
-
-    Coverage takes an hour.
-    """
+def test_recent_alerts_outlast_their_windows() -> None:
+    """A page needs its window, for and keep_firing_for; a ticket two steps; coverage an hour."""
     of_pair = {each.alert: each for each in RULES if each.alert.startswith("MM2ErrorBudgetBurn")}
     after = (
-        *aftermath.AFTER_BURN.values(),
-        aftermath.AFTER_STOP,
-        aftermath.AFTER_CATCHING_UP,
-        aftermath.AFTER_OUTAGE,
+        *recent_alert.AFTER_BURN.values(),
+        recent_alert.AFTER_STOP,
+        recent_alert.AFTER_CATCHING_UP,
+        recent_alert.AFTER_OUTAGE,
     )
-    for memories in after:
-        for name, memory in memories.items():
-            [pair] = [each for each in BURN_PAIRS if each.name == name]
+    for recent_alerts in after:
+        for name, recent in recent_alerts.items():
+            [pair] = [each for each in WINDOW_PAIRS if each.name == name]
             alert = of_pair[BURNS[name]]
-            on_top = alert.hold + alert.keep if alert.keep else 2 * STEP
-            assert memory.within > pair.short + on_top
-    covered = 3_600.0 + STEP + aftermath.INTERVAL
-    for memory in (
-        aftermath.UNSEEN_BY_EXPORTER,
-        aftermath.UNSEEN_IN_OUTAGE,
-        aftermath.UNSEEN_BY_ABSENCE,
+            after_window = alert.hold + alert.keep if alert.keep else 2 * STEP
+            assert recent.within > pair.short + after_window
+    covered = 3_600.0 + STEP + recent_alert.INTERVAL
+    for recent in (
+        recent_alert.UNSEEN_BY_EXPORTER,
+        recent_alert.UNSEEN_IN_OUTAGE,
+        recent_alert.UNSEEN_BY_ABSENCE,
     ):
-        assert memory.within > covered
+        assert recent.within > covered
 
 
 _GROUPS = {"MM2CheckpointStalled", "MM2FailoverNotReady"}
@@ -400,9 +399,9 @@ _PAGING = {BURNS["fast"], BURNS["steady"]}
 _TICKETS = {BURNS["slow"], "MM2ErrorBudgetExhausted"}
 _CREEPING = {BURNS["creeping"]}
 _UNSEEN = {"MM2SLOCoverageLow"}
-QUIETED = {
+INHIBITED = {
     ("MM2FlowStopped", "5m"): {
-        *("MM2PartitionStalled", "MM2ConnectorFailed", "MM2TaskFailed", "MM2TransactionHangs")
+        *("MM2PartitionStalled", "MM2ConnectorFailed", "MM2TaskFailed", "MM2TransactionStuck")
     },
     ("MM2FlowStopped", "45m"): _PAGING | _GROUPS,
     ("MM2FlowStopped", "2h15m"): _TICKETS,
@@ -423,72 +422,74 @@ QUIETED = {
     ("MM2ExporterDown", "1h10m"): _UNSEEN,
     ("MM2FlowMetricsAbsent", "1h10m"): _UNSEEN,
 }
-"""What each memory keeps quiet, by hand; indicators that no stop burns are another matter."""
+"""Alerts that each recent alert inhibits, written by hand, for an indicator that a stop burns."""
 
 
-def quieted(memory: aftermath.Memory, **about: str) -> set[str]:
-    """The alerts for people that *memory* of flow us->eu silences; *about* changes their labels."""
-    known = {label: _EVERY.get(label, "us") for label in memory.by}
-    remembered = {"alertname": aftermath.ALERT, "severity": "none", **memory.labels, **known}
+def inhibited_by(recent: recent_alert.RecentAlert, **about: str) -> set[str]:
+    """Delivered alerts that *recent* of us->eu inhibits; *about* changes their labels."""
+    known = {label: _EVERY.get(label, "us") for label in recent.by}
+    firing = {"alertname": recent_alert.ALERT, "severity": "none", **recent.labels, **known}
     people = [each for each in RULES if each.labels["severity"] != "none"]
-    return {each.alert for each in people if not told([remembered, {**labels_of(each), **about}])}
+    return {each.alert for each in people if not delivered([firing, {**labels_of(each), **about}])}
 
 
-def test_each_memory_keeps_quiet_what_is_written_by_hand() -> None:
-    assert {(each.of, duration(each.within)): quieted(each) for each in MEMORIES} == QUIETED
+def test_each_recent_alert_inhibits_expected_alerts() -> None:
+    assert {
+        (each.of, duration(each.within)): inhibited_by(each) for each in RECENT_ALERTS
+    } == INHIBITED
 
 
-def quiet_after_an_outage(within: str, **about: str) -> set[str]:
-    """The alerts for people that an outage of the flow's source keeps quiet, *within* a time."""
-    lately = {"alertname": "MM2ClusterRecentlyUnreachable", "severity": "none", "cluster": "us"}
-    lately |= {"source": "us", "within": within}
+def inhibited_after_outage(within: str, **about: str) -> set[str]:
+    """Delivered alerts that an outage of the flow's source inhibits, *within* a time."""
+    recently = {"alertname": "MM2ClusterRecentlyUnreachable", "severity": "none", "cluster": "us"}
+    recently |= {"source": "us", "within": within}
     people = [each for each in RULES if each.labels["severity"] != "none"]
     return {
         each.alert
         for each in people
-        if not told([lately, {**labels_of(each), **(about if "flow" in labels_of(each) else {})}])
+        if not delivered(
+            [recently, {**labels_of(each), **(about if "flow" in labels_of(each) else {})}]
+        )
     }
 
 
-def test_a_flow_that_does_not_come_back_after_an_outage_is_told_of() -> None:
-    """What looks back through windows is quiet for longer than what stands still."""
+def test_flow_that_does_not_resume_after_outage_alerts() -> None:
+    """Budget alerts are inhibited for longer than alerts about stopped flows."""
     looks_back = {*BURNS.values(), "MM2ErrorBudgetExhausted"} | _UNSEEN | _GROUPS
-    assert quiet_after_an_outage("45m") - {"MM2CollectionFailing"} == looks_back
+    assert inhibited_after_outage("45m") - {"MM2CollectionFailing"} == looks_back
     of_flows = {each.alert for each in RULES if "flow" in labels_of(each)}
     kept = {"MM2RecordsLost", "MM2RetentionHeadroomLow", "MM2CatchingUp", "MM2RecentlyPaged"}
-    at_once = quiet_after_an_outage("10m")
+    at_once = inhibited_after_outage("10m")
     assert at_once - {"MM2CollectionFailing"} == of_flows - kept
     assert {"MM2FlowStopped", "MM2TaskFailed", "MM2PartitionStalled"} <= at_once
     for within in ("10m", "45m"):
-        assert quiet_after_an_outage(within, flow="c->d", source="c", target="d") <= {
+        assert inhibited_after_outage(within, flow="c->d", source="c", target="d") <= {
             "MM2CollectionFailing"
         }
 
 
-def test_a_memory_of_one_flow_keeps_no_other_one_quiet() -> None:
-    for memory in MEMORIES:
-        if memory.by:
-            assert quieted(memory, flow="c->d", source="c", target="d") == set()
+def test_recent_alert_of_one_flow_inhibits_no_other_flow() -> None:
+    for recent in RECENT_ALERTS:
+        if recent.by:
+            assert inhibited_by(recent, flow="c->d", source="c", target="d") == set()
 
 
-def test_what_no_stop_burns_is_told_after_one() -> None:
-    """Duplicates after a kill are news, and pages of loss."""
-    for memory in MEMORIES:
-        if memory.by and "sli" not in memory.by:
+def test_indicators_that_a_stop_does_not_burn_are_not_inhibited() -> None:
+    for recent in RECENT_ALERTS:
+        if recent.by and "sli" not in recent.by:
             for sli in ("completeness", "uniqueness", "order", "affinity"):
                 burns = {*BURNS.values(), "MM2ErrorBudgetExhausted"}
-                assert not burns & quieted(memory, sli=sli, tier="all")
+                assert not burns & inhibited_by(recent, sli=sli, tier="all")
 
 
-def test_a_pair_is_quiet_for_each_that_is_slower_and_no_other() -> None:
-    order = [pair.name for pair in BURN_PAIRS]
-    for faster, memories in aftermath.AFTER_BURN.items():
-        assert list(memories) == order[order.index(faster) + 1 :]
+def test_each_pair_inhibits_only_slower_pairs() -> None:
+    order = [pair.name for pair in WINDOW_PAIRS]
+    for faster, recent_alerts in recent_alert.AFTER_BURN.items():
+        assert list(recent_alerts) == order[order.index(faster) + 1 :]
 
 
-def test_a_flow_that_gains_is_seen_before_what_its_stop_left_is_told() -> None:
-    """Two thirds of the stretch fall by then, whatever rose before."""
+def test_trend_is_known_before_inhibition_after_stop_ends() -> None:
     trend = DEFAULT_THRESHOLDS.catching_up_trend
-    assert aftermath.AFTER_STOP["steady"].within > trend
-    assert DEFAULT_THRESHOLDS.recently_lasts > trend
+    assert recent_alert.AFTER_STOP["steady"].within > trend
+    assert DEFAULT_THRESHOLDS.outage_in_windows > trend
     assert DEFAULT_THRESHOLDS.catching_up_after > DEFAULT_THRESHOLDS.catching_up_ahead

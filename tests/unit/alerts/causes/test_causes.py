@@ -1,4 +1,4 @@
-"""The alerts about causes: their texts, labels and durations."""
+"""Alerts about causes: annotations, labels and durations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from mm2slo_alerts import causes
-from mm2slo_alerts.model import PRODUCTION, AlertRule, Links, Scale
+from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links, Scale
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from mm2slo_core.promql import duration
 
@@ -22,9 +22,9 @@ PAGES = {
     "MM2ClusterUnreachable",
     "MM2ExporterDown",
 }
-NOBODY = {"MM2ClusterRecentlyUnreachable", "MM2Watchdog"}
-TEXTS = ("summary", "description", "impact", "first_step")
-NOT_OF_A_FLOW = {
+NOT_DELIVERED = {"MM2ClusterRecentlyUnreachable", "MM2Watchdog"}
+TEXTS = ("summary", "impact", "action")
+WITHOUT_FLOW = {
     "MM2ClusterUnreachable",
     "MM2ClusterRecentlyUnreachable",
     "MM2CollectionFailing",
@@ -42,49 +42,48 @@ def alerts(scale: Scale = PRODUCTION, links: Links | None = None) -> dict[str, A
     }
 
 
-def test_who_is_woken_is_decided_here() -> None:
+def test_causes_have_expected_severities() -> None:
     by_severity = {name: rule.labels["severity"] for name, rule in alerts().items()}
     assert {name for name, severity in by_severity.items() if severity == "page"} == PAGES
-    assert {name for name, severity in by_severity.items() if severity == "none"} == NOBODY
+    assert {name for name, severity in by_severity.items() if severity == "none"} == NOT_DELIVERED
     assert set(by_severity.values()) == {"page", "ticket", "none"}
     assert len(by_severity) == 23
 
 
 @pytest.mark.parametrize("name", alerts())
-def test_texts_are_whole_sentences_for_people(name: str) -> None:
+def test_annotations_are_sentences_without_slack_markup(name: str) -> None:
     annotations = alerts()[name].annotations
-    assert set(annotations) == {*TEXTS, *(("budget",) if name not in NOT_OF_A_FLOW else ())}
+    assert set(annotations) == {*TEXTS, *(("budget",) if name not in WITHOUT_FLOW else ())}
     for text in TEXTS:
-        words = annotations[text]
-        assert words.endswith((".", "}")), words
-        shown = re.sub(r"\{\{.*?\}\}", "", words)
-        assert not re.search(r"[<>&`*~\n]", shown), f"{shown!r} means something in Slack"
+        shown = re.sub(r"\{\{.*?\}\}", "", annotations[text])
+        assert annotations[text].endswith((".", "}")), annotations[text]
+        assert not re.search(r"[<>&`*~\n]", shown), f"{shown!r} is markup in Slack"
     assert len(re.sub(r"\{\{.*?\}\}", "us->eu", annotations["summary"])) < 120
     assert annotations["impact"].count(". ") == 0, "one sentence"
 
 
 @pytest.mark.parametrize("name", alerts())
-def test_labels_hold_no_values(name: str) -> None:
+def test_labels_contain_no_values(name: str) -> None:
     rule = alerts()[name]
-    told_apart = {"within"} if name == "MM2ClusterRecentlyUnreachable" else set()
-    assert set(rule.labels) == {"severity"} | told_apart
+    distinguishing = {"within"} if name == "MM2ClusterRecentlyUnreachable" else set()
+    assert set(rule.labels) == {"severity"} | distinguishing
     assert "$value" not in str(rule.labels)
 
 
 @pytest.mark.parametrize("name", alerts())
-def test_addresses_are_absent_until_they_are_configured(name: str) -> None:
+def test_links_are_absent_until_configured(name: str) -> None:
     assert not [key for key in alerts()[name].annotations if key.endswith("_url")]
     links = Links(
         runbook="https://wiki/runbooks", dashboard="https://grafana", report="https://slo"
     )
     found = alerts(links=links)[name].annotations
     assert found["runbook_url"] == f"https://wiki/runbooks/{name}.md"
-    of_flow = name not in NOT_OF_A_FLOW
+    of_flow = name not in WITHOUT_FLOW
     assert ("var-flow=" in found["dashboard_url"]) == of_flow
     assert ("flow=" in found["report_url"]) == of_flow
 
 
-def test_every_duration_shrinks_with_the_scale() -> None:
+def test_scale_shortens_every_duration() -> None:
     production, short = alerts(), alerts(Scale(1 / 60))
     assert (short["MM2FlowStopped"].hold, short["MM2TaskFailed"].keep) == (1.0, 10.0)
     for name, rule in production.items():
@@ -95,20 +94,20 @@ def test_every_duration_shrinks_with_the_scale() -> None:
     assert "[45s:500ms]" in short["MM2ClusterRecentlyUnreachable"].expr
     assert "time() - 1\n" in short["MM2ClusterUnreachable"].expr
     assert "[30s], 240)) < 15" in short["MM2RetentionHeadroomLow"].expr
-    assert "> 200\n" in short["MM2CheckpointStalled"].expr, "records are no time"
+    assert "> 200\n" in short["MM2CheckpointStalled"].expr, "a number of records is not scaled"
 
 
-def test_what_an_outage_leaves_behind_alerts_nobody_for_longer_than_it_lasts() -> None:
+def test_inhibition_after_outage_outlasts_windows_and_recovery() -> None:
     longest_short_window, its_hold, its_keep = 1800.0, 300.0, 300.0
-    assert DEFAULT_THRESHOLDS.recently_lasts > longest_short_window + its_hold + its_keep
-    assert DEFAULT_THRESHOLDS.recently_after < DEFAULT_THRESHOLDS.unreachable_after
-    connect_waits = 300.0
-    assert connect_waits < DEFAULT_THRESHOLDS.recently_stands < DEFAULT_THRESHOLDS.recently_lasts
+    assert DEFAULT_THRESHOLDS.outage_in_windows > longest_short_window + its_hold + its_keep
+    assert DEFAULT_THRESHOLDS.recently_unreachable_after < DEFAULT_THRESHOLDS.unreachable_after
+    connect_delay = 300.0
+    assert connect_delay < DEFAULT_THRESHOLDS.outage_recovery < DEFAULT_THRESHOLDS.outage_in_windows
     hold = alerts()["MM2ClusterRecentlyUnreachable"].hold
     assert hold == 0.0
 
 
-def test_each_threshold_has_its_unit_and_its_reason() -> None:
+def test_each_threshold_has_unit_and_reason() -> None:
     limits = DEFAULT_THRESHOLDS.limits()
     assert [limit.name for limit in limits] == [each.name for each in fields(Thresholds)]
     for limit in limits:
@@ -117,7 +116,7 @@ def test_each_threshold_has_its_unit_and_its_reason() -> None:
         assert len(limit.why) > 25
 
 
-def test_the_job_of_the_exporters_can_be_another() -> None:
+def test_exporter_job_is_configurable() -> None:
     thresholds = Thresholds(exporter_job='mm2 "slo"')
     found = causes.groups(thresholds, Links(), PRODUCTION)
     down = next(
@@ -129,11 +128,10 @@ def test_the_job_of_the_exporters_can_be_another() -> None:
     assert down.expr.count('job="mm2 \\"slo\\""') == 2
 
 
-def test_durations_in_texts_are_those_of_the_rules() -> None:
+def test_durations_in_summaries_are_scaled() -> None:
     found = alerts(Scale(0.5))
     limits = DEFAULT_THRESHOLDS.scaled(Scale(0.5))
     assert (
-        f"the last {duration(limits.lost_window)}"
-        in found["MM2RecordsLost"].annotations["description"]
+        f"the last {duration(limits.lost_window)}" in found["MM2RecordsLost"].annotations["summary"]
     )
-    assert "the last 30m" in found["MM2RecordsLost"].annotations["description"]
+    assert "the last 30m" in found["MM2RecordsLost"].annotations["summary"]

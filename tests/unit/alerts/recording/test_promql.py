@@ -1,4 +1,4 @@
-"""PromQL from the catalogue: what is not there is an error, and text stays text."""
+"""PromQL from the catalogue, and rule files as YAML."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 import yaml
 from promtool import check_rules, needs_promtool
 
-from mm2slo_alerts.model import AlertRule, Group, RecordingRule, Scale
-from mm2slo_alerts.recording.promise import promise
-from mm2slo_alerts.render import prometheus_rule_resource, prometheus_text
+from mm2slo_alerts.recording.objective_series import objective_series
+from mm2slo_alerts.rule_model import AlertRule, Group, RecordingRule, Scale
+from mm2slo_alerts.rule_text import prometheus_rule_resource, prometheus_text
 from mm2slo_core.catalogue import (
     CANARY_LATENCY_SECONDS,
     ERROR,
@@ -31,12 +31,12 @@ from mm2slo_core.promql import (
     select,
     unequal,
 )
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.sli_counters import Sli, SliKey
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NASTY = 'a"b\\c\n{{ d }} # - é: [x]\t`|*'
+SPECIAL = 'a"b\\c\n{{ d }} # - é: [x]\t`|*'
 
 
 @pytest.mark.parametrize(
@@ -50,20 +50,20 @@ NASTY = 'a"b\\c\n{{ d }} # - é: [x]\t`|*'
         (5400, "1h30m"),
     ],
 )
-def test_writes_durations_as_prometheus_does(seconds: float, text: str) -> None:
+def test_duration_is_formatted_like_prometheus(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_a_duration_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="duration is 0 s: expected a millisecond or more"):
+def test_zero_duration_is_rejected() -> None:
+    with pytest.raises(ValueError, match="duration is 0 s; expected 1 ms or more"):
         duration(0)
 
 
-def test_numbers_have_no_artefacts() -> None:
+def test_number_has_no_rounding_artefacts() -> None:
     assert (number(0.1 + 0.2), number(1 - 0.999), number(12.0)) == ("0.3", "0.001", "12")
 
 
-def test_selects_and_groups_by_labels_that_are_there() -> None:
+def test_select_and_aggregate_by_existing_labels() -> None:
     state = select(FLOW_STATE, equal("state", "stopped"), matching("flow", "us->.*"))
     assert str(state) == 'mm2_flow_state{state="stopped", flow=~"us->.*"}'
     assert str(aggregate("max", state, ("flow",))) == f"max by (flow) ({state})"
@@ -75,58 +75,58 @@ def test_selects_and_groups_by_labels_that_are_there() -> None:
     assert str(past) == "flow:mm2_slo_error:ratio1h offset 5m"
 
 
-def test_a_label_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match="no label topic on mm2_flow_state"):
+def test_unknown_label_is_rejected() -> None:
+    with pytest.raises(ValueError, match="mm2_flow_state has no label topic"):
         select(FLOW_STATE, equal("topic", "x"))
-    with pytest.raises(ValueError, match="no label state on"):
+    with pytest.raises(ValueError, match="has no label state"):
         aggregate("sum", select(SLI_EVENTS_TOTAL), ("state",))
-    with pytest.raises(ValueError, match="no label state on"):
+    with pytest.raises(ValueError, match="has no label state"):
         on(("state",), select(FLOW_STATE), select(SLI_EVENTS_TOTAL))
 
 
-def test_a_counter_function_needs_a_counter() -> None:
-    with pytest.raises(ValueError, match="needs a counter, and mm2_flow_state is none"):
+def test_counter_function_of_gauge_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"increase\(\) needs a counter; mm2_flow_state"):
         over("increase", FLOW_STATE, 60)
 
 
-def test_a_histogram_is_selected_by_its_parts() -> None:
+def test_histogram_is_selected_by_part() -> None:
     bucket = select(CANARY_LATENCY_SECONDS, equal("le", "10.0"), part="bucket")
     assert str(bucket) == 'mm2_canary_latency_seconds_bucket{le="10.0"}'
-    with pytest.raises(ValueError, match="has no samples called mm2_canary_latency_seconds_"):
+    with pytest.raises(ValueError, match="has no samples named mm2_canary_latency_seconds_"):
         select(CANARY_LATENCY_SECONDS)
 
 
-def test_a_literal_cannot_end_early() -> None:
+def test_quoted_escapes_quotes_and_newlines() -> None:
     assert quoted('a"} or b{c="\\') == '"a\\"} or b{c=\\"\\\\"'
     assert quoted("a\nb\r") == '"a\\nb\\r"'
 
 
 @needs_promtool
-def test_text_that_would_break_a_file_stays_text(tmp_path: Path) -> None:
+def test_special_characters_in_rules_are_escaped(tmp_path: Path) -> None:
     rule = ObjectiveRule(
-        flows=(NASTY, "us->*"), key=SliKey(Sli.ORDER), target=0.9, owner=NASTY, channel="x: y"
+        flows=(SPECIAL, "us->*"), key=SliKey(Sli.ORDER), target=0.9, owner=SPECIAL, channel="x: y"
     )
-    (objective, _) = promise([rule], Scale())
-    alert = AlertRule(alert="A", expr="up == 0", annotations={"summary": NASTY.replace("{{", "")})
+    (objective, _) = objective_series([rule], Scale())
+    alert = AlertRule(alert="A", expr="up == 0", annotations={"summary": SPECIAL.replace("{{", "")})
     group = Group(name="mm2slo: #1", interval=30, rules=(objective, alert))
     text = prometheus_text((group,))
     (read,) = yaml.safe_load(text)["groups"]
     assert read["name"] == "mm2slo: #1"
-    assert read["rules"][0]["labels"]["owner"] == NASTY
+    assert read["rules"][0]["labels"]["owner"] == SPECIAL
     assert read["rules"][0]["expr"] == objective.expr
     path = tmp_path / "rules.yml"
     path.write_text(text, encoding="utf-8")
     check_rules(path)
 
 
-def test_a_scale_shortens_and_never_to_nothing() -> None:
+def test_scale_never_returns_less_than_a_millisecond() -> None:
     scale = Scale(1 / 60)
     assert (scale(300), scale(0), scale(0.001)) == (5.0, 0.0, 0.001)
     with pytest.raises(ValueError, match="scale is 2: expected above 0 and at most 1"):
         Scale(2)
 
 
-def test_the_resource_holds_the_same_groups_as_the_file() -> None:
+def test_resource_and_file_have_same_groups() -> None:
     group = Group(
         name="g",
         interval=30,

@@ -1,4 +1,4 @@
-"""The recording rules, evaluated by Prometheus's own program with counts written by hand."""
+"""Recording rules, evaluated by promtool; expected counts are written by hand."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from promtool import RULE_TESTS, evaluate, narrowed, needs_promtool, run_rule_tests
 
 from mm2slo_alerts import recording
-from mm2slo_alerts.files import RECORDING_RULES, generated
-from mm2slo_alerts.model import RecordingRule, Scale
-from mm2slo_alerts.recording.promise import flow_pattern
+from mm2slo_alerts.output_files import RECORDING_RULES, generated
+from mm2slo_alerts.recording.objective_series import flow_pattern
+from mm2slo_alerts.rule_model import RecordingRule, Scale
 from mm2slo_core.catalogue import MAINTENANCE_ACTIVE, RECORDED
-from mm2slo_core.config.published import default_objective_rules
+from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.objectives import DAY, ObjectiveRule, Severity
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.sli_counters import Sli, SliKey
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,11 +25,11 @@ STRICT = ObjectiveRule(
     key=FRESH,
     target=0.99,
     window=7 * DAY,
-    worst=Severity.PAGE,
+    max_severity=Severity.PAGE,
     owner="streaming",
     channel="ops",
 )
-OF_EVENTS_ALONE = {"recording-events.test.yml", "recording-edges.test.yml"}
+ONLY_EVENTS_GROUP = {"recording-events.test.yml", "recording-edges.test.yml"}
 REST = ObjectiveRule(flows=("*",), key=FRESH, target=0.9)
 
 
@@ -46,9 +46,9 @@ def of(flow: str, name: str = "", extra: str = "") -> str:
 
 @needs_promtool
 @pytest.mark.parametrize("name", sorted(each.name for each in RULE_TESTS.glob("recording-*")))
-def test_records_what_was_counted_by_hand(tmp_path: Path, name: str) -> None:
+def test_recording_rules_match_hand_written_counts(tmp_path: Path, name: str) -> None:
     path = RULE_TESTS / name
-    groups = ("mm2slo-events",) if name in OF_EVENTS_ALONE else None
+    groups = ("mm2slo-events",) if name in ONLY_EVENTS_GROUP else None
     run_rule_tests(narrowed(path, tmp_path, groups) if groups else path)
 
 
@@ -61,41 +61,41 @@ def recorded(rules: tuple[ObjectiveRule, ...]) -> dict[str, list[RecordingRule]]
     return found
 
 
-def test_every_declared_series_is_recorded_and_no_other() -> None:
+def test_recorded_series_are_those_of_the_catalogue() -> None:
     assert set(recorded(default_objective_rules())) | {MAINTENANCE_ACTIVE.name} == {
         series.name for series in RECORDED
     }
 
 
-def test_each_series_is_recorded_by_one_rule_per_set_of_labels() -> None:
-    # Two rules that record one series would end each other's samples.
+def test_each_series_has_one_rule_per_set_of_labels() -> None:
+    # Two rules that record one series would make its samples stale.
     rules = (STRICT, REST, ObjectiveRule(flows=("x->y",), key=SliKey(Sli.ORDER), target=0.9))
     for found in recorded(rules).values():
         given = [tuple(sorted(rule.labels.items())) for rule in found]
         assert len(set(given)) == len(given)
 
 
-def test_no_group_waits_longer_than_prometheus_looks_back() -> None:
+def test_group_intervals_are_within_lookback() -> None:
     assert all(group.interval <= 300 for group in recording.groups((REST,)))
 
 
-def test_the_same_objectives_give_the_same_bytes() -> None:
+def test_same_objectives_give_same_bytes() -> None:
     assert generated() == generated()
     assert "sum_over_time" in generated()[RECORDING_RULES]
 
 
-def test_a_pattern_becomes_an_expression_that_means_the_same() -> None:
+def test_flow_pattern_is_translated_to_regex() -> None:
     assert flow_pattern(["us->eu"]) == "us->eu"
     assert flow_pattern(["us-*->e?", "a.b->c+d"]) == "us-.*->e.|a\\.b->c\\+d"
 
 
-def test_a_rule_behind_one_for_all_flows_is_left_out() -> None:
+def test_objective_after_wildcard_is_omitted() -> None:
     behind = ObjectiveRule(flows=("us->eu",), key=FRESH, target=0.5)
     assert recorded((REST, behind)) == recorded((REST,))
 
 
 @needs_promtool
-def test_the_first_objective_that_matches_a_flow_holds(tmp_path: Path) -> None:
+def test_first_matching_objective_applies(tmp_path: Path) -> None:
     flows = ("us->eu", "eu->us", "ap->eu")
     evaluate(
         tmp_path,
@@ -121,7 +121,7 @@ def test_the_first_objective_that_matches_a_flow_holds(tmp_path: Path) -> None:
 
 
 @needs_promtool
-def test_each_flow_is_summed_over_the_window_of_its_objective(tmp_path: Path) -> None:
+def test_flows_are_summed_over_window_of_their_objective(tmp_path: Path) -> None:
     flows = ("us->eu", "ap->eu")
     total, left = "flow:mm2_sli_events:sum_window", "flow:mm2_slo_budget_remaining:ratio"
     evaluate(
@@ -141,7 +141,7 @@ def test_each_flow_is_summed_over_the_window_of_its_objective(tmp_path: Path) ->
 
 
 @needs_promtool
-def test_a_scaled_day_records_what_a_day_does(tmp_path: Path) -> None:
+def test_scaled_rules_record_same_figures(tmp_path: Path) -> None:
     # 1/60: steps of 5 s, windows of 30 s to 72 min, the objective's of 2 h 48 min.
     rule = ObjectiveRule(flows=("*",), key=FRESH, target=0.9, window=7 * DAY)
     series = ', instance="a", job="j"'

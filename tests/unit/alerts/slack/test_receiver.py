@@ -1,4 +1,4 @@
-"""The strict stand-in for Slack: what it takes, what it refuses, and with which answer."""
+"""The fake Slack server: accepted and rejected messages."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ BAD = [
 
 
 @pytest.mark.parametrize("payload", GOOD)
-def test_a_good_message_is_taken(payload: dict[str, Any]) -> None:
+def test_valid_message_is_accepted(payload: dict[str, Any]) -> None:
     check(payload)
 
 
 @pytest.mark.parametrize(("payload", "body", "reason"), BAD)
-def test_a_bad_message_is_refused_with_slacks_answer(
+def test_invalid_message_is_rejected_with_slack_error(
     payload: object, body: str, reason: str
 ) -> None:
     with pytest.raises(Refusal, match=reason) as refused:
@@ -122,7 +122,7 @@ def send(url: str, content: bytes, kind: str = "application/json") -> tuple[int,
             return error.code, error.read().decode(), error.headers.get("Retry-After", "")
 
 
-def test_what_is_taken_is_kept(slack: SlackReceiver) -> None:
+def test_accepted_message_is_recorded(slack: SlackReceiver) -> None:
     assert send(slack.url, json.dumps(message(title="one")).encode()) == (200, "ok", "")
     assert slack.titles() == ["one"]
     assert slack.refusals == []
@@ -138,19 +138,19 @@ def test_what_is_taken_is_kept(slack: SlackReceiver) -> None:
         ("/../../../x", b'{"text": "x"}', "application/json", 403, "invalid_token"),
     ],
 )
-def test_a_bad_request_is_refused(  # noqa: PLR0917 - a table's columns
+def test_invalid_request_is_rejected(  # noqa: PLR0917 - a table's columns
     slack: SlackReceiver, path: str, content: bytes, kind: str, status: int, body: str
 ) -> None:
     assert send(slack.url + path, content, kind) == (status, body, "")
     assert slack.messages == []
 
 
-def test_no_other_service_is_there(slack: SlackReceiver) -> None:
+def test_unknown_service_returns_404(slack: SlackReceiver) -> None:
     address = slack.url.partition("/services")[0]
     assert send(f"{address}/hook", b"{}")[:2] == (404, "no_service")
 
 
-def test_a_third_message_at_once_has_to_wait() -> None:
+def test_messages_over_burst_are_rate_limited() -> None:
     with SlackReceiver(burst=2, rate=0.01) as slack:
         answers = [send(slack.url, b'{"text": "x"}') for _ in range(3)]
     assert [answer[:2] for answer in answers] == [
@@ -162,7 +162,7 @@ def test_a_third_message_at_once_has_to_wait() -> None:
     assert len(slack.messages) == 2
 
 
-def test_it_fails_as_often_as_it_is_told(slack: SlackReceiver) -> None:
+def test_configured_failure_happens_once(slack: SlackReceiver) -> None:
     slack.fail(status=410, body="channel_is_archived")
     assert send(slack.url, b'{"text": "x"}')[:2] == (410, "channel_is_archived")
     assert send(slack.url, b'{"text": "x"}')[:2] == (200, "ok")

@@ -1,4 +1,4 @@
-"""The Slack template, executed by amtool: what it says of each kind of alert, how long it is."""
+"""The Slack template, rendered by amtool: content and length of messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slack_receiver import check
 
 from mm2slo_alerts.preview import message_parts, parse_message
 from mm2slo_alerts.slack import LIMITS, template
-from mm2slo_core.config.alerting import AlertingConfig, LinksConfig
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def data(*alerts: dict[str, Any], common: dict[str, str] | None = None) -> dict[
 
 
 def message(folder: Path, *alerts: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """The attachment, which a strict Slack takes."""
+    """Return the attachment after the fake Slack server has accepted it."""
     text, settings = message_parts(CONFIG)
     found = parse_message(executed(folder, text, data(*alerts, **more)), settings)
     check(found)
@@ -96,20 +96,20 @@ def message(folder: Path, *alerts: dict[str, Any], **more: Any) -> dict[str, Any
     return dict(attachment)
 
 
-def test_only_functions_of_0_25_are_used() -> None:
+def test_template_uses_only_functions_of_alertmanager_0_25() -> None:
     actions = re.findall(r"\{\{-?(.*?)-?\}\}", template(), re.DOTALL)
-    words = {
-        word
+    names = {
+        name
         for action in actions
         if not action.strip().startswith("/*")
-        for word in re.findall(r"(?<![.$\w])[a-z]\w+", re.sub(r'"(?:[^"\\]|\\.)*"', "", action))
+        for name in re.findall(r"(?<![.$\w])[a-z]\w+", re.sub(r'"(?:[^"\\]|\\.)*"', "", action))
     }
     keywords = {"define", "template", "if", "else", "end", "range", "with"}
-    assert words - keywords <= FUNCTIONS_OF_0_25
+    assert names - keywords <= FUNCTIONS_OF_0_25
 
 
 @pytest.mark.parametrize(
-    ("lasted", "words"),
+    ("lasted", "text"),
     [
         (timedelta(seconds=59), "less than a minute, 27 Feb 22:58 to 22:59 UTC"),
         (timedelta(seconds=60), "1 minute, 27 Feb 22:58 to 22:59 UTC"),
@@ -124,36 +124,36 @@ def test_only_functions_of_0_25_are_used() -> None:
         (timedelta(days=400), "more than 60 days, 27 Feb 22:58 to 3 Apr 22:58 UTC"),
     ],
 )
-def test_durations_are_told_in_words(folder: Path, lasted: timedelta, words: str) -> None:
+def test_duration_of_resolved_alert_is_readable(folder: Path, lasted: timedelta, text: str) -> None:
     ended = alert({}, {"summary": "s"}, lasted)
-    told = executed(folder, '{{ template "mm2slo.slack.text" . }}', data(ended))
-    assert told.strip() == f"*Lasted* {words}"
+    shown = executed(folder, '{{ template "mm2slo.slack.text" . }}', data(ended))
+    assert shown.strip() == f"*Lasted* {text}"
 
 
-def test_an_objective_is_named_by_flow_and_indicator(folder: Path) -> None:
+def test_objective_alert_title_has_flow_and_indicator(folder: Path) -> None:
     labels = {"flow": "us->eu", "sli": "data_freshness", "tier": "default", "owner": "a & b"}
-    notes = {"summary": "us->eu: it burns", "impact": "Old.", "budget": "n/a", "first_step": "Go."}
+    notes = {"summary": "us->eu: it burns", "impact": "Old.", "budget": "n/a", "action": "Go."}
     found = message(folder, alert(labels, notes))
     assert found["title"] == "🔥 FIRING page · us-&gt;eu · data freshness"
     assert found["text"] == (
-        "it burns\nOld.\n*Since* 27 Feb 22:58 UTC · *Owner* a &amp; b\n*First step* Go."
+        "it burns\nOld.\n*Since* 27 Feb 22:58 UTC · *Owner* a &amp; b\n*Action* Go."
     )
     assert found["fallback"] == f"{found['title']}: it burns"
 
 
-def test_any_other_alert_is_named_by_its_summary(folder: Path) -> None:
+def test_other_alert_title_is_its_summary(folder: Path) -> None:
     found = message(folder, alert({"flow": "us->eu", "severity": "ticket"}, {"summary": "A & B."}))
     assert found["title"] == found["fallback"] == "⚠️ FIRING ticket · A &amp; B."
     assert found["text"] == "*Since* 27 Feb 22:58 UTC"
 
 
-def test_an_alert_of_others_without_annotations_is_told_by_its_name(folder: Path) -> None:
+def test_alert_without_annotations_title_is_its_name(folder: Path) -> None:
     found = message(folder, alert({"severity": ""}, {}))
     assert found["title"] == "⚠️ FIRING ticket · MM2Some"
     assert found["actions"][0] == {"type": "button", "text": "Runbook", "url": "https://r.example"}
 
 
-def test_five_alerts_are_listed_and_the_others_counted(folder: Path) -> None:
+def test_message_lists_five_alerts_and_counts_others(folder: Path) -> None:
     many = [alert({}, {"summary": f"Topic {number}."}) for number in range(9)]
     over = [alert({}, {"summary": f"Past {number}."}, timedelta(hours=1)) for number in range(2)]
     found = message(folder, *many, *over, common={})
@@ -165,7 +165,7 @@ def test_five_alerts_are_listed_and_the_others_counted(folder: Path) -> None:
     ]
 
 
-def test_several_alerts_with_one_summary_are_told_as_one(folder: Path) -> None:
+def test_alerts_with_same_summary_are_one_message(folder: Path) -> None:
     roles = [alert({role: "us"}, {"summary": "us is down."}) for role in ("source", "target")]
     found = message(folder, *roles)
     assert found["title"] == "🔥 FIRING page · us is down."
@@ -182,14 +182,14 @@ def test_several_alerts_with_one_summary_are_told_as_one(folder: Path) -> None:
         ({}, timedelta(hours=1), "#2e7d32"),
     ],
 )
-def test_colours_tell_severity_and_state(
+def test_colour_depends_on_severity_and_state(
     folder: Path, labels: dict[str, str], lasted: timedelta | None, color: str
 ) -> None:
     assert message(folder, alert(labels, {"summary": "s"}, lasted))["color"] == color
 
 
 LONG = {
-    "plain": "word " * 800,
+    "plain": "text " * 800,
     "escaped": "&" * 4_000,
     "wide": "漢" * 4_000,
     "lines": "a\nb\r\n" * 1_000,
@@ -200,11 +200,11 @@ LONG = {
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 @pytest.mark.parametrize("sli", ["", "latency"])
 @pytest.mark.parametrize("lasted", [None, timedelta(days=3)], ids=["firing", "resolved"])
-def test_a_message_about_one_alert_is_never_folded(
+def test_message_about_one_alert_is_never_folded(
     folder: Path, text: str, sli: str, lasted: timedelta | None
 ) -> None:
     labels = {"flow": text[:200], "owner": text, "topic": text, **({"sli": sli} if sli else {})}
-    notes = dict.fromkeys(("summary", "impact", "budget", "first_step", "description"), text)
+    notes = dict.fromkeys(("summary", "impact", "budget", "action", "description"), text)
     found = message(folder, alert(labels, notes, lasted))
     seen = unescaped(found["text"])
     assert len(seen) < LIMITS.folded
@@ -214,15 +214,15 @@ def test_a_message_about_one_alert_is_never_folded(
     assert not re.search(r"[<>`]|&(?!(amp|lt|gt);)", found["text"] + found["title"])
 
 
-def test_the_longest_list_stays_within_what_a_phone_shows(folder: Path) -> None:
-    notes = dict.fromkeys(("impact", "budget", "first_step"), LONG["plain"])
+def test_longest_list_has_bounded_length(folder: Path) -> None:
+    notes = dict.fromkeys(("impact", "budget", "action"), LONG["plain"])
     many = [alert({}, {"summary": f"{n} {LONG['plain']}", **notes}) for n in range(40)]
     found = message(folder, *many, common={})
     assert len(found["text"]) < 2 * LIMITS.folded
     assert found["text"].count("\n") == 3 + LIMITS.alerts + 1
 
 
-def test_a_command_that_does_not_fit_is_left_out(folder: Path) -> None:
+def test_footer_without_room_for_command_is_empty(folder: Path) -> None:
     fits = data(alert({}, {})) | {"groupLabels": {"flow": "a->b"}}
     text = '{{ template "mm2slo.slack.footer" . }}'
     assert executed(folder, text, fits).strip() == (
@@ -234,12 +234,12 @@ def test_a_command_that_does_not_fit_is_left_out(folder: Path) -> None:
 
 
 def test_limits_add_up() -> None:
-    """What one alert can fill, with the words around it, stays below Slack's folding."""
-    words = len("*Budget* ") + len("*First step* ") + len("*Since* 27 Feb 22:58 UTC · *Owner* ")
-    words += len(" · 99 resolved") + LIMITS.folded_breaks - 1
-    shared = LIMITS.impact + LIMITS.budget + LIMITS.owner + words
-    assert shared + LIMITS.summary + LIMITS.first_look < LIMITS.folded
-    assert shared + LIMITS.first_step < LIMITS.folded
+    """The longest parts of one alert and the text around them stay below Slack's folding."""
+    labels = len("*Budget* ") + len("*Action* ") + len("*Since* 27 Feb 22:58 UTC · *Owner* ")
+    labels += len(" · 99 resolved") + LIMITS.folded_breaks - 1
+    shared = LIMITS.impact + LIMITS.budget + LIMITS.owner + labels
+    assert shared + LIMITS.summary + LIMITS.short_action < LIMITS.folded
+    assert shared + LIMITS.action < LIMITS.folded
 
 
 def unescaped(text: str) -> str:

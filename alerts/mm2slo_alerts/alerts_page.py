@@ -1,0 +1,108 @@
+"""docs/alerts.md: every alert with its expression and texts, and every threshold."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_alerts.rule_model import AlertRule
+from mm2slo_core.promql import duration, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mm2slo_alerts.rule_model import Group
+    from mm2slo_alerts.thresholds import Limit, Thresholds
+
+_INTRO: Final = """\
+# Alerts
+
+Generated from the rules (`python -m mm2slo_cli.docs`); do not edit.
+
+Alerts on **error budgets** report symptoms for users; alerts on **causes** report what is broken,
+most of them before a budget burns. A *page* notifies on-call immediately, a *ticket* is handled
+within working hours, and *none* is never delivered: it inhibits other alerts, or proves that
+alerting works. Each name links to its runbook. Recording rules are in [rules.md](rules.md).
+
+- Gauges are read through failed scrapes of up to two minutes; one failed scrape resets no `for`.
+- Replicas of the exporter are aggregated; where they differ, the expression decides which counts.
+- Labels `topic` and `partition` are absent where `exporter.granularity` is coarser; the alerts
+  then name the flow only.
+- An alert about a budget goes to its objective's channel, one about a cause of a flow to the
+  channel of the flow's availability (or data freshness) objective, all others to `slo.channel`.
+- Alerts about stops and failures are silent during planned maintenance; those about loss are not.
+- Annotations: `summary`, `impact`, `action`, and for flows `budget`; `runbook_url`,
+  `dashboard_url` and `report_url` where `alerting.links` has their base URLs.
+
+`mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`).
+"""
+_TOPIC: Final = "{{ with $labels.topic }}topic {{ . }} of {{ end }}"
+_MISSING: Final = re.compile(r"\{\{ else \}\}n/a\{\{ end \}\}")
+_OTHERWISE: Final = re.compile(r"\{\{ else[^}]*\}\}")
+_CONDITION: Final = re.compile(r"\{\{ (?:if|with|range|end)\b[^}]*\}\}")
+_LABEL: Final = re.compile(r"\{\{[^}]*\$labels\.(\w+)[^}]*\}\}")
+_VALUE: Final = re.compile(r"\{\{[^}]*\}\}")
+
+
+def render(groups: Iterable[Group], thresholds: Thresholds) -> str:
+    alerts: dict[str, list[AlertRule]] = {}
+    for group in groups:
+        for rule in group.rules:
+            if isinstance(rule, AlertRule):
+                alerts.setdefault(rule.alert, []).append(rule)
+    overview = [
+        f"| [{name}](runbooks/{name}.md) | {rules[0].labels['severity']} "
+        f"| {_time(rules[0].hold)} | {_time(rules[0].keep)} | {_plain(rules[0], 'summary')} |"
+        for name, rules in alerts.items()
+    ]
+    return "\n".join(
+        (
+            _INTRO,
+            "## Overview",
+            "",
+            "| Alert | Severity | for | keep_firing_for | Summary |",
+            "| --- | --- | --- | --- | --- |",
+            *overview,
+            "",
+            "## Each alert",
+            "",
+            *(_section(name, rules) for name, rules in alerts.items()),
+            "## Thresholds",
+            "",
+            "All figures that are not objectives (`alerts/mm2slo_alerts/thresholds.py`).",
+            "",
+            "| Name | Value | Why |",
+            "| --- | --- | --- |",
+            *(f"| `{each.name}` | {_limit(each)} | {each.why} |" for each in thresholds.limits()),
+            "",
+        )
+    )
+
+
+def _section(name: str, rules: Sequence[AlertRule]) -> str:
+    first = rules[0]
+    lines = [f"### {name}", "", f"- **Impact**: {_plain(first, 'impact')}"]
+    lines += [f"- **Action**: {_plain(first, 'action')}", ""]
+    for rule in rules:
+        lines += ["```promql", rule.expr, "```", ""]
+    return "\n".join(lines)
+
+
+def _plain(rule: AlertRule, annotation: str) -> str:
+    """Replace templates: labels by their names, values by *n*, alternatives joined by a slash."""
+    text = rule.annotations[annotation].replace(_TOPIC, "topic *topic* of ")
+    text = _OTHERWISE.sub(" / ", _MISSING.sub("", text))
+    text = _LABEL.sub(r"*\1*", _CONDITION.sub("", text))
+    return _VALUE.sub("*n*", text).replace("|", "\\|")
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds) if seconds else "-"
+
+
+def _limit(limit: Limit) -> str:
+    if isinstance(limit.value, str):
+        return f"`{limit.value}`"
+    if limit.unit == "seconds":
+        return duration(limit.value)
+    return f"{number(limit.value)} {limit.unit}"

@@ -1,0 +1,103 @@
+"""Causes in the monitoring itself: exporter, Prometheus rules, Alertmanager messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
+from mm2slo_core.catalogue.external_metrics import (
+    ITERATIONS_MISSED,
+    NOTIFICATIONS_FAILED,
+    RULE_FAILURES,
+    UP,
+)
+from mm2slo_core.promql import aggregate, duration, equal, matching, number, over, select
+
+if TYPE_CHECKING:
+    from mm2slo_alerts.thresholds import Thresholds
+
+_OURS: Final = matching("rule_group", ".*mm2slo.*")
+
+
+def causes(limits: Thresholds) -> tuple[Cause, ...]:
+    return (_exporter(limits), _rules(limits), _slack(limits), _watchdog())
+
+
+def _exporter(limits: Thresholds) -> Cause:
+    up = select(UP, equal("job", limits.exporter_job))
+    return Cause(
+        name="MM2ExporterDown",
+        severity=PAGE,
+        expr=f"{aggregate('max', up, ('job',))} == 0\nor\nabsent({up})",
+        hold=limits.exporter_hold,
+        of_flow=False,
+        summary="No exporter of job {{ $labels.job }} can be scraped.",
+        impact="No flow is measured, so a stop or a loss would go unnoticed.",
+        action=(
+            "Check that the exporter is running, read its log, and open /targets in Prometheus for "
+            "the scrape error."
+        ),
+    )
+
+
+def _rules(limits: Thresholds) -> Cause:
+    failed, missed = (
+        aggregate("sum", over("increase", metric, limits.rules_window, _OURS), ("rule_group",))
+        for metric in (RULE_FAILURES, ITERATIONS_MISSED)
+    )
+    return Cause(
+        name="MM2RuleEvaluationFailing",
+        severity=TICKET,
+        expr=f"{failed} > 0\nor\n{missed} >= {number(limits.rules_missed)}",
+        hold=limits.rules_hold,
+        of_flow=False,
+        summary=(
+            "Prometheus failed or missed evaluations of rule group {{ $labels.rule_group }} in the "
+            f'last {duration(limits.rules_window)}: {{{{ $value | printf "%.0f" }}}}.'
+        ),
+        impact="Alerts of this group may not fire, and error budgets may be wrong.",
+        action=(
+            "Open /rules in Prometheus for the error of each failing rule and the evaluation time "
+            "of each group."
+        ),
+    )
+
+
+def _slack(limits: Thresholds) -> Cause:
+    failed = aggregate(
+        "sum",
+        over(
+            "increase", NOTIFICATIONS_FAILED, limits.delivery_window, equal("integration", "slack")
+        ),
+        ("integration",),
+    )
+    return Cause(
+        name="MM2SlackDeliveryFailing",
+        severity=TICKET,
+        expr=f"{failed} > 0",
+        of_flow=False,
+        summary=(
+            "Alertmanager failed to deliver messages to Slack in the last "
+            f'{duration(limits.delivery_window)}: {{{{ $value | printf "%.0f" }}}}.'
+        ),
+        impact="Pages and tickets do not reach on-call.",
+        action=(
+            "Read Alertmanager's log for Notify attempt failed; if the webhook answers with 403 or "
+            "404, write a new one into its webhook_url_file."
+        ),
+    )
+
+
+def _watchdog() -> Cause:
+    return Cause(
+        name="MM2Watchdog",
+        severity=NONE,
+        expr="vector(1)",
+        of_flow=False,
+        summary="Alerts are evaluated and delivered; this alert always fires.",
+        impact="None while it fires; when it stops arriving, no alert is delivered.",
+        action=(
+            "Route it to a service that raises an alarm when it stops arriving, and then check "
+            "Prometheus and Alertmanager."
+        ),
+    )

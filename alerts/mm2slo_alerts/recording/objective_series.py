@@ -1,0 +1,130 @@
+"""Objectives as series: other rules need neither targets nor a list of flows.
+
+The event counters define which flows exist; a rule adds the target to 0 times the counter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_alerts.recording.rule_intervals import REMEMBERED, STEP
+from mm2slo_alerts.rule_model import RecordingRule
+from mm2slo_core.catalogue import (
+    EVENTS_SUM,
+    FLOW_LABELS,
+    OBJECTIVE,
+    OBJECTIVE_WINDOW,
+    SLI_EVENTS_TOTAL,
+)
+from mm2slo_core.promql import (
+    Matcher,
+    aggregate,
+    either,
+    equal,
+    matching,
+    number,
+    over,
+    select,
+    unmatching,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mm2slo_alerts.rule_model import Scale
+    from mm2slo_core.objectives import ObjectiveRule
+    from mm2slo_core.sli_counters import SliKey
+
+_ANY: Final = "*"
+_SPECIAL: Final = frozenset("\\.+*?()|[]{}^$")
+
+
+def objective_series(rules: Sequence[ObjectiveRule], scale: Scale) -> tuple[RecordingRule, ...]:
+    """Return rules that record target and window of each indicator and flow with an objective."""
+    return (*_objectives(rules, scale), *_windows(rules, scale))
+
+
+def flow_pattern(patterns: Sequence[str]) -> str:
+    """Translate patterns of flows (`*` any text, `?` any character) to an RE2 expression.
+
+    Prometheus anchors it at both ends.
+    """
+    return "|".join("".join(map(_translated, pattern)) for pattern in patterns)
+
+
+def _translated(character: str) -> str:
+    if character == "*":
+        return ".*"
+    if character == "?":
+        return "."
+    return f"\\{character}" if character in _SPECIAL else character
+
+
+def _objectives(rules: Sequence[ObjectiveRule], scale: Scale) -> Iterator[RecordingRule]:
+    """One rule per set of labels: two that record one series would make its samples stale."""
+    branches: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for rule, matchers in _reachable(rules):
+        labels = {
+            **_key_labels(rule.key),
+            "severity": rule.max_severity.value,
+            "owner": rule.owner,
+            "channel": rule.channel,
+        }
+        given = tuple((name, value) for name, value in labels.items() if value)
+        branches.setdefault(given, []).append(_known(matchers, rule.target, scale))
+    for given, exprs in branches.items():
+        yield RecordingRule(record=OBJECTIVE.name, expr="\nor\n".join(exprs), labels=dict(given))
+
+
+def _known(matchers: Sequence[Matcher], target: float, scale: Scale) -> str:
+    """*target* for each flow with counters now or within the last day.
+
+    The sum over a day exists while one of its steps does, and needs one sample instead of 288.
+    """
+    now = select(SLI_EVENTS_TOTAL, *matchers)
+    lately = over("last_over_time", EVENTS_SUM[REMEMBERED], 2 * scale(STEP), *matchers)
+    flows = aggregate("max", either(now, lately), FLOW_LABELS)
+    return f"0 * {flows} + {number(target)}"
+
+
+def _windows(rules: Sequence[ObjectiveRule], scale: Scale) -> Iterator[RecordingRule]:
+    """One rule per indicator; flows are distinguished only if their windows differ."""
+    branches: dict[SliKey, dict[str, None]] = {}
+    windows: dict[SliKey, set[float]] = {}
+    for rule in rules:
+        windows.setdefault(rule.key, set()).add(rule.window)
+    for rule, matchers in _reachable(rules):
+        chosen = matchers if len(windows[rule.key]) > 1 else _key_matchers(rule.key)
+        flows = aggregate("max", select(OBJECTIVE, *chosen), FLOW_LABELS)
+        text = f"0 * {flows} + {number(scale(rule.window))}"
+        branches.setdefault(rule.key, {})[text] = None
+    for key, exprs in branches.items():
+        yield RecordingRule(
+            record=OBJECTIVE_WINDOW.name, expr="\nor\n".join(exprs), labels=_key_labels(key)
+        )
+
+
+def _reachable(
+    rules: Sequence[ObjectiveRule],
+) -> Iterator[tuple[ObjectiveRule, tuple[Matcher, ...]]]:
+    """Each rule that is first for some flow, with its matchers."""
+    taken: dict[SliKey, list[str]] = {}
+    for rule in rules:
+        earlier = taken.setdefault(rule.key, [])
+        if _ANY in earlier:
+            continue
+        matchers = [*_key_matchers(rule.key)]
+        if _ANY not in rule.flows:
+            matchers.append(matching("flow", flow_pattern(rule.flows)))
+        if earlier:
+            matchers.append(unmatching("flow", flow_pattern(earlier)))
+        yield rule, tuple(matchers)
+        earlier.extend(rule.flows)
+
+
+def _key_labels(key: SliKey) -> dict[str, str]:
+    return {"sli": key.sli.value, "tier": key.tier}
+
+
+def _key_matchers(key: SliKey) -> tuple[Matcher, ...]:
+    return tuple(equal(label, value) for label, value in _key_labels(key).items())

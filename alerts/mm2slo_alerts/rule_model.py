@@ -1,0 +1,114 @@
+"""Rules, groups, their durations and links, before they are YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mm2slo_core.dashboard_uids import DashboardUid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingRule:
+    """Records the result of `expr` as the series `record`; `labels` are added to it."""
+
+    record: str
+    expr: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRule:
+    """Alerts for each series of `expr`'s result.
+
+    `hold` (Prometheus's `for`) and `keep` (`keep_firing_for`) are in seconds; 0 omits them.
+    `annotations` may hold templates. Labels never hold a value: each new value would be a new
+    alert.
+    """
+
+    alert: str
+    expr: str
+    hold: float = 0.0
+    keep: float = 0.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+Rule = RecordingRule | AlertRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Rules that are evaluated together, in order, every `interval` seconds.
+
+    A rule sees what earlier rules of its group recorded in the same evaluation; series of other
+    groups are up to one interval old.
+    """
+
+    name: str
+    interval: float
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Shortens every duration of the rules by one factor, for tests; 1 in production.
+
+    Names of series and label values stay those of production (`increase5m`), so that tests cover
+    the same expressions, routes and dashboards. A scaled duration is at least a millisecond,
+    Prometheus's resolution.
+    """
+
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.factor <= 1.0:
+            raise ValueError(f"scale is {self.factor!r}: expected above 0 and at most 1")
+
+    def __call__(self, seconds: float) -> float:
+        if seconds == 0.0:
+            return 0.0
+        return max(round(seconds * self.factor, 3), 0.001)
+
+
+PRODUCTION = Scale()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Base URLs of the links in annotations; None omits a link.
+
+    `runbook` is the folder of the runbooks, `dashboard` is Grafana, `report` the report service;
+    `prometheus` and `alertmanager` are URLs that users' browsers can reach.
+    """
+
+    runbook: str | None = None
+    dashboard: str | None = None
+    report: str | None = None
+    prometheus: str | None = None
+    alertmanager: str | None = None
+
+    def annotations(self, alert: str, *, of_flow: bool = True) -> dict[str, str]:
+        """Return the annotations `runbook_url`, `dashboard_url` and `report_url` of an alert.
+
+        With *of_flow* the last two select the flow of the alert's label `flow`.
+        """
+        found = {}
+        if self.runbook is not None:
+            found["runbook_url"] = f"{self.runbook.rstrip('/')}/{alert}.md"
+        if self.dashboard is not None:
+            page = DashboardUid.FLOW if of_flow else DashboardUid.FLEET
+            flow = f"var-flow={_FLOW}&" if of_flow else ""
+            found["dashboard_url"] = (
+                f"{self.dashboard.rstrip('/')}/d/{page}?{flow}from=now-6h&to=now"
+            )
+        if self.report is not None:
+            query = f"?flow={_FLOW}" if of_flow else ""
+            found["report_url"] = f"{self.report.rstrip('/')}/slo{query}"
+        return found
+
+
+_FLOW = "{{ $labels.flow | urlquery }}"

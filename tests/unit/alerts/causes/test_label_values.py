@@ -1,0 +1,42 @@
+"""Label values in alert expressions are values that the exporter publishes."""
+
+from __future__ import annotations
+
+import re
+
+from mm2slo_alerts import causes
+from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links
+from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.flow_config import Engine
+from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.records.connect_status import ConnectState
+from mm2slo_exporter.collection_health import Stage
+from mm2slo_kafka.kafka_errors import ErrorKind
+
+PUBLISHED = {
+    "mm2_flow_info": {
+        "engine": {engine.value for engine in Engine},
+        "canary": {carrier.value for carrier in CanaryCarrier},
+    },
+    "mm2_flow_state": {"state": {state.value for state in FlowStateName}},
+    "mm2_connector_state": {"state": {state.value.lower() for state in ConnectState}},
+    "mm2_task_state": {"state": {state.value.lower() for state in ConnectState}},
+    "mm2_exporter_collect_errors_total": {
+        "stage": {stage.value for stage in Stage},
+        "reason": {kind.value for kind in ErrorKind},
+    },
+    "mm2_exporter_last_success_timestamp_seconds": {"stage": {stage.value for stage in Stage}},
+}
+
+
+def test_label_values_in_expressions_are_published() -> None:
+    used = set()
+    for group in causes.groups(DEFAULT_THRESHOLDS, Links(), PRODUCTION):
+        for rule in group.rules:
+            assert isinstance(rule, AlertRule)
+            for metric, matchers in re.findall(r"(mm2_\w+)\{([^}]*)\}", rule.expr):
+                for label, values in re.findall(r'(\w+)!?=~?"([^"]*)"', matchers):
+                    assert set(values.split("|")) <= PUBLISHED[metric][label]
+                    used.add(metric)
+    assert used == set(PUBLISHED)
