@@ -1,6 +1,6 @@
-"""docs/metrics.md from the catalogue.
+"""Generates docs/metrics.md from the catalogue.
 
-`python -m mm2slo_cli.docs_metrics` writes it, in the project's folder.
+`python -m mm2slo_cli.docs_metrics` writes it; run it in the root of the repository.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mm2slo_core.catalogue import FLOW_LABELS, GROUPS, Granularity, Metric, Rollup
-from mm2slo_core.catalogue.reported import REPORT_GROUPS
+from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 
 PAGE: Final = "docs/metrics.md"
 _INTRO: Final = """\
@@ -18,21 +18,20 @@ _INTRO: Final = """\
 Generated from the catalogue (`core/mm2slo_core/catalogue/`) by
 `python -m mm2slo_cli.docs_metrics`; do not edit.
 
-- Metrics of a flow carry the labels `flow` (as in `us->eu`), `source` and `target` (the clusters'
-  aliases) before the ones listed here.
-- `topic` is always the topic's name on the source; `mm2_topic_info` maps it to its name on the
-  target.
-- *Dropped* says what happens at a coarser `exporter.granularity`: values are combined over the
-  dropped label, or the metric is not published at that level. The default is `topic`.
-- A series whose value is not known is absent: no value is ever NaN or stands for "not known".
-- Times are in seconds, points in time in seconds since the epoch.
-- *Audits* and *Report service* are published by `mm2slo report serve`, with those of *Process*;
-  all others by `mm2slo exporter`.
+- Metrics of a flow have the labels `flow` (as in `us->eu`), `source` and `target` (the cluster
+  aliases) in addition to those listed.
+- `topic` is the topic name on the source; `mm2_topic_info` maps it to the target topic.
+- *Dropped* is the effect of a coarser `exporter.granularity`: values are combined over the dropped
+  label, or the metric is not published at that level. The default is `topic`.
+- A series with an unknown value is absent; no metric uses NaN or a placeholder for unknown values.
+- Durations are in seconds, timestamps in seconds since the epoch.
+- `mm2slo report serve` publishes *Audits*, *Report service* and *Process*; `mm2slo exporter`
+  publishes all others and *Process*.
 """
 
 
 def render() -> str:
-    """The whole page."""
+    """Render the page."""
     sections = [_INTRO]
     for title, metrics in (*GROUPS.items(), *REPORT_GROUPS.items()):
         rows = "\n".join(map(_row, metrics))
@@ -45,7 +44,7 @@ def _row(metric: Metric) -> str:
     own = metric.labels[len(FLOW_LABELS) :] if metric.per_flow else metric.labels
     labels = ", ".join(f"`{label}`" for label in own) or "none"
     if not metric.per_flow:
-        labels += " (not of a flow)"
+        labels += " (no flow labels)"
     meaning = metric.help
     if metric.buckets:
         meaning += f" Buckets: {', '.join(f'{bound:g}' for bound in metric.buckets)}."

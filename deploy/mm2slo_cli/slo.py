@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_core.config import native
+from mm2slo_core.config.slo_section import render_slo_section
 
 slo_app = typer.Typer(
     name="slo",
@@ -35,4 +35,4 @@ def export(
     read = read_config(config)
     chosen = {each.flow for each in read.select(flow or [])}
     objectives = [each for each in read.objectives if each.flow in chosen]
-    sys.stdout.write(native.write(objectives))
+    sys.stdout.write(render_slo_section(objectives))

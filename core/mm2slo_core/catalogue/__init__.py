@@ -1,6 +1,6 @@
-"""Every metric the project publishes, declared once.
+"""All metrics of the project.
 
-A constant is the metric's name in capitals without the prefix `mm2_`, as in
+A constant is the metric name in capitals without the prefix `mm2_`, as in
 `from mm2slo_core.catalogue import REPLICATION_LAG_RECORDS`.
 """
 
@@ -10,20 +10,20 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import (
-    canary,
-    connect,
-    drift,
-    exporter,
-    failover,
-    flow,
-    heartbeats,
-    lag,
-    positions,
-    process,
-    retention,
-    sli,
+    canary_metrics,
+    connect_metrics,
+    drift_metrics,
+    exporter_metrics,
+    failover_metrics,
+    flow_metrics,
+    heartbeat_metrics,
+    lag_metrics,
+    position_metrics,
+    process_metrics,
+    retention_metrics,
+    sli_metrics,
 )
-from mm2slo_core.catalogue.canary import (
+from mm2slo_core.catalogue.canary_metrics import (
     CANARY_DUPLICATES_TOTAL,
     CANARY_EXPIRED_TOTAL,
     CANARY_LAST_ARRIVAL_TIMESTAMP_SECONDS,
@@ -37,11 +37,11 @@ from mm2slo_core.catalogue.canary import (
     CANARY_SENT_TOTAL,
     CANARY_UNKNOWN_TOTAL,
 )
-from mm2slo_core.catalogue.connect import (
+from mm2slo_core.catalogue.connect_metrics import (
     CONNECTOR_STATE,
     TASK_STATE,
 )
-from mm2slo_core.catalogue.drift import (
+from mm2slo_core.catalogue.drift_metrics import (
     ASSIGNED_MISSING_PARTITIONS,
     PARTITION_DRIFT,
     SOURCE_TRUNCATIONS_TOTAL,
@@ -50,7 +50,7 @@ from mm2slo_core.catalogue.drift import (
     TOPIC_RECREATIONS_TOTAL,
     UNASSIGNED_PARTITIONS,
 )
-from mm2slo_core.catalogue.exporter import (
+from mm2slo_core.catalogue.exporter_metrics import (
     EXPORTER_BUILD_INFO,
     EXPORTER_COLLECT_DURATION_SECONDS,
     EXPORTER_COLLECT_ERRORS_TOTAL,
@@ -67,7 +67,7 @@ from mm2slo_core.catalogue.exporter import (
     EXPORTER_TIMELINE_RECORDS_TOTAL,
     EXPORTER_TIMELINE_WRITER,
 )
-from mm2slo_core.catalogue.failover import (
+from mm2slo_core.catalogue.failover_metrics import (
     CHECKPOINT_AGE_SECONDS,
     CHECKPOINT_LAG_RECORDS,
     CHECKPOINT_LAST_TIMESTAMP_SECONDS,
@@ -78,7 +78,7 @@ from mm2slo_core.catalogue.failover import (
     OFFSET_SYNC_GAP_RECORDS,
     OFFSET_SYNC_LAST_TIMESTAMP_SECONDS,
 )
-from mm2slo_core.catalogue.flow import (
+from mm2slo_core.catalogue.flow_metrics import (
     CATCHUP_ETA_SECONDS,
     FLOW_INFO,
     FLOW_LAG_RECORDS,
@@ -88,7 +88,7 @@ from mm2slo_core.catalogue.flow import (
     REPLICATED_PARTITIONS,
     TOPIC_INFO,
 )
-from mm2slo_core.catalogue.heartbeats import (
+from mm2slo_core.catalogue.heartbeat_metrics import (
     HEARTBEAT_AGE_SECONDS,
     HEARTBEAT_LAST_TIMESTAMP_SECONDS,
     HEARTBEAT_LATENCY_SECONDS,
@@ -96,7 +96,7 @@ from mm2slo_core.catalogue.heartbeats import (
     HEARTBEATS_PRESENT,
     HEARTBEATS_RECEIVED_TOTAL,
 )
-from mm2slo_core.catalogue.lag import (
+from mm2slo_core.catalogue.lag_metrics import (
     OPEN_TRANSACTION_RECORDS,
     PARTITION_STALLED,
     REPLICATION_LAG_RECORDS,
@@ -104,7 +104,7 @@ from mm2slo_core.catalogue.lag import (
     REPLICATION_PROGRESS_TIMESTAMP_SECONDS,
     STALLED_PARTITIONS,
 )
-from mm2slo_core.catalogue.model import (
+from mm2slo_core.catalogue.metric import (
     FLOW_LABELS,
     Component,
     Granularity,
@@ -112,7 +112,7 @@ from mm2slo_core.catalogue.model import (
     MetricType,
     Rollup,
 )
-from mm2slo_core.catalogue.positions import (
+from mm2slo_core.catalogue.position_metrics import (
     POSITION_QUALITY,
     REPLICATED_RECORDS_TOTAL,
     REPLICATED_SOURCE_OFFSET,
@@ -122,12 +122,12 @@ from mm2slo_core.catalogue.positions import (
     TARGET_END_OFFSET,
     TARGET_START_OFFSET,
 )
-from mm2slo_core.catalogue.process import (
+from mm2slo_core.catalogue.process_metrics import (
     PROCESS_CPU_SECONDS_TOTAL,
     PROCESS_RESIDENT_MEMORY_BYTES,
     PROCESS_START_TIME_SECONDS,
 )
-from mm2slo_core.catalogue.recorded import (
+from mm2slo_core.catalogue.recorded_series import (
     BAD_INCREASE,
     BAD_STEP,
     BAD_SUM,
@@ -153,12 +153,12 @@ from mm2slo_core.catalogue.recorded import (
     WINDOW_SECONDS,
     RecordedSeries,
 )
-from mm2slo_core.catalogue.retention import (
+from mm2slo_core.catalogue.retention_metrics import (
     RETENTION_HEADROOM_RECORDS,
     RETENTION_HEADROOM_SECONDS,
     RETENTION_LOST_RECORDS_TOTAL,
 )
-from mm2slo_core.catalogue.sli import (
+from mm2slo_core.catalogue.sli_metrics import (
     SLI_EVENTS_TOTAL,
     SLI_GOOD_EVENTS_TOTAL,
     SLI_UNKNOWN_EVENTS_TOTAL,
@@ -293,30 +293,30 @@ def _declared_in(module: ModuleType) -> tuple[Metric, ...]:
 
 GROUPS: Mapping[str, tuple[Metric, ...]] = MappingProxyType(
     {
-        "Flows": _declared_in(flow),
-        "Heartbeats": _declared_in(heartbeats),
-        "Canary": _declared_in(canary),
-        "Positions": _declared_in(positions),
-        "Lag": _declared_in(lag),
-        "Retention": _declared_in(retention),
-        "Drift": _declared_in(drift),
-        "Failover": _declared_in(failover),
-        "Connectors and tasks": _declared_in(connect),
-        "Service-level indicators": _declared_in(sli),
-        "Exporter": _declared_in(exporter),
-        "Process": _declared_in(process),
+        "Flows": _declared_in(flow_metrics),
+        "Heartbeats": _declared_in(heartbeat_metrics),
+        "Canary": _declared_in(canary_metrics),
+        "Positions": _declared_in(position_metrics),
+        "Lag": _declared_in(lag_metrics),
+        "Retention": _declared_in(retention_metrics),
+        "Drift": _declared_in(drift_metrics),
+        "Failover": _declared_in(failover_metrics),
+        "Connectors and tasks": _declared_in(connect_metrics),
+        "Service-level indicators": _declared_in(sli_metrics),
+        "Exporter": _declared_in(exporter_metrics),
+        "Process": _declared_in(process_metrics),
     }
 )
-"""The metrics by subject, in the order of the documentation."""
+"""Metrics by subject, in the order of the documentation."""
 
 ALL: tuple[Metric, ...] = tuple(metric for group in GROUPS.values() for metric in group)
-"""Every metric, in the order of the exposition."""
+"""All metrics, in the order of the exposition."""
 
 BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in ALL})
 
 
 def metric_named(name: str) -> Metric:
-    """The metric called *name*; KeyError that says so when the catalogue has none."""
+    """The metric *name*. Raises KeyError if the catalogue does not contain it."""
     try:
         return BY_NAME[name]
     except KeyError:

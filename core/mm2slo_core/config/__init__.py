@@ -1,20 +1,28 @@
-"""mm2slo.yaml: its shape, its checks, and one report of everything that is wrong with it.
+"""The models of mm2slo.yaml, their validation, and one report of all problems.
 
-`load_config` turns the text into a frozen `Config` or raises `ConfigError`. This package
-opens no file and reads no environment: `Resolvers` are handed in.
+`load_config` returns a frozen `Config` or raises `ConfigError`. This package opens no file and
+reads no environment variable: the caller passes `Resolvers`.
 """
 
-from mm2slo_core.config.alerting import (
+from mm2slo_core.config.alerting_config import (
     AlertingConfig,
     LinksConfig,
     MaintenanceConfig,
     SlackChannel,
     Webhook,
 )
-from mm2slo_core.config.audit import AuditConfig, FlowAuditConfig, IdentityConfig, SparkConfig
-from mm2slo_core.config.canary import CanaryCarrier, CanaryConfig
-from mm2slo_core.config.cluster import ClusterConfig
-from mm2slo_core.config.exporter import (
+from mm2slo_core.config.audit_config import (
+    AuditConfig,
+    FlowAuditConfig,
+    IdentityConfig,
+    SparkConfig,
+)
+from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
+from mm2slo_core.config.cluster_config import ClusterConfig
+from mm2slo_core.config.config_loader import load_config
+from mm2slo_core.config.config_model import Config
+from mm2slo_core.config.config_problems import ConfigError, Problem
+from mm2slo_core.config.exporter_config import (
     ExporterConfig,
     Granularity,
     Listen,
@@ -23,7 +31,7 @@ from mm2slo_core.config.exporter import (
     LogLevel,
     TimelineConfig,
 )
-from mm2slo_core.config.flow import (
+from mm2slo_core.config.flow_config import (
     ConnectConfig,
     Engine,
     FlowConfig,
@@ -33,14 +41,16 @@ from mm2slo_core.config.flow import (
     PolicyKind,
     ReadinessConfig,
 )
-from mm2slo_core.config.loading import load_config
-from mm2slo_core.config.model import Config
 from mm2slo_core.config.notices import notices, unavailable
-from mm2slo_core.config.problems import ConfigError, Problem
-from mm2slo_core.config.published import default_objective_rules
-from mm2slo_core.config.references import NO_RESOLVERS, Resolvers, UnresolvedError
-from mm2slo_core.config.report import PrometheusConfig, RecorderConfig, ReportConfig, TlsFiles
-from mm2slo_core.config.slo import ObjectiveConfig, SloConfig
+from mm2slo_core.config.published_indicators import default_objective_rules
+from mm2slo_core.config.report_config import (
+    PrometheusConfig,
+    RecorderConfig,
+    ReportConfig,
+    TlsFiles,
+)
+from mm2slo_core.config.secret_references import NO_RESOLVERS, Resolvers, UnresolvedError
+from mm2slo_core.config.slo_config import ObjectiveConfig, SloConfig
 
 __all__ = [
     "NO_RESOLVERS",

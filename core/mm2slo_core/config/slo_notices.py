@@ -1,4 +1,4 @@
-"""What valid objectives go without: pairs that cannot fire, defaults that the traffic forbids."""
+"""Notices about objectives: window pairs that cannot fire, and lowered defaults."""
 
 from __future__ import annotations
 
@@ -7,59 +7,59 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.shares import format_share
-from mm2slo_core.objectives.defaults import relaxed_defaults
+from mm2slo_core.objectives.default_objectives import relaxed_defaults
 from mm2slo_core.objectives.objective import DAY, resolve
-from mm2slo_core.objectives.traffic import dead_pairs, threshold
-from mm2slo_core.sli import ALL
+from mm2slo_core.objectives.traffic_limits import dead_pairs, threshold
+from mm2slo_core.sli_counters import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mm2slo_core.config.model import Config
-    from mm2slo_core.sli import SliKey
+    from mm2slo_core.config.config_model import Config
+    from mm2slo_core.sli_counters import SliKey
 
 RETENTION: Final = 35 * DAY
-"""What the Prometheus configuration that is shipped keeps."""
+"""Retention of the shipped Prometheus configuration."""
 
 
 def slo_notices(config: Config) -> Iterator[str]:
-    """One sentence for each thing."""
+    """One sentence for each limitation of the objectives."""
     rules = config.objective_rules
-    told: dict[str, list[str]] = defaultdict(list)
+    flows_by_notice: dict[str, list[str]] = defaultdict(list)
     for rule in rules:
         dead = dead_pairs(rule)
         if dead:
             shares = ", ".join(
-                f"{pair.name} (above {threshold(pair, rule.target, rule.window):.0%} bad)"
+                f"{pair.name} (error ratio above {threshold(pair, rule.target, rule.window):.0%})"
                 for pair in dead
             )
-            told[
-                f"{indicator(rule.key)} at {format_share(rule.target)}: these pairs can never fire "
-                f"and are left out: {shares}"
+            flows_by_notice[
+                f"{indicator(rule.key)} at {format_share(rule.target)}: these window pairs "
+                f"cannot fire and are omitted: {shares}"
             ].extend(rule.flows)
-    for sentence, flows in told.items():
+    for sentence, flows in flows_by_notice.items():
         yield f"{', '.join(dict.fromkeys(flows))}: {sentence}"
     longest = max((rule.window for rule in rules), default=0.0)
     if longest > RETENTION:
         yield (
-            f"slo: Prometheus must keep samples for more than {format_duration(longest)}; "
-            f"the configuration that is shipped says {format_duration(RETENTION)}"
+            f"slo: Prometheus must retain samples for more than {format_duration(longest)}; "
+            f"the shipped configuration retains them for {format_duration(RETENTION)}"
         )
     for relaxed in relaxed_defaults(config.published, config.slo.window):
-        # Where an objective is configured, the default does not hold.
+        # A configured objective replaces the default.
         kept = next(iter(resolve(rules, relaxed.flow, [relaxed.key])), None)
         if kept is None:
             outcome = "has no objective"
         elif kept.target == relaxed.target:
-            outcome = f"is promised at {format_share(kept.target)}"
+            outcome = f"has the objective {format_share(kept.target)}"
         else:
             continue
         yield (
             f"{relaxed.flow.label}: {indicator(relaxed.key)} {outcome} instead of the default "
-            f"{format_share(relaxed.wanted)}, which one bad event would breach at its traffic"
+            f"{format_share(relaxed.wanted)}, which one bad event would breach at this event rate"
         )
 
 
 def indicator(key: SliKey) -> str:
-    """*key* in a sentence: `latency 10s`, `availability`."""
+    """*key* as text: `latency 10s`, `availability`."""
     return str(key.sli) if key.tier == ALL else f"{key.sli} {key.tier}"

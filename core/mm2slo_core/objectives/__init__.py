@@ -1,4 +1,4 @@
-"""What is promised of a flow, the windows that watch it, and what is left of its budget."""
+"""Objectives of flows, their window pairs, error budgets and exclusions."""
 
 from mm2slo_core.objectives.objective import (
     DAY,
@@ -8,15 +8,15 @@ from mm2slo_core.objectives.objective import (
     Severity,
     resolve,
 )
-from mm2slo_core.objectives.pairs import BURN_PAIRS, BurnPair
+from mm2slo_core.objectives.window_pairs import WINDOW_PAIRS, WindowPair
 
 __all__ = [
-    "BURN_PAIRS",
     "DAY",
     "DEFAULT_WINDOW",
-    "BurnPair",
+    "WINDOW_PAIRS",
     "Objective",
     "ObjectiveRule",
     "Severity",
+    "WindowPair",
     "resolve",
 ]

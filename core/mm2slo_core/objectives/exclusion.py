@@ -1,9 +1,8 @@
-"""Planned maintenance: times whose events are counted as excluded, neither good nor bad.
+"""Exclusions: planned maintenance whose events are neither good nor bad.
 
-Two readers see an exclusion differently. Burn rules learn of it while they run and never count
-the past again: they know it from when it was added until it ended or was removed. Reports count
-anew each time: they know all of it, and nothing of one that was taken back after its end. Where
-the two differ, a report says so by a mark.
+Recording rules exclude only the time from when an exclusion was added until it ended or was
+removed, because they do not recompute the past. Reports exclude all of it, or nothing if it was
+removed after its end. If the two differ, reports show a mark.
 """
 
 from __future__ import annotations
@@ -21,46 +20,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """The time [start, end), epoch ms. Raises ValueError when it holds nothing."""
+    """The time [start, end), epoch ms. Raises ValueError if it is empty."""
 
     start: int
     end: int
 
     def __post_init__(self) -> None:
         if self.start >= self.end:
-            raise ValueError(f"a span of [{self.start}, {self.end}) ms holds nothing")
+            raise ValueError(f"span [{self.start}, {self.end}) ms is empty; expected start < end")
 
     def overlaps(self, other: Span) -> bool:
-        """Whether they have a moment in common; spans that touch have none."""
+        """Whether both have a common instant; adjacent spans do not."""
         return self.start < other.end and other.start < self.end
 
 
 class ExclusionState(StrEnum):
-    """Where an exclusion stands at a moment."""
+    """The state of an exclusion at an instant."""
 
     PLANNED = "planned"
     RUNNING = "running"
     PAST = "past"
     REMOVED = "removed"
-    """It excludes nothing: removed before it started, or taken back after it ended."""
+    """Excludes nothing: removed before its start or after its end."""
 
 
 class Mark(StrEnum):
-    """Why reports and burn rules see different times."""
+    """Why reports and recording rules exclude different times."""
 
     ADDED_LATE = "added late"
-    """Added after its start: burn rules counted what had passed by then."""
-    TAKEN_BACK = "taken back"
-    """Removed after its end: burn rules had left it out already."""
+    """Added after its start: recording rules counted the events until then."""
+    REMOVED_LATE = "removed late"
+    """Removed after its end: recording rules had excluded it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
     """Planned maintenance of the flows whose label matches one of the patterns `flows`.
 
-    Patterns are as those of objectives: `us->eu`, `us->*` or `*`. Times are epoch ms. `silence` is
-    the id of the silence in Alertmanager that was made along with it. Raises ValueError when it
-    ends before it starts.
+    Patterns are as in objectives: `us->eu`, `us->*` or `*`. Times are epoch ms. `silence` is the id
+    of its Alertmanager silence. Raises ValueError if it ends before it starts.
     """
 
     id: str
@@ -83,7 +81,7 @@ class Exclusion:
 
     @property
     def in_reports(self) -> Span | None:
-        """What reports leave out: cut where it was removed, None when it was taken back."""
+        """The time that reports exclude; None if it was removed after its end."""
         if self.removed_at is None:
             return Span(self.start, self.end)
         if self.removed_at >= self.end:
@@ -92,19 +90,19 @@ class Exclusion:
 
     @property
     def in_rules(self) -> Span | None:
-        """What burn rules left out, or will leave out."""
+        """The time that recording rules exclude."""
         end = self.end if self.removed_at is None else min(self.end, self.removed_at)
         return _span(max(self.start, self.added_at), end)
 
     @property
     def mark(self) -> Mark | None:
-        """Why reports and burn rules differ about it; None: they do not."""
+        """Why reports and recording rules differ; None if they do not."""
         if self.in_reports == self.in_rules:
             return None
-        return Mark.TAKEN_BACK if self.in_reports is None else Mark.ADDED_LATE
+        return Mark.REMOVED_LATE if self.in_reports is None else Mark.ADDED_LATE
 
     def state(self, now: int) -> ExclusionState:
-        """Where it stands at *now*, epoch ms. One that was ended early is past."""
+        """The state at *now* (epoch ms). An exclusion that was ended early is past."""
         span = self.in_reports
         if span is None:
             return ExclusionState.REMOVED
@@ -113,8 +111,8 @@ class Exclusion:
         return ExclusionState.RUNNING if now < span.end else ExclusionState.PAST
 
 
-def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The same time in the fewest spans, in order; those that touch become one."""
+def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """*spans* in order, with overlapping and adjacent ones merged."""
     found: list[Span] = []
     for span in sorted(spans):
         if found and span.start <= found[-1].end:
@@ -125,23 +123,23 @@ def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def excluded_from_reports(exclusions: Iterable[Exclusion], flow: Flow) -> tuple[Span, ...]:
-    """What reports leave out of *flow*, in order and without overlaps."""
-    return merged(
+    """The times of *flow* that reports exclude, in order and without overlaps."""
+    return merge_spans(
         span for each in exclusions if each.covers(flow) and (span := each.in_reports) is not None
     )
 
 
 def excluded_from_rules(exclusions: Iterable[Exclusion], flow: Flow) -> tuple[Span, ...]:
-    """What burn rules leave out of *flow*, in order and without overlaps."""
-    return merged(
+    """The times of *flow* that recording rules exclude, in order and without overlaps."""
+    return merge_spans(
         span for each in exclusions if each.covers(flow) and (span := each.in_rules) is not None
     )
 
 
-def clash(
+def find_overlap(
     new: Exclusion, existing: Iterable[Exclusion], flows: Iterable[Flow]
 ) -> tuple[Exclusion, Flow] | None:
-    """The first of *existing* that already excludes a part of *new*, and for which of *flows*."""
+    """The first of *existing* that overlaps *new*, and the affected one of *flows*."""
     wanted = new.in_reports
     if wanted is None:
         return None
@@ -160,7 +158,7 @@ def _span(start: int, end: int) -> Span | None:
     return Span(start, end) if start < end else None
 
 
-SHORTEST_MS: Final = 60_000
-"""Burn rules look every 30 s; what is shorter could fall between two looks."""
-LONGEST_MS: Final = 7 * 86_400_000
-"""A quarter of the default window: with more left out, a promise over 28 days says little."""
+MIN_EXCLUSION_MS: Final = 60_000
+"""Recording rules are evaluated every 30 s and could miss a shorter exclusion."""
+MAX_EXCLUSION_MS: Final = 7 * 86_400_000
+"""A quarter of the default window: excluding more makes an objective over 28 days meaningless."""

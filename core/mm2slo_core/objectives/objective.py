@@ -1,4 +1,4 @@
-"""What is promised of a flow: the share of good events of an indicator within a window."""
+"""Objectives: the share of good events that an indicator must reach over a window."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mm2slo_core.sli import SliKey
+    from mm2slo_core.sli_counters import SliKey
     from mm2slo_core.topology import Flow
 
 DAY = 86_400.0
 """Seconds."""
 DEFAULT_WINDOW = 28 * DAY
-"""Four weeks hold the same weekdays wherever they start, so that rolling figures compare."""
+"""Four weeks contain the same weekdays wherever they start, so that rolling values compare."""
 
 
 class Severity(StrEnum):
-    """How an alert reaches people; the value is the label `severity`."""
+    """The severity of an alert, and value of the label `severity`."""
 
     PAGE = "page"
-    """Somebody is woken: users feel it, and it cannot wait."""
+    """Notify on-call immediately."""
     TICKET = "ticket"
-    """Work for the next working day."""
+    """Handle within working hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveRule:
-    """One objective as configured: for all flows that match, of one indicator at one tier.
+    """An objective as configured: for one indicator and tier of all matching flows.
 
-    `flows` are labels such as `us->eu`, with `*` and `?` as wildcards; of several rules for the
-    same indicator and flow the first one holds. `target` is a share of 1 and `window` is in
-    seconds, always rolling. `worst` is the gravest severity a burning budget may alert with.
+    `flows` are labels such as `us->eu`, with `*` and `?` as wildcards; the first matching rule
+    applies. `target` is a share of 1. `window` is rolling and in seconds. `max_severity` is the
+    highest severity of its alerts.
     """
 
     flows: tuple[str, ...]
     key: SliKey
     target: float
     window: float = DEFAULT_WINDOW
-    worst: Severity = Severity.TICKET
+    max_severity: Severity = Severity.TICKET
     owner: str = ""
     channel: str = ""
 
     def covers(self, flow: Flow) -> bool:
-        """Whether one of the patterns matches the flow's label."""
+        """Whether one of the patterns matches the label of *flow*."""
         return any(fnmatchcase(flow.label, pattern) for pattern in self.flows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """One promise about one flow."""
+    """The effective objective of one flow and indicator."""
 
     flow: Flow
     key: SliKey
     target: float
     window: float
-    worst: Severity
+    max_severity: Severity
     owner: str
     channel: str
 
@@ -71,9 +71,9 @@ class Objective:
 def resolve(
     rules: Iterable[ObjectiveRule], flow: Flow, keys: Iterable[SliKey]
 ) -> tuple[Objective, ...]:
-    """The objectives of *flow* for the indicators *keys* it publishes, in the order of *keys*.
+    """The objectives of *flow* for the indicators *keys*, in the order of *keys*.
 
-    An indicator that no rule covers has no objective.
+    An indicator without a matching rule has no objective.
     """
     ordered = tuple(rules)
     found = []
@@ -86,7 +86,7 @@ def resolve(
                     key=key,
                     target=rule.target,
                     window=rule.window,
-                    worst=rule.worst,
+                    max_severity=rule.max_severity,
                     owner=rule.owner,
                     channel=rule.channel,
                 )

@@ -1,1 +1,1 @@
-"""What a report says of an objective at one instant, from counted events alone: pure."""
+"""Reports on objectives, as pure functions of counted events."""

@@ -1,37 +1,37 @@
-"""What cost most: runs of bad minutes, and what each day spent of a budget."""
+"""Incidents, and the budget spent by day."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.reporting.entry import Incident
-from mm2slo_core.reporting.history import MINUTE_MS
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.report_entry import Incident
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_core.objectives.exclusion import Span
-    from mm2slo_core.reporting.history import MinuteCounts, SpanCounts
+    from mm2slo_core.reporting.minute_counts import MinuteCounts, SpanCounts
 
 _GAP_MS: Final = 5 * MINUTE_MS
-"""Of good minutes, within one incident."""
+"""Maximum gap between bad minutes of one incident."""
 
 
 class Day(NamedTuple):
-    """What the part [start, end) of a window, as a rule a day, spent of its budget."""
+    """The budget spent by the part [start, end) of a window, usually a day."""
 
     start: int
     end: int
     bad: float
     consumed: float | None
-    """Share of the window's budget; None while it holds no event."""
+    """Share of the window's budget; None without events."""
 
 
 def incidents(minutes: Iterable[MinuteCounts], allowed: float) -> tuple[Incident, ...]:
     """Runs of bad *minutes* (ascending) with gaps of up to 5 minutes, the costliest first.
 
-    *allowed* are the bad events that the budget of the window allows. An incident ends with its
-    last bad minute; of what is kept by the hour, with its last bad hour.
+    *allowed* is the number of bad events in the budget of the window. An incident ends with its
+    last bad minute, or hour in hourly history.
     """
     found: list[Incident] = []
     for each in minutes:
@@ -50,7 +50,7 @@ def incidents(minutes: Iterable[MinuteCounts], allowed: float) -> tuple[Incident
 def by_day(
     days: Sequence[Span], counts: Mapping[Span, SpanCounts], allowed: float
 ) -> tuple[Day, ...]:
-    """What each of *days* spent, in their order."""
+    """The budget spent by each of *days*."""
     return tuple(
         Day(day.start, day.end, counts[day].bad, counts[day].bad / allowed if allowed > 0 else None)
         for day in days
@@ -58,5 +58,5 @@ def by_day(
 
 
 def _incident(start: int, end: int, bad: float, allowed: float) -> Incident:
-    # Without a budget that allows anything, any bad event is all of it.
+    # Without any budget, one bad event spends all of it.
     return Incident(start=start, end=end, bad=bad, consumed=bad / allowed if allowed > 0 else 1.0)

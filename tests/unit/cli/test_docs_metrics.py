@@ -8,7 +8,7 @@ import pytest
 
 from mm2slo_cli import docs_metrics
 from mm2slo_core.catalogue import ALL, BY_NAME
-from mm2slo_core.catalogue.reported import REPORT_GROUPS
+from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,7 +43,7 @@ def row(name: str) -> list[str]:
         ),
         ("mm2_position_quality", ["gauge", "`topic`, `partition`, `quality`",
                                   "from partition level on"]),
-        ("mm2_exporter_series", ["gauge", "none (not of a flow)", ""]),
+        ("mm2_exporter_series", ["gauge", "none (no flow labels)", ""]),
         ("mm2_heartbeats_received_total", ["counter", "none", ""]),
     ],
 )  # fmt: skip

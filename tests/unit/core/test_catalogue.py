@@ -1,4 +1,4 @@
-"""The catalogue against the naming rules of Prometheus and OpenMetrics, and its own contract."""
+"""The catalogue follows the naming rules of Prometheus and OpenMetrics."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from mm2slo_core.catalogue import (
     Rollup,
     metric_named,
 )
-from mm2slo_core.catalogue.reported import REPORT_GROUPS
+from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 
-# Suffixes OpenMetrics 1.0 gives a meaning of its own.
+# Suffixes with a meaning in OpenMetrics 1.0.
 RESERVED_SUFFIXES = ("_created", "_bucket", "_sum", "_count", "_gcount", "_gsum")
 BASE_UNITS = {"seconds", "bytes", "records", "ratio"}
 OTHER_UNITS = ("_ms", "_milliseconds", "_minutes", "_hours", "_kilobytes", "_percent")
@@ -38,13 +38,13 @@ REPORTED = tuple(metric for group in REPORT_GROUPS.values() for metric in group)
 every_metric = pytest.mark.parametrize("metric", [*ALL, *REPORTED], ids=lambda metric: metric.name)
 
 
-def test_no_name_is_declared_twice() -> None:
+def test_metric_names_are_unique() -> None:
     assert [name for name, times in Counter(m.name for m in ALL).items() if times > 1] == []
     assert len(ALL) == len(BY_NAME) == 82
     assert len({*BY_NAME, *(each.name for each in REPORTED)}) == len(ALL) + len(REPORTED)
 
 
-def test_a_constant_is_the_name_in_capitals_without_the_prefix() -> None:
+def test_constants_are_metric_names_without_prefix() -> None:
     constants = {
         name: value for name, value in vars(catalogue).items() if isinstance(value, Metric)
     }
@@ -53,11 +53,11 @@ def test_a_constant_is_the_name_in_capitals_without_the_prefix() -> None:
         assert metric.name.removeprefix("mm2_").upper() == name
 
 
-def test_the_groups_hold_every_metric_once() -> None:
+def test_groups_contain_each_metric_once() -> None:
     assert [metric for group in GROUPS.values() for metric in group] == list(ALL)
 
 
-def test_no_two_families_share_a_sample_name() -> None:
+def test_sample_and_family_names_are_unique() -> None:
     samples = Counter(sample for metric in ALL for sample in metric.sample_names)
     assert [name for name, times in samples.items() if times > 1] == []
     families = Counter(metric.family_name for metric in ALL)
@@ -66,14 +66,14 @@ def test_no_two_families_share_a_sample_name() -> None:
 
 
 @every_metric
-def test_a_name_has_the_prefix_and_no_reserved_suffix(metric: Metric) -> None:
+def test_metric_name_has_prefix_and_no_reserved_suffix(metric: Metric) -> None:
     assert metric.name.startswith(("mm2_", "process_"))
     assert not metric.family_name.endswith(RESERVED_SUFFIXES)
     assert not metric.family_name.endswith("_total")
 
 
 @every_metric
-def test_a_unit_is_a_base_unit_and_a_name_in_a_base_unit_declares_it(metric: Metric) -> None:
+def test_metric_unit_is_a_declared_base_unit(metric: Metric) -> None:
     assert metric.unit in BASE_UNITS | {""}
     assert not metric.family_name.endswith(OTHER_UNITS)
     if metric.family_name.rpartition("_")[2] in BASE_UNITS:
@@ -81,7 +81,7 @@ def test_a_unit_is_a_base_unit_and_a_name_in_a_base_unit_declares_it(metric: Met
 
 
 @every_metric
-def test_a_help_text_is_one_plain_sentence(metric: Metric) -> None:
+def test_metric_help_is_a_plain_sentence(metric: Metric) -> None:
     assert metric.help.isascii()
     assert metric.help.isprintable()
     assert "\\" not in metric.help
@@ -90,7 +90,7 @@ def test_a_help_text_is_one_plain_sentence(metric: Metric) -> None:
 
 
 @every_metric
-def test_a_metric_of_a_flow_has_the_flow_labels_first(metric: Metric) -> None:
+def test_flow_metric_has_flow_labels_first(metric: Metric) -> None:
     if set(FLOW_LABELS) & set(metric.labels):
         assert metric.labels[:3] == ("flow", "source", "target")
         assert metric.per_flow
@@ -102,13 +102,13 @@ def test_a_metric_of_a_flow_has_the_flow_labels_first(metric: Metric) -> None:
 
 
 @every_metric
-def test_an_info_metric_is_a_gauge(metric: Metric) -> None:
+def test_info_metric_is_a_gauge(metric: Metric) -> None:
     if metric.name.endswith("_info"):
         assert metric.type is MetricType.GAUGE
 
 
 @every_metric
-def test_a_coarser_granularity_never_has_a_label_a_finer_one_lacks(metric: Metric) -> None:
+def test_labels_of_coarser_granularity_are_a_subset(metric: Metric) -> None:
     published = [metric.labels_at(level) for level in Granularity if metric.published_at(level)]
     assert published[-1] == metric.labels
     for coarse, fine in pairwise(published):
@@ -116,7 +116,7 @@ def test_a_coarser_granularity_never_has_a_label_a_finer_one_lacks(metric: Metri
 
 
 @every_metric
-def test_a_histogram_of_latencies_has_the_default_tiers_as_bounds(metric: Metric) -> None:
+def test_latency_histogram_has_default_tiers_as_buckets(metric: Metric) -> None:
     if metric.type is MetricType.HISTOGRAM and "latency" in metric.name:
         assert {10.0, 60.0} <= set(metric.buckets)
 
@@ -134,27 +134,27 @@ def test_a_histogram_of_latencies_has_the_default_tiers_as_bounds(metric: Metric
         (EXPORTER_SERIES, Granularity.PARTITION, ()),
     ],
 )
-def test_labels_follow_the_granularity(
+def test_labels_at_granularity(
     metric: Metric, granularity: Granularity, labels: tuple[str, ...]
 ) -> None:
     assert metric.labels_at(granularity) == labels
 
 
-def test_a_metric_of_partitions_is_not_published_by_topic() -> None:
+def test_partition_metric_is_not_published_at_topic_granularity() -> None:
     assert not PARTITION_STALLED.published_at(Granularity.TOPIC)
     with pytest.raises(ValueError, match=r"mm2_partition_stalled is not published at .* topic"):
         PARTITION_STALLED.labels_at(Granularity.TOPIC)
 
 
-def test_a_granularity_is_read_by_its_name() -> None:
+def test_parse_granularity() -> None:
     assert [Granularity.parse(level.label) for level in Granularity] == list(Granularity)
     assert Granularity.PARTITION.coarser is Granularity.TOPIC
     assert Granularity.FLOW.coarser is None
-    with pytest.raises(ValueError, match="'broker' is not a granularity"):
+    with pytest.raises(ValueError, match="unknown granularity 'broker'"):
         Granularity.parse("broker")
 
 
-def test_a_name_outside_the_catalogue_is_refused_by_name() -> None:
+def test_metric_named_of_unknown_name_raises() -> None:
     assert metric_named("mm2_flow_state") is FLOW_STATE
     with pytest.raises(KeyError, match="'mm2_lag' is not in the catalogue"):
         metric_named("mm2_lag")
@@ -164,25 +164,25 @@ SOUND: dict[str, Any] = {"name": "mm2_a_seconds", "type": MetricType.GAUGE, "hel
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "problem"),
     [
-        ({"name": "mm2_A"}, "has the bad name 'mm2_A'"),
-        ({"labels": ("topic-name",)}, "has the bad name 'topic-name'"),
+        ({"name": "mm2_A"}, "has the invalid name 'mm2_A'"),
+        ({"labels": ("topic-name",)}, "has the invalid name 'topic-name'"),
         ({"type": MetricType.COUNTER}, "must end in _total"),
-        ({"name": "mm2_a_total"}, "must end in _total exactly when it is a counter"),
+        ({"name": "mm2_a_total"}, "must end in _total if and only if it is a counter"),
         ({"unit": "bytes"}, "must end in its unit 'bytes'"),
         ({"labels": ("side", "side")}, "has a repeated or reserved label"),
         ({"labels": ("le",)}, "has a repeated or reserved label"),
-        ({"type": MetricType.HISTOGRAM}, "must have buckets exactly when it is a histogram"),
+        ({"type": MetricType.HISTOGRAM}, "must have buckets if and only if it is a histogram"),
         (
             {"type": MetricType.HISTOGRAM, "buckets": (1.0, 1.0)},
-            "has buckets that do not rise",
+            "has buckets that do not ascend",
         ),
-        ({"labels": ("topic",)}, "must have a rollup exactly when"),
-        ({"rollup": Rollup.SUM}, "must have a rollup exactly when"),
+        ({"labels": ("topic",)}, "must have a rollup if and only if"),
+        ({"rollup": Rollup.SUM}, "must have a rollup if and only if"),
     ],
 )
-def test_a_contradictory_declaration_is_refused(change: dict[str, Any], complaint: str) -> None:
+def test_inconsistent_metric_declaration_raises(change: dict[str, Any], problem: str) -> None:
     Metric(**SOUND)
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=problem):
         Metric(**(SOUND | change))

@@ -1,4 +1,4 @@
-"""`alerting:`: channels by name, addresses that hold no secret, files that hold them."""
+"""`alerting:`: channels, URLs without secrets, and files with secrets."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def report(alerting: str) -> str:
     return str(refused.value)
 
 
-def test_nothing_is_needed() -> None:
+def test_alerting_defaults_have_no_channels() -> None:
     assert load("{}").alerting == load_config(BASE).alerting == AlertingConfig()
     assert AlertingConfig().channels == ()
     assert AlertingConfig().default_channel == ""
     assert AlertingConfig().maintenance.rules_file == "mm2slo-maintenance.rules.yml"
 
 
-def test_channels_and_links() -> None:
+def test_channels_and_links_are_loaded() -> None:
     alerting = load(
         "{webhooks: [{name: on-call, url: 'http://127.0.0.1:9080/alerts/', "
         "credentials_file: /run/token}], "
@@ -60,39 +60,39 @@ def test_channels_and_links() -> None:
         "{webhooks: [{name: a, url: 'https://me:XXXXsecretXXXX@example.com/<x>'}]}",
     ],
 )
-def test_a_secret_in_the_wrong_place_is_refused_and_not_shown(alerting: str) -> None:
-    said = report(alerting)
-    assert "secretXX" not in said
-    assert "  expected: " in said
+def test_misplaced_secret_is_reported_without_its_value(alerting: str) -> None:
+    text = report(alerting)
+    assert "secretXX" not in text
+    assert "  expected: " in text
 
 
-def test_an_address_where_a_file_belongs() -> None:
+def test_url_in_place_of_a_file_is_reported() -> None:
     assert report(f"{{slack: [{{name: mm2, webhook_url_file: '{HOOK}'}}]}}") == (
         "mm2slo.yaml: 1 problem\n"
-        "alerting.slack[0].webhook_url_file (line 3): the value is an address, and an address "
-        "like this is a secret\n"
-        "  expected: the path of a file that holds it\n"
-        "  next step: write the address into a file that only Alertmanager can read"
+        "alerting.slack[0].webhook_url_file (line 3): the value is a URL, and webhook URLs "
+        "are secrets\n"
+        "  expected: the path of a file that contains the URL\n"
+        "  next step: write the URL to a file that only Alertmanager can read"
     )
 
 
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
-        ("grafana.example.com", "'grafana.example.com' is not a base address"),
-        ("ftp://example.com", "'ftp://example.com' is not a base address"),
-        ("https://example.com/?a=b", "'https://example.com/?a=b' is not a base address"),
-        ("https://example.com/<b>", "'https://example.com/<b>' is not a base address"),
-        ("https://example.com/`b`", "'https://example.com/`b`' is not a base address"),
-        ("https://example.com/{{b}}", "'https://example.com/{{b}}' is not a base address"),
-        ("https://example.com/a b", "'https://example.com/a b' is not a base address"),
-        ("https:///path", "'https:///path' is not a base address"),
-        ("http://[::1", "'http://[::1' is not a base address"),
+        ("grafana.example.com", "'grafana.example.com' is not a base URL"),
+        ("ftp://example.com", "'ftp://example.com' is not a base URL"),
+        ("https://example.com/?a=b", "'https://example.com/?a=b' is not a base URL"),
+        ("https://example.com/<b>", "'https://example.com/<b>' is not a base URL"),
+        ("https://example.com/`b`", "'https://example.com/`b`' is not a base URL"),
+        ("https://example.com/{{b}}", "'https://example.com/{{b}}' is not a base URL"),
+        ("https://example.com/a b", "'https://example.com/a b' is not a base URL"),
+        ("https:///path", "'https:///path' is not a base URL"),
+        ("http://[::1", "'http://[::1' is not a base URL"),
     ],
 )
-def test_links_hold_nothing_that_a_message_would_read(address: str, shown: str) -> None:
-    said = report(f"{{links: {{dashboard: '{address}'}}}}")
-    assert said.splitlines()[1] == f"alerting.links.dashboard (line 3): {shown}"
+def test_invalid_link_is_reported(address: str, shown: str) -> None:
+    text = report(f"{{links: {{dashboard: '{address}'}}}}")
+    assert text.splitlines()[1] == f"alerting.links.dashboard (line 3): {shown}"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_links_hold_nothing_that_a_message_would_read(address: str, shown: str) 
     [
         (
             "{slack: [{name: mm2, webhook_url_file: /a}, {name: mm2, webhook_url_file: /b}]}",
-            "alerting.slack[1].name (line 3): 'mm2' is the name of alerting.slack[0], too",
+            "alerting.slack[1].name (line 3): 'mm2' is already the name of alerting.slack[0]",
         ),
         (
             (
@@ -108,17 +108,16 @@ def test_links_hold_nothing_that_a_message_would_read(address: str, shown: str) 
                 "webhooks: [{name: on-call, url: 'http://b'}]}"
             ),
             (
-                "alerting.webhooks[0].name (line 3): 'on-call' is the name of "
-                "alerting.slack[0], too, "
-                "which differs from 'On call' in no letter"
+                "alerting.webhooks[0].name (line 3): 'on-call' is already the name of "
+                "alerting.slack[0] ('On call')"
             ),
         ),
     ],
 )
-def test_each_channel_has_a_name_of_its_own(alerting: str, expected: str) -> None:
+def test_duplicate_channel_name_is_reported(alerting: str, expected: str) -> None:
     assert report(alerting).splitlines()[1] == expected
 
 
-def test_a_path_is_one_line() -> None:
-    said = report('{maintenance: {rules_file: "a\\nb"}}')
-    assert "'a\\nb' is empty or holds control characters" in said
+def test_path_with_newline_is_reported() -> None:
+    text = report('{maintenance: {rules_file: "a\\nb"}}')
+    assert "'a\\nb' is empty or contains control characters" in text

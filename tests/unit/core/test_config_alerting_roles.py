@@ -1,4 +1,4 @@
-"""`alerting.watchdog` and `alerting.platform`: each names somebody who can be told."""
+"""`alerting.watchdog` and `alerting.platform` refer to configured receivers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ alerting:
 """
 
 
-def test_the_watchdogs_webhook_is_no_channel() -> None:
+def test_channels_exclude_the_watchdog_webhook() -> None:
     alerting = load_config(f"{BASE}  watchdog: pulse\n  platform: on-call\n").alerting
     assert alerting.channels == ("mirroring", "on-call")
     assert (alerting.watchdog, alerting.platform) == ("pulse", "on-call")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
-        ("watchdog: pulze", "'pulze' is not there to be told\n  expected: one of pulse, on-call"),
-        ("watchdog: mirroring", "'mirroring' is not there to be told"),
+        ("watchdog: pulze", "unknown receiver 'pulze'\n  expected: one of pulse, on-call"),
+        ("watchdog: mirroring", "unknown receiver 'mirroring'"),
         ("platform: on-cal", "next step: did you mean 'on-call'?"),
         ("platform: pulse\n  watchdog: pulse", "expected: one of mirroring, on-call"),
     ],
 )
-def test_a_name_that_leads_nowhere_is_refused(line: str, said: str) -> None:
+def test_unknown_receiver_is_reported(line: str, expected: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_config(f"{BASE}  {line}\n")
-    assert said in str(refused.value)
+    assert expected in str(refused.value)

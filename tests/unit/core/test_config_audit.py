@@ -1,10 +1,10 @@
-"""`audit:` of the file and of a flow: values, mistakes, and nothing secret shown."""
+"""`audit:` of the file and of flows: values, invalid values, and secrets."""
 
 from __future__ import annotations
 
 import pytest
 
-from mm2slo_core.audit.identity import Identity
+from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.config import Config, ConfigError, load_config
 from mm2slo_core.config.shares import format_share
 
@@ -22,7 +22,7 @@ def flow_with(audit: str) -> Config:
     return load_config(CLUSTERS + of_flow(audit))
 
 
-def test_the_defaults() -> None:
+def test_audit_defaults() -> None:
     config = load_config(CLUSTERS + FLOWS)
     audit = config.audit
     assert audit.store.reveal() == "sqlite:///mm2slo.db"
@@ -33,7 +33,7 @@ def test_the_defaults() -> None:
     assert of_flow.identity.identity == Identity()
 
 
-def test_the_identity_leaves_out_what_is_named() -> None:
+def test_identity_excludes_disabled_parts() -> None:
     config = flow_with(
         "{max_pending: 90s,"
         " identity: {timestamp: false, ignored_headers: [hop], hmac_key: k\u00e4y}}"
@@ -55,13 +55,13 @@ def test_the_identity_leaves_out_what_is_named() -> None:
         ("0.0001%", 0.000001, "0.0001%"),
     ],
 )
-def test_samples_are_shares(text: str, share: float, shown: str) -> None:
+def test_sample_is_parsed_as_a_share(text: str, share: float, shown: str) -> None:
     config = load_config(f"{CLUSTERS}{FLOWS}audit: {{sample: {text}}}\n")
     assert config.audit.sample == pytest.approx(share)
     assert format_share(config.audit.sample) == shown
 
 
-def test_the_store_and_the_properties_of_spark_are_secret() -> None:
+def test_store_and_spark_properties_are_not_shown() -> None:
     config = load_config(
         CLUSTERS
         + FLOWS
@@ -75,56 +75,52 @@ def test_the_store_and_the_properties_of_spark_are_secret() -> None:
 
 
 MISTAKES = {
-    "nothing compared": (
+    "no part compared": (
         of_flow("{identity: {key: false, value: false, headers: false}}"),
         (
-            "flows[0].audit.identity (line 4): compares nothing of a record's content\n"
-            "  expected: key, value or headers, or several of them"
+            "flows[0].audit.identity (line 4): excludes key, value and headers\n"
+            "  expected: at least one of key, value and headers"
         ),
     ),
-    "headers ignored where none is compared": (
+    "ignored headers without headers": (
         of_flow("{identity: {headers: false, ignored_headers: [hop]}}"),
         (
-            "flows[0].audit.identity.ignored_headers (line 4): "
-            "has no effect where headers are not compared\n"
+            "flows[0].audit.identity.ignored_headers (line 4): has no effect with headers: false\n"
             "  expected: headers: true\n"
             "  next step: remove it"
         ),
     ),
-    "a sample of nothing": (
+    "a sample of 0%": (
         f"{FLOWS}audit: {{sample: 0%}}\n",
         (
-            "audit.sample (line 3): '0%' is not a share that can be drawn\n"
-            "  expected: from 0.0001% to 100%"
+            "audit.sample (line 3): '0%' is out of range\n"
+            "  expected: a percentage from 0.0001% to 100%"
         ),
     ),
-    "a sample of more than all": (
+    "a sample above 100%": (
         f"{FLOWS}audit: {{sample: 2}}\n",
-        (
-            "audit.sample (line 3): 2 is not a share that can be drawn\n"
-            "  expected: from 0.0001% to 100%"
-        ),
+        ("audit.sample (line 3): 2 is out of range\n  expected: a percentage from 0.0001% to 100%"),
     ),
-    "a word for a sample": (
+    "text for a sample": (
         f"{FLOWS}audit: {{sample: some}}\n",
         (
-            "audit.sample (line 3): 'some' is not a share\n"
-            "  expected: a share such as 1%, 0.1% or 100%\n"
-            "  next step: write for example 1%"
+            "audit.sample (line 3): 'some' is not a percentage\n"
+            "  expected: a percentage such as 1%, 0.1% or 100%\n"
+            "  next step: write 1%, for example"
         ),
     ),
-    "a Spark property that has its own key": (
+    "a Spark property with its own key": (
         f"{FLOWS}audit: {{spark: {{conf: {{spark.master: yarn}}}}}}\n",
         (
             "audit.spark.conf['spark.master'] (line 3): is set by audit.spark.master\n"
-            "  expected: Spark properties that nothing else sets\n"
+            "  expected: Spark properties that are not set elsewhere\n"
             "  next step: remove it"
         ),
     ),
-    "a property of something else": (
+    "a property of another system": (
         f"{FLOWS}audit: {{spark: {{conf: {{kafka.ssl.protocol: TLS}}}}}}\n",
         (
-            "audit.spark.conf['kafka.ssl.protocol'] (line 3): is no Spark property\n"
+            "audit.spark.conf['kafka.ssl.protocol'] (line 3): is not a Spark property\n"
             "  expected: names that start with spark."
         ),
     ),
@@ -132,7 +128,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), MISTAKES.values(), ids=[*MISTAKES])
-def test_a_mistake_is_told_exactly(text: str, expected: str) -> None:
+def test_invalid_audit_setting_is_reported(text: str, expected: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_config(CLUSTERS + text)
     (problem,) = refused.value.problems

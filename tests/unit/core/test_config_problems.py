@@ -1,4 +1,4 @@
-"""Every mistake in mm2slo.yaml outside its flows, with the exact words that the user reads."""
+"""Problems in mm2slo.yaml outside of flows, with their exact text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ flows:
 
 
 def report(text: str) -> list[str]:
-    """Path, line and words of each problem, without the file's head line."""
+    """The text of each problem."""
     with pytest.raises(ConfigError) as refused:
         load_config(text)
     return [str(problem) for problem in refused.value.problems]
@@ -33,7 +33,7 @@ SECURITY_MISTAKES = {
     "SASL without credentials": (
         "{protocol: SASL_SSL}",
         (
-            "sasl (line 2): is missing, and the protocol is SASL_SSL\n"
+            "sasl (line 2): is required with the protocol SASL_SSL\n"
             "  expected: mechanism and credentials\n"
             "  next step: add sasl, or set protocol to one without SASL"
         ),
@@ -56,7 +56,7 @@ SECURITY_MISTAKES = {
     "a key without its certificate": (
         "{protocol: SSL, tls: {key_file: k.pem}}",
         (
-            "tls.key_file (line 2): stands without certificate_file\n"
+            "tls.key_file (line 2): is set without certificate_file\n"
             "  expected: certificate_file and key_file together, for mutual TLS\n"
             "  next step: add certificate_file"
         ),
@@ -64,46 +64,49 @@ SECURITY_MISTAKES = {
     "SCRAM without a password": (
         "{protocol: SASL_SSL, sasl: {mechanism: SCRAM-SHA-256, username: u}}",
         (
-            "sasl.password (line 2): is missing, and the mechanism is SCRAM-SHA-256\n"
-            "  expected: username and password with SCRAM-SHA-256\n  next step: add password"
+            "sasl.password (line 2): is required with the mechanism SCRAM-SHA-256\n"
+            "  expected: username and password with SCRAM-SHA-256\n"
+            "  next step: add password"
         ),
     ),
     "PLAIN without a user": (
         "{protocol: SASL_SSL, sasl: {mechanism: PLAIN, password: hunter2}}",
         (
-            "sasl.username (line 2): is missing, and the mechanism is PLAIN\n"
-            "  expected: username and password with PLAIN\n  next step: add username"
+            "sasl.username (line 2): is required with the mechanism PLAIN\n"
+            "  expected: username and password with PLAIN\n"
+            "  next step: add username"
         ),
     ),
     "OAUTHBEARER without an endpoint": (
         "{protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER}}",
         (
-            "sasl.oauth (line 2): is missing, and the mechanism is OAUTHBEARER\n"
-            "  expected: oauth with OAUTHBEARER\n  next step: add oauth"
+            "sasl.oauth (line 2): is required with the mechanism OAUTHBEARER\n"
+            "  expected: oauth with OAUTHBEARER\n"
+            "  next step: add oauth"
         ),
     ),
-    "a token endpoint that is no URL": (
+    "an invalid token endpoint": (
         (
             "{protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, oauth: "
             "{token_endpoint: login, client_id: c, client_secret: s}}}"
         ),
         (
-            "sasl.oauth.token_endpoint (line 2): 'login' has the wrong form\n"
-            "  expected: text like ^https?://[^\\s]+$"
+            "sasl.oauth.token_endpoint (line 2): 'login' has the wrong format\n"
+            "  expected: text that matches ^https?://[^\\s]+$"
         ),
     ),
-    "a mechanism that is not spoken": (
+    "an unsupported mechanism": (
         "{protocol: SASL_SSL, sasl: {mechanism: GSSAPI, username: u}}",
         (
-            "sasl.mechanism (line 2): 'GSSAPI' is not one of the choices\n"
+            "sasl.mechanism (line 2): 'GSSAPI' is not a valid value\n"
             "  expected: 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512' or 'OAUTHBEARER'"
         ),
     ),
-    "a password that is no text, which is not quoted": (
+    "a list in place of a password": (
         "{protocol: SASL_SSL, sasl: {mechanism: PLAIN, username: u, password: [hunter2]}}",
         (
-            "sasl.password (line 2): the secret is of the wrong type\n"
-            "  expected: text; quote it when it looks like something else"
+            "sasl.password (line 2): the secret has the wrong type\n"
+            "  expected: text; quote it if YAML reads it as another type"
         ),
     ),
 }
@@ -112,7 +115,7 @@ SECURITY_MISTAKES = {
 @pytest.mark.parametrize(
     ("security", "expected"), SECURITY_MISTAKES.values(), ids=[*SECURITY_MISTAKES]
 )
-def test_a_mistake_in_security_is_told_exactly(security: str, expected: str) -> None:
+def test_invalid_security_is_reported(security: str, expected: str) -> None:
     text = f"""\
 clusters:
   us: {{bootstrap_servers: "us:9092", security: {security}}}
@@ -125,9 +128,9 @@ CLUSTER_MISTAKES = {
     "a server without a port": (
         '{bootstrap_servers: "us"}',
         (
-            ".bootstrap_servers (line 2): 'us' has the server 'us'\n"
+            ".bootstrap_servers (line 2): 'us' contains the invalid server 'us'\n"
             '  expected: host:port, or several separated by commas, as in "eu-1:9093,eu-2:9093"\n'
-            "  next step: an IPv6 address stands in brackets, as in [::1]:9092"
+            "  next step: write IPv6 addresses in brackets, as in [::1]:9092"
         ),
     ),
     "no server": (
@@ -142,14 +145,16 @@ CLUSTER_MISTAKES = {
         '{bootstrap_servers: "us:1", client: {security.protocol: SSL}}',
         (
             ".client['security.protocol'] (line 2): is set by security\n"
-            "  expected: librdkafka properties that nothing else sets\n  next step: remove it"
+            "  expected: librdkafka properties that are not set elsewhere\n"
+            "  next step: remove it"
         ),
     ),
     "a client property that mm2slo needs": (
         '{bootstrap_servers: "us:1", client: {group.id: g}}',
         (
             ".client['group.id'] (line 2): is set by mm2slo itself\n"
-            "  expected: librdkafka properties that nothing else sets\n  next step: remove it"
+            "  expected: librdkafka properties that are not set elsewhere\n"
+            "  next step: remove it"
         ),
     ),
 }
@@ -158,7 +163,7 @@ CLUSTER_MISTAKES = {
 @pytest.mark.parametrize(
     ("cluster", "expected"), CLUSTER_MISTAKES.values(), ids=[*CLUSTER_MISTAKES]
 )
-def test_a_mistake_in_a_cluster_is_told_exactly(cluster: str, expected: str) -> None:
+def test_invalid_cluster_is_reported(cluster: str, expected: str) -> None:
     text = f'clusters:\n  us: {cluster}\n  eu: {{bootstrap_servers: "eu:1"}}\n{FLOWS}'
     assert one(text) == f"clusters.us{expected}"
 
@@ -167,46 +172,47 @@ EXPORTER_MISTAKES = {
     "an IPv6 address without brackets": (
         'listen: "::1:9469"',
         (
-            "listen (line 6): '::1:9469' is not an address to listen on\n"
+            "listen (line 6): '::1:9469' is not a listen address\n"
             "  expected: host:port with a port up to 65535, as in 127.0.0.1:9469 or :9469\n"
-            "  next step: an IPv6 address stands in brackets, as in [::1]:9469"
+            "  next step: write IPv6 addresses in brackets, as in [::1]:9469"
         ),
     ),
     "a port out of range": (
         'listen: "localhost:70000"',
         (
-            "listen (line 6): 'localhost:70000' is not an address to listen on\n"
+            "listen (line 6): 'localhost:70000' is not a listen address\n"
             "  expected: host:port with a port up to 65535, as in 127.0.0.1:9469 or :9469\n"
-            "  next step: an IPv6 address stands in brackets, as in [::1]:9469"
+            "  next step: write IPv6 addresses in brackets, as in [::1]:9469"
         ),
     ),
-    "polling in a busy loop": (
+    "a poll interval of zero": (
         "poll_interval: 0",
         "poll_interval (line 6): 0 is too short\n  expected: a duration of at least 100ms",
     ),
-    "a series limit in words": (
+    "text for the series limit": (
         "series_limit: many",
-        "series_limit (line 6): 'many' is of the wrong type\n  expected: a whole number",
+        ("series_limit (line 6): 'many' has the wrong type\n  expected: a whole number"),
     ),
-    "a granularity of no choice": (
+    "an unknown granularity": (
         "granularity: record",
         (
-            "granularity (line 6): 'record' is not one of the choices\n"
+            "granularity (line 6): 'record' is not a valid value\n"
             "  expected: 'flow', 'topic' or 'partition'"
         ),
     ),
-    "a timeline topic that would be copied": (
+    "a timeline topic that would be replicated": (
         "timeline: {topic: watermarks}",
         (
-            "timeline.topic (line 6): 'watermarks' would be copied by MirrorMaker 2\n"
-            "  expected: a name like mm2....internal, which its default exclude list holds back"
+            "timeline.topic (line 6): 'watermarks' would be replicated by MirrorMaker 2\n"
+            "  expected: a name such as mm2slo.watermarks.internal, which the default "
+            "topics.exclude matches"
         ),
     ),
 }
 
 
 @pytest.mark.parametrize(("line", "expected"), EXPORTER_MISTAKES.values(), ids=[*EXPORTER_MISTAKES])
-def test_a_mistake_in_the_exporter_is_told_exactly(line: str, expected: str) -> None:
+def test_invalid_exporter_setting_is_reported(line: str, expected: str) -> None:
     assert one(f"{CLUSTERS}{FLOWS}exporter: {{{line}}}\n") == f"exporter.{expected}"
 
 
@@ -230,36 +236,36 @@ FILE_MISTAKES = {
         (
             "the file (line 2, column 6): is not YAML: expected ',' or '}', but got ':'\n"
             "  expected: a YAML mapping with clusters and flows\n"
-            "  next step: mend the syntax there; quote text that holds : # * & % or starts with a "
-            "brace"
+            "  next step: fix the syntax; quote text that contains : # * & % or starts with a brace"
         ),
     ),
-    "a password that starts like an alias, which is not quoted": (
+    "an unquoted password that looks like an alias": (
         "password: *hunter2\n",
         (
             "the file (line 1, column 11): is not YAML: found undefined alias a value\n"
             "  expected: a YAML mapping with clusters and flows\n"
-            "  next step: mend the syntax there; quote text that holds : # * & % or starts with a "
-            "brace"
+            "  next step: fix the syntax; quote text that contains : # * & % or starts with a brace"
         ),
     ),
-    "a key that is written twice": (
+    "a duplicate key": (
         f"{CLUSTERS}{FLOWS}    slice: 15s\n    slice: 20s\n",
         (
-            "flows[0].slice (line 7): is written twice in the same mapping\n"
-            "  expected: each key once\n  next step: keep one of the two"
+            "flows[0].slice (line 7): is a duplicate key\n"
+            "  expected: each key once\n"
+            "  next step: remove one of them"
         ),
     ),
     "a flow as a default": (
         f"{CLUSTERS}{FLOWS}defaults: {{flow: us->eu}}\n",
         (
-            "defaults.flow (line 6): cannot be a default\n"
-            "  expected: flow in each entry of flows\n  next step: remove it"
+            "defaults.flow (line 6): is not allowed in defaults\n"
+            "  expected: flow in each entry of flows\n"
+            "  next step: remove it"
         ),
     ),
     "no flow": (
         f"{CLUSTERS}flows: []\n",
-        "flows (line 4): a list has no entry\n  expected: at least one",
+        ("flows (line 4): a list has no entries\n  expected: at least one entry"),
     ),
     "an unknown section": (
         f"{CLUSTERS}{FLOWS}cluster: {{}}\n",
@@ -269,22 +275,22 @@ FILE_MISTAKES = {
             "  next step: did you mean 'clusters'?"
         ),
     ),
-    "a value that holds itself": (
+    "a value that contains itself": (
         f"{CLUSTERS}{FLOWS}    policy: &p {{kind: *p}}\n",
         (
-            "flows[0].policy.kind (line 6): holds itself by an alias\n"
-            "  expected: values without a circle"
+            "flows[0].policy.kind (line 6): contains itself through an alias\n"
+            "  expected: a value without cycles"
         ),
     ),
 }
 
 
 @pytest.mark.parametrize(("text", "expected"), FILE_MISTAKES.values(), ids=[*FILE_MISTAKES])
-def test_a_mistake_in_the_file_is_told_exactly(text: str, expected: str) -> None:
+def test_invalid_file_is_reported(text: str, expected: str) -> None:
     assert one(text) == expected
 
 
-def test_every_problem_is_in_one_report_in_file_order() -> None:
+def test_all_problems_are_reported_in_file_order() -> None:
     text = """\
 clusters:
   us: {bootstrap_servers: "us"}
@@ -313,6 +319,6 @@ exporter: {listen: 9469}
     assert str(refused.value).startswith("etc/mm2slo.yaml: 9 problems\nclusters.us.boot")
 
 
-def test_a_mistake_in_defaults_is_told_once_and_there() -> None:
+def test_problem_in_defaults_is_reported_once_at_its_line() -> None:
     text = f"{CLUSTERS}defaults: {{slice: never}}\nflows: [{{flow: us->eu}}, {{flow: eu->us}}]\n"
     assert one(text).startswith("defaults.slice (line 4): 'never' is not a duration\n")

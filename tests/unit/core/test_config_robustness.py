@@ -1,4 +1,4 @@
-"""Whatever stands in the file, the answer is a configuration or a report."""
+"""Any input results in a configuration or in a ConfigError."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import contextlib
 from typing import Any
 
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mm2slo_core.config import Config, ConfigError, load_config
-from mm2slo_core.config.schema import bare, is_model
+from mm2slo_core.config.config_schema import bare, is_model
 
 scalars = st.one_of(
     st.none(),
@@ -28,7 +28,7 @@ anything = st.recursive(
 
 
 def shaped(annotation: Any) -> st.SearchStrategy[Any]:
-    """Values that have the shape of *annotation* here and there."""
+    """Values that partly match *annotation*."""
     found = bare(annotation)
     arguments: tuple[Any, ...] = getattr(found, "__args__", ())
     if is_model(found):
@@ -41,16 +41,14 @@ def shaped(annotation: Any) -> st.SearchStrategy[Any]:
     return anything
 
 
-@settings(deadline=None, max_examples=300)
 @given(shaped(Config))
 @example({"clusters": {"us": {}}, "flows": [{"engine": ["other"], "canary": 5}]})
 @example({"clusters": [], "flows": {}, "defaults": 5, "exporter": None})
-def test_values_of_any_shape_end_in_a_configuration_or_a_report(value: Any) -> None:
+def test_load_config_of_any_value_returns_config_or_raises_config_error(value: Any) -> None:
     with contextlib.suppress(ConfigError):
         assert isinstance(load_config(yaml.safe_dump(value)), Config)
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.text() | st.text(alphabet="{}[]:,&*!|>'\"%@`#-? \n\tab0"))
 @example("\x00")
 @example("a: *a")
@@ -59,6 +57,6 @@ def test_values_of_any_shape_end_in_a_configuration_or_a_report(value: Any) -> N
 @example("--- a\n--- b\n")
 @example("&a [*a]")
 @example("a: 0x1F\nb: 1_000\nc: 2020-01-01\nd: .inf")
-def test_text_of_any_kind_ends_in_a_configuration_or_a_report(text: str) -> None:
+def test_load_config_of_any_text_returns_config_or_raises_config_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
         assert isinstance(load_config(text), Config)

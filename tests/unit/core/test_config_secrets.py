@@ -1,4 +1,4 @@
-"""A secret is used, and never shown: not in a repr, a dump, JSON or an error."""
+"""Secrets never appear in repr, dumps, JSON or errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mm2slo_core.config import Config, ConfigError, Resolvers, UnresolvedError, load_config
@@ -33,7 +33,7 @@ flows:
   - flow: us->eu
 %(more)s
 """
-# Long and with a mark, so that finding it in a text is no accident.
+# Long and with a unique mark, so that it is not found in a text by chance.
 secrets = st.text(min_size=1).map(lambda text: f"Zq9{text}9qZ")
 
 
@@ -60,9 +60,8 @@ def shown_forms(config: Config) -> str:
     )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(secrets)
-def test_no_form_of_the_configuration_shows_a_secret(secret: str) -> None:
+def test_config_representations_contain_no_secret(secret: str) -> None:
     config = load('"${env:P}"', P=secret)
     sasl = config.clusters["us"].security.sasl
     assert sasl is not None
@@ -74,9 +73,8 @@ def test_no_form_of_the_configuration_shows_a_secret(secret: str) -> None:
     assert "***" in shown
 
 
-@settings(deadline=None)
 @given(secrets, st.sampled_from(["quoted", "plain", "reference"]))
-def test_no_report_shows_a_secret(secret: str, how: str) -> None:
+def test_config_error_contains_no_secret(secret: str, how: str) -> None:
     written = {"quoted": json.dumps(secret), "plain": secret, "reference": '"${env:P}"'}[how]
     wrong = "    slice: never\n    canary: {interval: soon}\n    polizy: 1"
     with pytest.raises(ConfigError) as refused:
@@ -100,14 +98,14 @@ PLACES = {
 
 
 @pytest.mark.parametrize("security", PLACES.values(), ids=[*PLACES])
-def test_a_password_in_the_wrong_place_is_not_quoted(security: str) -> None:
+def test_misplaced_password_is_not_shown(security: str) -> None:
     text = f"clusters: {{us: {{security: {{{security}}}}}}}\n"
     with pytest.raises(ConfigError) as refused:
         load_config(text)
     assert "hunter2" not in str(refused.value)
 
 
-def test_an_unresolved_reference_is_one_problem_among_the_others() -> None:
+def test_unresolved_references_are_reported_with_other_problems() -> None:
     with pytest.raises(ConfigError) as refused:
         load('"${env:GONE}"', "    slice: never")
     assert [problem.path for problem in refused.value.problems] == [
@@ -124,14 +122,14 @@ def test_an_unresolved_reference_is_one_problem_among_the_others() -> None:
     )
 
 
-def test_an_unresolved_reference_is_not_reported_as_a_wrong_value_too() -> None:
+def test_unresolved_reference_is_not_also_reported_as_invalid_value() -> None:
     text = 'clusters: {us: {bootstrap_servers: "${env:A}:1"}, eu: {bootstrap_servers: "e:1"}}\n'
     with pytest.raises(ConfigError) as refused:
         load_config(text + "flows: [{flow: us->eu}]", resolvers=resolvers())
     assert [problem.what for problem in refused.value.problems] == ["${env:A} is not set"]
 
 
-def test_an_empty_secret_is_a_problem() -> None:
+def test_empty_secret_is_reported() -> None:
     with pytest.raises(ConfigError, match=r"\$\{env:P\} is empty"):
         load('"${env:P}"', P="")
 
@@ -139,12 +137,12 @@ def test_an_empty_secret_is_a_problem() -> None:
 @pytest.mark.parametrize(
     ("content", "value"), [("x\n", "x"), ("x\r\n", "x"), ("x\n\n", "x\n"), (" x ", " x ")]
 )
-def test_one_line_end_of_a_secret_file_is_dropped(content: str, value: str) -> None:
+def test_one_trailing_newline_of_a_secret_file_is_removed(content: str, value: str) -> None:
     config = load('"${file:P}"', P=content)
     assert config.clusters["us"].client["ssl.crl.location"].reveal() == value
 
 
-def test_references_are_replaced_within_any_text_and_a_double_dollar_is_literal() -> None:
+def test_references_are_replaced_in_any_text_and_double_dollar_is_literal() -> None:
     text = """\
 clusters: {us: {bootstrap_servers: "${env:HOST}:9092"}, eu: {bootstrap_servers: "e:1",
   client: {a: "$${env:HOST}", b: "a${b}", c: 5, d: true}}}
@@ -157,14 +155,14 @@ flows: [{flow: us->eu}]
 
 
 @given(st.text(), st.text())
-def test_secrets_are_equal_when_their_values_are(left: str, right: str) -> None:
+def test_secrets_are_equal_if_their_values_are(left: str, right: str) -> None:
     assert (Secret(left) == Secret(right)) == (left == right)
     assert Secret(left) != left
     assert hash(Secret(left)) == hash(Secret(left))
 
 
 @given(secrets)
-def test_every_way_to_print_a_secret_prints_a_mask(value: str) -> None:
+def test_printed_secret_is_masked(value: str) -> None:
     secret = Secret(value)
     assume("***" not in value)
     assert [str(secret), repr(secret), f"{secret}", f"{secret!r}", f"{secret:>5}"] == [

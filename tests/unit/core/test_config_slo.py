@@ -1,4 +1,4 @@
-"""`slo:`: defaults that hold, targets exact to the digit, and objectives that are refused."""
+"""`slo:`: default objectives, exact targets, and invalid objectives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mm2slo_core.config import (
 )
 from mm2slo_core.config.shares import format_share
 from mm2slo_core.objectives import DAY, Severity
-from mm2slo_core.objectives.patterns import subsumes
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.objectives.flow_patterns import subsumes
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference-config.yaml"
@@ -39,10 +39,10 @@ def report(slo: str, flows: str = FLOWS) -> str:
     return str(refused.value).removeprefix("mm2slo.yaml: ")
 
 
-def promised(config: Config, label: str) -> dict[tuple[str, str], tuple[float, Severity]]:
+def objectives_of(config: Config, label: str) -> dict[tuple[str, str], tuple[float, Severity]]:
     flow = Flow.parse(label)
     return {
-        (each.key.sli.value, each.key.tier): (each.target, each.worst)
+        (each.key.sli.value, each.key.tier): (each.target, each.max_severity)
         for each in config.objectives
         if each.flow == flow
     }
@@ -61,17 +61,17 @@ OF_THE_CANARY_TOPIC = {
 }
 
 
-def test_without_a_section_every_published_indicator_has_an_objective() -> None:
+def test_objectives_without_slo_section_are_the_defaults() -> None:
     config = load_config(CLUSTERS + FLOWS)
-    assert promised(config, "us->eu") == promised(config, "eu->us") == ANY_FLOW
+    assert objectives_of(config, "us->eu") == objectives_of(config, "eu->us") == ANY_FLOW
     assert {rule.window for rule in config.objective_rules} == {28 * DAY}
     assert {rule.flows for rule in config.objective_rules} == {("*",)}
     assert {(rule.owner, rule.channel) for rule in config.objective_rules} == {("", "")}
     assert config.objectives == load("{}").objectives
 
 
-def test_the_rules_of_any_flow() -> None:
-    rules = {(rule.key.sli.value, rule.key.tier): (rule.target, rule.worst)
+def test_default_objective_rules_cover_each_indicator_once() -> None:
+    rules = {(rule.key.sli.value, rule.key.tier): (rule.target, rule.max_severity)
              for rule in default_objective_rules()}  # fmt: skip
     assert rules == ANY_FLOW | OF_THE_CANARY_TOPIC
     assert len(rules) == len(default_objective_rules())
@@ -107,51 +107,51 @@ def test_the_rules_of_any_flow() -> None:
         ),
     ],
 )
-def test_what_is_published_is_promised(
+def test_objectives_of_a_flow_match_its_published_indicators(
     flow: str, expected: dict[tuple[str, str], tuple[float, Severity]]
 ) -> None:
-    assert promised(load("{}", f"flows: [{{flow: us->eu, {flow}}}]\n"), "us->eu") == expected
+    assert objectives_of(load("{}", f"flows: [{{flow: us->eu, {flow}}}]\n"), "us->eu") == expected
 
 
-def test_read_only_leaves_no_canary_to_promise_anything_of() -> None:
+def test_objectives_in_read_only_mode_exclude_canary_indicators() -> None:
     config = load_config(CLUSTERS + FLOWS + "exporter: {read_only: true}\n")
-    assert {key[0] for key in promised(config, "us->eu")} == {
+    assert {key[0] for key in objectives_of(config, "us->eu")} == {
         "availability", "data_freshness", "checkpoint_freshness",
     }  # fmt: skip
 
 
-def test_flows_whose_tiers_differ_have_rules_of_their_own() -> None:
+def test_objective_rules_of_flows_with_different_tiers_are_separate() -> None:
     config = load("{}", "flows: [{flow: us->eu}, "
                   "{flow: eu->us, canary: {latency_tiers: [5s, 10s]}}]\n")  # fmt: skip
     rules = [rule for rule in config.objective_rules if rule.key == SliKey(Sli.LATENCY, "10s")]
-    assert [(rule.flows, rule.target, rule.worst) for rule in rules] == [
+    assert [(rule.flows, rule.target, rule.max_severity) for rule in rules] == [
         (("us->eu",), 0.99, TICKET),
         (("eu->us",), 0.999, PAGE),
     ]
 
 
-def test_defaults_that_one_event_would_breach_are_lower_and_told() -> None:
+def test_default_objective_that_one_event_would_breach_is_lowered_with_notice() -> None:
     config = load("{}", "flows: [{flow: us->eu}, {flow: eu->us, canary: {interval: 60s}}]\n")
     # 1,440 canaries a day: 2.8 x 0.01 % of them are 0.4 of one, 2.8 x 0.05 % are 2.
-    assert promised(config, "eu->us")["completeness", "all"] == (0.9995, TICKET)
-    assert promised(config, "us->eu")["completeness", "all"] == (0.9999, TICKET)
+    assert objectives_of(config, "eu->us")["completeness", "all"] == (0.9995, TICKET)
+    assert objectives_of(config, "us->eu")["completeness", "all"] == (0.9999, TICKET)
     # 60 an hour: 13.44 x 0.1 % of them are 0.8 of one.
-    assert promised(config, "eu->us")["availability", "all"] == (0.995, PAGE)
-    told = [each for each in notices(config) if "instead of" in each]
-    assert told[0] == (
-        "eu->us: availability is promised at 99.5% instead of the default 99.9%, "
-        "which one bad event would breach at its traffic"
+    assert objectives_of(config, "eu->us")["availability", "all"] == (0.995, PAGE)
+    lowered = [each for each in notices(config) if "instead of" in each]
+    assert lowered[0] == (
+        "eu->us: availability has the objective 99.5% instead of the default 99.9%, "
+        "which one bad event would breach at this event rate"
     )
-    assert [each.split(" is ")[0] for each in told] == [
+    assert [each.split(" has ")[0] for each in lowered] == [
         "eu->us: availability", "eu->us: latency 60s", "eu->us: completeness",
     ]  # fmt: skip
 
 
-def test_a_flow_without_enough_traffic_has_no_objective() -> None:
+def test_default_objective_with_too_few_events_is_omitted_with_notice() -> None:
     slow = "flows: [{flow: us->eu}, {flow: eu->us, slice: 36000s}]\n"
     config = load("{}", slow)
-    assert ("data_freshness", "default") not in promised(config, "eu->us")
-    assert promised(config, "us->eu")["data_freshness", "default"] == (0.995, PAGE)
+    assert ("data_freshness", "default") not in objectives_of(config, "eu->us")
+    assert objectives_of(config, "us->eu")["data_freshness", "default"] == (0.995, PAGE)
     assert any("data_freshness default has no objective" in each for each in notices(config))
 
 
@@ -167,218 +167,234 @@ def test_a_flow_without_enough_traffic_has_no_objective() -> None:
         ("60%", 0.6, "60%"),
     ],
 )
-def test_targets_are_exact(written: str, target: float, shown: str) -> None:
+def test_target_has_no_rounding_error(written: str, target: float, shown: str) -> None:
     config = load(f"{{objectives: [{{sli: availability, target: {written}}}]}}")
     rule = config.objective_rules[0]
     assert repr(rule.target) == repr(target)
     assert format_share(rule.target) == shown
 
 
-def test_the_first_match_holds_and_the_rest_is_inherited() -> None:
+def test_objectives_use_the_first_match_and_inherited_settings() -> None:
     config = load(
         "{window: 7d, owner: Streaming team, channel: mm2-alerts, objectives: ["
-        "{flows: us->*, sli: availability, target: 99.5%, worst: ticket, owner: ops@example.com},"
+        "{flows: us->*, sli: availability, target: 99.5%, max_severity: ticket,"
+        " owner: ops@example.com},"
         "{sli: availability, target: 99%, window: 14d},"
         "{sli: latency, tier: 1m, target: 99.5%}, {sli: latency, target: 98%}]}"
     )
     found = {(each.flow.label, each.key): each for each in config.objectives}
     one = found["us->eu", SliKey(Sli.AVAILABILITY)]
     other = found["eu->us", SliKey(Sli.AVAILABILITY)]
-    assert (one.target, one.window, one.worst, one.owner) == (
+    assert (one.target, one.window, one.max_severity, one.owner) == (
         0.995, 7 * DAY, TICKET, "ops@example.com",
     )  # fmt: skip
-    assert (other.target, other.window, other.worst, other.owner, other.channel) == (
+    assert (other.target, other.window, other.max_severity, other.owner, other.channel) == (
         0.99, 14 * DAY, PAGE, "Streaming team", "mm2-alerts",
     )  # fmt: skip
     fast, slow = (found["us->eu", SliKey(Sli.LATENCY, tier)] for tier in ("10s", "60s"))
-    # A severity that is not written is that of the default for the same tier.
-    assert (fast.target, fast.worst, slow.target, slow.worst) == (0.98, TICKET, 0.995, PAGE)
+    # Without max_severity, that of the default for the same tier applies.
+    assert (fast.target, fast.max_severity, slow.target, slow.max_severity) == (
+        0.98,
+        TICKET,
+        0.995,
+        PAGE,
+    )
     assert found["us->eu", SliKey(Sli.COMPLETENESS)].window == 7 * DAY
 
 
 REFUSED = {
-    "breached by one event": (
+    "a target that one event breaches": (
         "{objectives: [{sli: availability, target: 99.99%}]}",
         (
-            "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: eu->us "
-            "has 360 "
-            "events in 1h, and the pair fast alerts above 0.48 of them\n"
+            "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: eu->us has "
+            "360 events in 1h, and the pair fast alerts above 0.48 bad events\n"
             "  expected: at least 744 events in 1h\n"
-            "  next step: lower the target to 99.95%, or set worst to ticket, or shorten "
+            "  next step: lower the target to 99.95%, or set max_severity to ticket, or shorten "
             "canary.interval to 4.8s"
         ),
     ),
-    "breached by one slice": (
+    "a target that one slice breaches": (
         "{objectives: [{sli: data_freshness, target: 99.99%}]}",
         (
-            "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: us->eu "
-            "has 240 "
-            "events in 1h, and the pair fast alerts above 0.32 of them\n"
+            "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: us->eu has "
+            "240 events in 1h, and the pair fast alerts above 0.32 bad events\n"
             "  expected: at least 744 events in 1h\n"
-            "  next step: lower the target to 99.95%, or set worst to ticket, or set "
+            "  next step: lower the target to 99.95%, or set max_severity to ticket, or set "
             "expected_events if there are many partitions or groups"
         ),
     ),
-    "a wrong expectation": (
+    "too few expected events": (
         "{objectives: [{flows: us->eu, sli: availability, target: 99.9%, expected_events: 5}]}",
         (
             "slo.objectives[0].target (line 4): 99.9% is breached by one bad event: us->eu has 5 "
-            "events in 1h, and the pair fast alerts above 0.067 of them\n"
+            "events in 1h, and the pair fast alerts above 0.067 bad events\n"
             "  expected: at least 74 events in 1h\n"
             "  next step: lower the target to 95%, or correct expected_events"
         ),
     ),
-    "no pair can fire": (
+    "a target for which no pair can fire": (
         "{window: 90d, objectives: [{sli: availability, target: 50%}]}",
         (
-            "slo.objectives[0].target (line 4): 50% over 90d can never alert: of all events fast "
-            "above 2160%, steady above 900%, slow above 450%, creeping above 150% would have to be "
-            "bad\n  expected: a target above 66.7%\n"
+            "slo.objectives[0].target (line 4): 50% over 90d can never alert: the error ratio "
+            "would have to exceed 2160% (fast), 900% (steady), 450% (slow), 150% (creeping)\n"
+            "  expected: a target above 66.7%\n"
             "  next step: raise the target or shorten the window"
         ),
     ),
-    "everything": (
+    "a target of 100%": (
         "{objectives: [{sli: availability, target: 100%}]}",
         (
-            "slo.objectives[0].target (line 4): '100%' leaves no budget: the first bad event would "
-            "breach it for the whole window\n  expected: a share between 0% and 100%, as in 99.9%\n"
-            "  next step: write 99.99%, and let counts of lost records alert on each one"
+            "slo.objectives[0].target (line 4): '100%' leaves no error budget: one bad event would "
+            "exhaust it for the whole window\n"
+            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
+            "  next step: write 99.99%; alerts on lost records fire for single records"
         ),
     ),
-    "nothing": (
+    "a target of zero": (
         "{objectives: [{sli: availability, target: 0%}]}",
         (
-            "slo.objectives[0].target (line 4): '0%' promises nothing\n"
-            "  expected: a share between 0% and 100%, as in 99.9%\n  next step: write 99.9%"
+            "slo.objectives[0].target (line 4): '0%' is not above 0%\n"
+            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
+            "  next step: write 99.9%"
         ),
     ),
-    "below nothing": (
+    "a negative target": (
         "{objectives: [{sli: availability, target: -0.5}]}",
         (
-            "slo.objectives[0].target (line 4): -0.5 promises nothing\n"
-            "  expected: a share between 0% and 100%, as in 99.9%\n  next step: write 99.9%"
+            "slo.objectives[0].target (line 4): -0.5 is not above 0%\n"
+            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
+            "  next step: write 99.9%"
         ),
     ),
     "a percentage without its sign": (
         "{objectives: [{sli: availability, target: 99.95}]}",
         (
-            "slo.objectives[0].target (line 4): 99.95 is more than all events\n"
-            "  expected: a share between 0% and 100%, as in 99.9%\n  next step: write 99.95%"
+            "slo.objectives[0].target (line 4): 99.95 is above 100%\n"
+            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
+            "  next step: write 99.95%"
         ),
     ),
     "a short window": (
         "{window: 2d}",
         (
-            "slo.window (line 4): '2d' is shorter than 3d, the time over which the pair creeping "
-            "watches a budget\n  expected: from 3d to 90d\n"
+            "slo.window (line 4): '2d' is shorter than 3d, the long window of the window pair "
+            "creeping\n"
+            "  expected: from 3d to 90d\n"
             "  next step: write 28d, or 7d for quick feedback"
         ),
     ),
     "a long window": (
         "{objectives: [{sli: availability, target: 99%, window: 91d}]}",
         (
-            "slo.objectives[0].window (line 4): '91d' is longer than 90d, and Prometheus "
-            "would have "
-            "to keep its samples as long\n  expected: from 3d to 90d\n"
-            "  next step: write 28d; reports tell of months and quarters"
+            "slo.objectives[0].window (line 4): '91d' is longer than 90d, and Prometheus would "
+            "have to retain samples for that long\n"
+            "  expected: from 3d to 90d\n"
+            "  next step: write 28d; reports cover months and quarters"
         ),
     ),
-    "a window between two steps": (
+    "a window that is not a multiple of steps": (
         "{window: 259201s}",
         (
-            "slo.window (line 4): '259201s' is no multiple of 5m, the step of the recorded counts\n"
-            "  expected: whole days or hours\n  next step: write 28d"
+            "slo.window (line 4): '259201s' is not a multiple of 5m, the step of the recorded "
+            "counts\n"
+            "  expected: whole days or hours\n"
+            "  next step: write 28d"
         ),
     ),
     "an unknown indicator": (
         "{objectives: [{sli: availabilty, target: 99%}]}",
         (
-            "slo.objectives[0].sli (line 4): 'availabilty' is no indicator\n"
+            "slo.objectives[0].sli (line 4): 'availabilty' is not an indicator\n"
             "  expected: one of availability, latency, data_freshness, completeness, uniqueness, "
-            "order, affinity, checkpoint_freshness\n  next step: did you mean 'availability'?"
+            "order, affinity, checkpoint_freshness\n"
+            "  next step: did you mean 'availability'?"
         ),
     ),
     "an unknown tier": (
         "{objectives: [{sli: latency, tier: 16s, target: 99%}]}",
         (
-            "slo.objectives[0].tier (line 4): '16s' is no tier of latency in us->eu, eu->us\n"
-            "  expected: one of 10s, 60s\n  next step: did you mean '60s'?"
+            "slo.objectives[0].tier (line 4): '16s' is not a tier of latency in us->eu, eu->us\n"
+            "  expected: one of 10s, 60s\n"
+            "  next step: did you mean '60s'?"
         ),
     ),
     "an unknown class": (
         "{objectives: [{sli: data_freshness, tier: gold, target: 99%}]}",
         (
-            "slo.objectives[0].tier (line 4): 'gold' is no tier of data_freshness in us->eu, "
+            "slo.objectives[0].tier (line 4): 'gold' is not a tier of data_freshness in us->eu, "
             "eu->us\n"
-            "  expected: one of default\n  next step: leave it out for all of them"
+            "  expected: one of default\n"
+            "  next step: remove tier to cover all of them"
         ),
     ),
     "an indicator of another carrier": (
         "{objectives: [{sli: order, target: 99%}]}",
         (
-            "slo.objectives[0].sli (line 4): order is not published of us->eu, eu->us\n  expected: "
-            "one of availability, latency, completeness, data_freshness, checkpoint_freshness\n"
-            "  next step: set canary.carrier to topic: other carriers do not tell it"
+            "slo.objectives[0].sli (line 4): order is not published for us->eu, eu->us\n"
+            "  expected: one of availability, latency, completeness, data_freshness, "
+            "checkpoint_freshness\n"
+            "  next step: set canary.carrier to topic; other carriers cannot measure it"
         ),
     ),
     "an unknown flow": (
         "{objectives: [{flows: [us->ue], sli: latency, target: 99%}]}",
         (
             "slo.objectives[0].flows[0] (line 4): 'us->ue' matches no flow\n"
-            "  expected: a pattern of us->eu, eu->us\n  next step: did you mean 'us->eu'?"
+            "  expected: a pattern that matches one of us->eu, eu->us\n"
+            "  next step: did you mean 'us->eu'?"
         ),
     ),
-    "no pattern": (
+    "an invalid flow pattern": (
         '{objectives: [{flows: ["us=>[eu]"], sli: latency, target: 99%}]}',
         (
-            "slo.objectives[0].flows[0] (line 4): 'us=>[eu]' is no pattern of flows\n"
+            "slo.objectives[0].flows[0] (line 4): 'us=>[eu]' is not a flow pattern\n"
             "  expected: source->target, with * for any text and ? for any character, or *\n"
-            "  next step: write for example us->eu, us->* or *"
+            "  next step: write us->eu, us->* or *, for example"
         ),
     ),
-    "the same twice": (
+    "a duplicate": (
         (
             "{objectives: [{sli: latency, tier: 10s, target: 99%}, "
             "{sli: latency, tier: 10s, target: 98%}]}"
         ),
         (
-            "slo.objectives[1].flows (line 4): never hold: slo.objectives[0] comes first for "
-            "the same "
-            "flows and indicator\n"
-            "  expected: the narrower pattern before the wider one, and each flow and "
-            "indicator once\n"
+            "slo.objectives[1].flows (line 4): have no effect: slo.objectives[0] already covers "
+            "these flows and this indicator\n"
+            "  expected: the narrower pattern before the wider one, and each flow and indicator "
+            "once\n"
             "  next step: move the objective up, or remove it"
         ),
     ),
-    "the wider pattern first": (
+    "a pattern after a wider one": (
         (
             "{objectives: [{sli: latency, target: 99%}, {sli: availability, target: 99%}, "
             "{flows: us->*, sli: latency, tier: 10s, target: 98%}]}"
         ),
         (
-            "slo.objectives[2].flows (line 4): never hold: slo.objectives[0] comes first for "
-            "the same "
-            "flows and indicator\n"
-            "  expected: the narrower pattern before the wider one, and each flow and "
-            "indicator once\n"
+            "slo.objectives[2].flows (line 4): have no effect: slo.objectives[0] already covers "
+            "these flows and this indicator\n"
+            "  expected: the narrower pattern before the wider one, and each flow and indicator "
+            "once\n"
             "  next step: move the objective up, or remove it"
         ),
     ),
     "an unknown channel": (
         "{channel: mm2-alert}",
         (
-            "slo.channel (line 4): 'mm2-alert' is no configured channel\n"
-            "  expected: one of mm2-alerts\n  next step: did you mean 'mm2-alerts'?"
+            "slo.channel (line 4): unknown channel 'mm2-alert'\n"
+            "  expected: one of mm2-alerts\n"
+            "  next step: did you mean 'mm2-alerts'?"
         ),
     ),
     "an unknown channel of one objective": (
         "{objectives: [{sli: latency, target: 99%, channel: database}]}",
         (
-            "slo.objectives[0].channel (line 4): 'database' is no configured channel\n"
-            "  expected: one of mm2-alerts\n  next step: add database under alerting.slack"
+            "slo.objectives[0].channel (line 4): unknown channel 'database'\n"
+            "  expected: one of mm2-alerts\n"
+            "  next step: add database under alerting.slack"
         ),
     ),
-    "no number of events": (
+    "no expected events": (
         "{objectives: [{sli: latency, target: 99%, expected_events: 0}]}",
         (
             "slo.objectives[0].expected_events (line 4): 0 is not a number of events per hour\n"
@@ -389,7 +405,7 @@ REFUSED = {
         "{objectives: [{sli: latency, targt: 99%, target: 99%}]}",
         (
             "slo.objectives[0].targt (line 4): unknown key\n"
-            "  expected: one of flows, sli, tier, target, window, worst, owner, channel, "
+            "  expected: one of flows, sli, tier, target, window, max_severity, owner, channel, "
             "expected_events\n  next step: did you mean 'target'?"
         ),
     ),
@@ -397,58 +413,58 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("slo", "expected"), REFUSED.values(), ids=[*REFUSED])
-def test_what_nothing_could_watch_is_refused(slo: str, expected: str) -> None:
+def test_invalid_objective_is_reported(slo: str, expected: str) -> None:
     assert report(slo) == f"1 problem\n{expected}"
 
 
 @pytest.mark.parametrize(
     ("owner", "what"),
     [
-        ("a<b", "'a<b' holds '<'"),
-        ("R&D", "'R&D' holds '&'"),
-        ("`x`", "'`x`' holds '`'"),
-        ("{{ .X }}", "'{{ .X }}' holds '{', '}'"),
-        ("a\nb", "'a\\nb' holds '\\n'"),
-        ('say \\"no\\"', "'say \"no\"' holds '\"'"),
-        ("*bold*", "'*bold*' holds '*'"),
-        ("a|b", "'a|b' holds '|'"),
-        ("@here", "'@here' starts or ends with a sign"),
-        ("x\u2028y", "'x\\u2028y' holds '\\u2028'"),
+        ("a<b", "'a<b' contains '<'"),
+        ("R&D", "'R&D' contains '&'"),
+        ("`x`", "'`x`' contains '`'"),
+        ("{{ .X }}", "'{{ .X }}' contains '{', '}'"),
+        ("a\nb", "'a\\nb' contains '\\n'"),
+        ('say \\"no\\"', "'say \"no\"' contains '\"'"),
+        ("*bold*", "'*bold*' contains '*'"),
+        ("a|b", "'a|b' contains '|'"),
+        ("@here", "'@here' starts or ends with a special character"),
+        ("x\u2028y", "'x\\u2028y' contains '\\u2028'"),
         ("y" * 4000, f"'{'y' * 79}... has 4,000 characters"),
     ],
 )
-def test_names_that_would_break_yaml_templates_or_slack_are_refused(owner: str, what: str) -> None:
-    said = report('{owner: "' + owner.replace("\n", "\\n") + '"}')
-    assert said.startswith(f"1 problem\nslo.owner (line 4): {what}")
-    assert "  expected: " in said
+def test_owner_with_special_characters_is_reported(owner: str, what: str) -> None:
+    text = report('{owner: "' + owner.replace("\n", "\\n") + '"}')
+    assert text.startswith(f"1 problem\nslo.owner (line 4): {what}")
+    assert "  expected: " in text
 
 
 @pytest.mark.parametrize("owner", ["Streaming", "ops@example.com", "Team A/B #2", "D\u00e9po-1_x"])
-def test_names_that_are_harmless_are_kept(owner: str) -> None:
+def test_owner_with_plain_characters_is_accepted(owner: str) -> None:
     assert load(f"{{owner: '{owner}'}}").slo.owner == owner
 
 
-def test_several_problems_are_told_at_once() -> None:
-    said = report(
-        "{window: 1d, channel: nobody, objectives: [{sli: order, target: 99%}, "
+def test_several_invalid_objectives_are_reported_together() -> None:
+    text = report(
+        "{window: 1d, channel: unknown, objectives: [{sli: order, target: 99%}, "
         "{sli: latency, target: 200%}]}"
     )
-    assert said.splitlines()[0] == "3 problems"
-    assert "slo.window" in said
-    assert "slo.objectives[0].sli" in said
-    assert "slo.objectives[1].target" in said
+    assert text.splitlines()[0] == "3 problems"
+    assert "slo.window" in text
+    assert "slo.objectives[0].sli" in text
+    assert "slo.objectives[1].target" in text
 
 
-def test_a_flow_that_is_wrong_itself_accuses_no_objective() -> None:
-    said = report("{objectives: [{sli: latency, tier: 5s, target: 99%}]}",
+def test_objective_of_an_invalid_flow_is_not_reported() -> None:
+    text = report("{objectives: [{sli: latency, tier: 5s, target: 99%}]}",
                   "flows: [{flow: us->eu, canary: {latency_tiers: soon}}]\n")  # fmt: skip
-    assert said.startswith("1 problem\nflows[0].canary.latency_tiers")
+    assert text.startswith("1 problem\nflows[0].canary.latency_tiers")
 
 
-def test_ids_of_objectives_are_told_apart() -> None:
-    said = report("{}", 'flows: [{flow: us->eu, freshness: [{name: Gold, topics: ["g"]}, '
+def test_objectives_with_the_same_id_are_reported() -> None:
+    text = report("{}", 'flows: [{flow: us->eu, freshness: [{name: Gold, topics: ["g"]}, '
                   "{name: gold}]}]\n")  # fmt: skip
-    assert said == (
+    assert text == (
         "1 problem\nflows[0].freshness (line 2): us->eu data_freshness 'gold' and us->eu "
         "data_freshness 'Gold' share the id 'us-to-eu-data-freshness-gold'\n"
         "  expected: names that differ in more than case and punctuation\n"
@@ -456,25 +472,25 @@ def test_ids_of_objectives_are_told_apart() -> None:
     )
 
 
-def test_pairs_that_cannot_fire_are_left_out_and_told() -> None:
+def test_notices_contain_window_pairs_that_cannot_fire() -> None:
     config = load("{objectives: [{flows: us->eu, sli: availability, target: 80%}]}")
     assert (
-        "us->eu: availability at 80%: these pairs can never fire and are left out: "
-        "fast (above 269% bad), steady (above 112% bad)"
+        "us->eu: availability at 80%: these window pairs cannot fire and are omitted: "
+        "fast (error ratio above 269%), steady (error ratio above 112%)"
     ) in notices(config)
-    assert not [each for each in notices(load("{}")) if "never fire" in each]
+    assert not [each for each in notices(load("{}")) if "cannot fire" in each]
 
 
-def test_a_window_that_outlives_the_samples_is_told() -> None:
+def test_notices_contain_windows_beyond_prometheus_retention() -> None:
     assert (
-        "slo: Prometheus must keep samples for more than 60d; the configuration that is shipped "
-        "says 35d"
+        "slo: Prometheus must retain samples for more than 60d; the shipped configuration "
+        "retains them for 35d"
     ) in notices(load("{window: 60d}"))
 
 
-def test_many_partitions_carry_a_strict_objective() -> None:
+def test_strict_target_with_many_expected_events_is_accepted() -> None:
     config = load("{objectives: [{sli: data_freshness, target: 99.99%, expected_events: 240000}]}")
-    assert promised(config, "us->eu")["data_freshness", "default"] == (0.9999, PAGE)
+    assert objectives_of(config, "us->eu")["data_freshness", "default"] == (0.9999, PAGE)
 
 
 @pytest.mark.parametrize(
@@ -494,11 +510,11 @@ def test_many_partitions_carry_a_strict_objective() -> None:
         ("us->??", "us->?*", False),
     ],
 )
-def test_whether_a_pattern_leaves_anything(wide: str, narrow: str, *, expected: bool) -> None:
+def test_subsumes_compares_flow_patterns(wide: str, narrow: str, *, expected: bool) -> None:
     assert subsumes(wide, narrow) is expected
 
 
-def test_the_reference_file_states_the_default_objectives() -> None:
+def test_reference_file_contains_the_default_objectives() -> None:
     text = REFERENCE.read_text(encoding="utf-8")
     reference = load_config(text, resolvers=Resolvers(env=str, file=str))
     smallest = load_config(CLUSTERS + "flows: [{flow: us->eu}]\n")

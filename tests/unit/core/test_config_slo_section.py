@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mm2slo_core.config import load_config, native
+from mm2slo_core.config import load_config
+from mm2slo_core.config.slo_section import render_slo_section
 
 BASE = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
@@ -17,11 +18,11 @@ slo:
   objectives:
     - {flows: us->eu, sli: availability, target: 99.95%, channel: db}
     - {sli: checkpoint_freshness, target: 60%, window: 14d}
-    - {flows: us->eu, sli: data_freshness, tier: Gold, target: 80%, worst: page}
+    - {flows: us->eu, sli: data_freshness, tier: Gold, target: 80%, max_severity: page}
 """
 
 
 def test_slo_section_of_all_objectives_loads_as_the_same_objectives() -> None:
     objectives = load_config(BASE + SLO).objectives
     assert len(objectives) == 16
-    assert load_config(BASE + native.write(objectives)).objectives == objectives
+    assert load_config(BASE + render_slo_section(objectives)).objectives == objectives

@@ -1,11 +1,11 @@
-"""What reports and burn rules leave out, and where they differ."""
+"""Exclusions in reports and in recording rules."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.objectives.exclusion import (
@@ -13,10 +13,10 @@ from mm2slo_core.objectives.exclusion import (
     ExclusionState,
     Mark,
     Span,
-    clash,
     excluded_from_reports,
     excluded_from_rules,
-    merged,
+    find_overlap,
+    merge_spans,
 )
 from mm2slo_core.topology import Flow
 
@@ -38,17 +38,17 @@ PLANNED = Exclusion(
         (500, None, Span(1_000, 2_000), Span(1_000, 2_000), None),
         (1_000, None, Span(1_000, 2_000), Span(1_000, 2_000), None),  # added as it starts
         (1_001, None, Span(1_000, 2_000), Span(1_001, 2_000), Mark.ADDED_LATE),
-        (2_000, None, Span(1_000, 2_000), None, Mark.ADDED_LATE),  # all of it had passed
+        (2_000, None, Span(1_000, 2_000), None, Mark.ADDED_LATE),  # added after its end
         (500, 900, None, None, None),  # removed before it started
         (500, 1_000, None, None, None),
         (500, 1_400, Span(1_000, 1_400), Span(1_000, 1_400), None),  # ended early
         (1_200, 1_400, Span(1_000, 1_400), Span(1_200, 1_400), Mark.ADDED_LATE),
         (500, 1_999, Span(1_000, 1_999), Span(1_000, 1_999), None),
-        (500, 2_000, None, Span(1_000, 2_000), Mark.TAKEN_BACK),
-        (2_500, 3_000, None, None, None),  # nobody ever left it out
+        (500, 2_000, None, Span(1_000, 2_000), Mark.REMOVED_LATE),
+        (2_500, 3_000, None, None, None),  # never excluded
     ],
 )
-def test_reports_know_all_of_it_and_rules_what_came_after_it_was_added(
+def test_exclusion_in_reports_and_rules_with_mark(
     added_at: int, removed_at: int | None, reports: Span | None, rules: Span | None, mark: Mark
 ) -> None:
     found = replace(PLANNED, added_at=added_at, removed_at=removed_at)
@@ -64,15 +64,15 @@ def test_reports_know_all_of_it_and_rules_what_came_after_it_was_added(
         (2_000, None, ExclusionState.PAST),
         (1_500, 1_400, ExclusionState.PAST),  # ended early
         (1_500, 900, ExclusionState.REMOVED),
-        (3_000, 2_500, ExclusionState.REMOVED),  # taken back
+        (3_000, 2_500, ExclusionState.REMOVED),  # removed late
     ],
 )
-def test_its_state(now: int, removed_at: int | None, state: ExclusionState) -> None:
+def test_exclusion_state(now: int, removed_at: int | None, state: ExclusionState) -> None:
     assert replace(PLANNED, removed_at=removed_at).state(now) is state
 
 
 @pytest.mark.parametrize(
-    ("patterns", "covered"),
+    ("patterns", "flows"),
     [
         (("us->eu",), [US_EU]),
         (("*",), [US_EU, EU_US, AP_EU]),
@@ -81,32 +81,31 @@ def test_its_state(now: int, removed_at: int | None, state: ExclusionState) -> N
         (("us",), []),
     ],
 )
-def test_patterns_are_those_of_objectives(patterns: tuple[str, ...], covered: list[Flow]) -> None:
+def test_exclusion_covers_flows_by_pattern(patterns: tuple[str, ...], flows: list[Flow]) -> None:
     found = replace(PLANNED, flows=patterns)
-    assert [flow for flow in (US_EU, EU_US, AP_EU) if found.covers(flow)] == covered
+    assert [flow for flow in (US_EU, EU_US, AP_EU) if found.covers(flow)] == flows
 
 
-def test_one_that_ends_before_it_begins_is_none() -> None:
-    with pytest.raises(ValueError, match=r"\[1000, 1000\) ms holds nothing"):
+def test_exclusion_of_an_empty_span_raises() -> None:
+    with pytest.raises(ValueError, match=r"\[1000, 1000\) ms is empty"):
         replace(PLANNED, end=1_000)
 
 
-def test_spans_that_overlap_or_touch_become_one() -> None:
+def test_merge_spans_joins_overlapping_and_adjacent_spans() -> None:
     spans = [Span(50, 60), Span(0, 10), Span(10, 20), Span(15, 18), Span(30, 40)]
-    assert merged(spans) == (Span(0, 20), Span(30, 40), Span(50, 60))
+    assert merge_spans(spans) == (Span(0, 20), Span(30, 40), Span(50, 60))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20))))
-def test_merging_keeps_every_moment_and_adds_none(pairs: list[tuple[int, int]]) -> None:
+def test_merge_spans_keeps_exactly_the_same_time(pairs: list[tuple[int, int]]) -> None:
     spans = [Span(start, start + length) for start, length in pairs]
-    found = merged(spans)
-    held = {moment for span in spans for moment in range(span.start, span.end)}
-    assert {moment for span in found for moment in range(span.start, span.end)} == held
-    assert sum(span.end - span.start for span in found) == len(held)
+    found = merge_spans(spans)
+    expected = {moment for span in spans for moment in range(span.start, span.end)}
+    assert {moment for span in found for moment in range(span.start, span.end)} == expected
+    assert sum(span.end - span.start for span in found) == len(expected)
 
 
-def test_each_flow_has_what_covers_it() -> None:
+def test_excluded_time_of_a_flow() -> None:
     exclusions = [
         PLANNED,
         replace(PLANNED, id="x2", flows=("*",), start=1_900, end=2_500),
@@ -127,16 +126,16 @@ def test_each_flow_has_what_covers_it() -> None:
     [
         (("us->eu",), 1_999, 3_000, None, US_EU),
         (("*",), 0, 1_001, None, US_EU),
-        (("us->eu",), 2_000, 3_000, None, None),  # touches
+        (("us->eu",), 2_000, 3_000, None, None),  # adjacent
         (("us->eu",), 0, 1_000, None, None),
         (("eu->us",), 1_000, 2_000, None, None),  # another flow
-        (("us->eu",), 1_500, 3_000, 1_400, None),  # the former one was ended before
+        (("us->eu",), 1_500, 3_000, 1_400, None),  # the existing one was ended before
     ],
 )
-def test_what_is_excluded_already_clashes(
+def test_find_overlap_returns_existing_exclusion_and_flow(
     patterns: tuple[str, ...], start: int, end: int, removed_at: int | None, found: Flow | None
 ) -> None:
     former = replace(PLANNED, removed_at=removed_at)
     new = replace(PLANNED, id="x2", flows=patterns, start=start, end=end, added_at=0)
     expected = None if found is None else (former, found)
-    assert clash(new, [former], [US_EU, EU_US, AP_EU]) == expected
+    assert find_overlap(new, [former], [US_EU, EU_US, AP_EU]) == expected

@@ -1,0 +1,92 @@
+"""Metrics of the exporter about itself."""
+
+from mm2slo_core.catalogue._metric_factories import counter, gauge, histogram
+from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS
+
+_STAGE = ("cluster", "stage")
+
+EXPORTER_BUILD_INFO = gauge(
+    "mm2_exporter_build_info",
+    "Always 1; the label is the running version.",
+    ("version",),
+    per_flow=False,
+)
+EXPORTER_COLLECT_DURATION_SECONDS = histogram(
+    "mm2_exporter_collect_duration_seconds",
+    "Duration of a collection stage on a cluster, including failures.",
+    _STAGE,
+    buckets=COLLECT_BUCKETS,
+    per_flow=False,
+)
+EXPORTER_COLLECT_ERRORS_TOTAL = counter(
+    "mm2_exporter_collect_errors_total",
+    "Failed collection stages, by reason.",
+    (*_STAGE, "reason"),
+    per_flow=False,
+)
+EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS = gauge(
+    "mm2_exporter_last_success_timestamp_seconds",
+    "Time of the last success of the collection stage.",
+    _STAGE,
+    unit="seconds",
+    per_flow=False,
+)
+EXPORTER_KAFKA_REQUESTS_TOTAL = counter(
+    "mm2_exporter_kafka_requests_total",
+    "Kafka requests sent to the cluster, by API.",
+    ("cluster", "api"),
+    per_flow=False,
+)
+EXPORTER_MALFORMED_RECORDS_TOTAL = counter(
+    "mm2_exporter_malformed_records_total",
+    "Records of internal topics that could not be decoded.",
+    ("cluster", "kind", "reason"),
+    per_flow=False,
+    unit="records",
+)
+EXPORTER_FLOW_READY = gauge(
+    "mm2_exporter_flow_ready",
+    "1 if all data of the flow has been read at least once, else 0.",
+)
+EXPORTER_SERIES = gauge(
+    "mm2_exporter_series", "Series in the latest snapshot, including this one.", per_flow=False
+)
+EXPORTER_GRANULARITY = gauge(
+    "mm2_exporter_granularity",
+    "1 for the effective granularity (flow, topic or partition), 0 for the others; "
+    "coarser than configured if the series limit is exceeded.",
+    ("granularity",),
+    per_flow=False,
+)
+EXPORTER_TIMELINE_WRITER = gauge(
+    "mm2_exporter_timeline_writer",
+    "1 if this exporter writes the watermark timeline of the flow, else 0.",
+)
+EXPORTER_TIMELINE_BYTES_TOTAL = counter(
+    "mm2_exporter_timeline_bytes_total",
+    "Bytes of keys and values written to the watermark timeline.",
+    unit="bytes",
+)
+EXPORTER_TIMELINE_RECORDS_TOTAL = counter(
+    "mm2_exporter_timeline_records_total",
+    "Records written to the watermark timeline.",
+    unit="records",
+)
+EXPORTER_RENDER_DURATION_SECONDS = gauge(
+    "mm2_exporter_render_duration_seconds",
+    "Duration of the last rendering of the exposition.",
+    unit="seconds",
+    per_flow=False,
+)
+EXPORTER_CYCLE_DURATION_SECONDS = gauge(
+    "mm2_exporter_cycle_duration_seconds",
+    "Duration of the last evaluation cycle, including rendering.",
+    unit="seconds",
+    per_flow=False,
+)
+EXPORTER_CONFIG_RELOADS_TOTAL = counter(
+    "mm2_exporter_config_reloads_total",
+    "Configuration reloads, by result: success or failure.",
+    ("result",),
+    per_flow=False,
+)

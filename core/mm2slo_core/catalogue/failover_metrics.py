@@ -1,0 +1,65 @@
+"""Metrics of offset syncs, checkpoints and failover readiness."""
+
+from mm2slo_core.catalogue._metric_factories import PARTITION, TOPIC, gauge
+from mm2slo_core.catalogue.metric import Granularity, Rollup
+
+_GROUP = ("group",)
+
+OFFSET_SYNC_LAST_TIMESTAMP_SECONDS = gauge(
+    "mm2_offset_sync_last_timestamp_seconds",
+    "Time of the newest offset sync.",
+    PARTITION,
+    unit="seconds",
+    coarsest=Granularity.TOPIC,
+    rollup=Rollup.MAX,
+)
+OFFSET_SYNC_AGE_SECONDS = gauge(
+    "mm2_offset_sync_age_seconds",
+    "Age of the newest offset sync.",
+    PARTITION,
+    unit="seconds",
+    coarsest=Granularity.TOPIC,
+    rollup=Rollup.MIN,
+)
+OFFSET_SYNC_GAP_RECORDS = gauge(
+    "mm2_offset_sync_gap_records",
+    "Records between the newest offset sync and the replicated position; maximum over partitions.",
+    PARTITION,
+    unit="records",
+    coarsest=Granularity.TOPIC,
+    rollup=Rollup.MAX,
+)
+CHECKPOINT_LAST_TIMESTAMP_SECONDS = gauge(
+    "mm2_checkpoint_last_timestamp_seconds",
+    "Time of the newest checkpoint of the group on the target.",
+    _GROUP,
+    unit="seconds",
+)
+CHECKPOINT_AGE_SECONDS = gauge(
+    "mm2_checkpoint_age_seconds",
+    "Age of the newest checkpoint of the group on the target.",
+    _GROUP,
+    unit="seconds",
+)
+CHECKPOINT_LAG_RECORDS = gauge(
+    "mm2_checkpoint_lag_records",
+    "Records between the newest checkpoint of the group and its committed offset on the source.",
+    (*_GROUP, *TOPIC),
+    unit="records",
+)
+FAILOVER_REDELIVERY_RECORDS = gauge(
+    "mm2_failover_redelivery_records",
+    "Records that the group would read again if it failed over now, by bound: lower or upper.",
+    (*_GROUP, "bound"),
+    unit="records",
+)
+FAILOVER_READY = gauge(
+    "mm2_failover_ready",
+    "1 if the group is ready to fail over, else 0.",
+    _GROUP,
+)
+FAILOVER_BLOCKED = gauge(
+    "mm2_failover_blocked",
+    "1 for each reason that blocks the failover of the group, else 0.",
+    (*_GROUP, "reason"),
+)

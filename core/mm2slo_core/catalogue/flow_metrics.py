@@ -1,0 +1,46 @@
+"""Metrics of a flow as a whole."""
+
+from mm2slo_core.catalogue._metric_factories import gauge
+from mm2slo_core.catalogue.metric import Granularity
+
+FLOW_INFO = gauge(
+    "mm2_flow_info",
+    "Always 1; the labels describe the flow and its canary.",
+    ("policy", "separator", "engine", "canary"),
+)
+TOPIC_INFO = gauge(
+    "mm2_topic_info",
+    "Always 1; maps a source topic to its target topic.",
+    ("topic", "target_topic"),
+    coarsest=Granularity.TOPIC,
+)
+FLOW_STATE = gauge(
+    "mm2_flow_state",
+    "1 for the state of the flow (running, idle, stopped or unknown), 0 for the others.",
+    ("state",),
+)
+FLOW_LAG_RECORDS = gauge(
+    "mm2_flow_lag_records",
+    "Source records that the flow has not yet replicated, over all partitions.",
+    unit="records",
+)
+FLOW_LAG_SECONDS = gauge(
+    "mm2_flow_lag_seconds",
+    "Age of the oldest source record that the flow has not yet replicated; 0 without lag.",
+    unit="seconds",
+)
+CATCHUP_ETA_SECONDS = gauge(
+    "mm2_catchup_eta_seconds",
+    "Estimated time until the lag is zero at the current net rate; absent unless the lag shrinks.",
+    unit="seconds",
+)
+REPLICATED_PARTITIONS = gauge(
+    "mm2_replicated_partitions",
+    "Replicated partitions of the flow, by quality of their replicated position.",
+    ("quality",),
+)
+LAG_SECONDS_ORIGIN_PARTITIONS = gauge(
+    "mm2_lag_seconds_origin_partitions",
+    "Replicated partitions of the flow, by origin of their lag in seconds.",
+    ("origin",),
+)

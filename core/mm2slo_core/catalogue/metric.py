@@ -1,0 +1,155 @@
+"""`Metric`: name, type, unit, labels and granularity of a metric.
+
+Names follow the naming conventions of Prometheus and OpenMetrics 1.0: a counter ends in `_total`,
+its family name does not; the family name ends in the unit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from itertools import pairwise
+
+FLOW_LABELS = ("flow", "source", "target")
+"""The first labels of all series of a flow, in this order."""
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+_RESERVED_LABELS = frozenset({"le", "quantile", "job", "instance"})
+
+
+class MetricType(StrEnum):
+    """Metric types; the values are those of a `# TYPE` line."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Component(StrEnum):
+    """The component that publishes a metric."""
+
+    EXPORTER = "exporter"
+
+
+class Granularity(IntEnum):
+    """The granularity of series; a greater level is finer."""
+
+    FLOW = 0
+    TOPIC = 1
+    PARTITION = 2
+
+    @property
+    def label(self) -> str:
+        """The value in the configuration and of the label `granularity`."""
+        return self.name.lower()
+
+    @classmethod
+    def parse(cls, text: str) -> Granularity:
+        """Parse `flow`, `topic` or `partition`. Raises ValueError for anything else."""
+        for level in cls:
+            if level.label == text:
+                return level
+        raise ValueError(f"unknown granularity {text!r}; expected flow, topic or partition")
+
+    @property
+    def coarser(self) -> Granularity | None:
+        """The next coarser level; None for FLOW."""
+        return Granularity(self - 1) if self else None
+
+
+_LEVEL_LABELS = {"topic": Granularity.TOPIC, "partition": Granularity.PARTITION}
+
+
+class Rollup(StrEnum):
+    """How the values of several series are combined when a label is dropped."""
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric, for exporter, rules, dashboards, documentation and tests.
+
+    `labels` are those at the finest granularity; `labels_at` drops `partition` and `topic` at
+    coarser ones. `coarsest` is the coarsest granularity at which the metric is published. `rollup`
+    combines values when a label is dropped; None if none is. `buckets` are upper bounds without
+    +Inf.
+
+    Raises ValueError for an inconsistent declaration.
+    """
+
+    name: str
+    type: MetricType
+    help: str
+    unit: str = ""
+    labels: tuple[str, ...] = ()
+    component: Component = Component.EXPORTER
+    coarsest: Granularity = Granularity.FLOW
+    rollup: Rollup | None = None
+    buckets: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for problem in self._problems():
+            raise ValueError(f"metric {self.name!r} {problem}")
+
+    def _problems(self) -> list[str]:
+        names = (self.name, *self.labels)
+        found = [f"has the invalid name {name!r}" for name in names if not _NAME.match(name)]
+        if (self.type is MetricType.COUNTER) != self.name.endswith("_total"):
+            found.append("must end in _total if and only if it is a counter")
+        if self.unit and not self.family_name.endswith(f"_{self.unit}"):
+            found.append(f"must end in its unit {self.unit!r}")
+        if len(set(self.labels)) != len(self.labels) or _RESERVED_LABELS & set(self.labels):
+            found.append(f"has a repeated or reserved label in {self.labels}")
+        if (self.type is MetricType.HISTOGRAM) != bool(self.buckets):
+            found.append("must have buckets if and only if it is a histogram")
+        if any(lower >= upper for lower, upper in pairwise(self.buckets)):
+            found.append(f"has buckets that do not ascend: {self.buckets}")
+        drops = any(
+            _LEVEL_LABELS.get(label, self.coarsest) > self.coarsest for label in self.labels
+        )
+        if drops != (self.rollup is not None):
+            found.append(
+                "must have a rollup if and only if a coarser level drops one of its labels"
+            )
+        return found
+
+    @property
+    def family_name(self) -> str:
+        """The name of the OpenMetrics family, without `_total`."""
+        if self.type is MetricType.COUNTER:
+            return self.name.removesuffix("_total")
+        return self.name
+
+    @property
+    def per_flow(self) -> bool:
+        """Whether the series have the labels of a flow."""
+        return self.labels[: len(FLOW_LABELS)] == FLOW_LABELS
+
+    @property
+    def sample_names(self) -> tuple[str, ...]:
+        """The names of sample lines."""
+        if self.type is MetricType.HISTOGRAM:
+            return tuple(f"{self.name}_{suffix}" for suffix in ("bucket", "sum", "count"))
+        return (self.name,)
+
+    def published_at(self, granularity: Granularity) -> bool:
+        """Whether the metric has series at *granularity*."""
+        return granularity >= self.coarsest
+
+    def labels_at(self, granularity: Granularity) -> tuple[str, ...]:
+        """The label names at *granularity*, in order.
+
+        Raises ValueError if the metric is not published at *granularity*.
+        """
+        if not self.published_at(granularity):
+            raise ValueError(
+                f"{self.name} is not published at granularity {granularity.label}; expected "
+                f"{self.coarsest.label} or finer"
+            )
+        return tuple(
+            label for label in self.labels if _LEVEL_LABELS.get(label, granularity) <= granularity
+        )

@@ -1,0 +1,26 @@
+"""Metrics of retention headroom and certain loss."""
+
+from mm2slo_core.catalogue._metric_factories import PARTITION, TOPIC, counter, gauge
+from mm2slo_core.catalogue.metric import Rollup
+
+RETENTION_HEADROOM_RECORDS = gauge(
+    "mm2_retention_headroom_records",
+    "Records between the log start of the source and the replicated position; minimum over "
+    "partitions.",
+    PARTITION,
+    unit="records",
+    rollup=Rollup.MIN,
+)
+RETENTION_HEADROOM_SECONDS = gauge(
+    "mm2_retention_headroom_seconds",
+    "Time until retention reaches the replicated position, by limit; minimum over partitions.",
+    (*PARTITION, "limit"),
+    unit="seconds",
+    rollup=Rollup.MIN,
+)
+RETENTION_LOST_RECORDS_TOTAL = counter(
+    "mm2_retention_lost_records_total",
+    "Source records that retention removed before they were replicated.",
+    TOPIC,
+    unit="records",
+)

@@ -1,0 +1,14 @@
+"""Metrics of service level indicators; good and total events are counted together."""
+
+from mm2slo_core.catalogue._metric_factories import counter
+
+_SLI = ("sli", "tier")
+
+SLI_GOOD_EVENTS_TOTAL = counter("mm2_sli_good_events_total", "Good events of the indicator.", _SLI)
+SLI_EVENTS_TOTAL = counter("mm2_sli_events_total", "Good and bad events of the indicator.", _SLI)
+SLI_UNKNOWN_EVENTS_TOTAL = counter(
+    "mm2_sli_unknown_events_total",
+    "Events of the indicator that are neither good nor bad because they could not be measured; "
+    "they lower coverage.",
+    _SLI,
+)

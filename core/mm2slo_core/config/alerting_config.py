@@ -1,0 +1,106 @@
+"""`alerting:`, the receivers of alerts and the links in their messages."""
+
+from typing import Final
+
+from pydantic import Field
+
+from mm2slo_core.config.field_types import Flag, Section
+from mm2slo_core.config.text_fields import Address, FilePath, Name, SecretFile
+
+EXPORTER_JOB: Final = "mm2slo"
+"""The job name in the shipped scrape configuration."""
+
+
+class LinksConfig(Section):
+    """Base URLs of the links in messages; null omits the link."""
+
+    runbook: Address | None = Field(
+        default=None, description="Runbooks, one page per alert: `<runbook>/<alert>.md`."
+    )
+    dashboard: Address | None = Field(default=None, description="Grafana.")
+    report: Address | None = Field(default=None, description="The report service, for `/slo`.")
+    prometheus: Address | None = Field(
+        default=None, description="Prometheus: links to queries, and reloading its rules."
+    )
+    alertmanager: Address | None = Field(
+        default=None,
+        description="Alertmanager: links to silences, and silences by `mm2slo exclude`.",
+    )
+
+
+class SlackChannel(Section):
+    """A Slack channel that `slo.channel` refers to by name."""
+
+    name: Name = Field(description="Name in this file, and value of the `channel` label.")
+    webhook_url_file: SecretFile = Field(
+        description="File with the URL of the incoming webhook; read by Alertmanager, and by "
+        "mm2slo for the digest."
+    )
+    channel: Name | None = Field(
+        default=None, description="Channel name in Slack; null: the channel of the webhook."
+    )
+
+
+class Webhook(Section):
+    """A receiver of Alertmanager webhooks that `slo.channel` refers to by name."""
+
+    name: Name = Field(description="Name in this file, and value of the `channel` label.")
+    url: Address = Field(description="URL to post to; must not contain a secret.")
+    credentials_file: SecretFile | None = Field(
+        default=None, description="File with a bearer token; read by Alertmanager only."
+    )
+
+
+class MaintenanceConfig(Section):
+    """Planned maintenance, written by `mm2slo exclude`."""
+
+    rules_file: FilePath = Field(
+        default="mm2slo-maintenance.rules.yml",
+        description="Rule file of the exclusions; must be in Prometheus's `rule_files`.",
+    )
+    silence: Flag = Field(
+        default=False, description="Whether exclusions also silence the alerts of their flows."
+    )
+
+
+class AlertingConfig(Section):
+    """The receivers of alerts, and the links in their messages."""
+
+    links: LinksConfig = Field(
+        default_factory=LinksConfig, description="Base URLs of the links in messages."
+    )
+    slack: tuple[SlackChannel, ...] = Field(
+        default=(), description="Slack channels; the first one is the default channel."
+    )
+    webhooks: tuple[Webhook, ...] = Field(
+        default=(), description="Other receivers; the first one is the default without Slack."
+    )
+    watchdog: Name | None = Field(
+        default=None,
+        description="Name of the webhook that receives `MM2Watchdog` only, and that must raise an "
+        "alarm when it stops arriving; null: no dead man's switch.",
+    )
+    platform: Name | None = Field(
+        default=None,
+        description="Channel that is notified when Slack rejects messages; null: the first "
+        "webhook, or else the second Slack channel.",
+    )
+    exporter_job: Name = Field(
+        default=EXPORTER_JOB,
+        description="Prometheus job name of the exporters; for a PodMonitor `namespace/name`.",
+    )
+    maintenance: MaintenanceConfig = Field(
+        default_factory=MaintenanceConfig, description="Planned maintenance."
+    )
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Valid values of `slo.channel`, the Slack channels first."""
+        slack = (each.name for each in self.slack)
+        webhooks = (each.name for each in self.webhooks if each.name != self.watchdog)
+        return (*slack, *webhooks)
+
+    @property
+    def default_channel(self) -> str:
+        """The channel of alerts without one; empty if no channel is configured."""
+        return next(iter(self.channels), "")

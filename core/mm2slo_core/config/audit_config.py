@@ -1,0 +1,101 @@
+"""`audit:`, what an audit compares, where it runs and where it stores its results."""
+
+from typing import Final
+
+from pydantic import Field
+
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.config.durations import Duration
+from mm2slo_core.config.field_types import Flag, Patterns, Properties, Section, Text
+from mm2slo_core.config.shares import Share
+from mm2slo_core.secret import Secret
+
+_DEFAULT_STORE: Final = Secret("sqlite:///mm2slo.db")
+
+
+class IdentityConfig(Section):
+    """The parts of a record that must arrive unchanged; disable what the flow changes."""
+
+    key: Flag = Field(default=True, description="Whether keys are compared.")
+    value: Flag = Field(default=True, description="Whether values are compared.")
+    headers: Flag = Field(default=True, description="Whether headers are compared, in order.")
+    timestamp: Flag = Field(default=True, description="Whether timestamps are compared.")
+    ignored_headers: tuple[Text, ...] = Field(
+        default=(), description="Headers that the flow adds, changes or removes."
+    )
+    hmac_key: Secret | None = Field(
+        default=None,
+        description="Key for HMAC-SHA-256 fingerprints, for payloads that could be guessed.",
+    )
+
+    @property
+    def identity(self) -> Identity:
+        """The identity for the audit, with the key in plain text."""
+        return Identity(
+            key=self.key,
+            value=self.value,
+            headers=self.headers,
+            timestamp=self.timestamp,
+            ignored_headers=self.ignored_headers,
+            hmac_key=None if self.hmac_key is None else self.hmac_key.reveal().encode(),
+        )
+
+
+class FlowAuditConfig(Section):
+    """What an audit of this flow compares."""
+
+    topics: Patterns = Field(
+        default=(".*",), description="Source topics to audit, of those that the flow replicates."
+    )
+    topics_exclude: Patterns = Field(
+        default=(), description="Source topics not to audit; takes precedence over `topics`."
+    )
+    max_pending: Duration = Field(
+        default=300.0,
+        description="Age from which an unreplicated record is overdue, which is a fault.",
+    )
+    identity: IdentityConfig = Field(
+        default_factory=IdentityConfig, description="What identifies the copy of a record."
+    )
+
+
+class SparkConfig(Section):
+    """The Spark session of the audit."""
+
+    master: Text = Field(
+        default="local[*]",
+        description="Spark master; `spark-submit` takes precedence.",
+    )
+    driver_memory: Text | None = Field(
+        default=None,
+        description="Heap of a local Spark; null: a quarter of the memory, at most 4g.",
+    )
+    jars: Text | None = Field(
+        default=None,
+        description="Folder with the jars of the Kafka connector; null: resolved by Ivy.",
+    )
+    ivy_dir: Text | None = Field(
+        default=None, description="Ivy cache; null: the cache of the user."
+    )
+    conf: Properties = Field(
+        default_factory=dict, description="Additional Spark properties, passed through unchanged."
+    )
+
+
+class AuditConfig(Section):
+    """The audit: where it runs, what it reads, and where it stores its results."""
+
+    store: Secret = Field(
+        default=_DEFAULT_STORE,
+        description="Results store: an SQLAlchemy URL for SQLite or PostgreSQL.",
+    )
+    directory: Text = Field(
+        default="mm2slo-audit",
+        description="Folder for record detail (Parquet); any path that Spark can write.",
+    )
+    sample: Share = Field(
+        default=0.01, description="Share of the records to audit; `100%` is a census."
+    )
+    spark: SparkConfig = Field(
+        default_factory=SparkConfig, description="The Spark session of the audit."
+    )

@@ -1,0 +1,54 @@
+"""`clusters:`, the connections to the Kafka clusters."""
+
+import re
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, Field
+
+from mm2slo_core.cluster_security import Security
+from mm2slo_core.config.field_types import Properties, Section
+from mm2slo_core.config.invalid_value import InvalidValueError
+
+_SERVER: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:,\[\]/]+):(?P<port>\d{1,5})")
+_HIGHEST_PORT: Final = 65_535
+
+
+def _bootstrap_servers(value: object) -> str:
+    expected = 'host:port, or several separated by commas, as in "eu-1:9093,eu-2:9093"'
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        value = ",".join(value)
+    if not isinstance(value, str):
+        raise InvalidValueError("is not text", expected=expected)
+    servers = [part.strip() for part in value.split(",")]
+    for server in servers:
+        match = _SERVER.fullmatch(server)
+        if match is None or not 0 < int(match["port"]) <= _HIGHEST_PORT:
+            raise InvalidValueError(
+                f"contains the invalid server {server!r}",
+                expected=expected,
+                next_step="write IPv6 addresses in brackets, as in [::1]:9092",
+            )
+    return ",".join(servers)
+
+
+class ClusterConfig(Section):
+    """One Kafka cluster, by its MirrorMaker 2 alias."""
+
+    bootstrap_servers: Annotated[str, BeforeValidator(_bootstrap_servers)] = Field(
+        description="Bootstrap brokers: `host:port`, comma-separated or a list."
+    )
+    security: Security = Field(
+        default_factory=Security, description="Encryption and authentication."
+    )
+    client: Properties = Field(
+        default_factory=dict,
+        description="Additional librdkafka properties, passed through unchanged; never shown.",
+    )
+
+    def librdkafka_properties(self) -> dict[str, str]:
+        """The connection properties of a librdkafka client, with secrets in plain text."""
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            **self.security.librdkafka_properties(),
+            **{name: value.reveal() for name, value in self.client.items()},
+        }

@@ -1,0 +1,63 @@
+"""The problems of a configuration, in one report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.user_errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PLAIN: Final = re.compile(r"[\w-]+")
+
+# Mapping keys and list positions, from the root of the file.
+Path = tuple[str | int, ...]
+
+
+def render_path(path: Path) -> str:
+    """*path* as `flows[1].canary.interval`; "the file" for the root."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif not _PLAIN.fullmatch(part):
+            text += f"[{part!r}]"
+        else:
+            text += f".{part}" if text else part
+    return text or "the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem. *what* quotes the value, unless it is or may contain a secret."""
+
+    path: str
+    what: str
+    expected: str
+    next_step: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = self.path
+        if self.line is not None:
+            place += f" (line {self.line}"
+            place += f", column {self.column})" if self.column is not None else ")"
+        lines = [f"{place}: {self.what}", f"  expected: {self.expected}"]
+        if self.next_step is not None:
+            lines.append(f"  next step: {self.next_step}")
+        return "\n".join(lines)
+
+
+class ConfigError(UserError):
+    """The configuration is invalid; *problems* are in file order."""
+
+    def __init__(self, name: str, problems: Iterable[Problem]) -> None:
+        self.name = name
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        head = f"{name}: {count} problem{'' if count == 1 else 's'}"
+        super().__init__("\n".join([head, *(str(problem) for problem in self.problems)]))

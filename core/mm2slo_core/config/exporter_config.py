@@ -1,0 +1,151 @@
+"""`exporter:`, the metrics exporter."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
+from mm2slo_core.config.durations import DurationBound, Interval, SlowInterval
+from mm2slo_core.config.field_types import Flag, Section, Text, TopicName, Whole
+from mm2slo_core.config.invalid_value import InvalidValueError
+
+_LISTEN: Final = re.compile(
+    r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[^\s:\[\]]*)):(?P<port>\d{1,5})", re.ASCII
+)
+_HIGHEST_PORT: Final = 65_535
+
+
+class Granularity(StrEnum):
+    """The finest label of offset and lag series."""
+
+    FLOW = "flow"
+    TOPIC = "topic"
+    PARTITION = "partition"
+
+
+class LogFormat(StrEnum):
+    """The format of log lines."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
+class LogLevel(StrEnum):
+    """The minimum level of log lines."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """A listen address. An empty host is every interface; port 0 is chosen by the system."""
+
+    host: str
+    port: int
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether the host is an IPv6 address."""
+        return ":" in self.host
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if self.is_ipv6 else f"{self.host}:{self.port}"
+
+
+def parse_listen(value: object) -> Listen:
+    """`host:port`, `[ipv6]:port` or `:port`. Raises InvalidValueError (a ValueError)."""
+    if isinstance(value, Listen):
+        return value
+    match = _LISTEN.fullmatch(value) if isinstance(value, str) else None
+    if match is None or int(match["port"]) > _HIGHEST_PORT:
+        raise InvalidValueError(
+            "is not a listen address",
+            expected="host:port with a port up to 65535, as in 127.0.0.1:9469 or :9469",
+            next_step="write IPv6 addresses in brackets, as in [::1]:9469",
+        )
+    return Listen(match["ipv6"] or match["host"] or "", int(match["port"]))
+
+
+class TimelineConfig(Section):
+    """The watermark timeline: end offsets over time, in a topic on the target cluster."""
+
+    enabled: Flag = Field(default=True, description="Whether to write the timeline.")
+    topic: TopicName = Field(
+        default="mm2slo.watermarks.internal",
+        description="Topic; MirrorMaker 2 must not replicate it, so `mm2….internal`.",
+    )
+    retention: Annotated[float, PlainValidator(DurationBound(3_600.0))] = Field(
+        default=35 * 86_400.0, description="Retention of the topic."
+    )
+    replication_factor: Annotated[Whole, Field(ge=1)] | None = Field(
+        default=None, description="Replication factor of the topic; null: the broker default."
+    )
+
+
+class LogConfig(Section):
+    """Logging."""
+
+    format: LogFormat = Field(
+        default=LogFormat.JSON, description="JSON objects or plain text, one per line."
+    )
+    level: LogLevel = Field(default=LogLevel.INFO, description="Minimum level.")
+
+
+class ExporterConfig(Section):
+    """The exporter: listen address, collection intervals, granularity."""
+
+    listen: Annotated[
+        Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
+    ] = Field(default=Listen("127.0.0.1", 9469), description="Listen address of `/metrics`.")
+    web_config_file: Text | None = Field(
+        default=None, description="Prometheus web configuration file: TLS and authentication."
+    )
+    instance: Text | None = Field(
+        default=None,
+        description="Name of this exporter in its canaries; null: the host name.",
+    )
+    poll_interval: Interval = Field(
+        default=5.0, description="Interval between reads of end offsets."
+    )
+    start_offsets_interval: Interval = Field(
+        default=30.0, description="Interval between reads of log start offsets."
+    )
+    metadata_interval: Interval = Field(
+        default=30.0, description="Interval between reads of topics and partitions."
+    )
+    groups_interval: Interval = Field(
+        default=15.0, description="Interval between reads of consumer groups."
+    )
+    topic_configs_interval: SlowInterval = Field(
+        default=300.0, description="Interval between reads of topic configurations."
+    )
+    granularity: Granularity = Field(
+        default=Granularity.TOPIC, description="The finest label of offset and lag series."
+    )
+    series_limit: Annotated[Whole, Field(ge=1)] = Field(
+        default=200_000,
+        description="Above this number of series, the next coarser granularity is used.",
+    )
+    read_only: Flag = Field(
+        default=False,
+        description="Write nothing to the clusters: neither canaries nor the timeline.",
+    )
+    timeline: TimelineConfig = Field(
+        default_factory=TimelineConfig, description="The watermark timeline."
+    )
+    log: LogConfig = Field(default_factory=LogConfig, description="Logging of the exporter.")
+
+    @property
+    def writes_timeline(self) -> bool:
+        """Whether the timeline is written: enabled and not read-only."""
+        return self.timeline.enabled and not self.read_only
+
+    def carrier(self, canary: CanaryConfig) -> CanaryCarrier:
+        """The effective carrier of a flow's *canary*: off in read-only mode."""
+        return CanaryCarrier.OFF if self.read_only else canary.carrier

@@ -1,0 +1,227 @@
+"""`flows:`, the replication flows: MirrorMaker 2's settings, and how to observe them."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
+
+from mm2slo_core.config.audit_config import FlowAuditConfig
+from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
+from mm2slo_core.config.durations import Duration, SlowInterval
+from mm2slo_core.config.field_types import Flag, Patterns, Section, Text, TopicName, Whole
+from mm2slo_core.config.invalid_value import InvalidValueError
+from mm2slo_core.config.text_fields import Name
+from mm2slo_core.internal_topics import OffsetSyncsLocation
+from mm2slo_core.topology import Flow
+
+# Kafka's DefaultTopicFilter, DefaultGroupFilter and DefaultConfigPropertyFilter (4.3).
+DEFAULT_TOPICS_EXCLUDE: Final = (r"mm2.*\.internal", r".*\.replica", r"__.*")
+DEFAULT_GROUPS_EXCLUDE: Final = ("console-consumer-.*", "connect-.*", "__.*")
+DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
+    r"follower\.replication\.throttled\.replicas",
+    r"leader\.replication\.throttled\.replicas",
+    r"message\.timestamp\.difference\.max\.ms",
+    r"log\.message\.timestamp\.before\.max\.ms",
+    r"log\.message\.timestamp\.after\.max\.ms",
+    r"message\.timestamp\.type",
+    r"unclean\.leader\.election\.enable",
+    r"min\.insync\.replicas",
+)
+
+
+class Engine(StrEnum):
+    """The replication engine; only MirrorMaker 2 writes internal topics."""
+
+    MIRRORMAKER2 = "mirrormaker2"
+    DUAL_PRODUCE = "dual-produce"
+    OTHER = "other"
+
+
+_NOT_MIRRORMAKER: Final = frozenset({Engine.DUAL_PRODUCE.value, Engine.OTHER.value})
+
+
+class PolicyKind(StrEnum):
+    """How source topic names map to target topic names."""
+
+    DEFAULT = "default"
+    IDENTITY = "identity"
+
+
+class Isolation(StrEnum):
+    """Kafka's `isolation.level` of MirrorMaker 2's source consumer."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+class PolicyConfig(Section):
+    """MirrorMaker 2's replication policy."""
+
+    kind: PolicyKind = Field(
+        default=PolicyKind.DEFAULT,
+        description="`default` adds the source alias, `identity` does not.",
+    )
+    separator: Text = Field(
+        default=".", description="`replication.policy.separator`, between alias and topic."
+    )
+    internal_separator: Flag = Field(
+        default=True,
+        description="`replication.policy.internal.topic.separator.enabled` (KIP-949).",
+    )
+
+
+class ConnectConfig(Section):
+    """Names that are configurable on Kafka Connect; null: the names of dedicated mode."""
+
+    offsets_topic: TopicName | None = Field(
+        default=None,
+        description="The worker's `offset.storage.topic`; null: `mm2-offsets.<source>.internal`.",
+    )
+    status_topic: TopicName | None = Field(
+        default=None,
+        description="The worker's `status.storage.topic`; null: `mm2-status.<source>.internal`.",
+    )
+    configs_topic: TopicName | None = Field(
+        default=None,
+        description="The worker's `config.storage.topic`; null: `mm2-configs.<source>.internal`.",
+    )
+    source_connector: Text = Field(
+        default="MirrorSourceConnector", description="Name of the source connector."
+    )
+    checkpoint_connector: Text = Field(
+        default="MirrorCheckpointConnector", description="Name of the checkpoint connector."
+    )
+    heartbeat_connector: Text = Field(
+        default="MirrorHeartbeatConnector", description="Name of the heartbeat connector."
+    )
+
+
+class FreshnessClass(Section):
+    """Topics with one data freshness objective; the first match applies."""
+
+    name: Name = Field(
+        default="default", description="Name of the class, and value of the `tier` label."
+    )
+    topics: Patterns = Field(
+        default=(".*",), description="Source topics, as regular expressions for whole names."
+    )
+    threshold: Duration = Field(default=60.0, description="Largest lag that is good.")
+
+
+class ReadinessConfig(Section):
+    """Limits for the failover readiness of consumer groups."""
+
+    max_redelivery_records: Annotated[Whole, Field(ge=0)] = Field(
+        default=10_000, description="Largest redelivery after a failover, in records."
+    )
+    max_checkpoint_lag_records: Annotated[Whole, Field(ge=0)] = Field(
+        default=10_000,
+        description="Largest distance of a checkpoint from the committed offset, in records.",
+    )
+
+
+def _flow(value: object) -> Flow:
+    if isinstance(value, Flow):
+        return value
+    expected = "source->target with two aliases from clusters, as in us->eu"
+    if not isinstance(value, str):
+        raise InvalidValueError("is not a flow", expected=expected)
+    source, arrow, target = (part.strip() for part in value.partition("->"))
+    if arrow and source and source == target:
+        raise InvalidValueError("has the same source and target", expected=expected)
+    try:
+        return Flow.parse(value)
+    except ValueError:
+        raise InvalidValueError("is not a flow", expected=expected) from None
+
+
+class FlowConfig(Section):
+    """One flow. Its defaults are those of MirrorMaker 2; `defaults:` changes them for all flows."""
+
+    flow: Annotated[
+        Flow, PlainValidator(_flow), PlainSerializer(lambda flow: flow.label, return_type=str)
+    ] = Field(description="The flow as `source->target`, by cluster aliases.")
+    engine: Engine = Field(default=Engine.MIRRORMAKER2, description="The replication engine.")
+    topics: Patterns = Field(default=(".*",), description="MirrorMaker 2's `topics`.")
+    topics_exclude: Patterns = Field(
+        default=DEFAULT_TOPICS_EXCLUDE,
+        description="MirrorMaker 2's `topics.exclude`; takes precedence over `topics`.",
+    )
+    groups: Patterns = Field(default=(".*",), description="MirrorMaker 2's `groups`.")
+    groups_exclude: Patterns = Field(
+        default=DEFAULT_GROUPS_EXCLUDE,
+        description="MirrorMaker 2's `groups.exclude`; takes precedence over `groups`.",
+    )
+    policy: PolicyConfig = Field(
+        default_factory=PolicyConfig,
+        description="MirrorMaker 2's replication policy; `identity` by default for other engines.",
+    )
+    offset_syncs_location: OffsetSyncsLocation = Field(
+        default=OffsetSyncsLocation.SOURCE, description="`offset-syncs.topic.location`."
+    )
+    isolation: Isolation = Field(
+        default=Isolation.READ_UNCOMMITTED,
+        description="`isolation.level` of MirrorMaker 2's consumer.",
+    )
+    exactly_once: Flag = Field(
+        default=False, description="Whether the worker has `exactly.once.source.support=enabled`."
+    )
+    offset_flush_interval: Duration = Field(
+        default=60.0, description="The worker's `offset.flush.interval.ms`."
+    )
+    checkpoint_interval: Duration = Field(
+        default=60.0, description="`emit.checkpoints.interval.seconds`."
+    )
+    heartbeat_interval: Duration = Field(
+        default=1.0, description="`emit.heartbeats.interval.seconds`."
+    )
+    config_properties_exclude: Patterns = Field(
+        default=DEFAULT_CONFIG_PROPERTIES_EXCLUDE,
+        description="`config.properties.exclude`: topic settings that are allowed to differ.",
+    )
+    connect: ConnectConfig = Field(
+        default_factory=ConnectConfig, description="Names on Kafka Connect."
+    )
+    canary: CanaryConfig = Field(
+        default_factory=CanaryConfig, description="Records that mm2slo sends through the flow."
+    )
+    freshness: Annotated[tuple[FreshnessClass, ...], Field(min_length=1)] = Field(
+        default=(FreshnessClass(),),
+        description="Classes of the data freshness SLI; the last one must match all topics.",
+    )
+    slice: SlowInterval = Field(
+        default=15.0, description="Length of one time slice of the data freshness SLI."
+    )
+    stall_after: SlowInterval = Field(
+        default=30.0,
+        description="Time without progress after which a partition with lag is stalled.",
+    )
+    readiness: ReadinessConfig = Field(
+        default_factory=ReadinessConfig, description="Limits for failover readiness."
+    )
+    audit: FlowAuditConfig = Field(
+        default_factory=FlowAuditConfig, description="What an audit of this flow compares."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_without_mirrormaker(cls, data: Any) -> Any:
+        # Other engines replicate no heartbeats topic, so that the default canary would always be
+        # lost, and usually do not rename topics.
+        if not isinstance(data, dict) or str(data.get("engine")) not in _NOT_MIRRORMAKER:
+            return data
+        data = {"policy": {"kind": PolicyKind.IDENTITY.value}} | data
+        canary = data.get("canary", {})
+        if isinstance(canary, dict) and "carrier" not in canary:
+            return data | {"canary": canary | {"carrier": CanaryCarrier.OFF.value}}
+        return data
+
+    @property
+    def by_mirrormaker(self) -> bool:
+        """Whether the engine writes MirrorMaker 2's internal topics and heartbeats."""
+        return self.engine is Engine.MIRRORMAKER2
+
+    @property
+    def label(self) -> str:
+        """The value of the `flow` label, as in `us->eu`."""
+        return self.flow.label

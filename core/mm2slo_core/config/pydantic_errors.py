@@ -1,0 +1,100 @@
+"""Converts pydantic errors to problems, with the path in the file and without secrets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_core.config.config_problems import Path, Problem, render_path
+from mm2slo_core.config.config_schema import is_secret, keys_at
+from mm2slo_core.config.invalid_value import InvalidValueError
+from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.yaml_paths import NOT_WRITTEN, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
+
+    from mm2slo_core.config.yaml_document import Document
+
+_LONGEST_VALUE: Final = 80
+_EXPECTED: Final = {
+    "string_type": "text; quote it if YAML reads it as another type",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "model_type": "a mapping with keys",
+    "model_attributes_type": "a mapping with keys",
+    "dict_type": "a mapping with keys",
+    "mapping_type": "a mapping with keys",
+    "tuple_type": "a list",
+    "string_too_short": "text that is not empty",
+}
+_KEY_LIST: Final = "docs/configuration.md lists every key"
+
+
+def show(value: object) -> str:
+    """A value in a report: shortened, and without the content of containers."""
+    if value is None or value is NOT_WRITTEN:
+        return "no value"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."
+
+
+def problem_of(error: ErrorDetails, path: Path, document: Document) -> Problem:
+    """The problem for *error* at *path* of *document*."""
+    kind = error["type"]
+    # The location of an invalid mapping key ends in "[key]", which is not in the file.
+    path = path[:-1] if path[-1:] == ("[key]",) else path
+    next_step: str | None
+    if kind == "extra_forbidden":
+        what, expected, next_step = _unknown_key(path)
+    elif kind == "missing":
+        what, expected, next_step = "is missing", "a value for this key", _KEY_LIST
+    else:
+        reason, expected, next_step = _reason(error)
+        what = f"{_subject(error, path, document)} {reason}"
+    return Problem(render_path(path), what, expected, next_step, document.line_of(path))
+
+
+def _subject(error: ErrorDetails, path: Path, document: Document) -> str:
+    if error["loc"][-1:] == ("[key]",):
+        return show(path[-1])
+    value = value_at(document.value, path)
+    raised = error.get("ctx", {}).get("error")
+    if isinstance(raised, InvalidValueError) and raised.hides_value:
+        return "the value"
+    # Text in place of a section or of a list of sections may be a misplaced password.
+    is_section = keys_at(path) or keys_at((*path, 0))
+    if is_secret(path) or (is_section and isinstance(value, str)):
+        return "the value" if isinstance(value, str) else "the secret"
+    return show(value)
+
+
+def _unknown_key(path: Path) -> tuple[str, str, str]:
+    known = keys_at(path[:-1])
+    close = suggest(str(path[-1]), known)
+    expected = f"one of {', '.join(known)}" if known else "no key here"
+    if close is not None:
+        return "unknown key", expected, f"did you mean {close!r}?"
+    return "unknown key", expected, f"remove it; {_KEY_LIST}"
+
+
+def _reason(error: ErrorDetails) -> tuple[str, str, str | None]:
+    context: Mapping[str, Any] = error.get("ctx", {})
+    raised = context.get("error")
+    if isinstance(raised, InvalidValueError):
+        return raised.what, raised.expected, raised.next_step
+    kind = error["type"]
+    if kind in {"enum", "literal_error"}:
+        return "is not a valid value", str(context["expected"]), None
+    if kind == "greater_than_equal":
+        return "is too small", f"at least {context['ge']}", None
+    if kind == "too_short":
+        return "has no entries", "at least one entry", None
+    if kind == "string_pattern_mismatch":
+        return "has the wrong format", f"text that matches {context['pattern']}", None
+    return "has the wrong type", _EXPECTED.get(kind, error["msg"]), None

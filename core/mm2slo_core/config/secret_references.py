@@ -1,0 +1,98 @@
+"""`${env:NAME}` and `${file:/path}` in the configuration, resolved by `Resolvers`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.config.config_problems import Path, Problem, render_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mm2slo_core.config.yaml_document import Document
+
+# `$${` is a literal `${`; a kind is followed by a colon, so `a${b}` is plain text.
+_REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?P<kind>[A-Za-z]+):(?P<name>[^}]*)\}")
+
+
+class UnresolvedError(LookupError):
+    """A reference cannot be resolved; the text gives the reason and contains no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolvers:
+    """Lookup functions: each takes a name and returns the value or raises UnresolvedError."""
+
+    env: Callable[[str], str]
+    file: Callable[[str], str]
+
+
+def _unresolved(name: str) -> str:
+    raise UnresolvedError(f"cannot be resolved here: no resolver for {name!r}")
+
+
+NO_RESOLVERS: Final = Resolvers(env=_unresolved, file=_unresolved)
+
+
+def resolve_references(document: Document, resolvers: Resolvers) -> tuple[object, list[Problem]]:
+    """The document with its references replaced, and the problems of failed references.
+
+    Failed references stay as they are, so that the rest of the text can be checked.
+    """
+    problems: list[Problem] = []
+
+    def resolve(text: str, path: Path) -> str:
+        def replace(match: re.Match[str]) -> str:
+            if match["kind"] is None:
+                return "${"
+            try:
+                return _look_up(match["kind"], match["name"], resolvers)
+            except UnresolvedError as error:
+                problems.append(_problem(match, str(error), path, document))
+                return match[0]
+
+        return _REFERENCE.sub(replace, text)
+
+    def walk(value: object, path: Path) -> object:
+        if isinstance(value, str):
+            return resolve(value, path)
+        if isinstance(value, dict):
+            return {key: walk(inner, (*path, key)) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [walk(inner, (*path, index)) for index, inner in enumerate(value)]
+        return value
+
+    return walk(document.value, ()), problems
+
+
+def _look_up(kind: str, name: str, resolvers: Resolvers) -> str:
+    if kind == "env":
+        found = resolvers.env(name)
+    elif kind == "file":
+        # Editors and `kubectl create secret --from-file` append a newline.
+        found = resolvers.file(name).removesuffix("\n").removesuffix("\r")
+    else:
+        raise UnresolvedError("has an unknown reference type")
+    if not found:
+        raise UnresolvedError("is empty")
+    return found
+
+
+def _problem(match: re.Match[str], reason: str, path: Path, document: Document) -> Problem:
+    kind, name = match["kind"], match["name"]
+    if kind == "env":
+        what, next_step = f"{match[0]} {reason}", f"export {name}=... before starting"
+    elif kind == "file":
+        what, next_step = f"{match[0]} {reason}", f"create {name}, readable by this user"
+    else:
+        # The name may be part of a password that looks like a reference.
+        what, next_step = f"${{{kind}:...}} {reason}", "write $${ for a literal ${"
+    return Problem(
+        render_path(path),
+        what,
+        expected="${env:NAME} of a set variable, or ${file:/path} of a readable file",
+        next_step=next_step,
+        line=document.line_of(path),
+    )

@@ -1,0 +1,223 @@
+"""Checks of a section that involve several fields; pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mm2slo_core.cluster_security import Mechanism, Sasl, Security
+from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
+from mm2slo_core.config.durations import format_duration
+from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_core.config.audit_config import AuditConfig, IdentityConfig
+    from mm2slo_core.config.cluster_config import ClusterConfig
+    from mm2slo_core.config.config_problems import Path
+    from mm2slo_core.config.exporter_config import ExporterConfig
+
+_MATCH_ALL: Final = frozenset({".*", ".+"})
+# From MirrorMaker 2's default topics.exclude.
+_NOT_REPLICATED: Final = re.compile(r"mm2.*\.internal")
+_OWNED: Final = frozenset(
+    {
+        "bootstrap.servers", "metadata.broker.list", "group.id", "enable.auto.commit",
+        "enable.auto.offset.store", "auto.offset.reset", "isolation.level", "transactional.id",
+    }
+)  # fmt: skip
+_SPARK_OWNED: Final = {
+    "spark.master": "audit.spark.master",
+    "spark.driver.memory": "audit.spark.driver_memory",
+    "spark.jars": "audit.spark.jars",
+    "spark.jars.ivy": "audit.spark.ivy_dir",
+    "spark.sql.session.timeZone": "mm2slo itself",
+}
+
+
+class Finding(NamedTuple):
+    """A failed check; *path* is relative to the checked section."""
+
+    path: Path
+    what: str
+    expected: str
+    next_step: str | None = None
+
+
+def check_security(security: Security) -> Iterator[Finding]:
+    """SASL and TLS settings match the protocol and are complete."""
+    protocol = security.protocol
+    if security.sasl is None and protocol.has_sasl:
+        yield Finding(
+            ("sasl",), f"is required with the protocol {protocol}",
+            "mechanism and credentials", "add sasl, or set protocol to one without SASL",
+        )  # fmt: skip
+    if security.sasl is not None:
+        if not protocol.has_sasl:
+            yield Finding(
+                ("sasl",), f"has no effect with the protocol {protocol}",
+                "protocol SASL_PLAINTEXT or SASL_SSL", "set protocol, or remove sasl",
+            )  # fmt: skip
+        for finding in _check_sasl(security.sasl):
+            yield finding._replace(path=("sasl", *finding.path))
+    tls = security.tls
+    if tls is None:
+        return
+    if not protocol.has_tls:
+        yield Finding(
+            ("tls",), f"has no effect with the protocol {protocol}",
+            "protocol SSL or SASL_SSL", "set protocol, or remove tls",
+        )  # fmt: skip
+    if tls.certificate_file is None:
+        for name in ("key_file", "key_password"):
+            if getattr(tls, name) is not None:
+                yield Finding(
+                    ("tls", name), "is set without certificate_file",
+                    "certificate_file and key_file together, for mutual TLS",
+                    "add certificate_file",
+                )  # fmt: skip
+
+
+def _check_sasl(sasl: Sasl) -> Iterator[Finding]:
+    by_token = sasl.mechanism is Mechanism.OAUTHBEARER
+    needed = ("oauth",) if by_token else ("username", "password")
+    for name in ("username", "password", "oauth"):
+        given = getattr(sasl, name) is not None
+        if name in needed and not given:
+            yield Finding(
+                (name,), f"is required with the mechanism {sasl.mechanism}",
+                f"{' and '.join(needed)} with {sasl.mechanism}", f"add {name}",
+            )  # fmt: skip
+        if given and name not in needed:
+            yield Finding(
+                (name,), f"has no effect with the mechanism {sasl.mechanism}",
+                f"{' and '.join(needed)} with {sasl.mechanism}", f"remove {name}",
+            )  # fmt: skip
+
+
+def check_cluster(cluster: ClusterConfig) -> Iterator[Finding]:
+    """Security is complete, and `client` sets only properties that have no other key."""
+    for finding in check_security(cluster.security):
+        yield finding._replace(path=("security", *finding.path))
+    rendered = cluster.security.librdkafka_properties()
+    for name in cluster.client:
+        if name in rendered or name in _OWNED or name.startswith("sasl."):
+            owner = "security" if name in rendered or name.startswith("sasl.") else "mm2slo itself"
+            yield Finding(
+                ("client", name), f"is set by {owner}",
+                "librdkafka properties that are not set elsewhere", "remove it",
+            )  # fmt: skip
+
+
+def check_flow(flow: FlowConfig, exporter: ExporterConfig) -> Iterator[Finding]:
+    """The settings of one flow are consistent with each other and with the poll interval."""
+    for finding in _check_canary(flow.canary):
+        yield finding._replace(path=("canary", *finding.path))
+    if flow.engine is not Engine.MIRRORMAKER2 and flow.canary.carrier is CanaryCarrier.HEARTBEATS:
+        yield Finding(
+            ("canary", "carrier"), f"'heartbeats' is not replicated by the engine {flow.engine}",
+            "topic or off",
+            "set carrier to topic if the engine replicates that topic, otherwise to off",
+        )  # fmt: skip
+    for finding in _check_identity(flow.audit.identity):
+        yield finding._replace(path=("audit", "identity", *finding.path))
+    yield from _check_freshness(flow)
+    yield from _check_policy(flow)
+    if flow.slice < exporter.poll_interval:
+        yield Finding(
+            ("slice",), f"{format_duration(flow.slice)} is shorter than exporter.poll_interval",
+            f"at least {format_duration(exporter.poll_interval)}, so that each slice has a sample",
+            "increase slice or decrease poll_interval",
+        )  # fmt: skip
+
+
+def _check_canary(canary: CanaryConfig) -> Iterator[Finding]:
+    tiers = canary.latency_tiers
+    if list(tiers) != sorted(set(tiers)):
+        yield Finding(
+            ("latency_tiers",), "are not ascending", "each threshold once, smallest first"
+        )
+    if max(tiers) > canary.deadline:
+        yield Finding(
+            ("latency_tiers",),
+            f"{format_duration(max(tiers))} is longer than the deadline",
+            f"thresholds up to {format_duration(canary.deadline)}, when a canary is settled",
+            "remove the threshold or increase deadline",
+        )
+    if canary.interval > canary.deadline:
+        yield Finding(
+            ("interval",),
+            f"{format_duration(canary.interval)} is longer than the deadline",
+            f"up to {format_duration(canary.deadline)}",
+        )
+
+
+def _check_freshness(flow: FlowConfig) -> Iterator[Finding]:
+    if not _MATCH_ALL.intersection(flow.freshness[-1].topics):
+        yield Finding(
+            ("freshness",), "does not match all topics",
+            'a last class with topics: [".*"]',
+            'add {name: default, topics: [".*"], threshold: 60s} as the last one',
+        )  # fmt: skip
+    for name, count in Counter(level.name for level in flow.freshness).items():
+        if count > 1:
+            yield Finding(("freshness",), f"has {count} classes named {name!r}", "unique names")
+    for index, level in enumerate(flow.freshness[:-1]):
+        if _MATCH_ALL.intersection(level.topics):
+            yield Finding(
+                ("freshness", index), "matches every topic, so the classes after it never apply",
+                "the class that matches all topics last",
+            )  # fmt: skip
+
+
+def _check_policy(flow: FlowConfig) -> Iterator[Finding]:
+    separator = flow.policy.separator
+    if flow.policy.kind is PolicyKind.DEFAULT and flow.engine is Engine.MIRRORMAKER2:
+        for alias in (flow.flow.source, flow.flow.target):
+            if separator in alias:
+                yield Finding(
+                    ("policy", "separator"), f"{separator!r} is part of the alias {alias!r}",
+                    "a separator that no alias contains: MirrorMaker 2 splits topic names at it",
+                    "change the alias or the separator in MirrorMaker 2 and here",
+                )  # fmt: skip
+
+
+def _check_identity(identity: IdentityConfig) -> Iterator[Finding]:
+    if not (identity.key or identity.value or identity.headers):
+        yield Finding(
+            (), "excludes key, value and headers",
+            "at least one of key, value and headers",
+        )  # fmt: skip
+    if identity.ignored_headers and not identity.headers:
+        yield Finding(
+            ("ignored_headers",), "has no effect with headers: false",
+            "headers: true", "remove it",
+        )  # fmt: skip
+
+
+def check_audit(audit: AuditConfig) -> Iterator[Finding]:
+    """`spark.conf` contains only Spark properties that have no other key."""
+    for name in audit.spark.conf:
+        owner = _SPARK_OWNED.get(name)
+        if owner is not None:
+            yield Finding(
+                ("spark", "conf", name), f"is set by {owner}",
+                "Spark properties that are not set elsewhere", "remove it",
+            )  # fmt: skip
+        elif not name.startswith("spark."):
+            yield Finding(
+                ("spark", "conf", name), "is not a Spark property",
+                "names that start with spark.",
+            )  # fmt: skip
+
+
+def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:
+    """MirrorMaker 2 does not replicate the timeline topic."""
+    topic = exporter.timeline.topic
+    if not _NOT_REPLICATED.fullmatch(topic):
+        yield Finding(
+            ("timeline", "topic"), f"{topic!r} would be replicated by MirrorMaker 2",
+            "a name such as mm2slo.watermarks.internal, which the default topics.exclude matches",
+        )  # fmt: skip

@@ -1,0 +1,157 @@
+"""Parses YAML to plain values with line numbers.
+
+Stricter than PyYAML's safe loader: duplicate keys are errors, and as in the core schema of YAML
+1.2, `off`, `no`, `1:30` and dates are text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+from mm2slo_core.config.config_problems import Path, Problem, render_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MERGE: Final = "<<"
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_CONSTANTS: Final = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_KNOWN_TAG: Final = "tag:yaml.org,2002:"
+_QUOTED: Final = re.compile(r"'([^']*)'")
+_TOKEN: Final = re.compile(r"[^\w\s]|<[a-z ]+>")
+
+
+@dataclass(slots=True)
+class Document:
+    """A parsed file: its value, the line of each path, and its problems."""
+
+    value: object = None
+    lines: dict[Path, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def line_of(self, path: Path) -> int | None:
+        """The line of *path*, or of the nearest mapping around it; None for the root."""
+        while path:
+            if path in self.lines:
+                return self.lines[path]
+            path = path[:-1]
+        return None
+
+
+def parse_document(text: str) -> Document:
+    """Parse *text*. A syntax error is the only problem of a document."""
+    document = Document()
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        document.problems.append(_syntax_problem(error.problem or "cannot be read", mark))
+        return document
+    except yaml.YAMLError:
+        document.problems.append(_syntax_problem("contains a character that YAML forbids", None))
+        return document
+    if node is not None:
+        document.value = _Converter(document).convert(node, (), ())
+    return document
+
+
+def _syntax_problem(what: str, mark: yaml.Mark | None) -> Problem:
+    return Problem(
+        render_path(()),
+        "is not YAML: " + _QUOTED.sub(_mask, what),
+        expected="a YAML mapping with clusters and flows",
+        next_step="fix the syntax; quote text that contains : # * & % or starts with a brace",
+        line=mark.line + 1 if mark else None,
+        column=mark.column + 1 if mark else None,
+    )
+
+
+def _mask(quoted: re.Match[str]) -> str:
+    # PyYAML quotes tokens such as ',' or '<block end>', and text of the user, which may be the
+    # start of a password.
+    return quoted[0] if _TOKEN.fullmatch(quoted[1]) else "a value"
+
+
+class _Converter:
+    """Converts the nodes of one document and collects lines and problems."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def convert(self, node: yaml.Node, path: Path, ancestors: tuple[yaml.Node, ...]) -> object:
+        if path:
+            self._document.lines.setdefault(path, node.start_mark.line + 1)
+        if any(node is outer for outer in ancestors):
+            self._problem(node, path, "contains itself through an alias", "a value without cycles")
+            return None
+        ancestors = (*ancestors, node)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path, ancestors)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self.convert(item, (*path, index), ancestors)
+                for index, item in enumerate(node.value)
+            ]
+        if not node.tag.startswith(_KNOWN_TAG):
+            self._problem(node, path, "has a YAML tag", "a plain value without !tag")
+            return None
+        return _scalar(node)
+
+    def _mapping(
+        self, node: yaml.MappingNode, path: Path, ancestors: tuple[yaml.Node, ...]
+    ) -> dict[str, object]:
+        merged: dict[str, object] = {}
+        own: dict[str, object] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self._problem(key, path, "has a key that is not text", "text keys")
+                continue
+            name = str(key.value)
+            if name == _MERGE and key.style is None:
+                for source in _merge_sources(value):
+                    found = self.convert(source, path, ancestors)
+                    merged = (found if isinstance(found, dict) else {}) | merged
+                continue
+            here = (*path, name)
+            if name in own:
+                self._problem(
+                    key, here, "is a duplicate key", "each key once",
+                    "remove one of them",
+                )  # fmt: skip
+                continue
+            self._document.lines[here] = key.start_mark.line + 1
+            own[name] = self.convert(value, here, ancestors)
+        return merged | own
+
+    def _problem(
+        self, node: yaml.Node, path: Path, what: str, expected: str, next_step: str | None = None
+    ) -> None:
+        self._document.problems.append(
+            Problem(render_path(path), what, expected, next_step, node.start_mark.line + 1)
+        )
+
+
+def _merge_sources(node: yaml.Node) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.SequenceNode):
+        yield from node.value
+    else:
+        yield node
+
+
+def _scalar(node: yaml.Node) -> object:
+    text = str(node.value)
+    if getattr(node, "style", None) is not None:
+        return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text

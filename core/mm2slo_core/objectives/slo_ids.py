@@ -1,0 +1,41 @@
+"""Ids of objectives, for URLs and files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.sli_counters import ALL
+
+if TYPE_CHECKING:
+    from mm2slo_core.sli_counters import SliKey
+    from mm2slo_core.topology import Flow
+
+_UNSAFE: Final = re.compile(r"[^a-z0-9]+")
+_MAX_LENGTH: Final = 63
+"""One label of a host name (RFC 1123, section 2.1), as in Kubernetes names."""
+_DIGEST: Final = 8
+
+
+def slug(text: str) -> str:
+    """*text* in lower-case letters, digits and single hyphens; may be empty."""
+    return _UNSAFE.sub("-", text.lower()).strip("-")
+
+
+def slo_id(flow: Flow, key: SliKey) -> str:
+    """`us-to-eu-latency-10s`; without the tier if there is only one.
+
+    Ids longer than 63 characters are shortened and end in a hash of the full id.
+    """
+    tier = () if key.tier == ALL else (slug(key.tier),)
+    name = "-".join((flow.slug, slug(key.sli), *tier)).strip("-")
+    return shorten_id(name)
+
+
+def shorten_id(name: str) -> str:
+    """*name*, shortened to 63 characters with a hash of the full name."""
+    if len(name) <= _MAX_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
+    return f"{name[: _MAX_LENGTH - _DIGEST - 1].rstrip('-')}-{digest}"

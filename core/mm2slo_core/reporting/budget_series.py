@@ -1,0 +1,79 @@
+"""Time series of counts and remaining budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mm2slo_core.objectives.error_budget import allowed_ratio, burn_rate
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.objectives.rule_evaluation import Counts
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, counted, whole_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mm2slo_core.reporting.minute_counts import MinuteCounts, SpanCounts
+
+MAX_STEPS: Final = 2_000
+_NICE_MINUTES: Final = (1, 5, 15, 30, 60, 120, 360, 720, 1_440)
+_WANTED: Final = 240
+"""Maximum points of a chart."""
+
+
+class Step(NamedTuple):
+    """The part [start, end) of a series; ratios are None without events."""
+
+    start: int
+    end: int
+    counts: SpanCounts
+    ratio: float | None
+    burn_rate: float | None
+    remaining: float | None
+    """Share of the budget of the whole series after this step, unclamped."""
+
+
+def chart_step(span: Span, most: int = _WANTED) -> int:
+    """A step length in ms that divides *span* into at most *most* steps."""
+    for minutes in _NICE_MINUTES:
+        if (span.end - span.start) / (minutes * MINUTE_MS) <= most:
+            return minutes * MINUTE_MS
+    days = -(-(span.end - span.start) // (most * 1_440 * MINUTE_MS))
+    return days * 1_440 * MINUTE_MS
+
+
+def steps(span: Span, length: int) -> tuple[Span, ...]:
+    """*span* in parts of *length* ms; the last one may be shorter.
+
+    Raises ValueError unless *length* is in whole minutes, and for more than `MAX_STEPS`.
+    """
+    if length < MINUTE_MS or whole_minute(length) != length:
+        raise ValueError(f"step is {length} ms; expected whole minutes")
+    count = -(-(span.end - span.start) // length)
+    if count > MAX_STEPS:
+        raise ValueError(f"{count:,} steps; expected at most {MAX_STEPS:,}")
+    return tuple(
+        Span(start, min(start + length, span.end)) for start in range(span.start, span.end, length)
+    )
+
+
+def series(
+    minutes: Iterable[MinuteCounts], parts: tuple[Span, ...], target: float
+) -> tuple[Step, ...]:
+    """The steps of *minutes* for *parts*, which are in order and without gaps."""
+    ordered = sorted(minutes)
+    counts = {part: counted(ordered, part) for part in parts}
+    allowed = allowed_ratio(target) * sum(each.total for each in counts.values())
+    found, spent = [], 0.0
+    for span, within in counts.items():
+        spent += within.bad
+        found.append(
+            Step(
+                start=span.start,
+                end=span.end,
+                counts=within,
+                ratio=within.good / within.total if within.total > 0 else None,
+                burn_rate=burn_rate(Counts(within.bad, within.total), target),
+                remaining=1.0 - spent / allowed if allowed > 0 else None,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,269 @@
+"""Evaluates counts to report entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.catalogue import WINDOW_SECONDS
+from mm2slo_core.objectives.error_budget import Budget, burn_rate
+from mm2slo_core.objectives.exclusion import Mark, Span
+from mm2slo_core.objectives.rule_evaluation import Counts
+from mm2slo_core.objectives.slo_ids import slo_id
+from mm2slo_core.objectives.slo_status import Reason, Status, StatusResult, evaluate_status
+from mm2slo_core.objectives.traffic_limits import live_pairs
+from mm2slo_core.reporting.minute_counts import Indicator, SpanCounts
+from mm2slo_core.reporting.report_entry import (
+    BudgetReading,
+    Comparison,
+    Coverage,
+    Entry,
+    PairReading,
+    PairState,
+    WindowKind,
+)
+from mm2slo_core.reporting.report_query import BEFORE, WINDOW
+from mm2slo_core.reporting.window_coverage import coverage, expected_minutes
+from mm2slo_core.sli_counters import Sli
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.reporting.report_entry import Confirmation, ReportWindow
+    from mm2slo_core.reporting.report_query import ReportQuery
+
+_SLICED: Final = frozenset({Sli.DATA_FRESHNESS, Sli.CHECKPOINT_FRESHNESS})
+"""Indicators that count time slices: their budget in minutes is exact."""
+_NOTHING: Final = SpanCounts()
+_MARKED: Final = {
+    Mark.ADDED_LATE: "was added late: recording rules counted events that this report excludes",
+    Mark.REMOVED_LATE: "was removed late: recording rules excluded events that this report counts",
+}
+_COARSE: Final = (
+    "hourly history: events within an hour of an edge of the period or of maintenance may be "
+    "attributed to the other side"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndicatorData:
+    """The history of one indicator, and the audits of its flow."""
+
+    counts: Mapping[Span, SpanCounts]
+    known_since: int | None
+    confirmation: Confirmation | None = None
+    problem: str = ""
+    """Why there are no counts, or empty."""
+
+
+def entries(query: ReportQuery, data: Mapping[Indicator, IndicatorData]) -> tuple[Entry, ...]:
+    """One entry per objective, in the order of the query."""
+    return tuple(
+        _Evaluation(query, each, data[Indicator(each.flow, each.key)]).entry()
+        for each in query.objectives
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    query: ReportQuery
+    objective: Objective
+    data: IndicatorData
+
+    def entry(self) -> Entry:
+        window = self.query.window_of(self.objective)
+        wholes = self.query.spans_by_name(self.objective)
+        taken = {name: self._counted(whole) for name, whole in wholes.items()}
+        counts, excluded = taken[WINDOW]
+        budget = Budget(
+            target=self.objective.target,
+            window=self._known_seconds(window),
+            counts=Counts(counts.bad, counts.total),
+        )
+        burns = {name: self._burn(taken[name][0]) for name in WINDOW_SECONDS}
+        cover = self._coverage(wholes, taken)
+        counted = self._status(budget, burns, cover)
+        result = self._with_audit(counted)
+        return Entry(
+            id=slo_id(self.objective.flow, self.objective.key),
+            objective=self.objective,
+            window=window,
+            as_of=self.query.now,
+            status=result.status,
+            reason=result.reason,
+            pair=result.pair,
+            counts=counts,
+            excluded=excluded,
+            ratio=counts.good / counts.total if counts.total > 0 else None,
+            budget=_reading(budget, estimate=self.objective.key.sli not in _SLICED),
+            burn_rates=burns,
+            exhaustion_seconds=_exhaustion(budget, window, burns["1h"]),
+            projected_remaining=_projected(budget, window, burns["1h"]),
+            pairs=self._pairs(burns),
+            coverage=cover,
+            before=self._before(wholes[BEFORE], taken[BEFORE][0]),
+            confirmation=self.data.confirmation,
+            warnings=tuple(self._warnings(window, cover, counted, coarse=counts.coarse)),
+            errors=(self.data.problem,) if self.data.problem else (),
+        )
+
+    def _known_seconds(self, window: ReportWindow) -> float:
+        """The length of *window* without the time before the first sample."""
+        known = self.data.known_since
+        if known is None or not window.start < known < window.end:
+            return window.seconds
+        return window.seconds - (known - window.start) / 1000
+
+    def _counted(self, whole: Span) -> tuple[SpanCounts, SpanCounts]:
+        """The counts of *whole* without maintenance, and those of maintenance."""
+        if self.data.problem:
+            return _NOTHING, _NOTHING
+        counts, parts = self.data.counts, self.query.excluded(self.objective, whole)
+        if not parts:
+            return counts[whole], _NOTHING
+        excluded = sum((counts[part] for part in parts), _NOTHING)
+        return counts[whole] - excluded, excluded
+
+    def _burn(self, counts: SpanCounts) -> float | None:
+        return burn_rate(Counts(counts.bad, counts.total), self.objective.target)
+
+    def _coverage(
+        self, wholes: Mapping[str, Span], taken: Mapping[str, tuple[SpanCounts, SpanCounts]]
+    ) -> Coverage:
+        expected = {name: self._expected(wholes[name]) for name in (WINDOW, "1h")}
+        counts = taken[WINDOW][0]
+        return Coverage(
+            window=coverage(counts, expected[WINDOW]),
+            hour=coverage(taken["1h"][0], expected["1h"]),
+            minutes=counts.minutes,
+            expected_minutes=expected[WINDOW],
+            known_since=self.data.known_since,
+        )
+
+    def _expected(self, whole: Span) -> int:
+        """Minutes that should have a sample."""
+        excluded = self.query.excluded(self.objective, whole)
+        return expected_minutes(whole, excluded, self.data.known_since)
+
+    def _status(
+        self, budget: Budget, burns: Mapping[str, float | None], cover: Coverage
+    ) -> StatusResult:
+        known = self.data.known_since
+        unknown = known is None or known >= self.query.now
+        # An hour of maintenance has full coverage.
+        hour = 1.0 if cover.hour is None else cover.hour
+        return evaluate_status(
+            self.objective,
+            budget,
+            {seconds: burns[name] for name, seconds in WINDOW_SECONDS.items()},
+            coverage=None if unknown else hour,
+        )
+
+    def _with_audit(self, counted: StatusResult) -> StatusResult:
+        """Faults that an audit found override a better or unknown status."""
+        faults = self.data.confirmation is not None and self.data.confirmation.faults
+        if faults and counted.status not in {Status.BREACHED, Status.WARNING}:
+            return StatusResult(Status.WARNING, Reason.AUDIT_FAULTS)
+        return counted
+
+    def _pairs(self, burns: Mapping[str, float | None]) -> tuple[PairReading, ...]:
+        named = {seconds: burns[name] for name, seconds in WINDOW_SECONDS.items()}
+        found = []
+        for pair in live_pairs(self.objective):
+            long, short = named[pair.long], named[pair.short]
+            factor = pair.factor(self.objective.window)
+            exceeds_long, exceeds_short = (long or 0.0) > factor, (short or 0.0) > factor
+            state = PairState.RECOVERING if exceeds_long else PairState.QUIET
+            found.append(
+                PairReading(
+                    name=pair.name,
+                    severity=pair.severity.value,
+                    long_seconds=pair.long,
+                    short_seconds=pair.short,
+                    long=long,
+                    short=short,
+                    factor=factor,
+                    state=PairState.BURNING if exceeds_long and exceeds_short else state,
+                )
+            )
+        return tuple(found)
+
+    def _before(self, span: Span, counts: SpanCounts) -> Comparison | None:
+        burn = self._burn(counts)
+        if burn is None:
+            return None
+        return Comparison(
+            start=span.start,
+            end=span.end,
+            ratio=counts.good / counts.total,
+            remaining=1.0 - burn,
+            coverage=coverage(counts, self._expected(span)),
+        )
+
+    def _warnings(
+        self, window: ReportWindow, cover: Coverage, counted: StatusResult, *, coarse: bool
+    ) -> list[str]:
+        found = []
+        if counted.status is Status.NO_DATA and self._with_audit(counted) != counted:
+            found.append(counted.reason.value)
+        known = cover.known_since
+        if known is not None and window.start < known < window.end:
+            observed = _length((window.end - known) / 1000).removesuffix(" days")
+            whole = _length((window.end - window.start) / 1000)
+            found.append(f"only {observed} of {whole} of data")
+        if coarse:
+            found.append(_COARSE)
+        found += [
+            f"maintenance {each.id} {_MARKED[each.mark]}"
+            for each in self.query.exclusions
+            if each.mark is not None
+            and each.covers(self.objective.flow)
+            and Span(each.start, each.end).overlaps(Span(window.start, window.end))
+        ]
+        if self.data.confirmation is not None and self.data.confirmation.faults:
+            found.append(self.data.confirmation.sentence)
+        return found
+
+
+def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
+    return BudgetReading(
+        total=budget.total_ratio,
+        consumed=budget.consumed,
+        remaining=budget.remaining,
+        seconds=budget.window,
+        total_events=budget.total_events,
+        remaining_events=budget.remaining_events,
+        total_minutes=budget.total_minutes,
+        remaining_minutes=budget.remaining_minutes,
+        minutes_are_estimate=estimate,
+    )
+
+
+def _exhaustion(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
+    """Seconds until the budget is exhausted, for the full length of the window.
+
+    None if a calendar period ends before: the next one has its own budget.
+    """
+    found = replace(budget, window=window.seconds).exhaustion(burn)
+    return None if found and window.kind is WindowKind.CALENDAR and not _ahead(window) else found
+
+
+def _projected(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
+    """The remaining budget at the end of a running calendar period; None for other windows."""
+    if window.kind is not WindowKind.CALENDAR or not _ahead(window):
+        return None
+    return budget.projected(burn, _ahead(window))
+
+
+def _ahead(window: ReportWindow) -> float:
+    """Remaining seconds of a calendar period."""
+    return max(window.seconds - (window.end - window.start) / 1000, 0.0)
+
+
+def _length(seconds: float) -> str:
+    """*seconds* in days, hours or minutes: `2.5 days`, `5 h`, `4 min`."""
+    for unit, size in (("days", 86_400.0), ("h", 3_600.0)):
+        if seconds >= size:
+            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds / 60:.0f} min"

@@ -1,0 +1,175 @@
+"""One entry of a report: the state of an objective at one instant.
+
+Values are neither clamped nor rounded; None means unknown or not applicable. Times are epoch ms,
+lengths seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from mm2slo_core.objectives.slo_status import MIN_COVERAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.objectives import Objective
+    from mm2slo_core.objectives.slo_status import Reason, Status
+    from mm2slo_core.reporting.minute_counts import SpanCounts
+
+
+class WindowKind(StrEnum):
+    """The kind of a report window."""
+
+    ROLLING = "rolling"
+    CALENDAR = "calendar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportWindow:
+    """The time [start, end) of an entry; `end` is not after the instant of the report.
+
+    `seconds` is the nominal length, for a running month that of the whole month. `name` is the
+    requested period: `28d`, `2026-07`, `2026-Q3`.
+    """
+
+    kind: WindowKind
+    name: str
+    start: int
+    end: int
+    seconds: float
+
+
+class PairState(StrEnum):
+    """The state of a window pair."""
+
+    QUIET = "quiet"
+    RECOVERING = "recovering"
+    """Only the long window exceeds the threshold."""
+    BURNING = "burning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairReading:
+    """The burn rates of a window pair, None without events."""
+
+    name: str
+    severity: str
+    long_seconds: float
+    short_seconds: float
+    long: float | None
+    short: float | None
+    factor: float
+    state: PairState
+    since: int | None = None
+    """Start of uninterrupted burning; None if it does not burn or was not computed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetReading:
+    """The error budget as a share of itself, in events, and in minutes of total outage."""
+
+    total: float
+    consumed: float | None
+    remaining: float | None
+    seconds: float
+    """Length of the window without the time before the first sample."""
+    total_events: float
+    remaining_events: float
+    total_minutes: float
+    remaining_minutes: float | None
+    minutes_are_estimate: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """Coverage of the window and of the last hour, without the time before the first sample."""
+
+    window: float | None
+    hour: float | None
+    minutes: int
+    """Minutes with a sample, of `expected_minutes`."""
+    expected_minutes: int
+    known_since: int | None
+    """Time of the first sample; None without samples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """Summary of the audits of the same flow and window."""
+
+    audited_up_to: int | None
+    records: int = 0
+    """Audited source records."""
+    faults: Mapping[str, int]
+    """By verdict, without zeros."""
+    loss_below: float | None = None
+    """With 95 % confidence; None for a census or if unknown."""
+    sentence: str = ""
+    run_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """A run of minutes with bad events, with gaps of up to 5 minutes."""
+
+    start: int
+    end: int
+    bad: float
+    consumed: float
+    """Share of the window's budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The period before: of the same length if rolling, or the previous calendar period."""
+
+    start: int
+    end: int
+    ratio: float
+    remaining: float
+    coverage: float | None
+    """None if all of it was planned maintenance."""
+
+    @property
+    def has_low_coverage(self) -> bool:
+        """Whether its coverage is too low for a reliable comparison."""
+        return self.coverage is not None and self.coverage < MIN_COVERAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One objective as of `as_of`."""
+
+    id: str
+    objective: Objective
+    window: ReportWindow
+    as_of: int
+    status: Status
+    reason: Reason
+    pair: str
+    """The window pair that caused the status, or empty."""
+    counts: SpanCounts
+    excluded: SpanCounts
+    """Events of planned maintenance, in no other value."""
+    ratio: float | None
+    """Share of settled events that were good."""
+    budget: BudgetReading
+    burn_rates: Mapping[str, float | None]
+    """By window name: 5m, 30m, 1h, 2h, 6h, 1d, 3d."""
+    exhaustion_seconds: float | None
+    projected_remaining: float | None
+    pairs: tuple[PairReading, ...]
+    coverage: Coverage
+    before: Comparison | None
+    """None without events."""
+    confirmation: Confirmation | None
+    warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the objective was met; None without events."""
+        return None if self.ratio is None else self.ratio >= self.objective.target

@@ -1,0 +1,151 @@
+"""Rolling and calendar periods of reports."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.objectives.exclusion import Span
+from mm2slo_core.objectives.quantity_text import parse_shorthand, shorthand
+from mm2slo_core.reporting.minute_counts import whole_minute
+from mm2slo_core.reporting.report_entry import ReportWindow, WindowKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ACCEPTED: Final = "28d, 2026, 2026-Q3, 2026-07, 2026-W30 or 2026-07-14"
+"""One example of each format."""
+_LONGEST_ROLLING: Final = 366 * 86_400.0
+_FIRST_YEAR: Final = 1970
+"""Earlier years have no data, and are close to the limits of `date` in some time zones."""
+_YEAR: Final = re.compile(r"(\d{4})", re.ASCII)
+_QUARTER: Final = re.compile(r"(\d{4})-Q([1-4])", re.ASCII)
+_MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
+_WEEK: Final = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
+_DAY: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dates:
+    """The dates [start, end) of a period, and the start of the period before."""
+
+    start: date
+    end: date
+    before: date
+
+
+def rolling(seconds: float, as_of: int) -> ReportWindow:
+    """The last *seconds* before *as_of* (epoch ms), in whole minutes."""
+    end = whole_minute(as_of)
+    return ReportWindow(
+        kind=WindowKind.ROLLING,
+        name=shorthand(seconds),
+        start=end - round(seconds * 1000),
+        end=end,
+        seconds=seconds,
+    )
+
+
+def period(text: str, as_of: int, zone: tzinfo) -> ReportWindow:
+    """The part of the period *text* before *as_of* (epoch ms).
+
+    Calendar periods start at midnight in *zone*; weeks are ISO 8601 weeks. Raises ValueError for an
+    invalid period and for one in the future.
+    """
+    seconds = parse_shorthand(text)
+    if seconds is not None:
+        if seconds > _LONGEST_ROLLING:
+            raise ValueError(f"period {text!r} is longer than 366d; expected {ACCEPTED}")
+        return rolling(seconds, as_of)
+    dates = _dates(text)
+    if dates.start.year < _FIRST_YEAR:
+        raise ValueError(f"period {text!r} is before {_FIRST_YEAR}; expected {ACCEPTED}")
+    start, whole_end = _midnight(dates.start, zone), _midnight(dates.end, zone)
+    end = min(whole_end, whole_minute(as_of))
+    if end <= start:
+        raise ValueError(f"period {text!r} is in the future; expected a current one, as in 28d")
+    return ReportWindow(
+        kind=WindowKind.CALENDAR,
+        name=text,
+        start=start,
+        end=end,
+        seconds=(whole_end - start) / 1000,
+    )
+
+
+def before(window: ReportWindow, zone: tzinfo) -> Span:
+    """The period before *window*, of the same length if it is rolling."""
+    if window.kind is WindowKind.ROLLING:
+        return Span(2 * window.start - window.end, window.start)
+    return Span(_midnight(_dates(window.name).before, zone), window.start)
+
+
+def days(window: ReportWindow, zone: tzinfo) -> tuple[Span, ...]:
+    """The days of *window* in *zone*; the first and the last may be shorter."""
+    day = datetime.fromtimestamp(window.start / 1000, zone).date()
+    found = []
+    start = window.start
+    while start < window.end:
+        day += timedelta(days=1)
+        end = min(_midnight(day, zone), window.end)
+        if end > start:
+            found.append(Span(start, end))
+            start = end
+    return tuple(found)
+
+
+def _dates(text: str) -> _Dates:
+    for pattern, read in _FORMS:
+        match = pattern.fullmatch(text)
+        if match is not None:
+            try:
+                return read(*map(int, match.groups()))
+            except (ValueError, OverflowError) as error:
+                raise ValueError(f"period {text!r}: {error}; expected {ACCEPTED}") from None
+    raise ValueError(f"unknown period {text!r}; expected {ACCEPTED}")
+
+
+def _year(year: int) -> _Dates:
+    return _Dates(date(year, 1, 1), date(year + 1, 1, 1), date(year - 1, 1, 1))
+
+
+def _quarter(year: int, quarter: int) -> _Dates:
+    return _months(year, 3 * quarter - 2, 3)
+
+
+def _month(year: int, month: int) -> _Dates:
+    return _months(year, month, 1)
+
+
+def _months(year: int, first: int, count: int) -> _Dates:
+    number = 12 * year + first - 1
+    start, end, earlier = (
+        date(each // 12, each % 12 + 1, 1) for each in (number, number + count, number - count)
+    )
+    return _Dates(start, end, earlier)
+
+
+def _week(year: int, week: int) -> _Dates:
+    start = date.fromisocalendar(year, week, 1)
+    return _Dates(start, start + timedelta(days=7), start - timedelta(days=7))
+
+
+def _day(year: int, month: int, day: int) -> _Dates:
+    start = date(year, month, day)
+    return _Dates(start, start + timedelta(days=1), start - timedelta(days=1))
+
+
+_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., _Dates]], ...]] = (
+    (_YEAR, _year),
+    (_QUARTER, _quarter),
+    (_MONTH, _month),
+    (_WEEK, _week),
+    (_DAY, _day),
+)
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    """The start of *day* (epoch ms); its first instant if a clock change skips midnight."""
+    return round(datetime.combine(day, time(), zone).timestamp() * 1000)

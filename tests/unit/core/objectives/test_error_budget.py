@@ -1,0 +1,231 @@
+"""Error budgets: figures of the SRE workbook, and properties for any counts."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.objectives import DAY, WINDOW_PAIRS, Objective, Severity
+from mm2slo_core.objectives.error_budget import Budget, EventCounts, burn_rate, error_ratio
+from mm2slo_core.objectives.rule_evaluation import Counts
+from mm2slo_core.objectives.slo_status import Reason, Status, StatusResult, evaluate_status
+from mm2slo_core.sli_counters import Sli, SliKey
+from mm2slo_core.topology import Flow
+
+FOUR_WEEKS = 28 * DAY
+TARGETS = st.sampled_from([0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999])
+EVENTS = st.lists(
+    st.builds(
+        EventCounts,
+        good=st.integers(0, 10**6).map(float),
+        bad=st.integers(0, 10**5).map(float),
+        unknown=st.integers(0, 10**5).map(float),
+        excluded=st.integers(0, 10**5).map(float),
+    ),
+    max_size=20,
+)
+
+
+def budget(bad: float, events: float, target: float = 0.999, window: float = FOUR_WEEKS) -> Budget:
+    return Budget(target=target, window=window, counts=Counts(bad, events))
+
+
+# The Site Reliability Workbook, chapter 5, and its table of time budgets for 30 days.
+@pytest.mark.parametrize(
+    ("target", "minutes"),
+    [(0.95, 2160), (0.99, 432), (0.995, 216), (0.999, 43.2), (0.9995, 21.6), (0.9999, 4.32)],
+)
+def test_total_minutes_of_thirty_days(target: float, minutes: float) -> None:
+    found = budget(0, 1000, target, 30 * DAY)
+    assert found.total_minutes == pytest.approx(minutes, rel=1e-9)
+    assert found.remaining_minutes == found.total_minutes
+
+
+@pytest.mark.parametrize(("burn", "days"), [(1, 30), (2, 15), (10, 3), (1000, 0.03)], ids=str)
+def test_exhaustion_by_burn_rate(burn: float, days: float) -> None:
+    """The workbook's table 5-4: a 99.9 % objective over 30 days."""
+    seconds = budget(0, 1000, 0.999, 30 * DAY).exhaustion(burn)
+    assert seconds == pytest.approx(days * DAY, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("pair", "factor"), [("fast", 14.4), ("steady", 6), ("slow", 3), ("creeping", 1)]
+)
+def test_window_pair_factors_match_the_workbook(pair: str, factor: float) -> None:
+    found = next(each for each in WINDOW_PAIRS if each.name == pair)
+    assert found.factor(30 * DAY) == pytest.approx(factor, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("pair", "of_a_week", "of_three_days"),
+    [
+        ("fast", 3.36, 1.44),
+        ("steady", 1.4, 14 / 15),
+        ("slow", 14 / 15, 14 / 15),
+        ("creeping", 14 / 15, 14 / 15),
+    ],
+)
+def test_window_pair_factors_of_short_windows(
+    pair: str, of_a_week: float, of_three_days: float
+) -> None:
+    found = next(each for each in WINDOW_PAIRS if each.name == pair)
+    assert found.factor(7 * DAY) == pytest.approx(of_a_week, rel=1e-9)
+    assert found.factor(3 * DAY) == pytest.approx(of_three_days, rel=1e-9)
+
+
+def test_overspent_budget_is_not_clamped() -> None:
+    found = budget(34, 10_000)
+    assert found.consumed == pytest.approx(3.4, rel=1e-9)
+    assert found.remaining == pytest.approx(-2.4, rel=1e-9)
+    assert found.total_events == pytest.approx(10, rel=1e-9)
+    assert found.consumed_events == 34
+    assert found.remaining_events == pytest.approx(-24, rel=1e-9)
+    assert found.total_minutes == pytest.approx(40.32, rel=1e-9)
+    assert found.consumed_minutes == pytest.approx(137.088, rel=1e-9)
+    assert found.remaining_minutes == pytest.approx(-96.768, rel=1e-9)
+    assert found.exhaustion(5.0) == 0.0
+    assert found.exhaustion(None) == 0.0
+    assert found.projected(2.0, 7 * DAY) == pytest.approx(-2.9, rel=1e-9)
+
+
+@pytest.mark.parametrize("events", [1_000, 3_000, 7_000, 9_990_000])
+@pytest.mark.parametrize(("target", "per_bad"), [(0.9, 10), (0.95, 20), (0.99, 100), (0.999, 1000)])
+def test_exactly_exhausted_budget_is_breached(target: float, per_bad: int, events: int) -> None:
+    found = budget(events / per_bad, events, target)
+    assert (found.consumed, found.remaining, found.exhaustion(1.0)) == (1.0, 0.0, 0.0)
+    assert evaluate_status(OBJECTIVE, found, {}, coverage=1.0).status is Status.BREACHED
+    assert found.total_events == pytest.approx(events / per_bad, rel=1e-15)
+
+
+def test_budget_without_events_is_none() -> None:
+    found = budget(0, 0)
+    assert error_ratio(found.counts) is None
+    assert (found.consumed, found.remaining) == (None, None)
+    assert (found.consumed_minutes, found.remaining_minutes) == (None, None)
+    assert (found.exhaustion(1.0), found.projected(1.0, DAY)) == (None, None)
+    assert found.total_events == 0
+    assert EventCounts().coverage is None
+
+
+def test_exhaustion_without_burn_is_none() -> None:
+    found = budget(5, 10_000)
+    assert found.exhaustion(0.0) is None
+    assert found.exhaustion(None) is None
+    # Half of the budget at burn rate 2: a quarter of the window.
+    assert found.exhaustion(2.0) == pytest.approx(7 * DAY, rel=1e-9)
+    assert found.projected(2.0, 7 * DAY) == pytest.approx(0.0, abs=1e-9)
+    assert found.projected(None, DAY) is None
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0, -0.1, 99.9])
+def test_burn_rate_with_invalid_target_raises(target: float) -> None:
+    with pytest.raises(ValueError, match=r"expected a share between 0 and 1"):
+        burn_rate(Counts(1, 2), target)
+
+
+def test_negative_event_count_raises() -> None:
+    with pytest.raises(ValueError, match=r"event count is -1; expected 0 or more"):
+        EventCounts(bad=-1)
+
+
+@given(bad=st.floats(0, 1e6), good=st.floats(1e-3, 1e9), target=TARGETS)
+def test_remaining_and_consumed_budget_add_up(bad: float, good: float, target: float) -> None:
+    found = budget(bad, good + bad, target)
+    assert found.remaining is not None
+    assert found.consumed is not None
+    assert found.remaining + found.consumed == pytest.approx(1.0, rel=1e-9, abs=1e-9)
+    assert found.remaining_events + found.consumed_events == pytest.approx(
+        found.total_events, rel=1e-9, abs=1e-6
+    )
+    assert found.remaining_minutes is not None
+    assert found.consumed_minutes is not None
+    assert found.remaining_minutes + found.consumed_minutes == pytest.approx(
+        found.total_minutes, rel=1e-9, abs=1e-9 * abs(found.consumed_minutes)
+    )
+
+
+@given(bad=st.integers(0, 10**6), rest=st.integers(1, 10**9), target=TARGETS)
+def test_burn_rate_is_linear_in_bad_events(bad: int, rest: int, target: float) -> None:
+    events = float(3 * bad + rest)
+    once, thrice = (
+        burn_rate(Counts(bad, events), target),
+        burn_rate(Counts(3.0 * bad, events), target),
+    )
+    assert once is not None
+    assert thrice == pytest.approx(3 * once, rel=1e-12)
+
+
+@given(parts=EVENTS, seed=st.randoms(use_true_random=False), target=TARGETS)
+def test_burn_rate_is_independent_of_the_order_of_events(
+    parts: list[EventCounts], seed: object, target: float
+) -> None:
+    shuffled = list(parts)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = (sum(each, start=EventCounts()) for each in (parts, shuffled))
+    assert one == other
+    assert burn_rate(one.counts, target) == burn_rate(other.counts, target)
+
+
+@given(parts=EVENTS)
+def test_excluded_events_are_in_no_other_count(parts: list[EventCounts]) -> None:
+    whole = sum(parts, start=EventCounts())
+    bare = EventCounts(good=whole.good, bad=whole.bad, unknown=whole.unknown)
+    assert (whole.counts, whole.coverage) == (bare.counts, bare.coverage)
+    if whole.coverage is not None:
+        assert 0 <= whole.coverage <= 1
+
+
+OBJECTIVE = Objective(
+    flow=Flow("us", "eu"), key=SliKey(Sli.AVAILABILITY), target=0.999, window=FOUR_WEEKS,
+    max_severity=Severity.PAGE, owner="", channel="",
+)  # fmt: skip
+HOUR, FIVE_MINUTES = 3600.0, 300.0
+
+
+def status_of(
+    bad: float, burns: dict[float, float | None] | None = None, **given: object
+) -> StatusResult:
+    known = {"coverage": 1.0, **given}
+    return evaluate_status(OBJECTIVE, budget(bad, 10_000), burns or {}, **known)  # type: ignore[arg-type]
+
+
+def test_status_by_remaining_budget_and_coverage() -> None:
+    assert status_of(0) == StatusResult(Status.OK, Reason.WITHIN_BUDGET)
+    assert status_of(7.5) == StatusResult(Status.OK, Reason.WITHIN_BUDGET)
+    assert status_of(7.6) == StatusResult(Status.WARNING, Reason.LOW_BUDGET)
+    assert status_of(9.99) == StatusResult(Status.WARNING, Reason.LOW_BUDGET)
+    assert status_of(10.01) == StatusResult(Status.BREACHED, Reason.EXHAUSTED)
+    assert status_of(10.01, coverage=0.89) == StatusResult(Status.NO_DATA, Reason.LOW_COVERAGE)
+    assert status_of(10.01, coverage=0.9) == StatusResult(Status.BREACHED, Reason.EXHAUSTED)
+    assert status_of(0, coverage=None) == StatusResult(Status.NO_DATA, Reason.NO_SAMPLES)
+
+
+def test_status_is_burning_if_both_windows_exceed() -> None:
+    factor = WINDOW_PAIRS[0].factor(FOUR_WEEKS)
+    assert factor == pytest.approx(13.44, rel=1e-9)
+    above, below = math.nextafter(factor, 99), factor
+    assert status_of(1, {HOUR: above, FIVE_MINUTES: above}) == StatusResult(
+        Status.WARNING, Reason.BURNING, "fast"
+    )
+    assert status_of(1, {HOUR: above, FIVE_MINUTES: below}) == StatusResult(
+        Status.OK, Reason.RECOVERING, "fast"
+    )
+    assert status_of(1, {HOUR: below, FIVE_MINUTES: above}).reason is Reason.WITHIN_BUDGET
+    # Low budget takes precedence over recovering, burning over both.
+    assert status_of(9, {HOUR: above, FIVE_MINUTES: None}).reason is Reason.LOW_BUDGET
+    assert status_of(9, {HOUR: above, FIVE_MINUTES: above}).reason is Reason.BURNING
+
+
+def test_status_without_events_depends_on_coverage() -> None:
+    silent = budget(0, 0)
+    assert evaluate_status(OBJECTIVE, silent, {}, coverage=None).status is Status.NO_DATA
+    assert evaluate_status(OBJECTIVE, silent, {}, coverage=0.89).status is Status.NO_DATA
+    assert evaluate_status(OBJECTIVE, silent, {}, coverage=1.0) == StatusResult(
+        Status.IDLE, Reason.NO_EVENTS
+    )
+    assert evaluate_status(OBJECTIVE, silent, {}, coverage=0.0).status is Status.NO_DATA
+    # An idle flow with events in the window has a budget.
+    assert status_of(11, coverage=1.0).status is Status.BREACHED

@@ -1,0 +1,383 @@
+"""Report entries from counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from minute_history import DAY, DAY_MS, Minutes, indicator, objective
+
+from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.objectives.exclusion import Exclusion
+from mm2slo_core.objectives.slo_status import Reason, Status
+from mm2slo_core.reporting.audit_confirmation import AuditedUnit, confirmation
+from mm2slo_core.reporting.entry_evaluation import IndicatorData, entries
+from mm2slo_core.reporting.entry_order import count_by_status, worst_first
+from mm2slo_core.reporting.minute_counts import MINUTE_MS
+from mm2slo_core.reporting.report_entry import Confirmation, Entry, PairState
+from mm2slo_core.reporting.report_periods import period
+from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.sli_counters import Sli, SliKey
+
+if TYPE_CHECKING:
+    from mm2slo_core.objectives import Objective
+
+NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
+START = NOW - 28 * DAY_MS
+HOUR_MS = 3_600_000
+JULY = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
+
+
+def query_of(objective: Objective, **named: object) -> ReportQuery:
+    return replace(ReportQuery(objectives=(objective,), as_of=NOW, zone=UTC), **named)  # type: ignore[arg-type]  # whichever field
+
+
+def entry(query: ReportQuery, minutes: Minutes, confirmed: Confirmation | None = None) -> Entry:
+    (objective,) = query.objectives
+    data = minutes.answer(query.spans(), confirmed)
+    (found,) = entries(query, {indicator(objective): data})
+    return found
+
+
+def test_entry_of_a_month_with_one_outage() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    outage = NOW - 10 * DAY_MS
+    minutes.steady(outage, outage + 200 * MINUTE_MS, good=0, bad=60)
+    found = entry(query_of(objective()), minutes)
+    total = 28 * 1440 * 60
+    assert (found.counts.total, found.counts.bad) == (total, 12_000)
+    assert found.ratio == pytest.approx(1 - 12_000 / total)
+    # 1 % of 28 days are 403.2 minutes, of which 200 are spent.
+    assert found.budget.total_minutes == pytest.approx(403.2)
+    assert found.budget.remaining_minutes == pytest.approx(203.2)
+    assert found.budget.remaining == pytest.approx(1 - 200 / 403.2)
+    assert found.budget.remaining_events == pytest.approx(203.2 * 60)
+    assert (found.status, found.reason) == (Status.OK, Reason.WITHIN_BUDGET)
+    assert found.met is True
+    assert found.coverage.window == 1
+    assert found.coverage.hour == 1
+    assert set(found.burn_rates.values()) == {0.0}
+    assert found.exhaustion_seconds is None
+    assert found.before is None
+    assert found.warnings == ()
+
+
+def test_entry_during_an_outage_burns_with_exhaustion_time() -> None:
+    minutes = Minutes()
+    minutes.steady(START - 28 * DAY_MS, NOW)
+    minutes.steady(NOW - HOUR_MS, NOW, good=0, bad=60)
+    found = entry(query_of(objective()), minutes)
+    assert found.burn_rates["5m"] == found.burn_rates["1h"] == pytest.approx(100)
+    assert found.burn_rates["6h"] == pytest.approx(100 / 6)
+    assert (found.status, found.reason, found.pair) == (Status.WARNING, Reason.BURNING, "fast")
+    assert [each.state for each in found.pairs][:2] == [PairState.BURNING, PairState.BURNING]
+    # 60 of 403.2 minutes are spent, and 343.2 last as long at total outage.
+    assert found.exhaustion_seconds == pytest.approx(343.2 * 60)
+    assert found.before is not None
+    assert (found.before.ratio, found.before.remaining) == (1.0, 1.0)
+    assert (found.before.coverage, found.before.has_low_coverage) == (1.0, False)
+
+
+def test_comparison_has_the_coverage_of_the_period_before() -> None:
+    minutes = Minutes()
+    minutes.steady(START - 28 * DAY_MS, START - 21 * DAY_MS)
+    minutes.steady(START, NOW)
+    before = entry(query_of(objective()), minutes).before
+    assert before is not None
+    # Of its 28 days, 7 hold samples; all of them are good.
+    assert (before.ratio, before.coverage, before.has_low_coverage) == (1.0, 0.25, True)
+
+
+def test_entry_with_overspent_budget_is_breached() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    minutes.steady(START + DAY_MS, START + 2 * DAY_MS, good=0, bad=60)
+    found = entry(query_of(objective()), minutes)
+    assert found.budget.remaining == pytest.approx(1 - 1440 / 403.2)
+    assert (found.status, found.met) == (Status.BREACHED, False)
+    assert found.exhaustion_seconds == 0
+
+
+def test_entry_excludes_maintenance_from_all_other_values() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    start = NOW - 2 * DAY_MS
+    minutes.steady(start, start + HOUR_MS, good=0, bad=60)
+    planned = Exclusion(
+        id="1",
+        flows=("us->*",),
+        # Not on whole minutes: extended to whole minutes.
+        start=start + 1,
+        end=start + HOUR_MS - 1,
+        reason="upgrade",
+        who="me",
+        added_at=start,
+    )
+    found = entry(query_of(objective(), exclusions=(planned,)), minutes)
+    assert found.counts.bad == 0
+    assert (found.excluded.bad, found.excluded.minutes) == (3600, 60)
+    assert found.coverage.window == 1
+    assert found.coverage.expected_minutes == 28 * 1440 - 60
+    assert found.burn_rates["3d"] == 0
+    other = replace(planned, flows=("ap->*",))
+    assert entry(query_of(objective(), exclusions=(other,)), minutes).counts.bad == 3600
+
+
+@pytest.mark.parametrize(
+    ("named", "warnings"),
+    [
+        ({}, ()),
+        (
+            {"added_at": NOW - HOUR_MS},
+            (
+                "maintenance m1 was added late: recording rules counted events that this report "
+                "excludes",
+            ),
+        ),
+        (
+            {"removed_at": NOW, "removed_by": "me"},
+            (
+                "maintenance m1 was removed late: recording rules excluded events that this report "
+                "counts",
+            ),
+        ),
+        ({"added_at": NOW, "flows": ("ap->*",)}, ()),
+        ({"added_at": NOW, "start": START - 2 * HOUR_MS, "end": START}, ()),
+    ],
+)
+def test_entry_warns_about_maintenance_that_rules_count_differently(
+    named: dict[str, object], warnings: tuple[str, ...]
+) -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    start, end = NOW - 2 * HOUR_MS, NOW - HOUR_MS
+    planned = Exclusion(
+        id="m1", flows=("us->*",), start=start, end=end, reason="-", who="me", added_at=start
+    )
+    query = query_of(objective(), exclusions=(replace(planned, **named),))  # type: ignore[arg-type]  # whichever field
+    assert entry(query, minutes).warnings == warnings
+
+
+def test_hour_of_maintenance_does_not_lower_coverage() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    planned = Exclusion(
+        id="1", flows=("*",), start=NOW - 2 * HOUR_MS, end=NOW, reason="-", who="me", added_at=0
+    )
+    found = entry(query_of(objective(), exclusions=(planned,)), minutes)
+    assert (found.coverage.hour, found.status) == (None, Status.OK)
+
+
+def test_gap_lowers_coverage_and_keeps_the_ratio() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    for at in range(NOW - 30 * MINUTE_MS, NOW, MINUTE_MS):
+        del minutes.counted[at]
+    found = entry(query_of(objective()), minutes)
+    assert found.coverage.hour == 0.5
+    assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
+    assert found.ratio == 1
+    assert found.coverage.minutes == 28 * 1440 - 30
+
+
+def test_entry_of_hourly_history_has_a_warning() -> None:
+    query = query_of(objective())
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    data = minutes.answer(query.spans())
+    whole = query.spans_by_name(objective())["window"]
+    coarse = {**data.counts, whole: replace(data.counts[whole], coarse=True)}
+    (found,) = entries(query, {indicator(objective()): replace(data, counts=coarse)})
+    (warning,) = found.warnings
+    assert warning.startswith("hourly history: ")
+
+
+def test_unknown_events_lower_only_coverage() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    minutes.put(NOW - MINUTE_MS, good=0, unknown=3600)
+    found = entry(query_of(objective()), minutes)
+    assert found.ratio == 1
+    assert found.coverage.hour == pytest.approx(59 / 119)
+
+
+def test_entry_with_short_history_has_full_coverage_and_a_warning() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - 3 * DAY_MS, NOW)
+    found = entry(query_of(objective()), minutes)
+    assert (found.coverage.window, found.status) == (1, Status.OK)
+    assert found.warnings == ("only 3 of 28 days of data",)
+
+
+def test_budget_with_short_history_covers_the_known_minutes() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - 10 * MINUTE_MS, NOW)
+    minutes.put(NOW - 5 * MINUTE_MS, good=0, bad=60)
+    minutes.put(NOW - 4 * MINUTE_MS, good=30, bad=30)
+    found = entry(query_of(objective(0.9)), minutes).budget
+    # 1.5 of 10 minutes are bad, and 1 is allowed.
+    assert found.seconds == 600
+    assert (found.total_minutes, found.remaining_minutes) == pytest.approx((1, -0.5))
+    month = entry(query_of(objective(0.9), window=period("2026-07", NOW, UTC)), minutes).budget
+    assert month.seconds == 31 * DAY - (NOW / 1000 - 600 - JULY)
+    older = Minutes()
+    older.steady(START, NOW)
+    assert entry(query_of(objective()), older).budget.seconds == 28 * DAY
+
+
+def test_coverage_with_ten_minutes_of_history_is_full() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - 10 * MINUTE_MS, NOW)
+    assert entry(query_of(objective()), minutes).coverage.hour == 1
+
+
+def test_period_before_the_first_sample_is_no_data() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - DAY_MS, NOW)
+    found = entry(query_of(objective(), window=period("2026-05", NOW, UTC)), minutes)
+    assert found.status is Status.NO_DATA
+    assert (found.ratio, found.budget.remaining, found.met) == (None, None, None)
+    assert found.coverage.window == 0
+    assert found.coverage.expected_minutes == 31 * 1440
+
+
+def test_entry_without_samples_is_no_data() -> None:
+    found = entry(query_of(objective()), Minutes())
+    assert (found.status, found.reason) == (Status.NO_DATA, Reason.NO_SAMPLES)
+    assert found.coverage.known_since is None
+
+
+def test_entry_with_samples_and_without_events_is_idle() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW, good=0)
+    found = entry(query_of(objective(key=SliKey(Sli.CHECKPOINT_FRESHNESS))), minutes)
+    assert (found.status, found.reason, found.ratio) == (Status.IDLE, Reason.NO_EVENTS, None)
+
+
+def test_entry_without_events_and_with_low_coverage_is_no_data() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW - 40 * MINUTE_MS, good=0)
+    found = entry(query_of(objective(key=SliKey(Sli.CHECKPOINT_FRESHNESS))), minutes)
+    assert found.coverage.hour == pytest.approx(1 / 3)
+    assert (found.status, found.reason) == (Status.NO_DATA, Reason.LOW_COVERAGE)
+
+
+def test_entry_with_source_error_is_no_data_with_the_error() -> None:
+    query = query_of(objective())
+    data = IndicatorData(counts={}, known_since=None, problem="Prometheus is slow")
+    (found,) = entries(query, {indicator(objective()): data})
+    assert (found.status, found.errors) == (Status.NO_DATA, ("Prometheus is slow",))
+    assert (found.ratio, found.counts.total) == (None, 0)
+
+
+def test_running_month_has_a_projection() -> None:
+    minutes = Minutes()
+    start = NOW - 20 * DAY_MS
+    minutes.steady(start, NOW)
+    minutes.steady(NOW - HOUR_MS, NOW, good=30, bad=30)
+    found = entry(query_of(objective(), window=period("2026-07", NOW, UTC)), minutes)
+    elapsed = (13 * 24 + 10.5) * 60
+    spent = 30 / (0.01 * elapsed)
+    assert found.budget.remaining == pytest.approx(1 - spent)
+    left = 31 * DAY - elapsed * 60
+    assert found.projected_remaining == pytest.approx(1 - spent - 50 * left / (31 * DAY))
+
+
+def test_audit_faults_override_a_good_status() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW)
+    fact = AuditedUnit(
+        run_id="r1", complete_up_to=NOW, counts={Verdict.MATCHED: 998, Verdict.LOST: 2}
+    )
+    found = entry(query_of(objective()), minutes, confirmation([fact]))
+    assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FAULTS)
+    assert found.warnings == ("audited up to 2026-07-14 10:30 UTC: 2 lost of 1,000",)
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [(HOUR_MS // 2, "coverage of the last hour below 90 %"), (0, "no samples")],
+)
+def test_audit_faults_override_no_data(known: int, why: str) -> None:
+    minutes = Minutes()
+    if known:
+        minutes.steady(START, NOW - known)
+    fact = AuditedUnit(run_id="r1", complete_up_to=NOW, counts={Verdict.LOST: 2})
+    found = entry(query_of(objective()), minutes, confirmation([fact]))
+    assert (found.status, found.reason) == (Status.WARNING, Reason.AUDIT_FAULTS)
+    assert found.warnings == (why, "audited up to 2026-07-14 10:30 UTC: 2 lost of 2")
+
+
+def test_audit_faults_do_not_override_breached() -> None:
+    minutes = Minutes()
+    minutes.steady(START, NOW, good=50, bad=10)
+    fact = AuditedUnit(run_id="r1", complete_up_to=NOW, counts={Verdict.LOST: 2})
+    found = entry(query_of(objective()), minutes, confirmation([fact]))
+    assert (found.status, found.reason) == (Status.BREACHED, Reason.EXHAUSTED)
+
+
+def test_past_period_has_no_exhaustion_time() -> None:
+    minutes = Minutes()
+    start = round(datetime(2026, 6, 1, tzinfo=UTC).timestamp() * 1000)
+    end = start + 30 * DAY_MS
+    minutes.steady(start, end)
+    minutes.put(end - MINUTE_MS, good=30, bad=30)
+    found = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    assert found.burn_rates["1h"] == pytest.approx(50 / 60)
+    assert found.exhaustion_seconds is None
+    minutes.steady(start, start + DAY_MS, good=0, bad=60)
+    overspent = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
+    assert overspent.exhaustion_seconds == 0
+
+
+def test_exhaustion_with_short_history_uses_the_whole_window() -> None:
+    minutes = Minutes()
+    minutes.steady(NOW - HOUR_MS, NOW)
+    minutes.put(NOW - MINUTE_MS, good=42, bad=18)
+    found = entry(query_of(objective()), minutes)
+    # At burn rate 0.5, the remaining half of the budget lasts for the whole window.
+    assert found.burn_rates["1h"] == pytest.approx(0.5)
+    assert found.exhaustion_seconds == pytest.approx(28 * DAY)
+
+
+def test_confirmation_combines_several_audits() -> None:
+    facts = [
+        AuditedUnit(
+            run_id=name, complete_up_to=up_to, counts={Verdict.MATCHED: count}, loss_below=below
+        )
+        for name, up_to, count, below in (("a", NOW, 1000, 0.003), ("b", NOW - HOUR_MS, 500, 0.006))
+    ]
+    found = confirmation(facts)
+    assert found is not None
+    assert found.audited_up_to == NOW - HOUR_MS
+    assert (found.records, found.loss_below, dict(found.faults)) == (1500, 0.006, {})
+    assert found.sentence == (
+        "audited up to 2026-07-14 09:30 UTC: 0 lost of 1,500, loss below 0.6 % with 95 % confidence"
+    )
+    assert confirmation([]) is None
+
+
+def test_entries_are_sorted_worst_first() -> None:
+    good, bad = Minutes(), Minutes()
+    good.steady(START, NOW)
+    bad.steady(START, NOW, good=50, bad=10)
+    found = [
+        entry(query_of(objective()), good),
+        entry(query_of(objective()), Minutes()),
+        entry(query_of(objective()), bad),
+    ]
+    assert [each.status for each in worst_first(found)] == [
+        Status.BREACHED,
+        Status.NO_DATA,
+        Status.OK,
+    ]
+    assert count_by_status(found) == {
+        Status.BREACHED: 1,
+        Status.WARNING: 0,
+        Status.NO_DATA: 1,
+        Status.OK: 1,
+        Status.IDLE: 0,
+    }
