@@ -6,8 +6,8 @@ from array import array
 from bisect import bisect_right
 from typing import NamedTuple
 
-DEFAULT_BUDGET = 64
-_SMALLEST_BUDGET = 4
+DEFAULT_MAX_POINTS = 64
+_MIN_POINTS = 4
 _COARSE_POINTS = 3
 
 
@@ -33,12 +33,12 @@ class ArrivalHistory:
     A caught-up partition holds no arrays.
     """
 
-    __slots__ = ("_base", "_budget", "_end", "_ends", "_times")
+    __slots__ = ("_base", "_end", "_ends", "_max_points", "_times")
 
-    def __init__(self, budget: int = DEFAULT_BUDGET) -> None:
-        if budget < _SMALLEST_BUDGET:
-            raise ValueError(f"budget is {budget!r}; expected {_SMALLEST_BUDGET} points or more")
-        self._budget = budget
+    def __init__(self, max_points: int = DEFAULT_MAX_POINTS) -> None:
+        if max_points < _MIN_POINTS:
+            raise ValueError(f"max_points is {max_points!r}; expected {_MIN_POINTS} points or more")
+        self._max_points = max_points
         self._base: int | None = None
         self._end = 0
         self._ends: array[int] | None = None
@@ -69,7 +69,7 @@ class ArrivalHistory:
         self._ends.append(end_offset)
         self._times.extend((previous_request, this_response))
         self._end = end_offset
-        if len(self._ends) > self._budget:
+        if len(self._ends) > self._max_points:
             self._thin(self._ends, self._times)
 
     def arrived(self, offset: int) -> Bracket | None:
@@ -128,7 +128,7 @@ class ArrivalHistory:
         for k in pairs:
             if k - 1 not in joined and k + 1 not in joined:
                 joined.add(k)
-                if len(joined) >= max(1, self._budget // 4):
+                if len(joined) >= max(1, self._max_points // 4):
                     break
         # Merging k with k+1 drops the end of k, the latest of k and the earliest of k+1.
         self._ends = array("q", (end for k, end in enumerate(ends) if k not in joined))

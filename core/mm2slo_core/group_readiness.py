@@ -36,7 +36,7 @@ class BlockReason(StrEnum):
     WOULD_SKIP_RECORDS = "would_skip_records"
     """The checkpoint is beyond the group's position: records would never be read (the group was
     rewound, or MM2 before 3.5 translated too far)."""
-    REDELIVERY_OVER_BUDGET = "redelivery_over_budget"
+    REDELIVERY_OVER_LIMIT = "redelivery_over_limit"
     TARGET_TOPIC_MISSING = "target_topic_missing"
     TARGET_PARTITIONS_MISSING = "target_partitions_missing"
     TARGET_OFFSET_BEHIND = "target_offset_behind"
@@ -180,7 +180,7 @@ def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float)
     if upper is not None and upper > limits.max_redelivery_records:
         worst = max(partitions, key=lambda each: each.redelivery_upper or 0)
         found.append(
-            Blocked(BlockReason.REDELIVERY_OVER_BUDGET, worst.source, worst.redelivery_upper)
+            Blocked(BlockReason.REDELIVERY_OVER_LIMIT, worst.source, worst.redelivery_upper)
         )
     found.extend(Blocked(reason) for reason in _flow_reasons(evidence))
     blocked = _worst_of_each(found)

@@ -31,7 +31,7 @@ class KeyRate:
     events: int
     records: int
     keys: int
-    keys_with: int
+    keys_with_event: int
     """Keys with an event."""
     census: bool
     interval: Interval | None
@@ -74,16 +74,18 @@ def rate_statement(what: str, found: KeyRate, *, noun: str) -> str:
     return f"{what}: {percent(found.rate)} ({spread})"
 
 
-def _rate(cells: Sequence[_Cluster], keys_with: int, *, census: bool, seed: int) -> KeyRate | None:
+def _rate(
+    cells: Sequence[_Cluster], keys_with_event: int, *, census: bool, seed: int
+) -> KeyRate | None:
     records = sum(of_cell for _, _, of_cell in cells)
     if not records:
         return None
-    resampled = not census and keys_with >= MIN_KEYS
+    resampled = not census and keys_with_event >= MIN_KEYS
     return KeyRate(
         events=sum(of_cell for _, of_cell, _ in cells),
         records=records,
         keys=sum(of_cell for of_cell, _, _ in cells),
-        keys_with=keys_with,
+        keys_with_event=keys_with_event,
         census=census,
         interval=cluster_bootstrap(_clusters(cells), seed=seed) if resampled else None,
     )
@@ -98,4 +100,4 @@ def _clusters(cells: Sequence[_Cluster]) -> list[tuple[float, float]]:
 
 
 def _keys(found: KeyRate) -> str:
-    return "1 key" if found.keys_with == 1 else f"{found.keys_with:,} keys"
+    return "1 key" if found.keys_with_event == 1 else f"{found.keys_with_event:,} keys"

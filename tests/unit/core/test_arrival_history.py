@@ -100,8 +100,8 @@ def test_forget_below_keeps_three_coarse_points() -> None:
     assert history.arrived(85) == (170.0, 180.0, 170.0)
 
 
-def test_history_of_six_hour_stop_keeps_budget_and_narrow_brackets() -> None:
-    history = ArrivalHistory(budget=64)
+def test_history_of_six_hour_stop_keeps_max_points_and_narrow_brackets() -> None:
+    history = ArrivalHistory(max_points=64)
     history.add(None, 0.0, 0)
     polls = 6 * 3600 // 5
     for poll in range(1, polls + 1):
@@ -126,12 +126,12 @@ STEPS = st.lists(
 )
 
 
-@given(steps=STEPS, budget=st.integers(4, 12), data=st.data())
+@given(steps=STEPS, max_points=st.integers(4, 12), data=st.data())
 def test_arrived_always_encloses_true_arrival(
-    steps: list[Step], budget: int, data: st.DataObject
+    steps: list[Step], max_points: int, data: st.DataObject
 ) -> None:
     """Records arrive at known times; polls succeed or fail, and the history thins and drops."""
-    history = ArrivalHistory(budget)
+    history = ArrivalHistory(max_points)
     arrivals: list[float] = []
     now, previous = 0.0, None
     position = 0
@@ -147,7 +147,7 @@ def test_arrived_always_encloses_true_arrival(
         if data.draw(st.integers(0, 5)) == 0:
             position = data.draw(st.integers(position, len(arrivals)))
             history.forget_below(position)
-        assert len(history) <= budget
+        assert len(history) <= max_points
     starts = history.first_offset
     if starts is None:
         return
@@ -175,6 +175,6 @@ def test_history_of_10000_caught_up_partitions_uses_little_memory() -> None:
     assert sys.getsizeof(histories[0]) < 100
 
 
-def test_history_with_small_budget_raises_value_error() -> None:
+def test_history_with_small_max_points_raises_value_error() -> None:
     with pytest.raises(ValueError, match="4 points or more"):
-        ArrivalHistory(budget=3)
+        ArrivalHistory(max_points=3)

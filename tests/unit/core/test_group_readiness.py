@@ -22,7 +22,7 @@ from mm2slo_core.topology import TopicPartition
 ORDERS = TopicPartition("orders", 0)
 PAYMENTS = TopicPartition("payments", 3)
 NOW = 10_000.0
-BUDGET = ReadinessLimits(max_redelivery_records=100, max_checkpoint_lag_records=50)
+LIMITS = ReadinessLimits(max_redelivery_records=100, max_checkpoint_lag_records=50)
 
 
 def runs(*syncs: tuple[int, int]) -> SyncRuns:
@@ -48,27 +48,27 @@ def group(*partitions: PartitionEvidence) -> GroupEvidence:
 
 
 def test_group_with_recent_checkpoint_is_ready() -> None:
-    found = evaluate_group(group(GOOD), BUDGET, NOW)
+    found = evaluate_group(group(GOOD), LIMITS, NOW)
     assert (found.ready, found.blocked) == (True, ())
     assert (found.checkpoint_lag, found.redelivery_lower, found.redelivery_upper) == (10, 20, 20)
 
 
 def test_group_values_are_sums_over_partitions() -> None:
     other = replace(GOOD, source=PAYMENTS, checkpoint=SeenCheckpoint(960, 450, NOW))
-    found = evaluate_group(group(GOOD, other), BUDGET, NOW)
+    found = evaluate_group(group(GOOD, other), LIMITS, NOW)
     assert (found.checkpoint_lag, found.redelivery_lower, found.redelivery_upper) == (50, 70, 70)
     assert found.ready
 
 
 def test_redelivery_without_offset_map_is_bounded_by_target_log() -> None:
-    found = evaluate_group(group(replace(GOOD, offset_map=None)), BUDGET, NOW)
+    found = evaluate_group(group(replace(GOOD, offset_map=None)), LIMITS, NOW)
     assert (found.redelivery_lower, found.redelivery_upper) == (0, 220)
-    assert found.blocked == (Blocked(BlockReason.REDELIVERY_OVER_BUDGET, ORDERS, 220),)
+    assert found.blocked == (Blocked(BlockReason.REDELIVERY_OVER_LIMIT, ORDERS, 220),)
 
 
 def test_redelivery_of_commit_beyond_head_is_bounded_by_target_end() -> None:
     ahead = replace(GOOD, commit=1190, target_log=LogRange(0, 610))
-    found = evaluate_group(group(ahead), replace(BUDGET, max_checkpoint_lag_records=500), NOW)
+    found = evaluate_group(group(ahead), replace(LIMITS, max_checkpoint_lag_records=500), NOW)
     assert found.redelivery_upper == 130
 
 
@@ -98,7 +98,7 @@ def test_redelivery_of_commit_beyond_head_is_bounded_by_target_end() -> None:
         (
             "too much to read again",
             replace(GOOD, checkpoint=SeenCheckpoint(990, 399, NOW)),
-            Blocked(BlockReason.REDELIVERY_OVER_BUDGET, ORDERS, 101),
+            Blocked(BlockReason.REDELIVERY_OVER_LIMIT, ORDERS, 101),
         ),
         (
             "expired",
@@ -128,7 +128,7 @@ def test_redelivery_of_commit_beyond_head_is_bounded_by_target_end() -> None:
     ],
 )
 def test_partition_block_reasons(case: str, evidence: PartitionEvidence, expected: Blocked) -> None:
-    found = evaluate_group(group(evidence), BUDGET, NOW)
+    found = evaluate_group(group(evidence), LIMITS, NOW)
     assert (found.ready, found.blocked) == (False, (expected,)), case
 
 
@@ -141,13 +141,13 @@ def test_partition_block_reasons(case: str, evidence: PartitionEvidence, expecte
     ],
 )
 def test_flow_block_reasons(evidence: GroupEvidence, reason: BlockReason) -> None:
-    found = evaluate_group(evidence, BUDGET, NOW)
+    found = evaluate_group(evidence, LIMITS, NOW)
     assert (found.ready, found.blocked) == (False, (Blocked(reason),))
     assert found.redelivery_upper == 20  # the values are kept
 
 
 def test_unknown_task_state_does_not_block() -> None:
-    assert evaluate_group(replace(group(GOOD), tasks_running=None), BUDGET, NOW).ready
+    assert evaluate_group(replace(group(GOOD), tasks_running=None), LIMITS, NOW).ready
 
 
 @pytest.mark.parametrize(
@@ -168,24 +168,24 @@ def test_synced_group_offsets_block_reasons(
         GOOD, checkpoint=SeenCheckpoint(990, 480, NOW - age), target_commit=target_commit
     )
     evidence = replace(group(part), syncs_group_offsets=True, target_group_active=active)
-    found = evaluate_group(evidence, BUDGET, NOW)
+    found = evaluate_group(evidence, LIMITS, NOW)
     assert [blocked.reason for blocked in found.blocked] == ([reason] if reason else []), case
     unsynced = replace(evidence, syncs_group_offsets=False)
-    assert evaluate_group(unsynced, BUDGET, NOW).ready
+    assert evaluate_group(unsynced, LIMITS, NOW).ready
 
 
 def test_idle_group_with_old_checkpoint_is_ready() -> None:
     idle = replace(GOOD, checkpoint=SeenCheckpoint(1000, 500, NOW - 30 * 86400))
-    found = evaluate_group(group(idle), BUDGET, NOW)
+    found = evaluate_group(group(idle), LIMITS, NOW)
     assert (found.ready, found.checkpoint_lag, found.redelivery_upper) == (True, 0, 0)
 
 
 def test_empty_partition_needs_no_checkpoint() -> None:
     empty = replace(GOOD, commit=0, checkpoint=None, target_log=LogRange(0, 0), source_end=0)
-    found = evaluate_group(group(GOOD, empty), BUDGET, NOW)
+    found = evaluate_group(group(GOOD, empty), LIMITS, NOW)
     assert (found.ready, found.redelivery_upper) == (True, 20)
     backlog = replace(empty, source_end=5)
-    assert not evaluate_group(group(GOOD, backlog), BUDGET, NOW).ready
+    assert not evaluate_group(group(GOOD, backlog), LIMITS, NOW).ready
 
 
 def test_reason_has_worst_partition_and_sums_omit_unknown_values() -> None:
@@ -196,13 +196,13 @@ def test_reason_has_worst_partition_and_sums_omit_unknown_values() -> None:
         )
         for number, removed in ((1, 3), (2, 9), (3, 1))
     ]
-    found = evaluate_group(group(missing, *bad), BUDGET, NOW)
+    found = evaluate_group(group(missing, *bad), LIMITS, NOW)
     assert found.blocked == (
         Blocked(BlockReason.NO_CHECKPOINT, PAYMENTS),
         Blocked(BlockReason.CHECKPOINT_EXPIRED, TopicPartition("orders", 2), 9),
     )
     assert found.checkpoint_lag == 30
-    nothing = evaluate_group(group(missing), BUDGET, NOW)
+    nothing = evaluate_group(group(missing), LIMITS, NOW)
     assert (nothing.checkpoint_lag, nothing.redelivery_lower) == (None, None)
 
 
@@ -235,7 +235,7 @@ def test_redelivery_bounds_enclose_true_redelivery(
         target_log=LogRange(0, len(offsets)),
         offset_map=runs(*syncs),
     )
-    found = evaluate_group(group(part), BUDGET, NOW)
+    found = evaluate_group(group(part), LIMITS, NOW)
     true = sum(upstream < commit for upstream in offsets[checkpoint.downstream :])
     assert found.redelivery_lower is not None
     assert found.redelivery_upper is not None

@@ -110,7 +110,7 @@ def test_cluster_bootstrap_without_events_has_upper_bound_above_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "n", "census", "said"),
+    ("events", "n", "census", "expected"),
     [
         (
             0,
@@ -131,5 +131,5 @@ def test_cluster_bootstrap_without_events_has_upper_bound_above_zero() -> None:
         (0, 0, False, "loss is unknown: no record was compared"),
     ],
 )
-def test_statement_text(events: int, n: int, census: bool, said: str) -> None:
-    assert statement("loss", events, n, noun="lost", census=census) == said
+def test_statement_text(events: int, n: int, census: bool, expected: str) -> None:
+    assert statement("loss", events, n, noun="lost", census=census) == expected

@@ -64,7 +64,7 @@ def test_key_rate_with_few_keys_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "expected"),
     [
         (
             KeyRate(63, 12_034, 1_204, 40, census=True, interval=None),
@@ -84,8 +84,8 @@ def test_key_rate_with_few_keys_has_no_interval() -> None:
         ),
     ],
 )
-def test_rate_statement_text(found: KeyRate, said: str) -> None:
-    assert rate_statement("records that moved", found, noun="moved") == said
+def test_rate_statement_text(found: KeyRate, expected: str) -> None:
+    assert rate_statement("records that moved", found, noun="moved") == expected
 
 
 def test_cluster_bootstrap_of_many_keys_keeps_spread() -> None:

@@ -16,7 +16,7 @@ def test_sample_parse_accepts_percent_and_fraction(text: str, rate: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("0", "sample rate is 0%"),
         ("0%", "more than 0% and at most 100%"),
@@ -31,8 +31,8 @@ def test_sample_parse_accepts_percent_and_fraction(text: str, rate: float) -> No
         ("inf%", "'inf%' is not a sample rate"),
     ],
 )
-def test_sample_parse_with_invalid_rate_raises_value_error(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_sample_parse_with_invalid_rate_raises_value_error(text: str, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         Sample.parse(text)
 
 
