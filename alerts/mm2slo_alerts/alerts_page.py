@@ -36,7 +36,8 @@ alerting works. Each name links to its runbook. Recording rules are in [rules.md
 
 `mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`).
 """
-_TOPIC: Final = "{{ with $labels.topic }}topic {{ . }} of {{ end }}"
+_WITH: Final = re.compile(r"\{\{ with \$labels\.(\w+) \}\}([^{]*)\{\{ \. \}\}")
+_RANGE: Final = re.compile(r"\{\{ range .*?\{\{ \$found \| label \"(\w+)\" \}\}")
 _MISSING: Final = re.compile(r"\{\{ else \}\}n/a\{\{ end \}\}")
 _OTHERWISE: Final = re.compile(r"\{\{ else[^}]*\}\}")
 _CONDITION: Final = re.compile(r"\{\{ (?:if|with|range|end)\b[^}]*\}\}")
@@ -90,7 +91,8 @@ def _section(name: str, rules: Sequence[AlertRule]) -> str:
 
 def _plain(rule: AlertRule, annotation: str) -> str:
     """Replace templates: labels by their names, values by *n*, alternatives joined by a slash."""
-    text = rule.annotations[annotation].replace(_TOPIC, "topic *topic* of ")
+    text = _WITH.sub(r"\2*\1*", rule.annotations[annotation])
+    text = _RANGE.sub(r"*\1*", text)
     text = _OTHERWISE.sub(" / ", _MISSING.sub("", text))
     text = _LABEL.sub(r"*\1*", _CONDITION.sub("", text))
     return _VALUE.sub("*n*", text).replace("|", "\\|")

@@ -24,7 +24,7 @@ Alerts = Sequence[Matcher]
 
 
 class Inhibition(NamedTuple):
-    """An alert that matches `source` mutes those that match `target` with equal labels `by`."""
+    """An alert that matches `source` inhibits those of `target` with equal labels `by`."""
 
     why: str
     source: Alerts
@@ -76,7 +76,7 @@ def _recently_fired(recent: RecentAlert, by: tuple[str, ...] = ()) -> Alerts:
     )
 
 
-def _burns(names: str) -> Alerts:
+def _burn_alerts(names: str) -> Alerts:
     """Alerts *names* about the indicators that burn while a flow does not replicate."""
     return (_alertname(names), matching("sli", _STOP_BURNS))
 
@@ -84,12 +84,12 @@ def _burns(names: str) -> Alerts:
 def _tickets_after(
     fault: str, recent_alerts: Mapping[str, RecentAlert], by: tuple[str, ...]
 ) -> Iterator[Inhibition]:
-    """Mute tickets about the budgets that *fault* burned while the windows hold it."""
+    """Inhibit tickets about budgets that *fault* burned while the windows hold it."""
     for pair in ("slow", "creeping"):
         yield Inhibition(
             f"The short window of the {pair} pair still holds the {fault}.",
             _recently_fired(recent_alerts[pair], by),
-            _burns(_ALERTS_BY_PAIR[pair]),
+            _burn_alerts(_ALERTS_BY_PAIR[pair]),
             by,
         )
 
@@ -162,13 +162,13 @@ INHIBITIONS: Final = (
     Inhibition(
         "A stopped flow burns every budget that depends on arriving records.",
         _recently_fired(recent_alert.AFTER_STOP["steady"], ("flow",)),
-        _burns(_PAGES),
+        _burn_alerts(_PAGES),
         ("flow",),
     ),
     Inhibition(
         "A flow that works off its backlog burns them until it has caught up.",
         _recently_fired(recent_alert.AFTER_CATCHING_UP["fast"], ("flow",)),
-        _burns(_PAGES),
+        _burn_alerts(_PAGES),
         ("flow",),
     ),
     *(

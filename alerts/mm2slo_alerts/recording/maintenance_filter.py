@@ -21,13 +21,13 @@ _ON = f"on ({', '.join(FLOW_LABELS)})"
 
 def untouched(window: float, scale: Scale) -> str:
     """End of an expression that drops flows with maintenance in the last *window* seconds."""
-    return f"unless {_ON} {_touched(window, scale)}"
+    return f"unless {_ON} {_maintenance_within(window, scale)}"
 
 
 def touched(window: float, scale: Scale) -> str:
     """End of an expression that keeps flows with maintenance in the last *window* seconds."""
-    return f"and {_ON} {_touched(window, scale)}"
+    return f"and {_ON} {_maintenance_within(window, scale)}"
 
 
-def _touched(window: float, scale: Scale) -> str:
+def _maintenance_within(window: float, scale: Scale) -> str:
     return str(over("present_over_time", MAINTENANCE_ACTIVE, scale(window) + scale(SETTLES)))

@@ -47,7 +47,7 @@ def steps(scale: Scale) -> Iterator[RecordingRule]:
     yield RecordingRule(record=BAD_STEP.name, expr=bad_events(EVENTS_STEP, STEP, scale))
     yield RecordingRule(record=UNKNOWN_STEP.name, expr=f"{unknown}\n{free}")
     yield RecordingRule(record=EXCLUDED_STEP.name, expr=f"{events}\n{touched(STEP, scale)}")
-    yield RecordingRule(record=DUE_STEP.name, expr=_due(scale))
+    yield RecordingRule(record=DUE_STEP.name, expr=_due_steps(scale))
 
 
 def chains(scale: Scale) -> Iterator[RecordingRule]:
@@ -83,7 +83,7 @@ def hour_coverage(scale: Scale) -> RecordingRule:
     )
 
 
-def _due(scale: Scale) -> str:
+def _due_steps(scale: Scale) -> str:
     """An indicator is due if it had an objective a step earlier.
 
     Coverage thus starts with the indicator: the hour before a new flow is not missing. A flow that
