@@ -30,7 +30,8 @@ _SUBJECT: Final = f"{{{{ $labels.flow }}}}: {_SLI}"
 _MATCHERS: Final = "{flow=%q, sli=%q, tier=%q}"
 _ARGUMENTS: Final = "$labels.flow $labels.sli $labels.tier"
 _RATE: Final = (
-    '{{ if lt $value 10.0 }}{{ printf "%.1f" $value }}{{ else }}{{ printf "%.0f" $value }}{{ end }}'
+    '{{ if lt $value 100.0 }}{{ printf "%.3g" $value }}'
+    '{{ else }}{{ printf "%.0f" $value }}{{ end }}'
 )
 
 IMPACT: Final[Mapping[Sli, str]] = {
