@@ -155,7 +155,7 @@ def _default(info: FieldInfo) -> str:
         return f"`{format_duration(value)}`"
     if _is_share(info):
         return f"`{format_share(value)}`"
-    # A default that stands in the source is no secret, whatever the field may hold.
+    # A default value in the source code is not a secret.
     return _cell(_shown(value.reveal() if isinstance(value, Secret) else value))
 
 

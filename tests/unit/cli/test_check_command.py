@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from mm2slo_cli import main as root
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 PROGRAM = Path(sys.executable).parent / "mm2slo"
 GOOD = """\
@@ -87,12 +87,12 @@ MISTAKES = {
     "an unknown alias": (
         "us->eu",
         "us->xx",
-        "flows[0].flow (line 4): 'us->xx' names the unknown cluster 'xx'",
+        "flows[0].flow (line 4): 'us->xx' refers to the unknown cluster 'xx'",
     ),
     "a flow to itself": (
         "us->eu",
         "us->us",
-        "flows[0].flow (line 4): 'us->us' leads a cluster to itself",
+        "flows[0].flow (line 4): 'us->us' has the same source and target",
     ),
     "an unset variable": (
         "us:1",
@@ -183,10 +183,10 @@ def test_the_help_of_the_root_loads_no_command() -> None:
     loaded = loaded_by(code)
     assert {name for name in loaded if name.startswith("mm2slo_")} == {
         "mm2slo_cli",
-        "mm2slo_cli.loading",
+        "mm2slo_cli.gc_pause",
         "mm2slo_cli.main",
         "mm2slo_core",
-        "mm2slo_core.errors",
+        "mm2slo_core.user_errors",
     }
 
 
@@ -279,7 +279,7 @@ LAB = """\
 import sys
 from types import ModuleType
 import typer
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 lab_app = typer.Typer(pretty_exceptions_enable=False)
 
