@@ -1,1 +1,1 @@
-"""The audit: a PySpark job that matches the records of both sides by content."""
+"""The audit: a PySpark job that matches records of source and target by content."""

@@ -4,8 +4,7 @@ import importlib
 import sys
 
 if __name__ == "__main__":
-    # The command line composes the rooms, and this is one of its doors: the package itself knows
-    # nothing of it.
+    # Imported by name: packages below the command line must not import it.
     main = importlib.import_module("mm2slo_cli.main").main
     sys.argv[1:1] = ["audit"]
     sys.exit(main())

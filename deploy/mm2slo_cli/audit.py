@@ -8,16 +8,16 @@ import typer
 from rich.console import Console
 
 from mm2slo_audit.preparation import prepare as prepare_spark
-from mm2slo_audit.preparation.preparation_summary import write as write_prepared
+from mm2slo_audit.preparation.preparation_summary import write_summary
 from mm2slo_audit.probe import probe as probe_records
-from mm2slo_audit.probe import write
+from mm2slo_audit.probe import write_probe_report
 from mm2slo_audit.probe.record_probe import RECORDS
 from mm2slo_audit.report.report_file import check_report_path
 from mm2slo_audit.run import AuditOptions, Span
 from mm2slo_audit.session import SparkOptions
-from mm2slo_cli.audit_run import Output, Places, execute
+from mm2slo_cli.audit_run import Output, ResultLocations, run_audit
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.lab_terminal import pairs, steps
+from mm2slo_cli.lab_terminal import parse_key_values, show_steps
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import Config
 from mm2slo_core.config.durations import parse_duration
@@ -98,7 +98,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     Without --since or --from it goes on where the last run was complete; the first one looks
     back an hour.
 
-    Exit code 0: clean, 1: faults found, 2: nothing could be judged.
+    Exit code 0: clean, 1: faults found, 2: nothing could be audited.
     """
     if context.invoked_subcommand is not None:
         return
@@ -122,10 +122,12 @@ def run(  # noqa: PLR0913 - one parameter per option
         spark,
         master=master or spark.master,
         jars=jars or spark.jars,
-        conf={**spark.conf, **pairs(spark_conf)},
+        conf={**spark.conf, **parse_key_values(spark_conf)},
     )
-    places = Places(store or loaded.audit.store.reveal(), directory or loaded.audit.directory)
-    raise typer.Exit(execute(loaded, options, places, spark, Output(target, pause)))
+    locations = ResultLocations(
+        store or loaded.audit.store.reveal(), directory or loaded.audit.directory
+    )
+    raise typer.Exit(run_audit(loaded, options, locations, spark, Output(target, pause)))
 
 
 @audit_app.command()
@@ -148,11 +150,11 @@ def probe(
     Exit code 0, or 2 when no record could be compared.
     """
     console = Console()
-    with steps(Console(stderr=True), "probing") as tell:
+    with show_steps(Console(stderr=True), "probing") as report_step:
         probes, not_compared = probe_records(
-            read_config(config), flow or [], topic or [], records=records, on_topic=tell
+            read_config(config), flow or [], topic or [], records=records, on_topic=report_step
         )
-    write(console, probes, not_compared)
+    write_probe_report(console, probes, not_compared)
     raise typer.Exit(0 if any(each.found.compared for each in probes) else 2)
 
 
@@ -169,7 +171,7 @@ def prepare(
 ) -> None:
     """Try Spark and Java, fetch the connector, and make later audits start sooner.
 
-    Judges made-up records with known faults; then Java writes an archive of Spark's classes to
+    Audits generated records with known faults; then Java writes an archive of Spark's classes to
     the cache folder of the user, which audits on this machine map. Repeat it after an upgrade of
     Java or mm2slo.
     """
@@ -178,9 +180,9 @@ def prepare(
         if config is None
         else SparkOptions.from_config(read_config(config).audit.spark)
     )
-    with steps(Console(stderr=True), "preparing") as tell:
-        done = prepare_spark(replace(spark, jars=jars or spark.jars), tell)
-    write_prepared(Console(), done)
+    with show_steps(Console(stderr=True), "preparing") as report_step:
+        done = prepare_spark(replace(spark, jars=jars or spark.jars), report_step)
+    write_summary(Console(), done)
 
 
 def _sample(text: str | None, config: Config, salt: int) -> Sample:

@@ -15,9 +15,9 @@ from mm2slo_audit.report.report_file import write_report
 from mm2slo_audit.run import Ports, audit
 from mm2slo_audit.run.follow_loop import follow
 from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
-from mm2slo_audit.run.run_progress import shown
+from mm2slo_audit.run.run_progress import show_progress
 from mm2slo_audit.run.spark_engine import SparkEngineSource
-from mm2slo_cli.ending import Told, told_by_signals
+from mm2slo_cli.signals import Interrupted, interrupt_on_signals
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _NOTHING: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ResultLocations:
     """Where results are kept."""
 
     store: str = field(repr=False)
@@ -46,35 +46,41 @@ class Output:
     def __init__(self, target: Path | None, pause: float | None) -> None:
         self.target = target
         self.pause = pause
-        self.worst = 0
+        self.exit_code = 0
 
-    def tell(self, report: RunReport) -> None:
+    def publish(self, report: RunReport) -> None:
         """Print it, and write it where it was asked for."""
         # Following, a window without any record is no news.
-        self.worst = max(self.worst, 0 if report.exit_code == _NOTHING else report.exit_code)
-        terminal_report.write(Console(), report)
+        self.exit_code = max(
+            self.exit_code, 0 if report.exit_code == _NOTHING else report.exit_code
+        )
+        terminal_report.print_report(Console(), report)
         if self.target is not None:
             write_report(self.target, report)
 
 
-def execute(
-    config: Config, options: AuditOptions, places: Places, spark: SparkOptions, output: Output
+def run_audit(
+    config: Config,
+    options: AuditOptions,
+    locations: ResultLocations,
+    spark: SparkOptions,
+    output: Output,
 ) -> int:
     """Everything from the first question to the last line; the exit code."""
-    with told_by_signals() as ending:
+    with interrupt_on_signals() as interrupts:
         try:
-            lasting = output.pause is not None
-            with opened(config, options, places, spark, lasting=lasting) as ports:
+            long_lived = output.pause is not None
+            with open_ports(config, options, locations, spark, long_lived=long_lived) as ports:
                 if output.pause is None:
                     report = audit(config, options, ports)
                 else:
                     _follow(config, options, ports, output)
                 # From here on everything is being ended anyway.
-                ending.quietly()
-            output.tell(report)
-        except Told as told:
+                interrupts.disable()
+            output.publish(report)
+        except Interrupted as told:
             if output.pause is not None:
-                return output.worst
+                return output.exit_code
             sys.stderr.write(f"{told}: a run that does not come to its end stores no result\n")
             return told.exit_code
     return report.exit_code
@@ -82,24 +88,24 @@ def execute(
 
 def _follow(config: Config, options: AuditOptions, ports: Ports, output: Output) -> NoReturn:
     assert output.pause is not None  # noqa: S101 - for the type checker
-    follow(config, options, ports, every=output.pause, told=output.tell, wait=time.sleep)
+    follow(config, options, ports, every=output.pause, on_report=output.publish, wait=time.sleep)
     raise AssertionError("following ends by a signal alone")
 
 
 @contextmanager
-def opened(
+def open_ports(
     config: Config,
     options: AuditOptions,
-    places: Places,
+    locations: ResultLocations,
     spark: SparkOptions,
     *,
-    lasting: bool = False,
+    long_lived: bool = False,
 ) -> Iterator[Ports]:
-    """Kafka, Spark, the store and the terminal behind a run's ports; *lasting*: of many runs."""
+    """Kafka, Spark, the store and the terminal behind a run's ports; *long_lived*: of many runs."""
     with (
-        shown() as progress,
-        Store.open(places.store) as store,
-        SparkEngineSource(config, spark, places.directory, lasting=lasting) as engine,
+        show_progress() as progress,
+        Store.open(locations.store) as store,
+        SparkEngineSource(config, spark, locations.directory, long_lived=long_lived) as engine,
     ):
         yield Ports(
             scope_reader=KafkaScopeReader(config, options.max_pending),

@@ -1,6 +1,6 @@
 """Recall, precision, coverage of bounds and widths of latencies, against injected truth.
 
-With --write the figures become docs/accuracy.md. Exit code 1 when one misses its reach.
+With --write the figures become docs/accuracy.md. Exit code 1 when one misses its goal.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from mm2slo_core.audit.reference import judge
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accuracy.latency_bounds import Widths
     from accuracy.bound_coverage import Coverage
+    from accuracy.latency_bounds import Widths
 
     from mm2slo_core.audit.unit_outcome import UnitOutcome
 
@@ -53,7 +53,7 @@ def classes() -> dict[str, Tally]:
     tallies = {who: Tally() for who in SEEDS}
     for who, outcome, seed in judged():
         generated = generate(seed)
-        tallies[who].take(outcome, generated.truth.named(), generated.counts)
+        tallies[who].add(outcome, generated.truth.named(), generated.counts)
     return tallies
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from audit_load import generate, scopes
+from large_audit_data import generate, scopes
 
 from mm2slo_audit.engine import judge
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA

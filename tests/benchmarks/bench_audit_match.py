@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from audit_load import MINUTES, PARTITIONS, TOPICS, generate
+from large_audit_data import MINUTES, PARTITIONS, TOPICS, generate
 
 if TYPE_CHECKING:
     from audit_matchers import Figures
@@ -88,7 +88,7 @@ def main() -> None:
             wall, cpu = (
                 results["spark"][each] / results["duckdb"][each] for each in ("wall", "cpu")
             )
-            print(f"  Spark / DuckDB: {wall:.2f}x wall, {cpu:.2f}x CPU   (reach: {REACH}x)")
+            print(f"  Spark / DuckDB: {wall:.2f}x wall, {cpu:.2f}x CPU   (goal: {REACH}x)")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,12 @@ def fill(broker: Broker, count: int, start: int) -> None:
 
 
 def bare(
-    spark: SparkSession, kafka_scopes: KafkaScopes, config: Config, *, headers: bool, tuned: bool = False
+    spark: SparkSession,
+    kafka_scopes: KafkaScopes,
+    config: Config,
+    *,
+    headers: bool,
+    tuned: bool = False,
 ) -> None:
     from pyspark.sql import functions as F
 

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from audit_load import generate, scopes
 from audit_matchers import NAMES
 from audit_matchers.spark_matcher import PARTITIONS
-from standalone import standalone
+from large_audit_data import generate, scopes
+from spark_standalone import standalone
 
 from mm2slo_audit.engine import judge
-from mm2slo_audit.engine.match_tally import tally
+from mm2slo_audit.engine.match_tally import tally_matches
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA
 from mm2slo_audit.engine.unit_columns import Units
 from mm2slo_audit.session import SparkOptions, spark_session
@@ -52,7 +52,7 @@ class Measured:
 
 
 def whole(spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str, int]:
-    """The whole judgement: matching, a second look at faults, evidence, keys."""
+    """The whole judgement: matching, a second pass over faults, evidence, keys."""
     counts: dict[str, int] = {}
     for outcome in judge(spark, records, polls, scopes(), Sample(1.0)):
         for verdict, count in outcome.counts.items():
@@ -63,7 +63,7 @@ def whole(spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str
 def matching(_spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str, int]:
     """Matching, order and brackets alone, as in `bench_audit_match`: one exchange."""
     counts: dict[str, int] = {}
-    for row in tally(records, polls, Units(scopes()), PARTITIONS).collect():
+    for row in tally_matches(records, polls, Units(scopes()), PARTITIONS).collect():
         for name in NAMES[:6]:
             counts[name] = counts.get(name, 0) + getattr(row, name)
     return counts
@@ -120,7 +120,7 @@ def main() -> int:
             )
     assert found[1].counts == found[2].counts, found
     gain = found[1].warm / found[2].warm
-    print(f"  two workers: {gain:.2f}x one   (reach: {REACH}x)")
+    print(f"  two workers: {gain:.2f}x one   (goal: {REACH}x)")
     return 0 if gain >= REACH else 1
 
 

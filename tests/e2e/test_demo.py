@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("demo")]
 
 FLOWS = ["us->eu", "eu->us"]
 TOPICS = {"us->eu": {"orders", "payments"}, "eu->us": {"orders", "clicks"}}
@@ -192,7 +192,7 @@ def test_an_audit_of_the_demo_finds_every_record(kept: Demo, tmp_path: Path) -> 
     window = ["--from", "2020-01-01", "--sample", "100%", "--flow", "us->eu"]
     command = [str(PROGRAM), "audit", "--config", "mm2slo.yaml", *window, "--report", "report.json"]
     found = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
     )
     assert (found.returncode, "Traceback" in found.stderr) == (0, False), found.stderr
     report = json.loads((tmp_path / "report.json").read_text())
@@ -213,7 +213,7 @@ def test_an_end_leaves_nothing_and_keeps_the_verdict(kept: Demo) -> None:
     below = descendants(kept.process.pid)
     assert len(below) >= 4  # two brokers, MirrorMaker 2, the canary
     kept.process.send_signal(signal.SIGINT)
-    out, err = kept.process.communicate(timeout=60)
+    out, err = kept.process.communicate(timeout=180)
     assert kept.process.returncode == 0
     assert out == ""  # the one line was all
     assert "Traceback" not in err

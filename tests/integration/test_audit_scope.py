@@ -6,14 +6,14 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from reading import copied
+from topic_reader import copied
 
 from mm2slo_audit.scope import open_clients, read_scopes
 from mm2slo_core.audit.audit_scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
 from mm2slo_core.config import load_config
 from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mm2slo_audit.scope import KafkaScopes
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 
 def window(seconds: float = 600.0) -> Window:
@@ -29,7 +29,9 @@ def window(seconds: float = 600.0) -> Window:
     return Window(round((now - seconds) * 1000), round((now + 1) * 1000))
 
 
-def scope_of(lab: Lab, *topics: str, over: Window | None = None, flow: str = "us->eu") -> KafkaScopes:
+def scope_of(
+    lab: Lab, *topics: str, over: Window | None = None, flow: str = "us->eu"
+) -> KafkaScopes:
     config = load_config(lab.config_yaml())
     with open_clients(config) as clients:
         return read_scopes(config, [flow], topics, over or window(), clients)
@@ -165,7 +167,7 @@ def test_a_window_or_topic_that_cannot_be_is_refused(lab: Lab) -> None:
     ahead = round((time.time() + 3600) * 1000)
     with pytest.raises(UserError, match=r"the window starts at .*Z, which is in the future"):
         scope_of(lab, over=Window(ahead, ahead + 1))
-    with pytest.raises(UserError, match="no topic 'nowhere' is copied by these flows"):
+    with pytest.raises(UserError, match="topic 'nowhere' is not copied by these flows"):
         scope_of(lab, "nowhere")
     with pytest.raises(UserError, match="'us->ap' is not a configured flow"):
         scope_of(lab, flow="us->ap")

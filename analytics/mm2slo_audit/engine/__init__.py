@@ -1,17 +1,16 @@
-"""The engine: records of both sides in, outcomes of units out, all heavy work in Spark.
+"""The audit engine: turns records of both sides into outcomes of units, in Spark.
 
-Its rooms, by what they find out:
-
-    fingerprint  hashes and strata of what the connector reads
-    matching     matches, order and latency of plain units: one exchange; with `parts` of large
-                 partitions, and `marks` on what counts do not tell
-    second_look  the few records that are marked, by `slices` of time: `choosing`, `looking`
-    pairing      the same record by record, where counts do not tell
-    buckets      equal records where cuts stand in for timestamps
-    latest       compacted topics
-    unmatched    what is left over; `judge_leftover` and `surplus` give it its verdict
-    affinity     keys
-    judging      all of it: `judge`
+fingerprint_columns  hashes and strata of connector rows
+match_tally          matches, order and latency of plain units, in one exchange;
+                     `partition_parts` splits large partitions, `group_marks` marks groups
+                     that counts do not decide
+second_pass          the marked records, by `time_slices`
+record_pairs         the same record by record, where counts do not decide
+bucket_pairs         equal records where cuts replace timestamps
+compacted_topics     newest record of each key
+unmatched_records    missing and surplus records, judged by `leftover_verdicts`, `duplicates`
+affinity             keys
+judgement            `judge`, which runs all of it
 """
 
 from mm2slo_audit.engine.judgement import judge

@@ -1,4 +1,4 @@
-"""Whether keys stayed in their partition, from counts by key."""
+"""Key affinity: whether the records of a key stayed in their partition."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 _SIZES: Final = ("records", "copies", "strays", "overtook")
 
 
-def keys(
+def count_by_key(
     spark: SparkSession, records: DataFrame, disordered: DataFrame | None, units: Units
 ) -> DataFrame:
-    """One row per key that is on both sides: topic, kh, and of its records how many there are.
+    """One row per key that is on both sides: topic, kh and record counts.
 
-    `records` on the source, `copies` on the target, `strays` of these (they moved), `overtook` of
-    the source's; *disordered* says the last by topic and kh, None: order is not judged.
-
-    Both groupings add up before they exchange, so little of the records moves.
+    `records`: on the source; `copies`: on the target; `strays`: copies that moved; `overtook`:
+    source records that overtook another, from *disordered* (by topic and kh; None: order is not
+    judged). Both groupings aggregate before the exchange, so few rows move.
     """
     known = F.broadcast(target_table(spark, units))
     source = F.col("side") == SOURCE
@@ -44,7 +43,7 @@ def keys(
         F.sum(F.when(home, 0).otherwise(F.col("nd"))).alias("elsewhere"),
         F.sort_array(F.collect_list(F.when(away, F.col("nd"))), asc=False).alias("fullest"),
     )
-    # Partitions that cannot be compared: as many as on the source are no strays.
+    # Where partition numbers differ, a key may be in as many partitions as on the source.
     beyond = F.col("copies") - F.aggregate(
         F.slice("fullest", 1, F.col("homes")), F.lit(0).cast("bigint"), lambda a, b: a + b
     )
@@ -53,7 +52,9 @@ def keys(
         "kh",
         "records",
         "copies",
-        F.when(units.flag(compares_records), F.col("elsewhere")).otherwise(beyond).alias("strays"),
+        F.when(units.flag_per_unit(compares_records), F.col("elsewhere"))
+        .otherwise(beyond)
+        .alias("strays"),
     )
     if disordered is None:
         return both.withColumn("overtook", F.lit(0).cast("bigint"))
@@ -61,7 +62,7 @@ def keys(
 
 
 def tally_affinity(found: DataFrame, *, by_size: bool) -> DataFrame:
-    """By topic, or by topic and what one key has: keys, and what they have together."""
+    """Keys and their summed counts by topic, with *by_size* also by the counts of one key."""
     sizes = tuple(F.col(each).alias(f"{each}_of_one") for each in _SIZES) if by_size else ()
     return found.groupBy("topic", *sizes).agg(
         F.count("*").alias("keys_"),

@@ -1,7 +1,7 @@
-"""Equal records without a timestamp in common, told apart by the cuts of their partition.
+"""Pairs of equal records whose timestamps differ, distinguished by the cuts of their partition.
 
-`mm2slo_core.audit.reference.cut_buckets` says how; here as window functions. All of them partition by
-what the records of a group have in common, and more, so that one exchange serves them all.
+The algorithm of `mm2slo_core.audit.reference.cut_buckets` as window functions. All of them
+partition by the group columns and more, so one exchange serves them all.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.group_columns import grouped
+from mm2slo_audit.engine.group_columns import add_group_columns
 from mm2slo_audit.engine.record_schema import SOURCE, TARGET
-from mm2slo_audit.engine.unit_columns import table
+from mm2slo_audit.engine.unit_columns import literal_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import UnitScope
 
 _ALIKE: Final = ("topic", "group_partition", "fp")
-"""`GROUP` without the timestamp: here that is a literal, which Spark takes out of windows but not
-out of the exchange, and so would exchange again for each of them."""
+"""`GROUP` without the timestamp: a literal here, which Spark removes from windows but not from the
+exchange, so it would exchange again for each window."""
 _END: Final = 1 << 62
-"""No offset is beyond it."""
+"""Greater than any offset."""
 _EDGES: Final = (
     "of_topic int, of_side int, of_partition int, start bigint, until bigint, bucket int"
 )
 
 
 def pair_in_buckets(records: DataFrame, units: Units) -> DataFrame:
-    """The records of *units*, all of them bucketed, with the columns of `GROUP`.
+    """The records of bucketed *units*, with the columns of `GROUP`.
 
-    Also `paired`, whether it has its counterpart, and `k`: of those that have, the k-th of the
+    Adds `paired` (whether the record has a counterpart) and `k`: the k-th paired record of the
     source belongs to the k-th of the target.
     """
-    rows = _in_buckets(grouped(records, units), units).repartition(*_ALIKE)
+    rows = _in_buckets(add_group_columns(records, units), units).repartition(*_ALIKE)
     rows = rows.withColumn("paired", F.lit(False))
     bucket = F.col("bucket")
     for cell in (bucket, F.shiftright(bucket, 1), F.shiftright(bucket + 1, 1)):
@@ -48,7 +48,7 @@ def pair_in_buckets(records: DataFrame, units: Units) -> DataFrame:
         fewer = F.least(
             *(F.count(F.when(F.col("side") == side, 1)).over(alike) for side in (SOURCE, TARGET))
         )
-        # In this order, that one sorting serves both.
+        # In this order one sort serves both.
         rows = rows.withColumn("rank", _rank("cell")).withColumn("fewer", fewer)
         rows = rows.withColumn("paired", F.col("paired") | (F.col("rank") <= F.col("fewer")))
     return rows.withColumn("k", _rank("paired")).drop("bucket", "cell", "rank", "fewer")
@@ -61,7 +61,7 @@ def _rank(column: str) -> Column:
 def _in_buckets(rows: DataFrame, units: Units) -> DataFrame:
     edges = (edge for unit in units.scopes for edge in _edges(unit))
     found = rows.join(
-        F.broadcast(table(rows.sparkSession, edges, _EDGES)),
+        F.broadcast(literal_table(rows.sparkSession, edges, _EDGES)),
         on=(F.col("topic") == F.col("of_topic"))
         & (F.col("side") == F.col("of_side"))
         & (F.col("partition") == F.col("of_partition"))
@@ -73,7 +73,7 @@ def _in_buckets(rows: DataFrame, units: Units) -> DataFrame:
 
 
 def _edges(unit: UnitScope) -> Iterator[tuple[int, ...]]:
-    """Of each bucket but the first: where it starts and ends on either side."""
+    """Start and end of each bucket but the first, on both sides."""
     (flow,) = unit.flows
     for source in flow.partitions:
         for side, edges in (

@@ -1,4 +1,4 @@
-"""Compacted topics: only the newest record of each key compares."""
+"""Compacted topics: only the newest record of each key is compared."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _WRITTEN = ("flow", "partition", "offset", "ts", "fp", "kh", "tombstone", "earliest", "latest")
 
 
-def latest(records: DataFrame, units: Units) -> DataFrame:
-    """The newest source record of each flow and key beside the newest target record of the key.
+def pair_newest(records: DataFrame, units: Units) -> DataFrame:
+    """Join the newest source record of each flow and key with the newest target record of the key.
 
-    Of add_arrival_brackets records. Columns of both (the copy's with `t_`, null without one), and `settled`:
-    whether key and content agree. Rows without a source record are what the target alone has.
+    *records* have arrival brackets. Target columns start with `t_` and are null without a copy;
+    `settled`: whether the contents agree. Rows without a source record are only on the target.
     """
-    uses_time = units.flag(lambda each: each.identity.timestamp)
+    uses_time = units.flag_per_unit(lambda each: each.identity.timestamp)
     keyed = units.of(records).where("kh is not null")
     newest = keyed.groupBy("topic", "side", "flow", "partition", "kh").agg(
         F.max_by(F.struct("offset", "ts", "fp", "tombstone", "earliest", "latest"), "offset").alias(
@@ -45,11 +45,11 @@ def latest(records: DataFrame, units: Units) -> DataFrame:
     )
     of_key = Window.partitionBy("topic", "kh")
     equal = (F.col("fp") == F.col("t_fp")) & (~uses_time | (F.col("ts") == F.col("t_ts")))
-    age = units.figure(lambda each: each.taken_at) - F.col("ts")
-    kept = (age >= 0) & (age < units.figure(lambda each: each.tombstones_kept))
+    age = units.per_unit(lambda each: each.taken_at) - F.col("ts")
+    kept = (age >= 0) & (age < units.per_unit(lambda each: each.tombstones_kept))
     gone = F.col("t_offset").isNull() & F.col("tombstone") & ~kept
     settled = F.coalesce(equal, F.lit(False)) | F.coalesce(gone, F.lit(False))
-    # What another flow wrote or deleted later hides this flow's copy.
+    # A later write or delete of another flow hides this flow's copy.
     return source.join(target, on=["topic", "kh"], how="full_outer").withColumns(
         {
             "settled": F.max(settled).over(of_key),
@@ -60,8 +60,8 @@ def latest(records: DataFrame, units: Units) -> DataFrame:
 
 
 def find_latest_leftover(compared: DataFrame, units: Units) -> DataFrame:
-    """Missing and unexplained records, in the columns of `unmatched`."""
-    uses_time = units.flag(lambda each: each.identity.timestamp)
+    """Missing and unexplained records, in `unmatched_records.COLUMNS`."""
+    uses_time = units.flag_per_unit(lambda each: each.identity.timestamp)
     open_ = ~F.col("settled")
     missing = compared.where(open_ & F.col("offset").isNotNull())
     alone = F.col("offset").isNull() & ~F.col("t_tombstone")
@@ -89,6 +89,6 @@ def _leftover(rows: DataFrame, kind: int, prefix: str, flow: Column, units: Unit
             "group_ts": units.group_ts,
             "owner_flow": none,
             "owner_partition": none,
-            "told": F.lit(False),
+            "decided": F.lit(False),
         }
     ).select(*COLUMNS)

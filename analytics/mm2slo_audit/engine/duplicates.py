@@ -1,4 +1,4 @@
-"""Duplicates, and the blocks of them that were copied again."""
+"""Verdicts on duplicates and replayed blocks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.leftover_verdicts import code
+from mm2slo_audit.engine.leftover_verdicts import verdict_code
 from mm2slo_audit.engine.record_schema import TARGET
 from mm2slo_audit.engine.unmatched_records import DUPLICATED
 from mm2slo_core.audit.record_verdict import Verdict
@@ -23,14 +23,14 @@ _PLACE: Final = ("topic", "partition")
 _WHERE: Final = (*_PLACE, "offset")
 _RUN: Final = (*_PLACE, "before")
 _BLOCK_BITS: Final = 3
-"""Eight offsets are looked at together."""
+"""A block has eight offsets."""
 _SEEN: Final = 2
-"""Blocks from that of a copy on in which its successor is sure to be the next."""
-_FEW: Final = 1_000_000
-"""Copies that every executor can hold."""
+"""Blocks, from that of a copy on, in which its successor was read for sure."""
+_BROADCAST_MAX: Final = 1_000_000
+"""Copies that fit into the memory of every executor."""
 
 
-def duplicates(
+def judge_duplicates(
     records: DataFrame,
     leftover: DataFrame,
     units: Units,
@@ -38,24 +38,24 @@ def duplicates(
     census: bool,
     keep: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
-    """Verdicts on duplicates, judged or not, in the columns `FOUND`.
+    """Verdicts on duplicates, inside and outside the window, in `VERDICT_COLUMNS`.
 
-    A replay is a run of two or more with no other target record read between them; only a census
-    reads all that lie between. It is named by its judged records. *keep* makes Spark hold on to a
-    frame that is used twice.
+    A replay is a run of two or more duplicates with no other target record between them; only a
+    census reads all records between. Its offsets are those of records in the window. *keep* caches
+    a frame that is used twice.
     """
     copies = leftover.where(F.col("kind") == DUPLICATED).select(
         "topic", "partition", "offset", "owner_flow", "owner_partition", "ts", "fp", "kh"
     )
     number = copies.count() if census else 0
     if number:
-        few = number <= _FEW
+        few = number <= _BROADCAST_MAX
         copies = _in_runs(records, copies, units, keep, few=few)
     else:
         none = F.lit(None).cast("bigint")
         copies = copies.withColumns({"block": none, "block_end": none, "block_size": none})
-    verdict = F.when(F.col("block").isNull(), code(Verdict.DUPLICATE)).otherwise(
-        code(Verdict.REPLAY)
+    verdict = F.when(F.col("block").isNull(), verdict_code(Verdict.DUPLICATE)).otherwise(
+        verdict_code(Verdict.REPLAY)
     )
     return copies.select(
         "topic",
@@ -85,10 +85,10 @@ def _in_runs(
     *,
     few: bool,
 ) -> DataFrame:
-    """Copies with the run that each is in.
+    """Copies with the run that each belongs to.
 
-    What lies between two of them is looked for close behind the former, so that one scan finds it;
-    where nothing is read there, all of the partition is taken.
+    Records between two copies are searched close behind the first, in one scan; where none is read
+    there, the whole partition is read.
     """
     targets = units.of(records).where(F.col("side") == TARGET).select(*_WHERE)
     block = F.shiftright("offset", _BLOCK_BITS)
@@ -122,7 +122,7 @@ def _in_runs(
 
 
 def _numbered(targets: DataFrame, copies: DataFrame) -> DataFrame:
-    """Copies with the number of other target records before them: side by side, it is the same."""
+    """Copies with the number of other target records before them; equal within a run."""
     flagged = targets.join(copies.withColumn("copy", F.lit(1)), on=list(_WHERE), how="left")
     until_here = (
         Window.partitionBy(*_PLACE)

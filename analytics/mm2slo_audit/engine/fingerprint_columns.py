@@ -1,6 +1,6 @@
 """Fingerprints, key hashes and sample strata as Spark columns, bit for bit those of the core.
 
-`mm2slo_core.audit.fingerprint` and `sampling` define them; here is their form for rows of the
+`mm2slo_core.audit.fingerprint` and `record_sample` define them; these are for rows of the
 Kafka connector: key and value binary, timestamp, headers array<struct<key, value>> (with
 `includeHeaders`). Built-in functions only.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.record_sample import Sample
 
 _BLOCK: Final = 64
-"""Bytes of a block of SHA-256."""
+"""SHA-256 block size in bytes."""
 _UNROLLED: Final = 2
 """Headers of a record that are hashed one by one."""
 _ALL: Final = 1 << 30
@@ -32,7 +32,7 @@ TOO_MANY_HEADERS: Final = "mm2slo: a record has more headers than are hashed one
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """Columns of a landed record that follow from its bytes."""
+    """Columns of a landed record that are computed from its bytes."""
 
     fp: Column
     kh: Column
@@ -45,21 +45,20 @@ class RecordColumns:
 def record_columns(
     identity: Identity, sample: Sample, *, headers: bool = True, max_headers: int | None = None
 ) -> RecordColumns:
-    """What is kept of a connector row.
+    """The landed columns of a connector row.
 
-    *headers* False: the row has no column of them, which counts as none. *max_headers*: see
-    `fingerprint`. The strata refer to columns `fp` and `kh`, so that neither is computed twice:
-    select those first.
+    *headers* False: the row has no column `headers`, which counts as no headers. *max_headers*: see
+    `fingerprint`. The strata read columns `fp` and `kh`, so select those first.
     """
     return RecordColumns(
         fp=fingerprint(identity, headers=headers, max_headers=max_headers),
         kh=key_hash(identity.hmac_key),
         size=F.coalesce(F.octet_length("key"), F.lit(0))
         + F.coalesce(F.octet_length("value"), F.lit(0)),
-        in_records=keeps(sample, F.col("fp"), sample.record_threshold),
+        in_records=is_sampled(sample, F.col("fp"), sample.record_threshold),
         in_keys=F.lit(True)
         if sample.census
-        else F.coalesce(keeps(sample, F.col("kh"), sample.key_threshold), F.lit(False)),
+        else F.coalesce(is_sampled(sample, F.col("kh"), sample.key_threshold), F.lit(False)),
         tombstone=F.col("value").isNull(),
     )
 
@@ -67,11 +66,11 @@ def record_columns(
 def fingerprint(
     identity: Identity, *, headers: bool = True, max_headers: int | None = None
 ) -> Column:
-    """The fingerprint of a connector row; bigint. *headers* False: it has no such column.
+    """The fingerprint of a connector row; bigint. *headers* False: the row has no such column.
 
-    With *max_headers* a row of more headers fails with `TOO_MANY_HEADERS`, and where all of them
-    are hashed nothing is interpreted: one lambda takes a whole stage out of generated code, which
-    costs more than all hashing (measured: 0.8 instead of 0.5 us a row of one header).
+    With *max_headers* a row with more headers fails with `TOO_MANY_HEADERS`, and no lambda is
+    needed: a lambda takes the whole stage out of generated code, which costs more than all hashing
+    (measured: 0.8 instead of 0.5 us per row with one header).
     """
     if identity.hmac_key is not None:
         return _keyed(identity.hmac_key, F.concat(*_message(identity, headers=headers)))
@@ -98,7 +97,7 @@ def fingerprint(
 
 
 def _hashed(headers: Column) -> Column:
-    """Headers as a hash takes them; null for null, which a hash passes over."""
+    """Headers in hashable form; null for null, which the hash skips."""
     return F.transform(
         headers,
         lambda h: F.struct(h["key"], F.isnull(h["value"]).cast("int"), _present(h["value"])),
@@ -106,24 +105,21 @@ def _hashed(headers: Column) -> Column:
 
 
 def _spread(headers: Column, count: Column, place: int) -> tuple[Column, Column, Column]:
-    """One header as columns, over which the hash is that of its struct.
-
-    All three are null where there is none, and the hash passes over them.
-    """
+    """One header as columns that hash like its struct; null (skipped) if it does not exist."""
     header, there = F.get(headers, F.lit(place)), count > place
     flag = F.when(there, F.isnull(header["value"]).cast("int"))
     return header["key"], flag, F.coalesce(header["value"], F.when(there, F.lit(bytearray())))
 
 
 def key_hash(hmac_key: bytes | None = None) -> Column:
-    """The hash of a connector row's key, null without one; bigint."""
+    """The hash of a connector row's key, null without a key; bigint."""
     key = F.col("key")
     hashed = F.xxhash64(key) if hmac_key is None else _keyed(hmac_key, _field(key))
     return F.when(key.isNotNull(), hashed)
 
 
-def keeps(sample: Sample, hashed: Column, threshold: int) -> Column:
-    """Whether a stratum keeps what has that hash; null for null, but in a census."""
+def is_sampled(sample: Sample, hashed: Column, threshold: int) -> Column:
+    """Whether the stratum has records of that hash; null for null, except in a census."""
     if sample.census:
         return F.lit(True)
     salt = F.lit(sample.salt).cast("bigint")
@@ -132,7 +128,7 @@ def keeps(sample: Sample, hashed: Column, threshold: int) -> Column:
 
 
 def _count(headers: Column) -> Column:
-    # The size of null is null or -1, by the mode.
+    # size(null) is null or -1, depending on the ANSI mode.
     return F.greatest(F.coalesce(F.size(headers), F.lit(0)), F.lit(0))
 
 
@@ -181,7 +177,7 @@ def _field(part: Column) -> Column:
 
 
 def _keyed(key: bytes, message: Column) -> Column:
-    """HMAC-SHA-256 of RFC 2104, its first digits as a number."""
+    """HMAC-SHA-256 (RFC 2104), its first digits as a number."""
     padded = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
     inner_pad, outer_pad = (
         F.lit(bytearray(byte ^ mask for byte in padded)) for mask in (0x36, 0x5C)

@@ -1,4 +1,4 @@
-"""Which records belong together."""
+"""Columns that equal records of both sides share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from mm2slo_audit.engine.unit_columns import Units
 
 GROUP: Final = ("topic", "group_partition", "group_ts", "fp")
-"""What the records of a group have in common."""
+"""Columns that identify a group of equal records."""
 
 
-def grouped(records: DataFrame, units: Units) -> DataFrame:
+def add_group_columns(records: DataFrame, units: Units) -> DataFrame:
     """The records of *units*, with the columns of `GROUP`."""
     return units.of(records).withColumns(
         {"group_partition": units.group_partition, "group_ts": units.group_ts}

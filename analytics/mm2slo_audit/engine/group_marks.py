@@ -1,8 +1,8 @@
-"""What `matching` says about groups that are not just a record and its copy.
+"""Marks: groups of `match_tally` that are more than one record and its copy.
 
-A group of copies has flags; groups of a partition with the same flags in the same coarse slice are
-one mark. A single record without counterpart has its verdict at once (`DECIDED`), as far as it is not
-moved or altered: so what a stopped flow has not copied yet costs no second look.
+A group has flags; groups of a partition with the same flags in the same coarse slice are one mark.
+A single record without counterpart gets its verdict at once (`DECIDED`) unless it moved or was
+altered, so the backlog of a stopped flow needs no second pass.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import UnitScope
 
 MISSING: Final = 1
-"""More on the source than on the target, judged."""
+"""More records on the source than on the target, in the window."""
 DUPLICATED: Final = 2
-"""More on the target, judged or not: what is not decides on replays."""
+"""More records on the target, in the window or not: those outside it decide about replays."""
 UNEXPLAINED: Final = 4
-"""None on the source, judged."""
+"""No record on the source, in the window."""
 REPEATED: Final = 8
-"""Several on the source: counts do not tell which copy is whose."""
+"""Several records on the source: counts do not say which copy belongs to which."""
 OVERTAKEN: Final = 16
-"""The first copy lies behind that of a later record."""
+"""The first copy comes after that of a later record."""
 DECIDED: Final = 32
-"""One record, missing or unexplained, whose fate is told, were it not moved or altered."""
-_FATE_AT: Final = 6
+"""One missing or unexplained record whose verdict is known unless it moved or was altered."""
+_VERDICT_SHIFT: Final = 6
 _FLAG_BITS: Final = 8
 _ALL_FLAGS: Final = (1 << _FLAG_BITS) - 1
 
@@ -48,44 +48,44 @@ AGGREGATES: Final = ("groups", "fine", "low", "high", "oldest")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Groups of one partition, coarse slice and flags."""
+    """Groups of one partition with the same coarse slice and flags."""
 
     topic: int
     partition: int
     flow: int | None
-    """None: of the target alone."""
+    """None: only on the target."""
     flags: int
     coarse: int
     groups: int
     fine: int
-    """Mask of their fine slices."""
+    """Mask of fine slices."""
     low: int | None
-    """The first offset of told records; of overtaken ones the first target offset before them."""
+    """Lowest offset of decided records; for overtaken ones the lowest target offset before them."""
     high: int | None
-    """The last target offset of overtaken ones."""
+    """Highest target offset of overtaken records."""
     oldest: int | None
-    """Timestamp, of told source records."""
+    """Lowest timestamp of decided source records."""
 
     def has(self, flags: int) -> bool:
-        """Whether it has any of *flags*."""
+        """Whether any of *flags* is set."""
         return bool(self.flags & flags)
 
     @property
-    def told(self) -> Verdict | None:
-        """The verdict on its records, if it is told."""
+    def verdict(self) -> Verdict | None:
+        """The verdict on its records if it is decided."""
         if not self.has(DECIDED):
             return None
-        return (_OF_SOURCE if self.has(MISSING) else _OF_TARGET)[self.flags >> _FATE_AT]
+        return (_OF_SOURCE if self.has(MISSING) else _OF_TARGET)[self.flags >> _VERDICT_SHIFT]
 
 
-def marks(row: Row) -> Iterator[Mark]:
-    """Those of a row of `matching.tally`."""
+def read_marks(row: Row) -> Iterator[Mark]:
+    """The marks of a row of `match_tally.tally_matches`."""
     for mark, *rest in row.marks:
         yield Mark(row.topic, row.partition, row.flow, mark & _ALL_FLAGS, mark >> _FLAG_BITS, *rest)
 
 
-def flags(units: Units, repeated: Column, overtaken: Column) -> Column:
-    """Flags of a group: of columns topic, flow, partition, ts, ns, nd, s, t."""
+def flag_groups(units: Units, repeated: Column, overtaken: Column) -> Column:
+    """Flags of a group, from columns topic, flow, partition, ts, ns, nd, s, t."""
     ns, nd = F.col("ns"), F.col("nd")
     judged = units.judged
     gone, foreign = judged & (ns > nd), judged & (ns == 0)
@@ -96,17 +96,17 @@ def flags(units: Units, repeated: Column, overtaken: Column) -> Column:
         + F.when(foreign, UNEXPLAINED).otherwise(0)
         + F.when(repeated, REPEATED).otherwise(0)
         + F.when(overtaken, OVERTAKEN).otherwise(0)
-        + F.when(alone & gone, F.shiftleft(_source_fate(units), _FATE_AT) + DECIDED)
-        .when(alone & foreign, F.shiftleft(_target_fate(units), _FATE_AT) + DECIDED)
+        + F.when(alone & gone, F.shiftleft(_source_verdict(units), _VERDICT_SHIFT) + DECIDED)
+        .when(alone & foreign, F.shiftleft(_target_verdict(units), _VERDICT_SHIFT) + DECIDED)
         .otherwise(0)
     )
     return F.when((ns != nd) | repeated | overtaken, found).otherwise(0)
 
 
 def mark_columns(slices: TimeSlices) -> dict[str, Column]:
-    """`mark` (null: none) and what is added up over its groups; of `flags` and t_first."""
+    """`mark` (null: none) and the columns of `AGGREGATES`, from `flags` and t_first."""
     marked = F.col("flags") != 0
-    overtaken, told, gone = (
+    overtaken, decided, gone = (
         F.col("flags").bitwiseAND(flag) != 0 for flag in (OVERTAKEN, DECIDED, MISSING)
     )
     number = F.shiftleft(slices.coarse, _FLAG_BITS).bitwiseOR(F.col("flags").cast("bigint"))
@@ -114,15 +114,15 @@ def mark_columns(slices: TimeSlices) -> dict[str, Column]:
         "mark": F.when(marked, number),
         "fine": F.when(marked, slices.mask),
         "low": F.when(overtaken, F.col("t_first"))
-        .when(told & gone, F.col("s"))
-        .when(told, F.col("t")),
+        .when(decided & gone, F.col("s"))
+        .when(decided, F.col("t")),
         "high": F.when(overtaken, F.col("t")),
-        "oldest": F.when(told & gone, F.col("ts")),
+        "oldest": F.when(decided & gone, F.col("ts")),
     }
 
 
-def added_up() -> list[Column]:
-    """`AGGREGATES` of groups with the same mark."""
+def aggregate_marks() -> list[Column]:
+    """`AGGREGATES` over groups with the same mark."""
     return [
         F.count("mark").alias("groups"),
         F.bit_or("fine").alias("fine"),
@@ -132,8 +132,8 @@ def added_up() -> list[Column]:
     ]
 
 
-def of_lane() -> list[Column]:
-    """`marks` of a lane, and numbers of groups by flag."""
+def aggregate_lanes() -> list[Column]:
+    """`marks` of a lane, and its number of groups by flag."""
     packed = F.when(F.col("mark").isNotNull(), F.array("mark", *AGGREGATES))
     return [
         F.collect_list(packed).alias("marks"),
@@ -152,10 +152,10 @@ def of_lane() -> list[Column]:
     ]
 
 
-def _source_fate(units: Units) -> Column:
+def _source_verdict(units: Units) -> Column:
     offset = F.col("s")
     known_from, next_offset = (
-        _figure(
+        _partition_value(
             units,
             lambda unit, of=name: [  # type: ignore[misc]
                 {each.partition: getattr(each, of) for each in flow.partitions}
@@ -165,8 +165,8 @@ def _source_fate(units: Units) -> Column:
         )
         for name in ("known_from", "next_offset")
     )
-    age = units.figure(lambda each: each.taken_at) - F.col("ts")
-    late = age > units.figure(lambda each: each.max_pending)
+    age = units.per_unit(lambda each: each.taken_at) - F.col("ts")
+    late = age > units.per_unit(lambda each: each.max_pending)
     return (
         F.when(offset < known_from, _OF_SOURCE.index(Verdict.UNAUDITABLE))
         .when(offset < next_offset, _OF_SOURCE.index(Verdict.LOST))
@@ -175,8 +175,8 @@ def _source_fate(units: Units) -> Column:
     )
 
 
-def _target_fate(units: Units) -> Column:
-    auditable_from = _figure(
+def _target_verdict(units: Units) -> Column:
+    auditable_from = _partition_value(
         units,
         lambda unit: [{each.partition: each.auditable_from for each in unit.partitions}],
         F.lit(0),
@@ -186,10 +186,10 @@ def _target_fate(units: Units) -> Column:
     )
 
 
-def _figure(
+def _partition_value(
     units: Units, of_unit: Callable[[UnitScope], list[dict[int, int | None]]], lane: Column
 ) -> Column:
-    """A figure of a partition, null where there is none: literals, for few rows ask for it."""
+    """A value of a partition, null if unknown; a literal, since few rows need it."""
     by_topic = {unit.index: of_unit(unit) for unit in units.scopes}
     listed = [
         [

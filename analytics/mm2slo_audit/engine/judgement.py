@@ -1,7 +1,7 @@
-"""All units of a run judged, in as few passes as what they hold allows.
+"""Judges all units of a run in as few passes over their records as possible.
 
-A clean unit of plain records takes one pass (`matching`) and one over its keys. What counts do not
-tell is looked at record by record, in the slices of time where it is, and only then.
+A clean plain unit takes one pass (`match_tally`) and one over its keys. Groups that counts do not
+decide are read again, record by record, only in their time slices.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.affinity import keys, tally_affinity
-from mm2slo_audit.engine.compacted_topics import find_latest_leftover, latest
-from mm2slo_audit.engine.duplicates import duplicates
+from mm2slo_audit.engine.affinity import count_by_key, tally_affinity
+from mm2slo_audit.engine.compacted_topics import find_latest_leftover, pair_newest
+from mm2slo_audit.engine.duplicates import judge_duplicates
 from mm2slo_audit.engine.group_marks import (
     DUPLICATED,
     MISSING,
@@ -24,23 +24,23 @@ from mm2slo_audit.engine.group_marks import (
     REPEATED,
     UNEXPLAINED,
 )
-from mm2slo_audit.engine.leftover_verdicts import code, judge_leftover
-from mm2slo_audit.engine.match_tally import is_plain_unit, tally
-from mm2slo_audit.engine.parallelism import exchange_partitions, limit_shuffle_partitions
-from mm2slo_audit.engine.partition_parts import Parts, parts
+from mm2slo_audit.engine.leftover_verdicts import judge_leftover, verdict_code
+from mm2slo_audit.engine.match_tally import is_plain_unit, tally_matches
+from mm2slo_audit.engine.parallelism import count_exchange_partitions, limit_shuffle_partitions
+from mm2slo_audit.engine.partition_parts import Parts, plan_parts
 from mm2slo_audit.engine.record_pairs import (
     add_arrival_brackets,
-    disorder,
     find_disordered_keys,
-    pairs,
-    source_bytes,
+    judge_disorder,
+    pair_records,
+    sum_source_bytes,
     tally_pairs,
 )
 from mm2slo_audit.engine.second_pass import SecondPass
-from mm2slo_audit.engine.slice_records import repeated
+from mm2slo_audit.engine.slice_records import select_repeated
 from mm2slo_audit.engine.unit_columns import Units, judges_order
 from mm2slo_audit.engine.unit_ledger import UnitLedger
-from mm2slo_audit.engine.unmatched_records import unmatched
+from mm2slo_audit.engine.unmatched_records import find_unmatched
 from mm2slo_core.audit.audit_scope import Comparison
 from mm2slo_core.audit.record_verdict import UNREMARKABLE, Verdict
 
@@ -65,39 +65,38 @@ def judge(
     partitions: int | None = None,
     split: Parts | None = None,
 ) -> list[UnitOutcome]:
-    """Judge the units of *scopes* as `mm2slo_core.audit.reference.judge` does, in that order.
+    """Judge the units of *scopes* as `mm2slo_core.audit.reference.judge` does, in their order.
 
-    *records* and *polls* have the columns of `AuditRecord` and `ArrivalPoll`; read them from
-    storage that can be read again, for anomalies take a second pass. *evidence_cap* limits
-    evidence per unit and verdict, and broken keys; None: all. *partitions*: of the exchange; None:
-    by the cores of the cluster. *split*: partitions to be tallied in parts; None: those
-    that would hold up the others.
+    *records* and *polls* have the columns of `AuditRecord` and `ArrivalPoll`, and are read twice if
+    there are anomalies. *evidence_cap* limits evidence per unit and verdict, and broken keys; None:
+    no limit. *partitions*: of the exchange; None: by the cores of the cluster. *split*: partitions
+    to tally in parts; None: those much larger than the others.
     """
     units = Units(tuple(scopes))
     if not units:
         return []
     if split is None:
-        split = parts(units.where(is_plain_unit), spark.sparkContext.defaultParallelism)
+        split = plan_parts(units.where(is_plain_unit), spark.sparkContext.defaultParallelism)
     with ExitStack() as kept:
         kept.enter_context(limit_shuffle_partitions(spark))
-        judging = _Judging(
+        judgement = _Judgement(
             spark=spark,
             records=records,
             polls=polls,
             units=units,
             census=sample.census,
             cap=evidence_cap,
-            partitions=partitions or exchange_partitions(spark, units, split),
+            partitions=partitions or count_exchange_partitions(spark, units, split),
             split=split,
             ledgers={each.index: UnitLedger(each) for each in units.scopes},
             kept=kept,
         )
-        judging.run()
-        return [judging.ledgers[each.index].outcome() for each in units.scopes]
+        judgement.run()
+        return [judgement.ledgers[each.index].outcome() for each in units.scopes]
 
 
 @dataclass(frozen=True)
-class _Judging:
+class _Judgement:
     """One call of `judge`."""
 
     spark: SparkSession
@@ -118,24 +117,26 @@ class _Judging:
             lambda each: not is_plain_unit(each) and each.comparison is not Comparison.LATEST
         )
         in_records = self.records.where("in_records")
-        looked, found_in = self._match(fast) if fast else (None, 0)
-        paired = self._pairs(in_records, exact, fast, looked, found_in)
+        suspects, flags = self._match(fast) if fast else (None, 0)
+        paired = self._pairs(in_records, exact, fast, suspects, flags)
         found = []
         if paired is not None:
-            found.append(disorder(paired, self.units.where(judges_order)))
-        leftover = self._leftover(in_records, exact, looked, found_in)
+            found.append(judge_disorder(paired, self.units.where(judges_order)))
+        leftover = self._leftover(in_records, exact, suspects, flags)
         if latest_units:
             leftover.append(self._latest(latest_units))
         if leftover:
             over = self._keep(_union(leftover))
             found.append(judge_leftover(self.spark, over, self.units))
-            if exact or found_in & DUPLICATED:
+            if exact or flags & DUPLICATED:
                 compared = Units((*fast.scopes, *exact.scopes))
                 found.append(
-                    duplicates(in_records, over, compared, census=self.census, keep=self._keep)
+                    judge_duplicates(
+                        in_records, over, compared, census=self.census, keep=self._keep
+                    )
                 )
         if found:
-            self._take(self._keep(_union(found).where(self.units.judged)))
+            self._add_verdicts(self._keep(_union(found).where(self.units.judged)))
         self._judge_keys(paired)
 
     def _pairs(
@@ -143,80 +144,82 @@ class _Judging:
         in_records: DataFrame,
         exact: Units,
         fast: Units,
-        looked: DataFrame | None,
-        found_in: int,
+        suspects: DataFrame | None,
+        flags: int,
     ) -> DataFrame | None:
-        """Pairs that may have overtaken each other."""
+        """Pairs whose order has to be judged."""
         paired = []
         if exact:
             paired.append(self._pair(in_records, exact))
-        if looked is not None and found_in & REPEATED:
-            self._tell_repeated(looked, fast)
-        if looked is not None and found_in & (OVERTAKEN | REPEATED):
-            paired.append(self._keep(pairs(_unbracketed(looked), fast)))
+        if suspects is not None and flags & REPEATED:
+            self._tally_repeated(suspects, fast)
+        if suspects is not None and flags & (OVERTAKEN | REPEATED):
+            paired.append(self._keep(pair_records(_unbracketed(suspects), fast)))
         return _union(paired) if paired else None
 
     def _leftover(
-        self, in_records: DataFrame, exact: Units, looked: DataFrame | None, found_in: int
+        self, in_records: DataFrame, exact: Units, suspects: DataFrame | None, flags: int
     ) -> list[DataFrame]:
         leftover = []
-        if looked is not None and found_in & (MISSING | DUPLICATED | UNEXPLAINED):
-            leftover.append(unmatched(looked, self.units.where(is_plain_unit), told=True))
+        if suspects is not None and flags & (MISSING | DUPLICATED | UNEXPLAINED):
+            leftover.append(find_unmatched(suspects, self.units.where(is_plain_unit), decided=True))
         if exact:
-            leftover.append(unmatched(in_records, exact))
+            leftover.append(find_unmatched(in_records, exact))
         return leftover
 
     def _match(self, fast: Units) -> tuple[DataFrame | None, int]:
-        """Tally plain units; the records that have to be looked at, and the flags of all marks."""
-        tallied = tally(self.records, self.polls, fast, self.partitions, self.split).collect()
+        """Tally plain units; returns the records of the second pass and the flags of all marks."""
+        tallied = tally_matches(
+            self.records, self.polls, fast, self.partitions, self.split
+        ).collect()
         for row in tallied:
             if row.flow is not None:
-                self.ledgers[row.topic].take_tally(row)
-                self.ledgers[row.topic].take_bytes(row)
-        look = SecondPass.after(fast, tallied, self.cap)
-        for mark in look.marks:
+                self.ledgers[row.topic].add_tally(row)
+                self.ledgers[row.topic].add_bytes(row)
+        second = SecondPass.plan(fast, tallied, self.cap)
+        for mark in second.marks:
             self.ledgers[mark.topic].add_decided(mark)
-        for topic, oldest in look.choice.oldest.items():
-            self.ledgers[topic].take_open(oldest)
-        looked = look.records(self.spark, self.records.where("in_records"), self._keep)
-        return looked, look.flags
+        for topic, oldest in second.selection.oldest.items():
+            self.ledgers[topic].add_open(oldest)
+        suspects = second.records(self.spark, self.records.where("in_records"), self._keep)
+        return suspects, second.flags
 
-    def _tell_repeated(self, looked: DataFrame, fast: Units) -> None:
-        rows = self._keep(repeated(looked, fast))
-        found = pairs(add_arrival_brackets(rows, self.polls, fast), fast)
+    def _tally_repeated(self, suspects: DataFrame, fast: Units) -> None:
+        rows = self._keep(select_repeated(suspects, fast))
+        found = pair_records(add_arrival_brackets(rows, self.polls, fast), fast)
         for row in tally_pairs(found, fast).collect():
-            self.ledgers[row.topic].take_tally(row)
+            self.ledgers[row.topic].add_tally(row)
         if any(len(each.flows) > 1 for each in fast.scopes):
-            self._take_bytes(rows, fast)
+            self._add_source_bytes(rows, fast)
 
     def _pair(self, in_records: DataFrame, exact: Units) -> DataFrame:
-        found = self._keep(pairs(add_arrival_brackets(in_records, self.polls, exact), exact))
+        found = self._keep(pair_records(add_arrival_brackets(in_records, self.polls, exact), exact))
         for row in tally_pairs(found, exact).collect():
-            self.ledgers[row.topic].take_tally(row)
-        self._take_bytes(in_records, exact)
+            self.ledgers[row.topic].add_tally(row)
+        self._add_source_bytes(in_records, exact)
         return found
 
     def _latest(self, units: Units) -> DataFrame:
         in_keys = self.records.where("in_keys")
-        self._take_bytes(in_keys, units)
-        compared = self._keep(latest(add_arrival_brackets(in_keys, self.polls, units), units))
+        self._add_source_bytes(in_keys, units)
+        compared = self._keep(pair_newest(add_arrival_brackets(in_keys, self.polls, units), units))
         matched = compared.where("settled and offset is not null")
         copied = matched.where("t_offset is not null").withColumnsRenamed(
             {"earliest": "s_earliest", "latest": "s_latest"}
         )
         for row in tally_pairs(copied, units).collect():
-            self.ledgers[row.topic].take_tally(row)
+            self.ledgers[row.topic].add_tally(row)
         deleted = matched.where("t_offset is null").where(units.judged)
         for row in deleted.groupBy("topic", "flow", "partition").count().collect():
-            self.ledgers[row.topic].take_deleted(row)
+            self.ledgers[row.topic].add_deleted(row)
         return find_latest_leftover(compared, units)
 
-    def _take_bytes(self, records: DataFrame, units: Units) -> None:
-        for row in source_bytes(records, units).collect():
-            self.ledgers[row.topic].take_bytes(row)
+    def _add_source_bytes(self, records: DataFrame, units: Units) -> None:
+        for row in sum_source_bytes(records, units).collect():
+            self.ledgers[row.topic].add_bytes(row)
 
-    def _take(self, found: DataFrame) -> None:
-        """Counts, evidence and replays of judged verdicts."""
+    def _add_verdicts(self, found: DataFrame) -> None:
+        """Add counts, evidence and replays to the ledgers."""
         noted = F.col("weight") >= 0
         counted = found.groupBy("topic", "cell_flow", "cell_partition", "verdict").agg(
             F.sum("weight").alias("n"), F.min(F.when(noted, F.col("ts"))).alias("oldest")
@@ -224,34 +227,34 @@ class _Judging:
         replayed = False
         remarkable = False
         for row in counted.collect():
-            self.ledgers[row.topic].take_count(row)
-            replayed |= row.verdict == code(Verdict.REPLAY)
-            remarkable |= row.verdict not in map(code, UNREMARKABLE)
+            self.ledgers[row.topic].add_count(row)
+            replayed |= row.verdict == verdict_code(Verdict.REPLAY)
+            remarkable |= row.verdict not in map(verdict_code, UNREMARKABLE)
         if remarkable:
-            remarkable_ones = ~F.col("verdict").isin([code(each) for each in UNREMARKABLE])
+            remarkable_ones = ~F.col("verdict").isin([verdict_code(each) for each in UNREMARKABLE])
             evidence = found.where(noted & remarkable_ones)
             order = (F.coalesce("cell_flow", F.lit(0)), "partition", "offset")
             for row in _first(evidence, ("topic", "verdict"), order, self.cap).collect():
-                self.ledgers[row.topic].take_evidence(row)
+                self.ledgers[row.topic].add_evidence(row)
         if replayed:
             blocks = found.where("block is not null").select(
                 "topic", "partition", "block", "block_end", "block_size"
             )
             for row in blocks.distinct().collect():
-                self.ledgers[row.topic].take_replay(row)
+                self.ledgers[row.topic].add_replay(row)
 
     def _judge_keys(self, paired: DataFrame | None) -> None:
         ordered = self.units.where(judges_order)
         if not self.census and ordered:
             strata = self.records.where("in_keys and kh is not null")
-            paired = pairs(_unbracketed(strata), ordered)
+            paired = pair_records(_unbracketed(strata), ordered)
         disordered = None
         if paired is not None and ordered:
             disordered = find_disordered_keys(paired, ordered)
-        found = self._keep(keys(self.spark, self.records, disordered, self.units))
+        found = self._keep(count_by_key(self.spark, self.records, disordered, self.units))
         broken = False
         for row in tally_affinity(found, by_size=not self.census).collect():
-            self.ledgers[row.topic].take_affinity(row)
+            self.ledgers[row.topic].add_affinity(row)
             broken |= row.keys_split > 0 or row.keys_disordered > 0
         if broken:
             rows = found.where("strays > 0 or overtook > 0")
@@ -259,7 +262,7 @@ class _Judging:
                 self.ledgers[row.topic].broken_keys.append(row.kh)
 
     def _keep(self, frame: DataFrame) -> DataFrame:
-        return self.kept.enter_context(_persisted(frame))
+        return self.kept.enter_context(_persist(frame))
 
 
 def _unbracketed(records: DataFrame) -> DataFrame:
@@ -268,7 +271,7 @@ def _unbracketed(records: DataFrame) -> DataFrame:
 
 
 @contextmanager
-def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
+def _persist(frame: DataFrame) -> Iterator[DataFrame]:
     yield frame.persist()
     frame.unpersist()
 
@@ -276,7 +279,7 @@ def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
 def _first(
     frame: DataFrame, of: tuple[str, ...], order: Sequence[object], cap: int | None
 ) -> DataFrame:
-    """The first *cap* rows of each group; Spark drops the rest before it sorts them all."""
+    """The first *cap* rows of each group; Spark drops the others before it sorts."""
     if cap is None:
         return frame
     place = F.row_number().over(Window.partitionBy(*of).orderBy(*order))  # type: ignore[arg-type]

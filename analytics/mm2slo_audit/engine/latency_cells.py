@@ -1,4 +1,4 @@
-"""Latency brackets in buckets, and their tally by partition."""
+"""Latency histograms: brackets as packed bucket numbers."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from mm2slo_audit.engine.unit_columns import Units
 
 NONE: Final = -1
-"""No cell: the record is not matched, or its bracket is not known."""
+"""The record is not matched, or its bracket is unknown."""
 NEGATIVE: Final = -2
 UNBRACKETED: Final = -3
-"""The timeline says nothing of the copy."""
+"""The timeline has no bracket for the copy."""
 _UPPERS: Final = 1024
-"""More than there are buckets: a latency of 2^63 ms is in bucket 1008."""
+"""Greater than any bucket number: 2^63 ms is in bucket 1008."""
 _COUNT_BITS: Final = 40
-_HAIR: Final = 2e-13
-"""Spark's log2 answers one bit too much at some powers of two."""
+_LOG2_ERROR: Final = 2e-13
+"""Spark's log2 is one bit too high at some powers of two."""
 
 
-def bucket(ms: Column) -> Column:
-    """`latency_histogram.bucket`, of what is not below zero."""
+def latency_bucket(ms: Column) -> Column:
+    """`latency_histogram.bucket` of a non-negative latency."""
     log = F.log2(F.greatest(ms, F.lit(1)).cast("double"))
-    return F.ceil(log * PER_DOUBLING - _HAIR).cast("int")
+    return F.ceil(log * PER_DOUBLING - _LOG2_ERROR).cast("int")
 
 
 def latency_columns(units: Units, counted: Column) -> dict[str, Column]:
-    """Cells and bounds of a pair, for rows where *counted*.
+    """Cells and bounds of pairs, for rows where *counted*.
 
-    Of columns ts, s_earliest, s_latest, t_earliest, t_latest (null: not known). `e_cell` and
-    `x_cell`: end to end and transfer; `e_upper`, `e_lower`, ...: ms, of what is in a cell.
+    Reads ts, s_earliest, s_latest, t_earliest, t_latest (null: unknown). Gives `e_cell` (end to
+    end) and `x_cell` (transfer), and the bounds `e_upper`, `e_lower`, ... in ms.
     """
     ts = F.col("ts")
     arrived, started = F.col("t_latest"), F.col("s_earliest")
@@ -63,13 +63,13 @@ def latency_columns(units: Units, counted: Column) -> dict[str, Column]:
 SUMS: Final = ("e_upper", "e_lower", "x_upper", "x_lower")
 
 
-def packed(kind: str) -> Column:
-    """A cell and its count `n` in one number, for `unpacked`."""
+def pack_cells(kind: str) -> Column:
+    """A cell and its count `n` in one number, for `unpack_cells`."""
     return F.shiftleft(F.col(f"{kind}_cell").cast("bigint") + 4, _COUNT_BITS) + F.col("n")
 
 
-def unpacked(numbers: Iterable[int], upper: int | None, lower: int | None) -> LatencyCells:
-    """The histogram of packed cells; equal ones add up."""
+def unpack_cells(numbers: Iterable[int], upper: int | None, lower: int | None) -> LatencyCells:
+    """The histogram of packed cells; counts of equal cells add up."""
     cells: dict[tuple[int | None, int], int] = {}
     negative = 0
     for number in numbers:
@@ -83,8 +83,8 @@ def unpacked(numbers: Iterable[int], upper: int | None, lower: int | None) -> La
     return LatencyCells(cells, negative, upper or 0, lower or 0)
 
 
-def unbracketed(numbers: Iterable[int]) -> int:
-    """Records that the timeline says nothing about, of packed end-to-end cells."""
+def count_unbracketed(numbers: Iterable[int]) -> int:
+    """Records without a bracket, from packed end-to-end cells."""
     return sum(
         number & ((1 << _COUNT_BITS) - 1)
         for number in numbers
@@ -92,15 +92,15 @@ def unbracketed(numbers: Iterable[int]) -> int:
     )
 
 
-def both(row: Row) -> tuple[LatencyCells, LatencyCells, int]:
-    """End to end, transfer and the number without a bracket, of a tallied row."""
+def unpack_row(row: Row) -> tuple[LatencyCells, LatencyCells, int]:
+    """End-to-end and transfer histograms of a tallied row, and its records without a bracket."""
     return (
-        unpacked(row.e_cells, row.e_upper, row.e_lower),
-        unpacked(row.x_cells, row.x_upper, row.x_lower),
-        unbracketed(row.e_cells),
+        unpack_cells(row.e_cells, row.e_upper, row.e_lower),
+        unpack_cells(row.x_cells, row.x_upper, row.x_lower),
+        count_unbracketed(row.e_cells),
     )
 
 
 def _cell(lower: Column, upper: Column) -> Column:
-    low = F.when(lower.isNull(), 0).otherwise(bucket(F.greatest(lower, F.lit(0))) + 1)
-    return F.when(upper < 0, NEGATIVE).otherwise(low * _UPPERS + bucket(upper))
+    low = F.when(lower.isNull(), 0).otherwise(latency_bucket(F.greatest(lower, F.lit(0))) + 1)
+    return F.when(upper < 0, NEGATIVE).otherwise(low * _UPPERS + latency_bucket(upper))

@@ -1,4 +1,4 @@
-"""What became of missing records, and what explains the target records that none explains."""
+"""Verdicts on missing source records and unexplained target records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mm2slo_audit.engine.unit_columns import Units
 
 VERDICTS: Final = tuple(Verdict)
-"""Verdicts by code: their place in the list."""
-FOUND: Final = (
+"""Verdict codes are indexes of this list."""
+VERDICT_COLUMNS: Final = (
     "topic",
     "verdict",
     "cell_flow",
@@ -36,56 +36,57 @@ FOUND: Final = (
     "block_end",
     "block_size",
 )
-"""Columns of a verdict: the partition that counts it (`cell_flow` null: the target's own), then
-what its evidence says; `weight`: what it adds to the count, 0 where it is counted already, -1 where
-that was wrong, which is no evidence; `block_end` and `block_size` of its replay."""
+"""Columns of a verdict: the partition that counts it (`cell_flow` null: a target partition), then
+its evidence. `weight` is added to the count: 0 if already counted, -1 to undo a count (not
+evidence). `block_end` and `block_size` describe its replay."""
 
 
-def code(verdict: Verdict) -> int:
-    """A verdict as a number."""
+def verdict_code(verdict: Verdict) -> int:
     return VERDICTS.index(verdict)
 
 
 def judge_leftover(spark: SparkSession, leftover: DataFrame, units: Units) -> DataFrame:
-    """Verdicts on missing and unexplained records, judged or not; columns `FOUND`."""
+    """Verdicts (`VERDICT_COLUMNS`) on missing and unexplained records, also outside the window."""
     rows = leftover.where(F.col("kind").isin(MISSING, UNEXPLAINED))
-    moved = _paired(rows, "moved", ("topic", "group_ts", "fp"), units.flag(compares_records))
+    moved = _paired(
+        rows, "moved", ("topic", "group_ts", "fp"), units.flag_per_unit(compares_records)
+    )
     altered = _paired(
         moved,
         "altered",
         ("topic", "moved", "ts", "kh", "neighbourhood"),
-        ~F.col("moved") & units.flag(lambda each: each.identity.timestamp),
-        # Records without a key are told by their partition, where that is comparable.
+        ~F.col("moved") & units.flag_per_unit(lambda each: each.identity.timestamp),
+        # Records without a key are distinguished by their partition, where that is comparable.
         neighbourhood=F.when(F.col("kh").isNull(), F.col("group_partition")),
     )
     missing = altered.where(F.col("kind") == MISSING).join(
         F.broadcast(source_table(spark, units)), on=["topic", "flow", "partition"], how="left"
     )
-    paired, told = F.col("moved") | F.col("altered"), F.col("told")
-    foreign = altered.where((F.col("kind") == UNEXPLAINED) & (~paired | told)).join(
+    paired, decided = F.col("moved") | F.col("altered"), F.col("decided")
+    foreign = altered.where((F.col("kind") == UNEXPLAINED) & (~paired | decided)).join(
         F.broadcast(target_table(spark, units)), on=["topic", "partition"], how="left"
     )
     offset = F.col("offset")
-    age = units.figure(lambda each: each.taken_at) - F.col("ts")
+    age = units.per_unit(lambda each: each.taken_at) - F.col("ts")
     still_open = (
-        F.when(offset < F.col("known_from"), code(Verdict.UNAUDITABLE))
-        .when(offset < F.col("next_offset"), code(Verdict.LOST))
-        .when(age > units.figure(lambda each: each.max_pending), code(Verdict.OVERDUE))
-        .otherwise(code(Verdict.PENDING))
+        F.when(offset < F.col("known_from"), verdict_code(Verdict.UNAUDITABLE))
+        .when(offset < F.col("next_offset"), verdict_code(Verdict.LOST))
+        .when(age > units.per_unit(lambda each: each.max_pending), verdict_code(Verdict.OVERDUE))
+        .otherwise(verdict_code(Verdict.PENDING))
     )
     on_source = (
-        F.when(F.col("moved"), code(Verdict.MOVED))
-        .when(F.col("altered"), code(Verdict.ALTERED))
+        F.when(F.col("moved"), verdict_code(Verdict.MOVED))
+        .when(F.col("altered"), verdict_code(Verdict.ALTERED))
         .otherwise(still_open)
     )
-    on_target = F.when(offset < F.col("auditable_from"), code(Verdict.UNAUDITABLE)).otherwise(
-        code(Verdict.EXTRA)
-    )
-    # What was told before it was found elsewhere is taken back.
+    on_target = F.when(
+        offset < F.col("auditable_from"), verdict_code(Verdict.UNAUDITABLE)
+    ).otherwise(verdict_code(Verdict.EXTRA))
+    # A verdict decided before the record was found elsewhere is undone.
     verdicts = F.when(
-        told & paired, F.array(_weighed(on_source, F.lit(1)), _weighed(still_open, F.lit(-1)))
-    ).otherwise(F.array(_weighed(on_source, F.when(told, 0).otherwise(1))))
-    weight = F.when(paired, -1).when(told, 0).otherwise(1)
+        decided & paired, F.array(_weighed(on_source, F.lit(1)), _weighed(still_open, F.lit(-1)))
+    ).otherwise(F.array(_weighed(on_source, F.when(decided, 0).otherwise(1))))
+    weight = F.when(paired, -1).when(decided, 0).otherwise(1)
     return _found(missing.withColumn("judgement", F.explode(verdicts)), F.col("flow")).unionByName(
         _found(
             foreign.withColumn("judgement", _weighed(on_target, weight)), F.lit(None).cast("int")
@@ -112,7 +113,7 @@ def _found(rows: DataFrame, flow: Column) -> DataFrame:
         F.coalesce("moved_partition", "altered_partition").alias("other_partition"),
         F.coalesce("moved_offset", "altered_offset").alias("other_offset"),
         "judgement.weight",
-        *(F.lit(None).cast("bigint").alias(each) for each in FOUND[-3:]),
+        *(F.lit(None).cast("bigint").alias(each) for each in VERDICT_COLUMNS[-3:]),
     )
 
 

@@ -1,13 +1,13 @@
-"""Matching, order and brackets of arrival in one exchange of the records.
+"""Matches, order and arrival brackets of plain units in one exchange of the records.
 
-    records + polls ── exchange by (topic, partition) ──> groups of equal identity: copies of each
-       side, first offsets ──> sorted by source offset: bracket on the source, overtaken copies
-       ──> sorted by target offset: bracket on the target ──> tally by partition and cell
+records + polls ── exchange by (topic, partition) ──> groups of equal identity: copies of each
+   side, first offsets ──> sorted by source offset: bracket on the source, overtaken copies
+   ──> sorted by target offset: bracket on the target ──> tally by partition and cell
 
-All grouping and sorting happens within (topic, partition), or `parts` of it, so Spark adds no
-further exchange. Polls are rows among the records: sorted by offset descending, the last poll seen
-is the first that was beyond a record. For units of which `is_plain_unit` is true. What a group of
-counts does not tell is marked (`marks`), and left to those who look at records.
+Grouping and sorting stay within (topic, partition), or a part of it, so Spark adds no further
+exchange. Polls are rows among the records: sorted by offset descending, the last poll seen is the
+first that was beyond a record. Groups that counts do not decide are marked (`group_marks`) for
+`second_pass`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.group_marks import added_up, flags, mark_columns, of_lane
-from mm2slo_audit.engine.latency_cells import SUMS, latency_columns, packed
-from mm2slo_audit.engine.partition_parts import Parts, all_parts, part
+from mm2slo_audit.engine.group_marks import (
+    aggregate_lanes,
+    aggregate_marks,
+    flag_groups,
+    mark_columns,
+)
+from mm2slo_audit.engine.latency_cells import SUMS, latency_columns, pack_cells
+from mm2slo_audit.engine.partition_parts import Parts, all_parts, part_column
 from mm2slo_audit.engine.record_schema import SOURCE
 from mm2slo_audit.engine.time_slices import TimeSlices
 from mm2slo_audit.engine.unit_columns import compares_records
@@ -34,22 +39,22 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import UnitScope
 
 _POLL: Final = -(1 << 63)
-"""Added to the time of a poll, so that it is told from the timestamp of a record."""
+"""Added to the time of a poll to distinguish it from the timestamp of a record."""
 _RECORD: Final = -(1 << 62)
-"""Timestamps of records are not below it."""
+"""Lower bound of record timestamps."""
 _UNKNOWN: Final = -1
-"""The start of a poll that none preceded; no poll is of 1969."""
+"""Start of a poll without a predecessor; no poll is from 1969."""
 _HALF: Final = 32
-"""Bits of the lower of two numbers in one: fewer columns, less to exchange and to compare."""
+"""Bits of the lower of two packed numbers: fewer columns to exchange and compare."""
 _LOWER: Final = (1 << _HALF) - 1
 _PART_AT: Final = 24
-"""Of a place: bits of the partition, and above it those of the part."""
+"""In a place: the partition's bits, with the part above them."""
 _TOPIC_AT: Final = 40
 _ENDS: Final = ("s_low", "s_high", "t_low", "t_high")
 
 
 def is_plain_unit(scope: UnitScope) -> bool:
-    """Whether counts of copies tell all: own partition, own timestamp."""
+    """Whether counts of copies decide: copies keep partition and timestamp."""
     return (
         compares_records(scope)
         and scope.identity.timestamp
@@ -57,21 +62,21 @@ def is_plain_unit(scope: UnitScope) -> bool:
     )
 
 
-def tally(
+def tally_matches(
     records: DataFrame,
     polls: DataFrame,
     units: Units,
     partitions: int,
     split: Parts | None = None,
 ) -> DataFrame:
-    """One row per (topic, flow, partition, part), flow null for what the target alone has.
+    """One row per (topic, flow, partition, part); flow is null for records only on the target.
 
-    Columns: `matched` and `source_bytes` of judged records, but for what is repeated; `marks`, and
-    their groups by flag: `missing` (judged), `unexplained` (judged), `duplicated`, `repeated` (of
-    several source records, whose order or flow counts do not tell), `overtaken` (a later record
-    precedes it on the target); `e_cells`, `x_cells` (arrays of `packed`) and the sums of bounds.
-    With *split* also the first and last offsets of matched records: `s_low`, `s_high`, `t_low`,
-    `t_high`. *partitions*: how many the exchange makes.
+    `matched` and `source_bytes` of records in the window, without repeated ones; `marks`; groups by
+    flag: `missing` and `unexplained` (in the window), `duplicated`, `repeated` (several source
+    records: counts do not say their order or flow), `overtaken` (a later record precedes it on the
+    target); `e_cells`, `x_cells` (arrays of `pack_cells`) and the sums of bounds. With *split* also
+    first and last offsets of matched records: `s_low`, `s_high`, `t_low`, `t_high`. *partitions*:
+    of the exchange.
     """
     split = split or {}
     several_flows = any(len(each.flows) > 1 for each in units.scopes)
@@ -100,18 +105,18 @@ def tally(
             F.shiftright("n", _HALF).alias("nd"),
         )
     )
-    rows = _bracketed(groups, several_flows=several_flows)
+    rows = _add_brackets(groups, several_flows=several_flows)
     return _tallied(rows, units, several_flows=several_flows, spans=bool(split))
 
 
 def _records(units: Units, records: DataFrame, split: Parts) -> DataFrame:
-    """Place of topic and partition; `at`: the offset, its complement (below 0) on the target."""
+    """`place` packs topic and partition; `at`: the offset, on the target its complement (< 0)."""
     source = F.col("side") == SOURCE
     return (
         units.of(records)
         .where("in_records")
         .select(
-            _place(part(units, split)),
+            _place(part_column(units, split)),
             "ts",
             "fp",
             F.when(source, F.col("offset")).otherwise(F.bitwise_not("offset")).alias("at"),
@@ -122,7 +127,7 @@ def _records(units: Units, records: DataFrame, split: Parts) -> DataFrame:
 
 
 def _polls(polls: DataFrame, split: Parts) -> DataFrame:
-    """Polls in the columns of records: the time of the answer in `ts`, the start in `bytes`."""
+    """Polls in the columns of records: time of the answer in `ts`, start in `bytes`."""
     source = F.col("side") == SOURCE
     if split:
         polls = polls.withColumn("part", F.explode(all_parts(split)))
@@ -146,7 +151,7 @@ def _on_source() -> Column:
     return F.col("at") >= 0
 
 
-def _bracketed(groups: DataFrame, *, several_flows: bool) -> DataFrame:
+def _add_brackets(groups: DataFrame, *, several_flows: bool) -> DataFrame:
     poll = F.col("ts") < _RECORD
     both = ~poll & (F.col("ns") > 0) & (F.col("nd") > 0)
     sorted_by_source = groups.select(
@@ -162,7 +167,7 @@ def _bracketed(groups: DataFrame, *, several_flows: bool) -> DataFrame:
 
 
 def _from_last(side: str, poll: Column, lane: list[str]) -> WindowSpec:
-    """From the last offset down; a poll after the record at its end, which it does not cover."""
+    """From the last offset down; a poll follows the record at its end, which it does not cover."""
     order = F.when(poll, F.col(side) * 2).otherwise(F.col(side) * 2 + 1)
     return (
         Window.partitionBy(*lane)
@@ -174,7 +179,7 @@ def _from_last(side: str, poll: Column, lane: list[str]) -> WindowSpec:
 def _last_poll(side: str, poll: Column, lane: list[str]) -> list[Column]:
     here = poll & F.col(side).isNotNull()
     seen = _from_last(side, poll, lane)
-    # One poll that was landed twice is one group; its start was added up.
+    # A poll that was landed twice is one group whose starts were summed.
     start = F.expr("bytes div (ns + nd)")
     return [
         F.last(F.when(here, F.col("ts") - _POLL), ignorenulls=True)
@@ -187,7 +192,7 @@ def _last_poll(side: str, poll: Column, lane: list[str]) -> list[Column]:
 def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool) -> DataFrame:
     ns, nd = F.col("ns"), F.col("nd")
     judged, stamped = units.judged, units.stamped_source
-    # Whose they are is not told either where flows meet.
+    # Where several flows meet, counts do not say whose the copies are.
     repeated = (ns > 1) if several_flows else (ns > 1) & (nd > 0)
     overtaken = F.coalesce((ns > 0) & (F.col("t_first") < F.col("t")), F.lit(False))
     attributed = (ns == 1) if several_flows else (ns > 0)
@@ -213,12 +218,12 @@ def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool)
         (judged & (ns > 0) & (nd > 0) & ~repeated).alias("matched"),
         F.when(judged & attributed, F.col("bytes")).otherwise(0).alias("source_bytes"),
         ((ns > 0) & (nd > 0)).alias("copied"),
-        flags(units, repeated, overtaken).alias("flags"),
+        flag_groups(units, repeated, overtaken).alias("flags"),
     )
     ends = [
         F.when(F.col("copied"), F.col(name[0])).alias(name) for name in (_ENDS if spans else ())
     ]
-    found = partition_tally(
+    found = tally_partitions(
         bounded.select(
             "place",
             "flow",
@@ -233,12 +238,12 @@ def _tallied(rows: DataFrame, units: Units, *, several_flows: bool, spans: bool)
         marked=True,
         ends=_ENDS if spans else (),
     )
-    # Only now, for a column that is computed would be exchanged again to be grouped by.
+    # Computed only now: grouping by a computed column would add an exchange.
     number = F.shiftright("place", _PART_AT).bitwiseAND(F.lit((1 << (_TOPIC_AT - _PART_AT)) - 1))
     return found.select(topic, partition, number.cast("int").alias("part"), "*").drop("place")
 
 
-def partition_tally(
+def tally_partitions(
     rows: DataFrame,
     lane: tuple[str, ...],
     counts: tuple[str, ...],
@@ -246,25 +251,25 @@ def partition_tally(
     marked: bool = False,
     ends: Sequence[str] = (),
 ) -> DataFrame:
-    """Rows with their cells added up by *lane*, in two steps so that the second sees few.
+    """Sum rows and their cells by *lane*, in two steps so that the second has few rows.
 
-    *marked*: they have `mark_columns`; *ends*: columns of which the lowest (`_low`) or highest is
-    taken.
+    *marked*: the rows have `mark_columns`; *ends*: columns whose lowest (`_low`) or highest value
+    is kept.
     """
     extremes = [(F.min if name.endswith("_low") else F.max)(name).alias(name) for name in ends]
     by_cell = rows.groupBy(*lane, "e_cell", "x_cell", *(("mark",) if marked else ())).agg(
         F.sum("matched").alias("n"),
         *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
-        *(added_up() if marked else ()),
+        *(aggregate_marks() if marked else ()),
         *extremes,
     )
     return by_cell.groupBy(*lane).agg(
         *(F.sum(each).alias(each) for each in (*counts, *SUMS)),
         *(
-            F.collect_list(F.when(F.col("n") > 0, packed(kind))).alias(f"{kind}_cells")
+            F.collect_list(F.when(F.col("n") > 0, pack_cells(kind))).alias(f"{kind}_cells")
             for kind in ("e", "x")
         ),
-        *(of_lane() if marked else ()),
+        *(aggregate_lanes() if marked else ()),
         *extremes,
     )
 

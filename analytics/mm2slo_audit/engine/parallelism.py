@@ -1,4 +1,4 @@
-"""Into how many partitions the engine's exchanges go."""
+"""Partition counts of the engine's exchanges."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from mm2slo_audit.engine.unit_columns import Units
 
 _PER_CORE: Final = 32
-"""Of the exchange of all records: smaller hash tables stay in the caches."""
+"""Of the exchange of all records: small hash tables stay in the CPU caches."""
 _FEW_PER_CORE: Final = 8
 _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
-def exchange_partitions(spark: SparkSession, units: Units, split: Parts) -> int:
-    """No more than there are places to be judged, nor so many that tasks hold nothing."""
+def count_exchange_partitions(spark: SparkSession, units: Units, split: Parts) -> int:
+    """Partitions of the exchange of all records: at most one per partition or part to judge."""
     places = sum(len(unit.partitions) for unit in units.scopes)
     places += sum(number - 1 for number in split.values())
     return max(1, min(places, _PER_CORE * spark.sparkContext.defaultParallelism))
@@ -28,10 +28,10 @@ def exchange_partitions(spark: SparkSession, units: Units, split: Parts) -> int:
 
 @contextmanager
 def limit_shuffle_partitions(spark: SparkSession) -> Iterator[None]:
-    """All other exchanges: by the cores of the cluster, unless the session was told how many.
+    """Size all other exchanges by the cores of the cluster, unless the session sets a number.
 
-    What is kept for a second look keeps its partitions, however few records are in them. With
-    Spark's default of 200 a cluster of one core ran 5,917 tasks of 8 ms in place of 582.
+    Cached frames keep their partitions however few records they have: with Spark's default of 200 a
+    one-core cluster ran 5,917 tasks of 8 ms instead of 582.
     """
     if spark.sparkContext.getConf().contains(_SHUFFLE_PARTITIONS):
         yield

@@ -1,8 +1,8 @@
-"""A partition of very many records in parts, so that no one task has to take all of it.
+"""Parts of a very large partition, so that no single task has to process all of it.
 
-Parts are of equal time, not of equal offsets: equal records have equal timestamps, so that each
-part has its records of both sides. Their copies may have overtaken each other across a border only
-where the offsets of two parts overlap; `overlaps` tells where.
+Parts cover equal times, not equal offsets: equal records have equal timestamps, so a part has its
+records of both sides. Records can overtake each other across parts only where the offsets of the
+parts overlap; see `find_overlaps`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ if TYPE_CHECKING:
     from mm2slo_audit.engine.unit_columns import Units
 
 PART_ROWS: Final = 1_000_000
-"""Rows of both sides that one task sorts well."""
+"""Rows of both sides that one task sorts efficiently."""
 _MOST: Final = 1 << 12
 _SHARES_PER_TASK: Final = 2
 
 Parts = dict[tuple[int, int], int]
-"""Number of parts by topic and partition; 1 is left out."""
+"""Number of parts by topic and partition; partitions with one part are left out."""
 
 
-class Span(NamedTuple):
-    """Offsets of the matched records of one part."""
-
+class PartOffsets(NamedTuple):
     part: int
     s_low: int
     s_high: int
@@ -39,8 +37,8 @@ class Span(NamedTuple):
     t_high: int
 
 
-def parts(units: Units, parallelism: int) -> Parts:
-    """Those partitions that would hold up the others: of their offsets, which the scopes know."""
+def plan_parts(units: Units, parallelism: int) -> Parts:
+    """Split partitions that would delay the others, by the number of their offsets."""
     rows: Counter[tuple[int, int]] = Counter()
     for unit in units.scopes:
         for copied in unit.partitions:
@@ -55,26 +53,28 @@ def parts(units: Units, parallelism: int) -> Parts:
     }
 
 
-def part(units: Units, found: Parts) -> Column:
-    """The part of a record, by its `ts`."""
+def part_column(units: Units, found: Parts) -> Column:
+    """The part of a record by its `ts`."""
     if not found:
         return F.lit(0).cast("bigint")
-    start = units.figure(lambda each: each.window.start)
-    end = units.figure(lambda each: each.window.end)
+    start = units.per_unit(lambda each: each.window.start)
+    end = units.per_unit(lambda each: each.window.end)
     inside = F.greatest(start, F.least(F.col("ts"), end - 1)) - start
     return F.coalesce(F.call_function("div", inside * _number(found), end - start), F.lit(0))
 
 
 def all_parts(found: Parts) -> Column:
-    """All parts of a partition, as an array: a poll is in each of them."""
+    """All parts of a partition as an array: a poll belongs to each of them."""
     last = F.coalesce(_number(found), F.lit(1)) - 1
     return F.sequence(F.lit(0).cast("bigint"), last)
 
 
-def overlaps(spans: Iterable[Span]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Ranges of source and of target offsets in which parts of one lane meet, ends included.
+def find_overlaps(
+    spans: Iterable[PartOffsets],
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Source and target ranges (ends included) in which parts of one lane overlap.
 
-    Of two records in different parts, one of which overtook the other, both are in one of them.
+    If one of two records in different parts overtook the other, both are in one of these ranges.
     """
     source: list[tuple[int, int]] = []
     target: list[tuple[int, int]] = []
@@ -89,7 +89,7 @@ def overlaps(spans: Iterable[Span]) -> tuple[list[tuple[int, int]], list[tuple[i
 
 
 def _number(found: Mapping[tuple[int, int], int]) -> Column:
-    """Null where there is one."""
+    """The number of parts; null for one."""
     listed: list[list[int | None]] = [[] for _ in range(max(topic for topic, _ in found) + 1)]
     for (topic, partition), number in found.items():
         of_topic = listed[topic]

@@ -1,13 +1,12 @@
 """Pairs of a source record and its copy, record by record.
 
-The exact form of what `matching` derives from counts: records are numbered within their group, and
-the k-th of the source belongs to the k-th of the target. It takes a further exchange, so it is for
-what counts do not tell: identical records, keys instead of partitions, topics that stamp records
-on arrival, and disorder.
+The exact form of what `match_tally` derives from counts: records are numbered within their group,
+and the k-th of the source belongs to the k-th of the target. This takes another exchange, so it is
+used only where counts do not decide: identical records, keys instead of partitions, topics with
+LogAppendTime, and disorder.
 
-Order is judged from a part of the pairs just as well, as long as both of any two of which one
-overtook the other are in it: between two that are neighbours only in the part, no other can lie on
-the target, for it would have overtaken one of them, or been overtaken.
+Order can be judged from a subset of the pairs that holds both records of every overtaking: a
+record between two neighbours of the subset would have overtaken one of them or been overtaken.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
-from mm2slo_audit.engine.group_columns import GROUP, grouped
+from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
 from mm2slo_audit.engine.latency_cells import latency_columns
-from mm2slo_audit.engine.leftover_verdicts import FOUND, code
-from mm2slo_audit.engine.match_tally import partition_tally
+from mm2slo_audit.engine.leftover_verdicts import VERDICT_COLUMNS, verdict_code
+from mm2slo_audit.engine.match_tally import tally_partitions
 from mm2slo_audit.engine.record_schema import SOURCE
 from mm2slo_audit.engine.unit_columns import compares_records
 from mm2slo_core.audit.audit_scope import TimestampType
@@ -34,12 +33,12 @@ if TYPE_CHECKING:
 
 
 def add_arrival_brackets(records: DataFrame, polls: DataFrame, units: Units) -> DataFrame:
-    """Records with `earliest` and `latest` arrival; null where it is not known."""
+    """Records with `earliest` and `latest` arrival; null if unknown."""
     lane = Window.partitionBy("topic", "side", "timeline", "partition")
     seen = lane.orderBy(F.desc("place"), F.desc("poll_latest")).rowsBetween(
         Window.unboundedPreceding, Window.currentRow
     )
-    # A target partition has one timeline, whatever flow wrote it down.
+    # A target partition has one timeline, whichever flow wrote it.
     timeline = F.when(F.col("side") == SOURCE, F.col("flow")).otherwise(0)
     rows = units.of(records).withColumns({"timeline": timeline, "place": F.col("offset") * 2 + 1})
     marks = units.of(polls).select(
@@ -51,7 +50,7 @@ def add_arrival_brackets(records: DataFrame, polls: DataFrame, units: Units) -> 
         F.col("latest").alias("poll_latest"),
         F.struct("earliest", "latest").alias("poll"),
     )
-    stamped_target = units.flag(lambda each: each.target_time is TimestampType.LOG_APPEND)
+    stamped_target = units.flag_per_unit(lambda each: each.target_time is TimestampType.LOG_APPEND)
     stamped = F.when(F.col("side") == SOURCE, units.stamped_source).otherwise(stamped_target)
     return (
         rows.unionByName(marks, allowMissingColumns=True)
@@ -67,10 +66,10 @@ def add_arrival_brackets(records: DataFrame, polls: DataFrame, units: Units) -> 
     )
 
 
-def pairs(records: DataFrame, units: Units) -> DataFrame:
-    """Source records with the place of their copy: t_partition, t_offset, and both brackets.
+def pair_records(records: DataFrame, units: Units) -> DataFrame:
+    """Source records with t_partition and t_offset of their copy, and the brackets of both.
 
-    Of records as `add_arrival_brackets` gives them.
+    *records* come from `add_arrival_brackets`.
     """
     source = F.col("side") == SOURCE
 
@@ -94,24 +93,24 @@ def pairs(records: DataFrame, units: Units) -> DataFrame:
 
 
 def _numbered(records: DataFrame, units: Units) -> DataFrame:
-    """The records of a group with `k`; those of buckets only where they have their counterpart."""
+    """Records numbered `k` within their group; of bucketed units only those with a counterpart."""
     bucketed = units.where(lambda each: each.bucketed)
     others = units.where(lambda each: not each.bucketed)
     place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
     k = F.row_number().over(place)
     if not bucketed:
-        return grouped(records, others).withColumn("k", k)
+        return add_group_columns(records, others).withColumn("k", k)
     paired = pair_in_buckets(records, bucketed).where("paired").drop("paired")
     if not others:
         return paired
-    return paired.unionByName(grouped(records, others).withColumn("k", k))
+    return paired.unionByName(add_group_columns(records, others).withColumn("k", k))
 
 
 def tally_pairs(found: DataFrame, units: Units) -> DataFrame:
-    """Judged pairs by (topic, flow, partition), as `matching.tally` has them: `matched`, cells."""
+    """`matched` and cells of pairs in the window by (topic, flow, partition)."""
     judged = found.where(units.judged)
     columns = latency_columns(units, F.lit(True))
-    return partition_tally(
+    return tally_partitions(
         judged.select(
             "topic",
             "flow",
@@ -124,17 +123,17 @@ def tally_pairs(found: DataFrame, units: Units) -> DataFrame:
     )
 
 
-def overtaken(found: DataFrame, units: Units) -> DataFrame:
-    """Judged pairs whose copy lies before that of their predecessor, where that means disorder."""
+def find_overtaken(found: DataFrame, units: Units) -> DataFrame:
+    """Pairs in the window whose copy precedes that of their predecessor."""
     return _descents(found, units.where(compares_records), ("topic", "flow", "partition"))
 
 
-def disorder(found: DataFrame, units: Units) -> DataFrame:
-    """Verdicts on what `overtaken` finds, in the columns `FOUND`."""
+def judge_disorder(found: DataFrame, units: Units) -> DataFrame:
+    """Out-of-order verdicts, in `VERDICT_COLUMNS`."""
     none = F.lit(None).cast("bigint")
-    return overtaken(found, units).select(
+    return find_overtaken(found, units).select(
         "topic",
-        F.lit(code(Verdict.OUT_OF_ORDER)).alias("verdict"),
+        F.lit(verdict_code(Verdict.OUT_OF_ORDER)).alias("verdict"),
         F.col("flow").alias("cell_flow"),
         F.col("partition").alias("cell_partition"),
         "flow",
@@ -146,15 +145,12 @@ def disorder(found: DataFrame, units: Units) -> DataFrame:
         F.col("t_partition").alias("other_partition"),
         F.col("t_offset").alias("other_offset"),
         F.lit(1).alias("weight"),
-        *(none.alias(each) for each in FOUND[-3:]),
+        *(none.alias(each) for each in VERDICT_COLUMNS[-3:]),
     )
 
 
 def find_disordered_keys(found: DataFrame, units: Units) -> DataFrame:
-    """Keys of which a judged record overtook an earlier one of its partition: topic, kh, overtook.
-
-    `overtook` counts these records.
-    """
+    """Keys with records that overtook one of their partition: topic, kh, `overtook` (count)."""
     lane = ("topic", "kh", "flow", "partition", "t_partition")
     keyed = found.where("kh is not null")
     return _descents(keyed, units, lane).groupBy("topic", "kh").agg(F.count("*").alias("overtook"))
@@ -171,8 +167,8 @@ def _descents(found: DataFrame, units: Units, lane: tuple[str, ...]) -> DataFram
     )
 
 
-def source_bytes(records: DataFrame, units: Units) -> DataFrame:
-    """`source_bytes` of judged source records by (topic, flow, partition)."""
+def sum_source_bytes(records: DataFrame, units: Units) -> DataFrame:
+    """`source_bytes` of source records in the window by (topic, flow, partition)."""
     return (
         units.of(records)
         .where((F.col("side") == SOURCE) & units.judged)

@@ -1,4 +1,4 @@
-"""Columns of records and polls as they are landed, and of the rows in between."""
+"""Parquet columns of landed records and polls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POLL_SCHEMA: Final = (
 
 
 def side_code(side: Side) -> int:
-    """How a side is written in Parquet."""
+    """The code of a side in Parquet."""
     return SOURCE if side is Side.SOURCE else TARGET
 
 

@@ -1,4 +1,4 @@
-"""The records of chosen slices, out of all of them, in one scan without an exchange."""
+"""Reads the records of selected slices in one scan without an exchange."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from mm2slo_audit.engine.group_columns import GROUP, grouped
+from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
 from mm2slo_audit.engine.record_schema import SOURCE, TARGET
-from mm2slo_audit.engine.slice_selection import Masks, merged
-from mm2slo_audit.engine.unit_columns import table
+from mm2slo_audit.engine.slice_selection import Masks, merge_ranges
+from mm2slo_audit.engine.unit_columns import literal_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from mm2slo_audit.engine.unit_columns import Units
 
 _BLOCK: Final = 1 << 12
-"""Offsets that are looked up at once."""
+"""Offsets per block of the range lookup."""
 
 
 def select_in_slices(
     spark: SparkSession, records: DataFrame, masks: Masks, slices: TimeSlices
 ) -> DataFrame:
-    """Records in fine slices of *masks*."""
+    """Records in the fine slices of *masks*."""
     rows = [(*key, fine) for key, fine in sorted(masks.items())]
-    wanted = table(spark, rows, "topic int, partition int, coarse bigint, wanted bigint")
+    wanted = literal_table(spark, rows, "topic int, partition int, coarse bigint, wanted bigint")
     found = slices.sliced(records).join(
         F.broadcast(wanted), on=["topic", "partition", "coarse"], how="inner"
     )
@@ -40,8 +40,8 @@ def select_in_slices(
 def select_in_partitions(
     spark: SparkSession, records: DataFrame, places: Collection[Place]
 ) -> DataFrame:
-    """All records of some partitions."""
-    wanted = table(spark, sorted(places), "topic int, partition int")
+    """All records of the partitions *places*."""
+    wanted = literal_table(spark, sorted(places), "topic int, partition int")
     return records.join(F.broadcast(wanted), on=["topic", "partition"], how="left_semi")
 
 
@@ -51,18 +51,18 @@ def find_slices(
     ranges: Mapping[tuple[int, int, int], Sequence[Range]],
     slices: TimeSlices,
 ) -> Masks:
-    """TimeSlices of the records at offsets in *ranges*, by topic, partition and side."""
+    """Slices of the records whose offsets are in *ranges* (by topic, partition and side)."""
     rows = [
         (*place, block, max(low, block * _BLOCK), min(high, (block + 1) * _BLOCK - 1))
         for place, of_place in sorted(ranges.items())
-        for low, high in merged(of_place)
+        for low, high in merge_ranges(of_place)
         for block in range(low // _BLOCK, high // _BLOCK + 1)
     ]
     masks = Masks(int)
     if not rows:
         return masks
     columns = "topic int, partition int, side tinyint, block bigint, low bigint, high bigint"
-    wanted = table(spark, rows, columns)
+    wanted = literal_table(spark, rows, columns)
     block = F.shiftright("offset", _BLOCK.bit_length() - 1)
     found = (
         records.withColumn("block", block)
@@ -75,8 +75,10 @@ def find_slices(
     return masks
 
 
-def spans(records: DataFrame, slices: TimeSlices) -> dict[tuple[int, int, int], list[Range]]:
-    """Offsets of groups of several source records, in the form of `Choice.ranges`."""
+def find_repeated_ranges(
+    records: DataFrame, slices: TimeSlices
+) -> dict[tuple[int, int, int], list[Range]]:
+    """Offsets of groups with several source records, in the form of `SliceSelection.ranges`."""
     source = F.col("side") == SOURCE
     ends = [
         function(F.when(side, F.col("offset"))).alias(name)
@@ -84,7 +86,7 @@ def spans(records: DataFrame, slices: TimeSlices) -> dict[tuple[int, int, int], 
         for function, name in ((F.min, low), (F.max, high))
     ]
     found = (
-        grouped(records, slices.units)
+        add_group_columns(records, slices.units)
         .groupBy(*GROUP, "partition")
         .agg(F.count(F.when(source, 1)).alias("ns"), *ends)
         .where("ns > 1 and t_low is not null")
@@ -99,8 +101,8 @@ def spans(records: DataFrame, slices: TimeSlices) -> dict[tuple[int, int, int], 
     return ranges
 
 
-def repeated(records: DataFrame, units: Units) -> DataFrame:
-    """The records of groups of several source records, of records with all of each group."""
+def select_repeated(records: DataFrame, units: Units) -> DataFrame:
+    """The records of groups with several source records; *records* must hold complete groups."""
     several = F.count(F.when(F.col("side") == SOURCE, 1)).over(Window.partitionBy(*GROUP)) > 1
-    rows = grouped(records, units).withColumn("several", several).where("several")
+    rows = add_group_columns(records, units).withColumn("several", several).where("several")
     return rows.select(*records.columns)

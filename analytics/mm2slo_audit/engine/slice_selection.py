@@ -1,4 +1,4 @@
-"""Which slices of which partitions are looked at record by record, from the marks."""
+"""Which time slices need a second pass over their records, from the marks of the first."""
 
 from __future__ import annotations
 
@@ -29,55 +29,57 @@ if TYPE_CHECKING:
 Place = tuple[int, int]
 """Topic and partition."""
 Masks = defaultdict[tuple[int, int, int], int]
-"""Fine slices by topic, partition and coarse slice."""
+"""Masks of fine slices by topic, partition and coarse slice."""
 Range = tuple[int, int]
-"""Of offsets, both ends included."""
+"""Offsets, both ends included."""
 
 _SHOWN: Final = (Verdict.LOST, Verdict.OVERDUE, Verdict.EXTRA)
-"""Told verdicts that evidence is shown of."""
+"""Decided verdicts that need evidence."""
 _OPEN: Final = (Verdict.PENDING, Verdict.OVERDUE)
 MAX_REPEATED: Final = 20_000
-"""Groups in a partition that are looked up one by one; beyond it, all of the partition is taken."""
+"""Groups of a partition that are looked up one by one; with more the whole partition is read."""
 
 
 @dataclass(slots=True)
-class Choice:
-    """What to look at."""
+class SliceSelection:
+    """What the second pass reads."""
 
     masks: Masks = field(default_factory=lambda: defaultdict(int))
     whole: set[Place] = field(default_factory=set)
-    """Partitions to be looked at from end to end."""
+    """Partitions to read completely."""
     ranges: defaultdict[tuple[int, int, int], list[Range]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """By topic, partition and side: whatever slices these offsets are in, too."""
+    """By topic, partition and side: offsets whose slices are read as well."""
     repeated: Masks = field(default_factory=lambda: defaultdict(int))
-    """Of `masks`, where records repeat whose order matters."""
+    """The part of `masks` with repeated records whose order matters."""
     oldest: dict[int, int] = field(default_factory=dict)
-    """By topic: the oldest told record that is open, and is so for sure."""
+    """By topic: timestamp of the oldest decided record that is certainly open."""
 
-    def look(self, mark: Mark, fine: int) -> None:
-        """Add the slices of a mark."""
+    def add(self, mark: Mark, fine: int) -> None:
+        """Add fine slices of a mark."""
         if fine:
             self.masks[mark.topic, mark.partition, mark.coarse] |= fine
 
 
-def choose(found: Iterable[Mark], slices: TimeSlices, cap: int | None) -> Choice:
+def select_slices(found: Iterable[Mark], slices: TimeSlices, cap: int | None) -> SliceSelection:
     """The fewest slices that decide all verdicts, with *cap* records as evidence of each."""
-    choice = Choice()
+    selection = SliceSelection()
     scopes = {each.index: each for each in slices.units.scopes}
     in_order = sorted(found, key=lambda each: each.topic)
     for topic, of_topic in groupby(in_order, key=lambda each: each.topic):
-        _choose(choice, scopes[topic], list(of_topic), slices, cap)
-    choice.masks = _without(choice.masks, choice.whole)
-    choice.repeated = _without(choice.repeated, choice.whole)
-    for topic, partition, side in [each for each in choice.ranges if each[:2] in choice.whole]:
-        del choice.ranges[topic, partition, side]
-    return choice
+        _select(selection, scopes[topic], list(of_topic), slices, cap)
+    selection.masks = _without(selection.masks, selection.whole)
+    selection.repeated = _without(selection.repeated, selection.whole)
+    for topic, partition, side in [
+        each for each in selection.ranges if each[:2] in selection.whole
+    ]:
+        del selection.ranges[topic, partition, side]
+    return selection
 
 
-def merged(ranges: Iterable[Range]) -> list[Range]:
-    """The same offsets in ranges that do not meet."""
+def merge_ranges(ranges: Iterable[Range]) -> list[Range]:
+    """The same offsets as disjoint ranges."""
     joined: list[Range] = []
     for low, high in sorted(ranges):
         if joined and low <= joined[-1][1] + 1:
@@ -87,23 +89,27 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
     return joined
 
 
-def _choose(
-    choice: Choice, unit: UnitScope, found: Sequence[Mark], slices: TimeSlices, cap: int | None
+def _select(
+    selection: SliceSelection,
+    unit: UnitScope,
+    found: Sequence[Mark],
+    slices: TimeSlices,
+    cap: int | None,
 ) -> None:
     mixed = _mixed(found)
     for mark in found:
         if not mark.has(DECIDED):
-            choice.look(mark, mark.fine * mark.has(MISSING | UNEXPLAINED | DUPLICATED | REPEATED))
+            selection.add(mark, mark.fine * mark.has(MISSING | UNEXPLAINED | DUPLICATED | REPEATED))
         elif mark.has(MISSING | UNEXPLAINED):
-            choice.look(mark, mark.fine & mixed.get(mark.coarse, 0))
+            selection.add(mark, mark.fine & mixed.get(mark.coarse, 0))
     if judges_order(unit):
-        _look_for_disorder(choice, unit, found)
-    _look_for_evidence(choice, found, mixed, cap)
-    _look_for_oldest(choice, unit, found, mixed, slices)
+        _add_disorder(selection, unit, found)
+    _add_evidence(selection, found, mixed, cap)
+    _add_oldest(selection, unit, found, mixed, slices)
 
 
 def _mixed(found: Iterable[Mark]) -> dict[int, int]:
-    """TimeSlices in which both sides have something left: only there a record may have moved."""
+    """Slices with records left over on both sides: only there a record may have moved."""
     missing: defaultdict[int, int] = defaultdict(int)
     unexplained: defaultdict[int, int] = defaultdict(int)
     for mark in found:
@@ -114,51 +120,51 @@ def _mixed(found: Iterable[Mark]) -> dict[int, int]:
     return {coarse: fine & unexplained.get(coarse, 0) for coarse, fine in missing.items()}
 
 
-def _look_for_disorder(choice: Choice, unit: UnitScope, found: Iterable[Mark]) -> None:
+def _add_disorder(selection: SliceSelection, unit: UnitScope, found: Iterable[Mark]) -> None:
     repeated: Counter[int] = Counter()
     for mark in found:
         if mark.has(OVERTAKEN) and mark.low is not None and mark.high is not None:
-            choice.ranges[unit.index, mark.partition, TARGET].append((mark.low, mark.high))
+            selection.ranges[unit.index, mark.partition, TARGET].append((mark.low, mark.high))
         if mark.has(REPEATED):
             repeated[mark.partition] += mark.groups
-            choice.repeated[unit.index, mark.partition, mark.coarse] |= mark.fine
+            selection.repeated[unit.index, mark.partition, mark.coarse] |= mark.fine
     for partition, groups in repeated.items():
-        # Offsets of several flows are not comparable.
+        # Offsets of different flows cannot be compared.
         if groups > MAX_REPEATED or len(unit.flows) > 1:
-            choice.whole.add((unit.index, partition))
+            selection.whole.add((unit.index, partition))
 
 
-def _look_for_evidence(
-    choice: Choice, found: Iterable[Mark], mixed: dict[int, int], cap: int | None
+def _add_evidence(
+    selection: SliceSelection, found: Iterable[Mark], mixed: dict[int, int], cap: int | None
 ) -> None:
     for verdict in _SHOWN:
-        told = [each for each in found if each.told is verdict]
-        told.sort(key=lambda each: (each.flow or 0, each.partition, each.low or 0))
-        sure = 0
-        for mark in told:
-            if cap is not None and sure >= cap:
+        decided = [each for each in found if each.verdict is verdict]
+        decided.sort(key=lambda each: (each.flow or 0, each.partition, each.low or 0))
+        certain = 0
+        for mark in decided:
+            if cap is not None and certain >= cap:
                 break
-            choice.look(mark, mark.fine)
-            # The first record of all others may have moved.
-            sure += not mark.fine & mixed.get(mark.coarse, 0)
+            selection.add(mark, mark.fine)
+            # In a mixed slice the record may have moved.
+            certain += not mark.fine & mixed.get(mark.coarse, 0)
 
 
-def _look_for_oldest(
-    choice: Choice,
+def _add_oldest(
+    selection: SliceSelection,
     unit: UnitScope,
     found: Iterable[Mark],
     mixed: dict[int, int],
     slices: TimeSlices,
 ) -> None:
     opened = [
-        (each.oldest, each) for each in found if each.told in _OPEN and each.oldest is not None
+        (each.oldest, each) for each in found if each.verdict in _OPEN and each.oldest is not None
     ]
     for oldest, mark in sorted(opened, key=lambda each: each[0]):
         coarse, fine = slices.at(unit, oldest)
         if not fine & mixed.get(coarse, 0):
-            choice.oldest[unit.index] = oldest
+            selection.oldest[unit.index] = oldest
             break
-        choice.look(mark, mark.fine)
+        selection.add(mark, mark.fine)
 
 
 def _without(masks: Masks, places: set[Place]) -> Masks:

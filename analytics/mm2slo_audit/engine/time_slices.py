@@ -1,7 +1,7 @@
-"""The window of a unit in slices of time, so that a part of its records can be looked at alone.
+"""Time slices of a unit's window, so that a part of its records can be read alone.
 
-Plain units compare timestamps, so all records of a group are in one slice, and so are a record and
-where it moved to. A coarse slice has 64 fine ones, of which a mask of 64 bits names some.
+Plain units compare timestamps, so all records of a group are in one slice, as are a record and its
+moved copy. A coarse slice has 64 fine ones, which a 64-bit mask selects.
 """
 
 from __future__ import annotations
@@ -18,24 +18,22 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import UnitScope
 
 FINE: Final = 64
-"""Fine slices of a coarse one."""
+"""Fine slices per coarse slice."""
 _FINE_BITS: Final = 6
 _MOST: Final = 1 << 17
-"""Coarse slices of all partitions together: what the driver may have to hold."""
+"""Coarse slices of all partitions together: the driver may have to hold them."""
 _LEAST_OF_ONE: Final = 16
 _MOST_OF_ONE: Final = 1 << 14
 _FAR: Final = 1 << 40
-"""TimeSlices of what lies farther from the window are one."""
+"""Records farther from the window share one slice."""
 
 
 @dataclass(frozen=True)
 class TimeSlices:
-    """TimeSlices of the windows of *units*."""
-
     units: Units
 
     def width(self, unit: UnitScope) -> int:
-        """Of a fine slice, ms."""
+        """Width of a fine slice, ms."""
         places = sum(len(each.partitions) for each in self.units.scopes) or 1
         coarse = max(_LEAST_OF_ONE, min(_MOST // places, _MOST_OF_ONE))
         span = unit.window.end - unit.window.start
@@ -53,23 +51,23 @@ class TimeSlices:
 
     @property
     def mask(self) -> Column:
-        """The one bit of the row's fine slice."""
+        """The mask of the row's fine slice."""
         one = F.lit(1).cast("bigint")
         return F.call_function("shiftleft", one, self._number.bitwiseAND(FINE - 1).cast("int"))
 
     def sliced(self, frame: DataFrame) -> DataFrame:
-        """Rows with `coarse` and `fine`, a mask."""
+        """Rows with columns `coarse` and `fine` (a mask)."""
         return frame.withColumns({"coarse": self.coarse, "fine": self.mask})
 
     @property
     def _number(self) -> Column:
-        start = self.units.figure(lambda each: each.window.start)
-        width = self.units.figure(self.width)
-        # Integral division, of which the expression language has no method.
+        start = self.units.per_unit(lambda each: each.window.start)
+        width = self.units.per_unit(self.width)
+        # Integral division is not a method of Column.
         number = F.call_function("div", F.col("ts") - start, width)
         return F.greatest(F.lit(-_FAR), F.least(F.lit(_FAR), number))
 
 
 def signed(mask: int) -> int:
-    """64 bits as Spark's bigint."""
+    """A 64-bit mask as Spark's signed bigint."""
     return mask - (1 << FINE) if mask >> (FINE - 1) else mask

@@ -1,4 +1,4 @@
-"""What the scopes say, as columns: figures of a unit by its index, and small tables to join."""
+"""Values of the scopes as columns, by unit index, and as small tables to join."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Units:
-    """Some units of a run, all of which one plan judges."""
+    """Units of a run that one plan judges together."""
 
     scopes: tuple[UnitScope, ...]
 
@@ -28,48 +28,50 @@ class Units:
         return bool(self.scopes)
 
     def where(self, holds: Callable[[UnitScope], bool]) -> Units:
-        """Those of which *holds* is true."""
+        """The units for which *holds* is true."""
         return Units(tuple(each for each in self.scopes if holds(each)))
 
     def of(self, frame: DataFrame) -> DataFrame:
         """The rows of these units."""
         return frame.where(F.col("topic").isin([each.index for each in self.scopes]))
 
-    def figure(self, of_unit: Callable[[UnitScope], int], kind: str = "bigint") -> Column:
-        """A figure of the row's unit; a literal where it is the same for all of them."""
+    def per_unit(self, of_unit: Callable[[UnitScope], int], kind: str = "bigint") -> Column:
+        """A value of the row's unit; a plain literal if all units have the same."""
         values = {each.index: of_unit(each) for each in self.scopes}
         if len(set(values.values())) == 1:
             return F.lit(next(iter(values.values()))).cast(kind)
-        # One literal that the optimizer folds: a lookup costs an index into an array.
+        # The optimizer folds the literal: a lookup is one array access.
         listed = [values.get(index) for index in range(max(values) + 1)]
         return F.get(_literal(listed, f"array<{kind}>"), F.col("topic"))
 
-    def flag(self, of_unit: Callable[[UnitScope], bool]) -> Column:
-        """As `figure`, of a boolean."""
-        return self.figure(of_unit, "boolean")
+    def flag_per_unit(self, of_unit: Callable[[UnitScope], bool]) -> Column:
+        """A boolean value of the row's unit."""
+        return self.per_unit(of_unit, "boolean")
 
     @property
     def judged(self) -> Column:
         """Whether the row's `ts` is in the window of its unit."""
         ts = F.col("ts")
         start, end = (
-            self.figure(each) for each in (lambda u: u.window.start, lambda u: u.window.end)
+            self.per_unit(each) for each in (lambda u: u.window.start, lambda u: u.window.end)
         )
         return (ts >= start) & (ts < end)
 
     @property
     def group_partition(self) -> Column:
-        """The partition, where it belongs to the identity of a record; else -1."""
-        return F.when(self.flag(compares_records), F.col("partition")).otherwise(F.lit(-1))
+        """The partition if it belongs to the identity of a record, else -1."""
+        return F.when(self.flag_per_unit(compares_records), F.col("partition")).otherwise(F.lit(-1))
 
     @property
     def group_ts(self) -> Column:
-        """The timestamp, where it belongs to the identity of a record; else 0."""
-        return F.when(self.flag(lambda each: each.identity.timestamp), F.col("ts")).otherwise(0)
+        """The timestamp if it belongs to the identity of a record, else 0."""
+        return F.when(
+            self.flag_per_unit(lambda each: each.identity.timestamp), F.col("ts")
+        ).otherwise(0)
 
     @property
     def stamped_source(self) -> Column:
-        """Whether the row's flow has a source that stamps records on arrival."""
+        """Whether the row's source topic has LogAppendTime."""
         stamped = {
             each.index: [flow.source_time is TimestampType.LOG_APPEND for flow in each.flows]
             for each in self.scopes
@@ -82,19 +84,21 @@ class Units:
 
 
 def compares_records(scope: UnitScope) -> bool:
-    """Whether each record must be in its own partition."""
+    """Whether copies must be in the partition of their record."""
     return scope.comparison is Comparison.RECORDS
 
 
 def judges_order(scope: UnitScope) -> bool:
-    """Whether order means anything."""
+    """Whether order is judged."""
     return scope.comparison is not Comparison.LATEST and all(
         each.has_positions for each in scope.flows
     )
 
 
-def table(spark: SparkSession, rows: Iterable[Sequence[int | None]], schema: str) -> DataFrame:
-    """A small table without a Python worker: a literal that the executors parse."""
+def literal_table(
+    spark: SparkSession, rows: Iterable[Sequence[int | None]], schema: str
+) -> DataFrame:
+    """A small table as a literal that executors parse, without a Python worker."""
     text = json.dumps([list(each) for each in rows])
     names = [each.split()[0] for each in schema.split(", ")]
     parsed = F.from_json(F.lit(text), "array<array<bigint>>")
@@ -109,7 +113,7 @@ def table(spark: SparkSession, rows: Iterable[Sequence[int | None]], schema: str
 
 def source_table(spark: SparkSession, units: Units) -> DataFrame:
     """topic, flow, partition, known_from, next_offset of all source partitions."""
-    return table(
+    return literal_table(
         spark,
         (
             (unit.index, flow, each.partition, each.known_from, each.next_offset)
@@ -123,7 +127,7 @@ def source_table(spark: SparkSession, units: Units) -> DataFrame:
 
 def target_table(spark: SparkSession, units: Units) -> DataFrame:
     """topic, partition, auditable_from of all target partitions."""
-    return table(
+    return literal_table(
         spark,
         (
             (unit.index, each.partition, each.auditable_from)

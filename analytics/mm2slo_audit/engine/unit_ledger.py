@@ -1,4 +1,4 @@
-"""From the rows that Spark answers to outcomes."""
+"""Collects the rows that Spark returns into outcomes of units."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.engine.latency_cells import both
+from mm2slo_audit.engine.latency_cells import unpack_row
 from mm2slo_audit.engine.leftover_verdicts import VERDICTS
 from mm2slo_audit.engine.unit_columns import judges_order
 from mm2slo_core.audit.key_cells import pool_key_cells
@@ -40,8 +40,6 @@ _NO_LATENCY: _Latency = (LatencyCells(), LatencyCells(), 0)
 
 @dataclass(slots=True)
 class UnitLedger:
-    """What is known of one unit so far."""
-
     scope: UnitScope
     counts: defaultdict[_Cell, Counter[Verdict]] = field(
         default_factory=lambda: defaultdict(Counter)
@@ -63,12 +61,12 @@ class UnitLedger:
                 if each.expired:
                     cell[Verdict.EXPIRED] = each.expired
 
-    def take_tally(self, row: Row) -> None:
-        """Matches and latencies of a partition, or of some of its records."""
+    def add_tally(self, row: Row) -> None:
+        """Add matches and latencies of a partition or of a part of its records."""
         cell = row.flow, row.partition
         self.matched[cell] = self.matched.get(cell, 0) + row.matched
         end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
-        more_end_to_end, more_transfer, more_without = both(row)
+        more_end_to_end, more_transfer, more_without = unpack_row(row)
         self.latency[cell] = (
             merge((end_to_end, more_end_to_end)),
             merge((transfer, more_transfer)),
@@ -76,33 +74,32 @@ class UnitLedger:
         )
 
     def add_decided(self, mark: Mark) -> None:
-        """Verdicts that needed no look at the records."""
-        if mark.told is not None:
-            self.counts[mark.flow, mark.partition][mark.told] += mark.groups
+        """Add verdicts that needed no second pass."""
+        if mark.verdict is not None:
+            self.counts[mark.flow, mark.partition][mark.verdict] += mark.groups
 
-    def take_open(self, timestamp: int) -> None:
-        """A record that is open."""
+    def add_open(self, timestamp: int) -> None:
+        """Add the timestamp of a pending or overdue record."""
         oldest = self.oldest_open
         self.oldest_open = timestamp if oldest is None else min(oldest, timestamp)
 
-    def take_deleted(self, row: Row) -> None:
-        """Matches without a copy."""
+    def add_deleted(self, row: Row) -> None:
+        """Add tombstones that match without a copy."""
         self.counts[row.flow, row.partition][Verdict.MATCHED] += row["count"]
 
-    def take_bytes(self, row: Row) -> None:
-        """Bytes that the source sent, or some of them."""
+    def add_bytes(self, row: Row) -> None:
+        """Add bytes of source records."""
         cell = row.flow, row.partition
         self.source_bytes[cell] = self.source_bytes.get(cell, 0) + row.source_bytes
 
-    def take_count(self, row: Row) -> None:
-        """How often a partition has a verdict, and since when."""
+    def add_count(self, row: Row) -> None:
+        """Add the count of a verdict in a partition."""
         verdict = VERDICTS[row.verdict]
         self.counts[row.cell_flow, row.cell_partition][verdict] += row.n
         if verdict in OPEN and row.oldest is not None:
-            self.take_open(row.oldest)
+            self.add_open(row.oldest)
 
-    def take_evidence(self, row: Row) -> None:
-        """One anomaly."""
+    def add_evidence(self, row: Row) -> None:
         verdict = VERDICTS[row.verdict]
         self.evidence.append(
             Evidence(
@@ -120,12 +117,12 @@ class UnitLedger:
             )
         )
 
-    def take_replay(self, row: Row) -> None:
-        """A block that was copied again."""
+    def add_replay(self, row: Row) -> None:
+        """Add a block that was replicated again."""
         self.replays.append(ReplayEvent(row.partition, row.block, row.block_end, row.block_size))
 
-    def take_affinity(self, row: Row) -> None:
-        """Figures about keys: of all of them, or of those that are alike."""
+    def add_affinity(self, row: Row) -> None:
+        """Add counts of keys: of all keys, or of those with equal counts."""
         self.affinity = AffinityOutcome(
             keys=self.affinity.keys + row.keys_,
             keys_split=self.affinity.keys_split + row.keys_split,
@@ -135,7 +132,6 @@ class UnitLedger:
         self.key_cells.append(KeyCell(row.keys_, row.records, row.copies, row.strays, row.overtook))
 
     def outcome(self) -> UnitOutcome:
-        """All of it."""
         for cell, matched in self.matched.items():
             if matched:
                 self.counts[cell][Verdict.MATCHED] += matched
@@ -163,7 +159,7 @@ class UnitLedger:
         for cell in sorted(self.counts, key=lambda each: (each[0] is None, each[0] or 0, each[1])):
             counts = {verdict: number for verdict, number in self.counts[cell].items() if number}
             if cell[0] is None and not counts:
-                continue  # all of it has moved, or was altered
+                continue  # all its records had moved or were altered
             end_to_end, transfer, without = self.latency.get(cell, _NO_LATENCY)
             yield PartitionOutcome(
                 flow=cell[0],

@@ -1,4 +1,4 @@
-"""The records that match leaves over: missing on the target, surplus, or not explained."""
+"""Records without a counterpart: missing on the target, duplicated, or unexplained."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from mm2slo_audit.engine.bucket_pairs import pair_in_buckets
-from mm2slo_audit.engine.group_columns import GROUP, grouped
+from mm2slo_audit.engine.group_columns import GROUP, add_group_columns
 from mm2slo_audit.engine.record_schema import SOURCE
 
 if TYPE_CHECKING:
@@ -34,34 +34,30 @@ COLUMNS: Final = (
     "group_ts",
     "owner_flow",
     "owner_partition",
-    "told",
+    "decided",
 )
 
 
-def unmatched(records: DataFrame, units: Units, *, told: bool = False) -> DataFrame:
-    """Each record without a counterpart, with `kind` and for duplicates the owner of its group.
+def find_unmatched(records: DataFrame, units: Units, *, decided: bool = False) -> DataFrame:
+    """Each record without a counterpart, with `kind` and, for duplicates, the owner of its group.
 
-    `told`: whether `matching` has told what becomes of it (`marks.DECIDED`), which *told* says that it
-    did.
+    *decided*: `match_tally` has already counted single records (`group_marks.DECIDED`); column
+    `decided` says which.
     """
     bucketed = units.where(lambda each: each.bucketed)
     others = units.where(lambda each: not each.bucketed)
     if not bucketed:
-        return _unbalanced(records, others, told=told)
+        return _unbalanced(records, others, decided=decided)
     unpaired = _unpaired(records, bucketed)
     if not others:
         return unpaired
-    return unpaired.unionByName(_unbalanced(records, others, told=told))
+    return unpaired.unionByName(_unbalanced(records, others, decided=decided))
 
 
-def _unbalanced(records: DataFrame, units: Units, *, told: bool) -> DataFrame:
-    """By counts.
-
-    Groups are counted first; only those that do not balance are joined back to their records and
-    numbered, so that the cost follows what is left over.
-    """
+def _unbalanced(records: DataFrame, units: Units, *, decided: bool) -> DataFrame:
+    """Find them by counts: only groups that do not balance are joined back to their records."""
     source = F.col("side") == SOURCE
-    rows = grouped(records, units)
+    rows = add_group_columns(records, units)
     unbalanced = (
         rows.groupBy(*GROUP)
         .agg(
@@ -71,16 +67,16 @@ def _unbalanced(records: DataFrame, units: Units, *, told: bool) -> DataFrame:
         )
         .where("ns != nd")
     )
-    # The unbalanced groups build the hash table: they are the few, and there is nothing to sort.
+    # The few unbalanced groups build the hash table, and nothing is sorted.
     joined = rows.join(unbalanced.hint("shuffle_hash"), on=list(GROUP), how="inner")
     place = Window.partitionBy(*GROUP, "side").orderBy("flow", "partition", "offset")
     surplus = F.row_number().over(place) > F.least("ns", "nd")
     alone = F.col("ns") + F.col("nd") == 1
-    return _of_kind(joined.withColumn("surplus", surplus).where("surplus"), F.lit(told) & alone)
+    return _of_kind(joined.withColumn("surplus", surplus).where("surplus"), F.lit(decided) & alone)
 
 
 def _unpaired(records: DataFrame, units: Units) -> DataFrame:
-    """By buckets: what balances in all of a group may not do so in one of them."""
+    """Find them by buckets: a group that balances may not balance in each bucket."""
     source = F.col("side") == SOURCE
     of_group = Window.partitionBy(*GROUP)
     rows = pair_in_buckets(records, units).withColumns(
@@ -96,7 +92,7 @@ def _home() -> Column:
     return F.col("flow") * F.lit(_FLOW) + F.col("partition")
 
 
-def _of_kind(surplus: DataFrame, told: Column) -> DataFrame:
+def _of_kind(surplus: DataFrame, decided: Column) -> DataFrame:
     source = F.col("side") == SOURCE
     kind = F.when(source, MISSING).when(F.col("ns") > 0, DUPLICATED).otherwise(UNEXPLAINED)
     return surplus.withColumns(
@@ -104,6 +100,6 @@ def _of_kind(surplus: DataFrame, told: Column) -> DataFrame:
             "kind": kind,
             "owner_flow": F.expr(f"cast(owner div {_FLOW} as int)"),
             "owner_partition": F.pmod("owner", F.lit(_FLOW)).cast("int"),
-            "told": told,
+            "decided": decided,
         }
     ).select(*COLUMNS)

@@ -1,4 +1,4 @@
-"""From Kafka through Spark into Parquet: hashes and offsets, never payload."""
+"""Reads records from Kafka by Spark into Parquet: hashes and offsets, never payloads."""
 
 from mm2slo_audit.ingestion.landed_records import Landed, land
 

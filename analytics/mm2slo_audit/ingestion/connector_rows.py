@@ -1,4 +1,4 @@
-"""Connector rows as records of the audit: hashed and sampled where they are read."""
+"""Reads connector rows and turns them into hashed and sampled records of the audit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.record_sample import Sample
 
 MAX_HEADERS: Final = 2
-"""Hashed one by one in generated code; of five the code is too large for Java to compile."""
+"""Headers hashed in generated code; with five the method is too large for Java to compile."""
 RECORDS_PER_TASK: Final = 1_500_000
-"""A partition with more offsets is read by several tasks."""
+"""Partitions with more offsets are read by several tasks."""
 _FEW_TOPICS: Final = 16
-# A fetch of Kafka's defaults brings 1 MB and the consumer hands out 500 records at a time.
+# Kafka's defaults fetch 1 MB and return 500 records per poll.
 CONSUMER: Final = {
     "kafka.max.poll.records": "5000",
     "kafka.max.partition.fetch.bytes": str(4 << 20),
@@ -41,13 +41,13 @@ def read_records(
     *,
     max_headers: int | None = None,
 ) -> DataFrame:
-    """The records of *scan* that *sample* keeps, as `AuditRecord` has its columns.
+    """The records of *scan* in *sample*, with the columns of `AuditRecord` and without payloads.
 
-    *kafka* are the connector's `kafka.*` options of the cluster. *max_headers*: see the engine's
-    `fingerprint`. Payloads end here.
+    *kafka*: the connector's `kafka.*` options of the cluster. *max_headers*: see the engine's
+    `fingerprint`.
     """
     rows = read_rows(spark, scan, kafka, headers=scan.identity.headers)
-    kept = sampled(rows, scan.identity, sample, max_headers=max_headers)
+    kept = sample_rows(rows, scan.identity, sample, max_headers=max_headers)
     return _placed(spark, kept, scan.places).select(
         F.col("unit").alias("topic"),
         "flow",
@@ -64,10 +64,10 @@ def read_records(
     )
 
 
-def sampled(
+def sample_rows(
     rows: DataFrame, identity: Identity, sample: Sample, *, max_headers: int | None = None
 ) -> DataFrame:
-    """Hashes and strata of the connector's *rows*, of which *sample* keeps one."""
+    """Hashes and strata of the connector's *rows* in *sample*."""
     columns = record_columns(identity, sample, headers=identity.headers, max_headers=max_headers)
     hashed = rows.select(
         "topic",
@@ -86,27 +86,27 @@ def sampled(
 def read_rows(
     spark: SparkSession, scan: Scan, kafka: Mapping[str, str], *, headers: bool
 ) -> DataFrame:
-    """The connector's own rows of *scan*."""
+    """The connector's rows of *scan*."""
     tasks = sum(-(-(each.end - each.start) // RECORDS_PER_TASK) for each in scan.ranges)
     return (
         spark.read.format("kafka")
         .options(**CONSUMER)
         .options(**kafka)
         .options(**{"kafka.isolation.level": scan.isolation})
-        .option("assign", scan.assigned)
-        .option("startingOffsets", scan.starting)
-        .option("endingOffsets", scan.ending)
+        .option("assign", scan.assignment)
+        .option("startingOffsets", scan.starting_offsets)
+        .option("endingOffsets", scan.ending_offsets)
         .option("includeHeaders", str(headers).lower())
         .option("maxRecordsPerPartition", RECORDS_PER_TASK)
         .option("minPartitions", max(tasks, spark.sparkContext.defaultParallelism))
-        # Missing offsets must be known of, not jumped over: see `landing`.
+        # Missing offsets must raise an error: see `landed_records`.
         .option("failOnDataLoss", "true")
         .load()
     )
 
 
 def _placed(spark: SparkSession, rows: DataFrame, places: Mapping[str, Place]) -> DataFrame:
-    """*rows* with unit and flow by their topic."""
+    """Add unit and flow by topic."""
     if len(places) <= _FEW_TOPICS:
         (_name, first), *others = places.items()
         unit, flow = F.lit(first.unit), F.lit(first.flow)

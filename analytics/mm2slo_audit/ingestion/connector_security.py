@@ -1,4 +1,4 @@
-"""How Spark's consumers reach a cluster: the Java form of its security."""
+"""Connection and security options of Spark's Kafka consumers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TRUSTED_TEXT: Final = "kafka.ssl.truststore.certificates"
 
 
 def connector_options(cluster: ClusterConfig) -> dict[str, str]:
-    """The connector's `kafka.*` options. Holds secrets in the clear.
+    """The connector's `kafka.*` options; contains secrets in clear text.
 
-    CA certificates go as text: executors may run where the driver's file is not. Raises UserError
-    for a file that cannot be read.
+    CA certificates are passed as text, since executors may not have the driver's files. Raises
+    UserError for a file that cannot be read.
     """
     options = cluster.security.java_properties("kafka.", read_text=_read)
     trusted = options.pop(_TRUSTED_FILE, None)

@@ -1,4 +1,4 @@
-"""Reads both sides from Kafka into Parquet: hashes and offsets of the sampled records."""
+"""Lands both sides from Kafka in Parquet: hashes and offsets of the sampled records."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, read_records
 from mm2slo_audit.ingestion.connector_security import connector_options
 from mm2slo_audit.ingestion.log_start_refresh import refresh_log_starts
 from mm2slo_audit.ingestion.poll_rows import poll_frame
-from mm2slo_audit.ingestion.read_errors import NO_CONNECTOR, explain_read_error, root_cause
+from mm2slo_audit.ingestion.read_errors import NO_CONNECTOR, explain_read_error, extract_root_cause
 from mm2slo_audit.ingestion.run_folders import (
     Manifest,
     delete_folder,
-    describe,
+    describe_scope,
     make_folder,
     run_folder,
     write_manifest,
 )
-from mm2slo_audit.ingestion.scan_plan import group_by_flows, scans
+from mm2slo_audit.ingestion.scan_plan import group_by_flows, plan_scans
 from mm2slo_audit.ingestion.scan_progress import ScanProgress
 from mm2slo_audit.scope import open_clients
 from mm2slo_audit.session.connector_jars import CONNECTOR
@@ -50,27 +50,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
-"""Each time retention overtakes the reading, what is gone is left out and all is read again."""
+"""When retention deletes records during the read, the rest is read again."""
 _ROWS_PER_FILE: Final = 2_000_000
 _FILES_PER_CORE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """Records and polls as the engine takes them."""
+    """Records and polls as the engine reads them."""
 
     records: DataFrame
     polls: DataFrame
     kafka_scopes: KafkaScopes
-    """What could be read, with the bounds that it was read with: retention may have moved on
-    meanwhile. Indexes are as before; what failed is in `not_audited`."""
+    """Scopes that could be read, with the offsets actually read; indexes do not change."""
     failed: Mapping[int, NotAudited]
-    """By index: why a unit could not be read."""
+    """Reasons by index of the unit."""
     folders: Mapping[int, str]
-    """By index: where a unit's records are, beside those of other units."""
+    """By index of the unit; units may share a folder."""
     rows: int
     offsets: int
-    """That were read, on both sides: the records at most."""
+    """Offsets read on both sides; an upper bound of the records."""
 
 
 def land(
@@ -84,13 +83,13 @@ def land(
     clients: Mapping[str, ClusterClient] | None = None,
     on_read: Callable[[int], None] = lambda _read: None,
 ) -> Landed:
-    """Read what *kafka_scopes* says and land what *sample* keeps under *directory* (see `folders`).
+    """Read *kafka_scopes* and land the records of *sample* under *directory* (see `run_folders`).
 
-    *run* names the folder of this run; one that exists is replaced. *clients* are asked for log
-    starts when retention overtakes the reading; None: clients of its own. *on_read* gets the number
-    of offsets read so far. Payloads never leave Spark.
-    A unit that cannot be read is in `failed`. Raises UserError when the directory cannot be
-    written, a file of the security be read, or Spark has no Kafka connector.
+    *run* names the folder of this run; an existing one is replaced. *clients* read log starts if
+    retention deletes records during the read; None: opens its own. *on_read* gets the number of
+    offsets read so far. Payloads never leave Spark. Units that cannot be read are in `failed`.
+    Raises UserError if the directory is not writable, a TLS file cannot be read, or Spark has no
+    Kafka connector.
     """
     landing = _Landing(spark, kafka_scopes, config, sample, ScanProgress(on_read))
     landing.clients = clients
@@ -105,7 +104,7 @@ def land(
             delete_folder(spark, folder)
             continue
         rows, offsets = (now - then for now, then in zip(landing.totals, before, strict=True))
-        units = tuple(describe(scope) for scope in landed)
+        units = tuple(describe_scope(scope) for scope in landed)
         manifest = Manifest(run, rows, offsets, sample.rate, sample.salt, units)
         write_manifest(spark, folder, manifest)
         folders |= {scope.index: folder for scope in landed}
@@ -130,7 +129,7 @@ def land(
 
 
 class _Landing:
-    """One run's reading; what cannot be read is set apart, unit by unit."""
+    """Lands the records of one run, and isolates the units that cannot be read."""
 
     def __init__(
         self,
@@ -138,13 +137,13 @@ class _Landing:
         kafka_scopes: KafkaScopes,
         config: Config,
         sample: Sample,
-        meter: ScanProgress,
+        progress: ScanProgress,
     ) -> None:
         self._spark = spark
         self._scoping = kafka_scopes
         self._config = config
         self._sample = sample
-        self._meter = meter
+        self._progress = progress
         self._kafka = {
             alias: connector_options(cluster) for alias, cluster in config.clusters.items()
         }
@@ -157,22 +156,24 @@ class _Landing:
         self.clients: Mapping[str, ClusterClient] | None = None
 
     def land(self, scopes: Sequence[UnitScope], path: str) -> list[UnitScope]:
-        """Append the records of *scopes* to *path*; the scopes of those that could be read."""
+        """Append the records of *scopes* to *path*; returns the scopes that could be read."""
         try:
             landed = self._read(scopes, path)
         except (PySparkException, Py4JJavaError) as error:
-            said = str(error)
-            if any(mark in said for mark in NO_CONNECTOR):
+            message = str(error)
+            if any(mark in message for mark in NO_CONNECTOR):
                 raise UserError(
-                    "Spark has no Kafka connector: start spark-submit with"
+                    "Spark has no Kafka connector: run spark-submit with"
                     f" --packages {CONNECTOR}, or with its jars (docs/audit-air-gap.md)"
                 ) from None
             if len(scopes) > 1:
-                # One topic may stand in the way of all that are read with it.
-                logger.warning("reading %d topics in halves: %s", len(scopes), root_cause(said))
+                # One topic may fail the read of all others.
+                logger.warning(
+                    "retrying %d topics in halves: %s", len(scopes), extract_root_cause(message)
+                )
                 half = len(scopes) // 2
                 return [*self.land(scopes[:half], path), *self.land(scopes[half:], path)]
-            self.failed[scopes[0].index] = explain_read_error(scopes[0].target_topic, said)
+            self.failed[scopes[0].index] = explain_read_error(scopes[0].target_topic, message)
             return []
         self.scopes += landed
         return landed
@@ -183,31 +184,33 @@ class _Landing:
             try:
                 self._write(current, path)
             except (PySparkException, Py4JJavaError) as error:
-                # All is read again, and headers are hashed in a slower way.
+                # Read again with the slower hash of headers.
                 if TOO_MANY_HEADERS in str(error) and self._most_headers is not None:
                     self._most_headers = None
                     continue
-                moved = self._narrowed(current) if left else None
+                moved = self._refreshed(current) if left else None
                 if moved is None:
                     raise
-                logger.warning("retention overtook the reading: %s", root_cause(str(error)))
+                logger.warning(
+                    "retention deleted records during the read: %s", extract_root_cause(str(error))
+                )
                 current = moved
             else:
                 break
         return current
 
-    def _narrowed(self, scopes: Sequence[UnitScope]) -> list[UnitScope] | None:
+    def _refreshed(self, scopes: Sequence[UnitScope]) -> list[UnitScope] | None:
         try:
             with (
                 nullcontext(self.clients) if self.clients else open_clients(self._config) as clients
             ):
                 return refresh_log_starts(scopes, self._scoping.copies, clients)
         except KafkaOperationError as problem:
-            logger.warning("log starts cannot be read again: %s", problem)
+            logger.warning("cannot read log starts: %s", problem)
             return None
 
     def _write(self, scopes: Sequence[UnitScope], path: str) -> None:
-        planned = tuple(scans(scopes, self._scoping.isolations))
+        planned = tuple(plan_scans(scopes, self._scoping.isolations))
         offsets = sum(each.offsets for each in planned)
         frames = [
             read_records(
@@ -228,7 +231,7 @@ class _Landing:
         )
         self._jobs += 1
         tasks = min(files, sum(len(each.ranges) for each in planned))
-        with self._meter.job(
+        with self._progress.track_job(
             context, f"mm2slo-landing-{id(self)}-{self._jobs}", offsets, tasks=tasks
         ):
             observed = records.coalesce(files).observe(counted, F.count(F.lit(1)).alias("rows"))
@@ -238,6 +241,6 @@ class _Landing:
 
 
 def empty_records(spark: SparkSession) -> DataFrame:
-    """No record, with the columns of all."""
+    """An empty frame with the columns of `RECORD_SCHEMA`."""
     nothing = F.from_json(F.lit(None), RECORD_SCHEMA).alias("record")
     return spark.range(0).select(nothing).select("record.*")

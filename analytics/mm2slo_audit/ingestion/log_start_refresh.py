@@ -1,4 +1,4 @@
-"""Log starts again, after retention may have overtaken the reading."""
+"""Refreshes log starts after retention may have deleted records during the read."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ def refresh_log_starts(
     copies: Sequence[Mapping[CopyKey, CopyMap]],
     clients: Mapping[str, ClusterClient],
 ) -> list[UnitScope] | None:
-    """The scopes with log starts as they are now; None when all that they read is still there.
+    """The scopes with current log starts; None if nothing they read was deleted.
 
-    *copies* are in the places of the scopes' indexes.
-    Raises KafkaOperationError.
+    *copies* by index of the scope. Raises KafkaOperationError.
     """
     wanted: defaultdict[str, list[TopicPartition]] = defaultdict(list)
     for scope in scopes:
@@ -51,7 +50,9 @@ def refresh_log_starts(
         )
         for scope in scopes
     ]
-    moved = any(_begins(new) != _begins(old) for new, old in zip(found, scopes, strict=True))
+    moved = any(
+        _read_starts(new) != _read_starts(old) for new, old in zip(found, scopes, strict=True)
+    )
     return found if moved else None
 
 
@@ -59,6 +60,6 @@ def _of(starts: Mapping[TopicPartition, int], topic: str) -> Starts:
     return {key.partition: start for key, start in starts.items() if key.topic == topic}
 
 
-def _begins(scope: UnitScope) -> list[int]:
+def _read_starts(scope: UnitScope) -> list[int]:
     sources = [each.read_from for flow in scope.flows for each in flow.partitions]
     return [*sources, *(each.read_from for each in scope.partitions)]

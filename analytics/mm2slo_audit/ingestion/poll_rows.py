@@ -1,4 +1,4 @@
-"""Arrival brackets as a table for the engine, made without a Python worker."""
+"""Arrival polls as a Spark table, built without a Python worker."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _POLLS_PER_LINE = 10_000
 
 
 def poll_frame(spark: SparkSession, polls: Sequence[ArrivalPoll]) -> DataFrame:
-    """*polls* with the columns of `ArrivalPoll`; those of a partition stand together.
+    """*polls*, grouped by partition, with the columns of `ArrivalPoll`.
 
-    `SparkSession.createDataFrame` would send them through a Python worker, and executors need none.
+    `SparkSession.createDataFrame` would need a Python worker on the executors.
     """
     parsed = F.from_json("value", _PACKED).alias("packed")
     zipped = F.explode(F.arrays_zip("packed.end", "packed.earliest", "packed.latest"))
@@ -41,7 +41,7 @@ def poll_frame(spark: SparkSession, polls: Sequence[ArrivalPoll]) -> DataFrame:
 
 
 def _lines(polls: Sequence[ArrivalPoll]) -> Iterator[str]:
-    """JSON of the columns `_PACKED`: a row per poll would cross to the JVM one by one."""
+    """JSON of the columns `_PACKED`: fewer rows to pass to the JVM."""
     for (topic, flow, side, partition), each in groupby(polls, _partition):
         held = list(each)
         for first in range(0, len(held), _POLLS_PER_LINE):
@@ -64,12 +64,10 @@ def _partition(poll: ArrivalPoll) -> tuple[int, int, Side, int]:
 
 
 def _text_frame(spark: SparkSession, lines: Iterable[str]) -> DataFrame:
-    """One column, `value`. There is no public way from Python to a local table of the JVM."""
+    """One column, `value`. PySpark has no public API for a local table of the JVM."""
     jvm = spark.sparkContext._jvm
     if jvm is None:
-        raise RuntimeError(
-            "the Spark session has no JVM of its own: Spark Connect is not supported"
-        )
+        raise RuntimeError("the Spark session has no JVM: Spark Connect is not supported")
     held = jvm.java.util.ArrayList()
     for line in lines:
         held.add(line)

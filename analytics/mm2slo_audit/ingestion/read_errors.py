@@ -1,4 +1,4 @@
-"""What Spark said when Kafka could not be read, in a sentence (pure)."""
+"""Turns Spark's exceptions about reading Kafka into one sentence (pure)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 _CAUSES: Final[Mapping[str, tuple[NotAuditedReason, str]]] = {
     "TopicAuthorizationException": (
         NotAuditedReason.AUTHORIZATION,
-        "Spark's user may not read the topic: grant it Describe and Read (docs/permissions.md)",
+        "Spark's user is not authorized to read the topic: grant it Describe and Read"
+        " (docs/permissions.md)",
     ),
     "GroupAuthorizationException": (
         NotAuditedReason.AUTHORIZATION,
-        "Spark's user may not use the group: grant it Read on groups that start with spark-kafka-",
+        "Spark's user is not authorized to use the group: grant it Read on groups with the prefix"
+        " spark-kafka-",
     ),
     "SaslAuthenticationException": (
         NotAuditedReason.AUTHORIZATION,
-        "the login of Spark's user was refused: check sasl of this cluster",
+        "authentication of Spark's user failed: check sasl of this cluster",
     ),
     "SslAuthenticationException": (
         NotAuditedReason.UNREACHABLE,
@@ -33,7 +35,7 @@ _CAUSES: Final[Mapping[str, tuple[NotAuditedReason, str]]] = {
     ),
     "common.errors.TimeoutException": (
         NotAuditedReason.UNREACHABLE,
-        "the brokers do not answer the executors: check that each executor can reach them",
+        "the brokers do not respond to the executors: check that each executor can reach them",
     ),
 }
 _EXCEPTION: Final = re.compile(
@@ -42,18 +44,20 @@ _EXCEPTION: Final = re.compile(
 NO_CONNECTOR: Final = ("KAFKA_DATA_SOURCE_NOT_ENABLED", "Failed to find data source: kafka")
 
 
-def explain_read_error(topic: str, said: str) -> NotAudited:
-    """A topic that could not be read, by the text of Spark's exception."""
+def explain_read_error(topic: str, message: str) -> NotAudited:
+    """Why a topic could not be read, from the text of Spark's exception."""
     for name, (reason, detail) in _CAUSES.items():
-        if name in said:
+        if name in message:
             return NotAudited(topic, reason, detail)
-    return NotAudited(topic, NotAuditedReason.FAILED, f"reading it failed: {root_cause(said)}")
+    return NotAudited(
+        topic, NotAuditedReason.FAILED, f"reading it failed: {extract_root_cause(message)}"
+    )
 
 
-def root_cause(said: str) -> str:
+def extract_root_cause(message: str) -> str:
     """The innermost exception of a Java stack trace in one line."""
-    found = _EXCEPTION.findall(said)
+    found = _EXCEPTION.findall(message)
     if not found:
-        return said.strip().partition("\n")[0][:200] or "Spark gave no reason"
+        return message.strip().partition("\n")[0][:200] or "Spark gave no reason"
     name, text = found[-1]
     return f"{name.rpartition('.')[2]}: {text.strip()}"

@@ -1,7 +1,7 @@
-"""Folders of landed records on any path that Spark can write, and what each of them holds.
+"""Folders of landed records, on any path that Spark can write.
 
 `<directory>/flow=<slugs>/window=<start>-<end>/run=<id>/` has records/ and polls/ (Parquet) and,
-written last, `manifest.json`: a folder without it is of a run that did not end.
+written last, `manifest.json`: without it the run did not complete.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _MANIFEST: Final = "manifest.json"
 
 
 def run_folder(directory: str, portion: str, window: Window, run: str) -> str:
-    """Where a run lands the records of one portion."""
+    """The folder of a run and one portion (see `group_by_flows`)."""
     return f"{directory.rstrip('/')}/flow={portion}/window={window.start}-{window.end}/run={run}"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a folder holds."""
+    """Contents of a folder."""
 
     run: str
     rows: int
     offsets: int
-    """That were read, on both sides: the records at most."""
+    """Offsets read on both sides; an upper bound of the records."""
     sample: float
     salt: int
     units: tuple[dict[str, Any], ...]
-    """A summary of each scope."""
+    """Summaries of the scopes."""
     schema_version: int = SCHEMA_VERSION
 
 
-def describe(scope: UnitScope) -> dict[str, Any]:
-    """A scope for the manifest: offsets, never keys."""
+def describe_scope(scope: UnitScope) -> dict[str, Any]:
+    """Summary of a scope: offsets, never keys."""
     return {
         "index": scope.index,
         "target_topic": scope.target_topic,
@@ -63,7 +63,7 @@ def describe(scope: UnitScope) -> dict[str, Any]:
 
 
 def write_manifest(spark: SparkSession, folder: str, manifest: Manifest) -> None:
-    """Write it under another name and rename it, so that it is whole or not there."""
+    """Write the manifest atomically: under another name, then renamed."""
     files, path = file_system(spark, folder)
     whole, part = path(f"{folder}/{_MANIFEST}"), path(f"{folder}/_{_MANIFEST}.part")
     stream = files.create(part, True)
@@ -73,20 +73,20 @@ def write_manifest(spark: SparkSession, folder: str, manifest: Manifest) -> None
         stream.close()
     files.delete(whole, False)
     if not files.rename(part, whole):
-        raise OSError(f"{folder}/{_MANIFEST} could not be renamed to")
+        raise OSError(f"cannot rename the manifest to {folder}/{_MANIFEST}")
 
 
 def read_manifest(spark: SparkSession, folder: str) -> Manifest:
-    """Read it back.
+    """Read the manifest.
 
-    Raises UserError when it is missing, damaged or of a newer version.
+    Raises UserError if it is missing, corrupt or of another version.
     """
-    advice = "audit the window again, which replaces it"
+    advice = "audit the window again to replace it"
     files, path = file_system(spark, folder)
     where = path(f"{folder}/{_MANIFEST}")
     if not files.exists(where):
         raise UserError(
-            f"{folder} holds no {_MANIFEST}: the run that wrote it did not end; {advice}"
+            f"{folder} has no {_MANIFEST}: the run that wrote it did not complete; {advice}"
         )
     size = files.getFileStatus(where).getLen()
     stream = files.open(where)
@@ -99,20 +99,17 @@ def read_manifest(spark: SparkSession, folder: str) -> Manifest:
         version = found["schema_version"]
         manifest = Manifest(**{**found, "units": tuple(found["units"])})
     except (ValueError, TypeError, KeyError):
-        raise UserError(f"{folder}/{_MANIFEST} is damaged; {advice}") from None
+        raise UserError(f"{folder}/{_MANIFEST} is corrupt; {advice}") from None
     if version != SCHEMA_VERSION:
         raise UserError(
-            f"{folder}/{_MANIFEST} has the schema version {version}, and this mm2slo reads"
-            f" {SCHEMA_VERSION}; {advice}"
+            f"{folder}/{_MANIFEST} has schema version {version}; expected {SCHEMA_VERSION};"
+            f" {advice}"
         )
     return manifest
 
 
 def make_folder(spark: SparkSession, folder: str) -> None:
-    """Create a folder and those above it.
-
-    Raises UserError when Spark's user may not.
-    """
+    """Create a folder and its parents. Raises UserError if Spark's user is not allowed to."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
     try:
@@ -121,22 +118,22 @@ def make_folder(spark: SparkSession, folder: str) -> None:
     except Py4JJavaError as error:
         made, reason = False, str(error.java_exception.getMessage())
     else:
-        reason = "permission denied, or no directory"
+        reason = "permission denied, or not a directory"
     if not made:
         raise UserError(
-            f"{folder} cannot be written ({reason}): name a writable audit.directory, on a path"
-            " that every executor reaches as well"
+            f"{folder} is not writable ({reason}): set audit.directory to a writable path that"
+            " every executor can reach"
         )
 
 
 def delete_folder(spark: SparkSession, folder: str) -> None:
-    """Remove a folder and all in it; nothing happens when it does not exist."""
+    """Delete a folder recursively; no error if it does not exist."""
     files, path = file_system(spark, folder)
     files.delete(path(folder), True)
 
 
 def file_system(spark: SparkSession, folder: str) -> tuple[Any, Any]:
-    """Hadoop's file system of *folder*, and its class of paths: whatever Spark can write."""
+    """Hadoop's file system of *folder*, and its path class."""
     jvm: Any = spark.sparkContext._jvm
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     path = jvm.org.apache.hadoop.fs.Path

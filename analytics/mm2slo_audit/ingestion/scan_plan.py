@@ -1,4 +1,4 @@
-"""Which offsets are read together: one scan per cluster, side, isolation and identity (pure)."""
+"""Plans the scans: one per cluster, side, isolation level and identity (pure)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a topic's records belong: index of the unit, and of the flow within it."""
+    """The unit and flow that a topic's records belong to, by index."""
 
     unit: int
     flow: int
@@ -36,7 +36,7 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One read of many topics of one cluster, each of which belongs to one place."""
+    """One read of several topics of a cluster, each of one place."""
 
     cluster: str
     side: Side
@@ -47,21 +47,21 @@ class Scan:
 
     @property
     def offsets(self) -> int:
-        """How many offsets it reads."""
+        """Number of offsets to read."""
         return sum(each.end - each.start for each in self.ranges)
 
     @property
-    def starting(self) -> str:
+    def starting_offsets(self) -> str:
         """The connector's `startingOffsets`."""
         return _json({(each.topic, each.partition): each.start for each in self.ranges})
 
     @property
-    def ending(self) -> str:
+    def ending_offsets(self) -> str:
         """The connector's `endingOffsets`."""
         return _json({(each.topic, each.partition): each.end for each in self.ranges})
 
     @property
-    def assigned(self) -> str:
+    def assignment(self) -> str:
         """The connector's `assign`."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         for each in self.ranges:
@@ -70,10 +70,7 @@ class Scan:
 
 
 def group_by_flows(scopes: Iterable[UnitScope]) -> dict[str, list[UnitScope]]:
-    """The units that are landed together: those that the same flows feed.
-
-    By a name made of the flows' slugs, as in `us-to-eu`.
-    """
+    """Units that the same flows feed, landed together; by the flows' slugs (`us-to-eu`)."""
     found: defaultdict[str, list[UnitScope]] = defaultdict(list)
     for scope in scopes:
         found["+".join(sorted(flow.flow.slug for flow in scope.flows))].append(scope)
@@ -85,17 +82,17 @@ class _Key(NamedTuple):
     side: Side
     isolation: Isolation
     identity: Identity
-    again: int
-    """A topic that has a second place is read a second time."""
+    repeat: int
+    """A topic with a second place is read a second time."""
 
 
-def scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) -> Iterator[Scan]:
-    """The reads that *scopes* need; *isolations* are in the places of their indexes."""
+def plan_scans(scopes: Iterable[UnitScope], isolations: Sequence[Isolations]) -> Iterator[Scan]:
+    """The scans for *scopes*; *isolations* by index of the scope."""
     places: defaultdict[_Key, dict[str, Place]] = defaultdict(dict)
     ranges: defaultdict[_Key, list[Range]] = defaultdict(list)
     for key, topic, place, partitions in _topics(scopes, isolations):
         while topic in places[key]:
-            key = key._replace(again=key.again + 1)  # noqa: PLW2901 - the first that has room
+            key = key._replace(repeat=key.repeat + 1)  # noqa: PLW2901 - the first free one
         places[key][topic] = place
         ranges[key] += [
             Range(topic, each.partition, each.read_from, each.end)

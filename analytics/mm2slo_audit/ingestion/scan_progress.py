@@ -1,4 +1,4 @@
-"""How far the reading is: records that finished tasks have read."""
+"""Progress of the read, from finished Spark tasks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ _EVERY_SECONDS: Final = 0.5
 
 
 class ScanProgress:
-    """Sums up the progress of one job after the other."""
+    """Reports the offsets read by successive jobs."""
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self._tell = tell
+    def __init__(self, on_read: Callable[[int], None]) -> None:
+        self._on_read = on_read
         self._done = 0
 
     @contextmanager
-    def job(self, context: SparkContext, group: str, offsets: int, *, tasks: int) -> Iterator[None]:
-        """Tell of the job that runs inside, which reads that many offsets in *tasks* or more."""
+    def track_job(
+        self, context: SparkContext, group: str, offsets: int, *, tasks: int
+    ) -> Iterator[None]:
+        """Report progress of the job in the context: *offsets* read in at least *tasks* tasks."""
         context.setJobGroup(group, "mm2slo audit: reading")
         ended = threading.Event()
         tracker = context.statusTracker()
@@ -45,22 +47,22 @@ class ScanProgress:
 
     def _watch(self, share: Callable[[], float], offsets: int, ended: threading.Event) -> None:
         while not ended.wait(_EVERY_SECONDS):
-            # The JVM may be on its way out; progress is no reason to fail.
+            # The JVM may be shutting down; progress must not fail the run.
             with suppress(Exception):
                 self._report(round(offsets * share()))
 
     def _report(self, current: int) -> None:
-        self._tell(self._done + current)
+        self._on_read(self._done + current)
 
 
-def _share(tracker: StatusTracker, group: str, least: int) -> float:
-    """Of the tasks of the group's reading stage; other stages have fewer tasks than *least*."""
+def _share(tracker: StatusTracker, group: str, min_tasks: int) -> float:
+    """Finished share of the read stage's tasks; other stages have fewer tasks than *min_tasks*."""
     done = tasks = 0
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)
         for stage in info.stageIds if info is not None else ():
             found = tracker.getStageInfo(stage)
-            if found is not None and found.numTasks >= least:
+            if found is not None and found.numTasks >= min_tasks:
                 done += found.numCompletedTasks
                 tasks += found.numTasks
     return done / tasks if tasks else 0.0

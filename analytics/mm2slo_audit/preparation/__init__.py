@@ -1,4 +1,4 @@
-"""What can be done before the first audit: jars fetched, Spark tried, its classes archived."""
+"""Preparation of a machine for audits: fetches jars, tests Spark, archives its classes."""
 
 from mm2slo_audit.preparation.spark_preparation import Preparation, prepare
 

@@ -1,4 +1,4 @@
-"""What preparing did, for the terminal."""
+"""Summary of a preparation for the terminal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 _MIB: Final = 1 << 20
 
 
-def write(console: Console, done: Preparation) -> None:
-    """One line each: Spark, the rehearsal, the archive."""
-    for line in lines(done):
+def write_summary(console: Console, done: Preparation) -> None:
+    """Print one line each about Spark, the self-test and the class archive."""
+    for line in summary_lines(done):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def lines(done: Preparation) -> tuple[str, ...]:
-    """Of a preparation that came to its end."""
+def summary_lines(done: Preparation) -> tuple[str, ...]:
     java = done.java.version.partition("\n")[0]
     if done.archive is None:
         archive = f"no class archive: {done.java.path} wrote none; audits run without it"
@@ -27,6 +26,6 @@ def lines(done: Preparation) -> tuple[str, ...]:
         archive = f"class archive: {done.archive} ({done.size / _MIB:.0f} MiB); audits map it"
     return (
         f"Spark {done.spark} runs on {java} ({done.java.path})",
-        "an audit of made-up records found the loss and the duplicate that are in them",
+        "self-test passed: the audit found the lost and the duplicate record",
         archive,
     )

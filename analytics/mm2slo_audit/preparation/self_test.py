@@ -1,4 +1,4 @@
-"""An audit of made-up records with known faults: Spark, Parquet and the engine, without Kafka."""
+"""Self-test: audits generated records with known faults by Spark and Parquet, without Kafka."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from mm2slo_audit.engine import judge
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, SOURCE, TARGET
-from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, sampled
+from mm2slo_audit.ingestion.connector_rows import MAX_HEADERS, sample_rows
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
     SourcePartition,
@@ -27,19 +27,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _EACH: Final = 500
-"""Records of each of the two source partitions."""
+"""Records per source partition; there are two."""
 _LOST: Final = 200
-"""Offset in partition 0 of the record that is not copied."""
+"""Offset in partition 0 of the record without a copy."""
 _START: Final = 1_700_000_000_000
 _IDENTITY: Final = Identity()
 _CENSUS: Final = Sample(1.0)
 _COLUMNS: Final = RECORD_SCHEMA.replace(",", "").split()[6::2]
-"""Of a record, behind topic, flow and side."""
+"""Columns of a record after topic, flow and side."""
 _EXPECTED: Final = {Verdict.MATCHED: 2 * _EACH - 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}
 
 
 def run_self_test(spark: SparkSession, folder: str) -> None:
-    """Land, read and judge in *folder*. Raises UserError when the planted faults are not found."""
+    """Land, read and judge records in *folder*.
+
+    Raises UserError if the findings are not as expected.
+    """
     records, polls = f"{folder}/records", f"{folder}/polls"
     _land(spark, records)
     _polls(spark).write.parquet(polls)
@@ -52,19 +55,19 @@ def run_self_test(spark: SparkSession, folder: str) -> None:
     )
     found = {verdict: count for verdict, count in outcome.counts.items() if count}
     if found != _EXPECTED:
-        told = ", ".join(f"{count} {verdict}" for verdict, count in found.items())
-        wanted = ", ".join(f"{count} {verdict}" for verdict, count in _EXPECTED.items())
+        actual = ", ".join(f"{count} {verdict}" for verdict, count in found.items())
+        expected = ", ".join(f"{count} {verdict}" for verdict, count in _EXPECTED.items())
         raise UserError(
-            f"an audit of made-up records found {told or 'nothing'} where {wanted} are planted:"
-            " Spark on this machine does not do what the audit relies on; please report it with"
-            " the output of `java -version` and `pip show pyspark`"
+            f"the self-test found {actual or 'nothing'}; expected {expected}: Spark on this machine"
+            " does not behave as the audit requires; please report it with the output of"
+            " `java -version` and `pip show pyspark`"
         )
 
 
 def _rows(spark: SparkSession) -> DataFrame:
-    """As the connector gives them, the copies without one record and with another one twice."""
+    """Rows as from the connector; the copies lack one record and have another one twice."""
     sources = spark.range(2 * _EACH).selectExpr(
-        "'rehearsal' as topic",
+        "'self-test' as topic",
         "cast(id % 2 as int) as partition",
         "id div 2 as offset",
         f"timestamp_millis({_START} + id div 2) as timestamp",
@@ -87,7 +90,7 @@ def _rows(spark: SparkSession) -> DataFrame:
 def _land(spark: SparkSession, folder: str) -> None:
     rows = _rows(spark)
     sides = [
-        sampled(
+        sample_rows(
             rows.where(f"side = {side}"), _IDENTITY, _CENSUS, max_headers=MAX_HEADERS
         ).selectExpr("0 as topic", "0 as flow", f"cast({side} as tinyint) as side", *_COLUMNS)
         for side in (SOURCE, TARGET)
@@ -113,11 +116,11 @@ def _scope() -> UnitScope:
     ends = (_EACH - 1, _EACH + 1)
     return UnitScope(
         index=0,
-        target_topic="source.rehearsal",
+        target_topic="source.self-test",
         flows=(
             FlowScope(
                 Flow("source", "target"),
-                "rehearsal",
+                "self-test",
                 tuple(SourcePartition(number, 0, 0, _EACH, _EACH) for number in range(2)),
             ),
         ),

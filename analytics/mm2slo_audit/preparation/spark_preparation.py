@@ -1,4 +1,4 @@
-"""Tries Spark on this machine once, and leaves later runs a quicker start."""
+"""Tests Spark on this machine once, and archives its classes so that later runs start faster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_audit.run.spark_engine import tune_for_short_run
 from mm2slo_audit.session import spark_session
-from mm2slo_audit.session.class_archive import archive_path, delete_other_archives
+from mm2slo_audit.session.class_archive import class_archive_path, delete_other_archives
 from mm2slo_audit.session.java_runtime import Java, require_java
 from mm2slo_core.user_errors import MissingExtraError, UserError
 
@@ -22,21 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What was found and written."""
+    """Result of a preparation."""
 
     spark: str
     java: Java
     archive: Path | None
-    """None: this Java wrote none; audits run without."""
+    """None: this Java wrote no archive; audits run without it."""
     size: int
-    """Of the archive, in bytes."""
+    """Size of the archive in bytes."""
 
 
-def prepare(options: SparkOptions, tell: Callable[[str], None]) -> Preparation:
-    """Fetch the connector's jars, judge made-up records, archive Spark's classes.
+def prepare(options: SparkOptions, on_progress: Callable[[str], None]) -> Preparation:
+    """Fetch the connector's jars, audit generated records, archive Spark's classes.
 
-    Raises UserError where Java, jars or Spark are missing or do not work, MissingExtraError without
-    pyspark.
+    Raises UserError if Java, jars or Spark are missing or fail, MissingExtraError without pyspark.
     """
     try:
         import pyspark
@@ -44,22 +43,22 @@ def prepare(options: SparkOptions, tell: Callable[[str], None]) -> Preparation:
         raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[audit]'") from None
     if not options.local:
         raise UserError(
-            f"the master is {options.master}: preparing is for audits on this machine, where"
-            " Spark starts with each run; leave out --master, or name local[*]"
+            f"the master is {options.master}; prepare supports only local masters, where Spark"
+            " starts with each run: omit --master, or set it to local[*]"
         )
     from mm2slo_audit.preparation.self_test import run_self_test
 
     java = require_java()
-    archive = archive_path(java, Path(pyspark.__file__).parent)
+    archive = class_archive_path(java, Path(pyspark.__file__).parent)
     _make_folder(archive.parent)
     with tempfile.TemporaryDirectory(prefix="prepare-", dir=archive.parent) as folder:
         written = Path(folder, archive.name)
-        tell("starting Spark, fetching the Kafka connector if it is not here")
+        on_progress("starting Spark, fetching the Kafka connector if necessary")
         with spark_session(tune_for_short_run(options), archive_to=written) as spark:
-            tell("judging made-up records")
+            on_progress("auditing generated records")
             run_self_test(spark, Path(folder).as_uri())
             version = spark.version
-            tell("archiving Spark's classes")
+            on_progress("archiving Spark's classes")
         if not written.is_file():
             return Preparation(version, java, None, 0)
         written.replace(archive)
@@ -72,10 +71,7 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"{folder} cannot be made ({error.strerror}): set XDG_CACHE_HOME to a folder that can"
-            " be written to"
+            f"cannot create {folder} ({error.strerror}): set XDG_CACHE_HOME to a writable folder"
         ) from None
     if not os.access(folder, os.W_OK):
-        raise UserError(
-            f"{folder} cannot be written to: set XDG_CACHE_HOME to a folder that can be"
-        )
+        raise UserError(f"{folder} is not writable: set XDG_CACHE_HOME to a writable folder")

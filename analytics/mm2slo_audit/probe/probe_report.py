@@ -1,4 +1,4 @@
-"""What a probe found, in words and as YAML to paste."""
+"""Report of a probe: differences, and YAML for mm2slo.yaml."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 
-def write(console: Console, probes: Sequence[Probe], not_compared: Sequence[NotAudited]) -> None:
-    """A table of what differs, then what to put into mm2slo.yaml."""
+def write_probe_report(
+    console: Console, probes: Sequence[Probe], not_compared: Sequence[NotAudited]
+) -> None:
+    """Print a table of differences, then the suggested configuration."""
     compared = [each for each in probes if each.found.compared]
     if compared:
         console.print(_table(compared))
@@ -35,8 +37,8 @@ def write(console: Console, probes: Sequence[Probe], not_compared: Sequence[NotA
     for probe in probes:
         if not probe.found.compared:
             console.print(
-                f"{probe.flow.label} {probe.source_topic}: no record could be compared: is there"
-                " any on the target that the source still has?",
+                f"{probe.flow.label} {probe.source_topic}: no record could be compared: the target"
+                " has no copy of a record that the source still has",
                 markup=False,
                 highlight=False,
             )
@@ -48,8 +50,8 @@ def write(console: Console, probes: Sequence[Probe], not_compared: Sequence[NotA
         _suggest(console, compared)
 
 
-def suggestion(probes: Sequence[Probe]) -> Mapping[Flow, Identity]:
-    """By flow: what to compare, over all its topics. Flows that change nothing are left out."""
+def suggest_identities(probes: Sequence[Probe]) -> Mapping[Flow, Identity]:
+    """The identity to configure per flow, over all its topics; only flows with a change."""
     by_flow: defaultdict[Flow, list[Identity]] = defaultdict(list)
     for each in probes:
         by_flow[each.flow].append(suggest_identity(each.found))
@@ -58,7 +60,6 @@ def suggestion(probes: Sequence[Probe]) -> Mapping[Flow, Identity]:
 
 
 def format_yaml(found: Mapping[Flow, Identity]) -> str:
-    """The lines for mm2slo.yaml."""
     return yaml.safe_dump(
         {
             "flows": [
@@ -103,19 +104,21 @@ def _remarks(found: Differences) -> list[str]:
         if count and getattr(identity, name):
             lines.append(
                 f"the {name} differs in {count:,} of {found.compared:,} records: too rare for a"
-                " transformation, so an audit should say so"
+                " transformation, so it stays in the identity"
             )
-    if found.alone:
-        lines.append(f"{found.alone:,} copies without a recognisable original")
+    if found.unmatched:
+        lines.append(f"{found.unmatched:,} copies without a matching original")
     return lines
 
 
 def _suggest(console: Console, probes: Sequence[Probe]) -> None:
-    found = suggestion(probes)
+    found = suggest_identities(probes)
     if not found:
-        console.print("copies equal their originals: leave the identity as it is", highlight=False)
+        console.print(
+            "copies equal their originals: no change of the identity needed", highlight=False
+        )
         return
-    console.print("for mm2slo.yaml, merged into the flows that are there:", highlight=False)
+    console.print("merge into the flows of mm2slo.yaml:", highlight=False)
     console.print(format_yaml(found), markup=False, highlight=False, soft_wrap=True)
 
 

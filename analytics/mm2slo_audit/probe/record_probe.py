@@ -25,16 +25,14 @@ if TYPE_CHECKING:
 
 RECORDS: Final = 1_000
 """Per flow and topic."""
-_LEAST: Final = 20
-"""Per partition: fewer say nothing of a rare case."""
-_ROOM: Final = 3
-"""Times as many originals as copies: many may have the time of the first one, or wait."""
+_MIN_RECORDS: Final = 20
+"""Per partition: with fewer records a rare difference would be missed."""
+_ORIGINALS_PER_COPY: Final = 3
+"""Read so many originals per copy: many may share one timestamp or not be replicated yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One flow's topic."""
-
     flow: Flow
     source_topic: str
     target_topic: str
@@ -49,9 +47,9 @@ def probe(
     records: int = RECORDS,
     on_topic: Callable[[str], None] = lambda _topic: None,
 ) -> tuple[tuple[Probe, ...], tuple[NotAudited, ...]]:
-    """Compare about *records* of each topic; also what could not be compared.
+    """Compare about *records* of each topic; returns also the topics that could not be compared.
 
-    Raises UserError for an unknown flow or topic, and when no cluster pair can be asked.
+    Raises UserError for an unknown flow or topic, and if no pair of clusters answers.
     """
     chosen = config.select(flows)
     labels = {flow.label for flow in chosen}
@@ -80,7 +78,7 @@ def _compared(
 ) -> Differences:
     total = Differences()
     count = min(unit.partitions, unit.source_partitions[feed])
-    each = max(_LEAST, records // max(count, 1))
+    each = max(_MIN_RECORDS, records // max(count, 1))
     for number in range(count):
         if total.compared >= records:
             break
@@ -95,10 +93,10 @@ def _partition(
     here: TopicPartition,
     target: ClusterClient,
     there: TopicPartition,
-    most: int,
+    max_records: int,
 ) -> Differences:
-    """The newest copies, and the records of the source from the time of the first of them on."""
-    copies = _newest(target, there, most)
+    """Compare the newest copies with the source records from the oldest of their timestamps on."""
+    copies = _newest(target, there, max_records)
     if not copies:
         return Differences()
     times = [each.timestamp_ms for each in copies if each.timestamp_ms is not None]
@@ -108,22 +106,24 @@ def _partition(
             last = max(times)
             originals = [
                 each
-                for each in read_slice(source, here, start, _ROOM * most)
+                for each in read_slice(source, here, start, _ORIGINALS_PER_COPY * max_records)
                 if each.timestamp_ms is None or each.timestamp_ms <= last
             ]
             found = compare_records(_probed(originals), _probed(copies))
             if found.compared * 2 >= len(copies):
                 return found
-    # The target's timestamps are its own: the newest of both sides, as far as they overlap.
-    return compare_records(_probed(_newest(source, here, _ROOM * most)), _probed(copies))
+    # The target sets its own timestamps: compare the newest records of both sides.
+    return compare_records(
+        _probed(_newest(source, here, _ORIGINALS_PER_COPY * max_records)), _probed(copies)
+    )
 
 
-def _newest(client: ClusterClient, partition: TopicPartition, most: int) -> list[TailRecord]:
+def _newest(client: ClusterClient, partition: TopicPartition, max_records: int) -> list[TailRecord]:
     end = client.end_offsets([partition]).offsets.get(partition)
     start = client.start_offsets([partition]).offsets.get(partition)
     if end is None or start is None or start >= end:
         return []
-    first = max(start, end - most)
+    first = max(start, end - max_records)
     return read_slice(client, partition, first, end - first)
 
 

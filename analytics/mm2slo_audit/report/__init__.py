@@ -1,1 +1,1 @@
-"""What a run says: on the terminal, and as HTML, Markdown or JSON."""
+"""Reports of a run: on the terminal, and as HTML, Markdown or JSON."""

@@ -1,4 +1,4 @@
-"""The figures of a report, taken from a run once for all its forms (pure)."""
+"""Figures of a report, computed once for all formats (pure)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Latency:
     records: int
     average: Bracket | None
     percentiles: Mapping[float, Bracket | None]
-    """None: too few records for it."""
+    """None: too few records for the percentile."""
     negative: int = 0
     """Records that arrived before they were sent: the clocks disagree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Source records of the window per second; scaled up where they were sampled."""
+    """Source records of the window per second; a sample is scaled up."""
 
     records: float
     """Per second."""
@@ -55,7 +55,7 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One topic, or one flow with all its topics."""
+    """Figures of one topic, or of one flow with all its topics."""
 
     name: str
     counts: Mapping[Verdict, int]
@@ -67,20 +67,20 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class TopicFigures:
-    """One target topic, and what its figures are worth."""
+    """Figures of one target topic, with notes on their quality."""
 
     unit: UnitReport
     figures: Figures
     flows: tuple[tuple[Flow, str], ...]
-    """Each flow that feeds it, with its source topic."""
+    """The flows that feed it, each with its source topic."""
     complete_up_to: int
     partitions: tuple[Figures, ...]
     quality: tuple[str, ...] = field(default=())
-    """In words: what must be known to read the figures right."""
+    """Sentences that qualify the figures."""
 
 
 def compute_topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
-    """All that a report says about one target topic."""
+    """The figures of one target topic."""
     outcome = unit.outcome
     scope = outcome.scope
     seconds = (scope.window.end - scope.window.start) / 1000
@@ -101,7 +101,7 @@ def compute_topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
 
 
 def compute_flow_figures(report: RunReport) -> tuple[Figures, ...]:
-    """Each flow with all its topics. What no flow explains is in the topics' figures alone."""
+    """Figures per flow over all its topics, without records that no flow explains."""
     seconds = (report.window.end - report.window.start) / 1000
     found: list[Figures] = []
     for flow in report.flows:
@@ -138,11 +138,11 @@ def _figures(
 
 
 def _sent(part: PartitionOutcome) -> int:
-    """Source records: each has one verdict; a copy out of order has another one besides."""
+    """Source records: each has one verdict, apart from out-of-order, which is an additional one."""
     if part.flow is None:
         return 0
-    besides = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
-    return sum(count for verdict, count in part.counts.items() if verdict not in besides)
+    not_counted = SURPLUS | {Verdict.OUT_OF_ORDER, Verdict.EXPIRED}
+    return sum(count for verdict, count in part.counts.items() if verdict not in not_counted)
 
 
 def _latency(cells: LatencyCells, sample: Sample) -> Latency:
@@ -157,7 +157,7 @@ def _latency(cells: LatencyCells, sample: Sample) -> Latency:
 def _partition_name(part: PartitionOutcome, unit: UnitReport) -> str:
     scope = unit.outcome.scope
     if part.flow is None:
-        return f"{scope.target_topic}-{part.partition} (target alone)"
+        return f"{scope.target_topic}-{part.partition} (target only)"
     flow = scope.flows[part.flow]
     label = f"{flow.source_topic}-{part.partition}"
     return label if len(scope.flows) == 1 else f"{flow.flow.label} {label}"
@@ -166,24 +166,24 @@ def _partition_name(part: PartitionOutcome, unit: UnitReport) -> str:
 def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str]:
     outcome = unit.outcome
     scope = outcome.scope
-    # Of a census the counts say it all, unless there is something to put in proportion.
-    yield from (bound.words for bound in unit.bounds if bound.upper > 0)
+    # Rates of zero in a census add nothing to the counts.
+    yield from (bound.sentence for bound in unit.bounds if bound.upper > 0)
     disorder = figures.counts.get(Verdict.OUT_OF_ORDER, 0)
     if disorder and not sample.census:
         yield (
-            f"{disorder:,} sampled records are out of order in their partition: that is detected,"
-            " but a rate by partition takes a census"
+            f"{disorder:,} sampled records are out of order in their partition; a rate per"
+            " partition requires a census"
         )
     copied = figures.counts.get(Verdict.MATCHED, 0) + figures.counts.get(Verdict.LATE, 0)
     if copied and not figures.end_to_end.records and not figures.transfer.records:
         yield (
-            "no latency: the exporter's watermark timeline says nothing about these records"
-            " (it is written while `mm2slo exporter` runs)"
+            "no latency: the watermark timeline does not cover these records (`mm2slo exporter`"
+            " writes it while it runs)"
         )
     elif figures.without_bracket:
         yield (
-            f"latency leaves out {figures.without_bracket:,} of {copied:,} records, about which"
-            " the watermark timeline says nothing"
+            f"latency excludes {figures.without_bracket:,} of {copied:,} records, which the"
+            " watermark timeline does not cover"
         )
     if figures.end_to_end.negative:
         yield (
@@ -192,25 +192,25 @@ def _quality(unit: UnitReport, figures: Figures, sample: Sample) -> Iterable[str
         )
     few = figures.end_to_end.records
     if 0 < few < minimum_n(P99):
-        yield f"{few:,} records are too few for a p99: it takes {minimum_n(P99)}"
-    yield from _weaker(unit, figures)
+        yield f"{few:,} records are too few for a p99: it requires {minimum_n(P99)}"
+    yield from _limitations(unit, figures)
     if scope.comparison is Comparison.KEYS:
-        yield "partition counts differ: records are compared whatever their partition"
+        yield "partition counts differ: records are compared across partitions"
     elif scope.comparison is Comparison.LATEST:
-        yield "compacted: the newest value of each key is compared"
+        yield "compacted: only the newest value of each key is compared"
 
 
-def _told_apart(scope: UnitScope) -> str:
-    return "the stretch between offset syncs alone" if scope.bucketed else "their number alone"
+def _equal_record_criterion(scope: UnitScope) -> str:
+    return "their range between offset syncs" if scope.bucketed else "their number"
 
 
-def _weaker(unit: UnitReport, figures: Figures) -> Iterable[str]:
+def _limitations(unit: UnitReport, figures: Figures) -> Iterable[str]:
     outcome = unit.outcome
     scope = outcome.scope
     if scope.target_time is TimestampType.LOG_APPEND:
         yield (
-            "the target stamps records itself: timestamps are not compared, so equal records of"
-            f" one partition are told apart by {_told_apart(scope)}"
+            "the target uses LogAppendTime: timestamps are not compared, so equal records of one"
+            f" partition are distinguished only by {_equal_record_criterion(scope)}"
         )
     left_out = [
         name
@@ -225,8 +225,8 @@ def _weaker(unit: UnitReport, figures: Figures) -> Iterable[str]:
     if left_out:
         yield f"not compared, as configured: {', '.join(left_out)}"
     if any(not flow.has_positions for flow in scope.flows):
-        yield "no MirrorMaker 2: what is due follows from age alone"
+        yield "no MirrorMaker 2: which records are due follows only from their age"
     if not outcome.order_judged:
         yield "order is not judged"
     if unaudited := figures.counts.get(Verdict.UNAUDITABLE, 0):
-        yield f"{unaudited:,} records are unauditable: their counterpart is gone or not known of"
+        yield f"{unaudited:,} records are unauditable: their counterpart is gone or unknown"

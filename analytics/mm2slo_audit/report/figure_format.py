@@ -1,10 +1,10 @@
-"""Figures in words, the same in every form of a report (pure)."""
+"""Formats figures as text, the same in all report formats (pure)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_audit.run.time_span import utc
+from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 from mm2slo_core.timeline_record import Side
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.audit.unit_outcome import AffinityOutcome, Evidence
 
-NOT_KNOWN: Final = "-"
+UNKNOWN: Final = "-"
 _TWO_DIGITS: Final = 10
-"""Below it a decimal says something."""
-_EXITS: Final = {0: "CLEAN", 1: "FAULTS", 2: "NOTHING JUDGED"}
+"""Values below are shown with a decimal."""
+_EXITS: Final = {0: "CLEAN", 1: "FAULTS", 2: "NOTHING AUDITED"}
 
 
-def badge(exit_code: int) -> str:
-    """One word for the exit code."""
+def format_badge(exit_code: int) -> str:
+    """A label for the exit code."""
     return _EXITS.get(exit_code, str(exit_code))
 
 
-def bracket(found: Bracket | None) -> str:
-    """`14-120 ms`, `<= 120 ms` where no lower bound is known, `-` where nothing is."""
+def format_bracket(found: Bracket | None) -> str:
+    """`14-120 ms`, `<= 120 ms` without a lower bound, `-` if unknown."""
     if found is None:
-        return NOT_KNOWN
+        return UNKNOWN
     size, unit = _unit(found.upper)
     digits = 1 if size > 1 and found.upper / size < _TWO_DIGITS else 0
     upper = f"{found.upper / size:,.{digits}f}"
@@ -43,39 +43,38 @@ def bracket(found: Bracket | None) -> str:
     return f"{upper} {unit}" if lower == upper else f"{lower}-{upper} {unit}"
 
 
-def affinity(found: AffinityOutcome) -> str:
-    """How many keys left their partition or their order."""
+def format_affinity(found: AffinityOutcome) -> str:
+    """How many keys have broken affinity or order."""
     if not found.keys:
-        return NOT_KNOWN
+        return UNKNOWN
     broken = found.keys_split + found.keys_disordered
     return f"{broken:,} of {found.keys:,}"
 
 
-def throughput(found: Throughput) -> str:
+def format_throughput(found: Throughput) -> str:
     """`1,234 records/s, 56.7 kB/s`."""
     return f"{_rate(found.records)} records/s, {_bytes(found.size)}/s"
 
 
-def others(counts: Mapping[Verdict, int], shown: Collection[Verdict]) -> str:
-    """What else was found: `3 moved, 1 extra`; faults come first."""
+def format_other_verdicts(counts: Mapping[Verdict, int], shown: Collection[Verdict]) -> str:
+    """Counts of verdicts not in *shown*, faults first: `3 moved, 1 extra`."""
     rest = [each for each in Verdict if counts.get(each) and each not in shown]
     rest.sort(key=lambda each: each not in FAULTS)
     return ", ".join(f"{counts[each]:,} {each}" for each in rest)
 
 
-def window(report: RunReport) -> str:
-    """The window in UTC."""
-    return f"{utc(report.window.start)} to {utc(report.window.end)}"
+def format_window(report: RunReport) -> str:
+    return f"{format_utc(report.window.start)} to {format_utc(report.window.end)}"
 
 
-def coverage(sample: Sample) -> str:
-    """Census or sample, in words."""
+def format_coverage(sample: Sample) -> str:
+    """Whether the run was a census or a sample."""
     if sample.census:
         return "census: every record of the window was compared"
     return f"sample: {sample.rate * 100:g}% of the records, chosen by hash, the same on both sides"
 
 
-def duration(milliseconds: float) -> str:
+def format_duration(milliseconds: float) -> str:
     """`4.2 s`, `3 min 20 s`."""
     seconds = milliseconds / 1000
     if seconds < 100:
@@ -83,13 +82,13 @@ def duration(milliseconds: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
-def place(scope: UnitScope, each: Evidence) -> str:
-    """Where a record of the evidence is, and where its counterpart."""
+def format_evidence(scope: UnitScope, each: Evidence) -> str:
+    """Where a record of the evidence and its counterpart are."""
     target = f"{scope.flows[0].flow.target} {scope.target_topic}"
     flow = scope.flows[each.flow]
     source = f"{flow.flow.source} {flow.source_topic}"
     topic = source if each.side is Side.SOURCE else target
-    text = f"{topic}-{each.partition} offset {each.offset}, timestamp {utc(each.timestamp)}"
+    text = f"{topic}-{each.partition} offset {each.offset}, timestamp {format_utc(each.timestamp)}"
     if each.other_partition is not None and each.other_offset is not None:
         text += f"; its copy: {target}-{each.other_partition} offset {each.other_offset}"
     return text
@@ -117,11 +116,11 @@ def _bytes(count: float) -> str:
 def format_latency(name: str, found: Latency) -> str:
     """`end to end: p50 3 ms, p99 14-120 ms, average 5 ms (1,234 records)`."""
     if not found.records:
-        return f"{name}: not known"
+        return f"{name}: unknown"
     parts = [
-        f"{percentile_name(q)} {bracket(value)}"
+        f"{percentile_name(q)} {format_bracket(value)}"
         for q, value in found.percentiles.items()
         if value is not None
     ]
-    parts.append(f"average {bracket(found.average)}")
+    parts.append(f"average {format_bracket(found.average)}")
     return f"{name}: {', '.join(parts)} ({found.records:,} records)"

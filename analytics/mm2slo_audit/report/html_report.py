@@ -1,4 +1,4 @@
-"""The report as one HTML document: no scripts, nothing loaded, light and dark."""
+"""The report as one HTML document without scripts or external resources, light and dark."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_audit.report.audit_figures import compute_flow_figures, compute_topic_figures
 from mm2slo_audit.report.figure_format import (
-    NOT_KNOWN,
-    affinity,
-    badge,
-    bracket,
-    coverage,
-    duration,
-    place,
-    throughput,
-    window,
+    UNKNOWN,
+    format_affinity,
+    format_badge,
+    format_bracket,
+    format_coverage,
+    format_duration,
+    format_evidence,
+    format_throughput,
+    format_window,
 )
-from mm2slo_audit.run.time_span import utc
+from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile_name
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
@@ -65,9 +65,9 @@ _COLUMNS: Final = (
 )
 
 
-def html(report: RunReport) -> str:
-    """The whole report. Names come from configuration and clusters, so all of them are escaped."""
-    title = f"Replication audit: {badge(report.exit_code).lower()}"
+def render_html(report: RunReport) -> str:
+    """The complete report. Names from configuration and clusters are escaped."""
+    title = f"Replication audit: {format_badge(report.exit_code).lower()}"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -87,8 +87,9 @@ def html(report: RunReport) -> str:
 def _body(report: RunReport) -> Iterator[str]:
     topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
     yield "<h1>Replication audit</h1>\n"
-    yield f'<div class="verdict {_CLASSES[report.exit_code]}"><strong>{badge(report.exit_code)}'
-    yield f"</strong><p>{escape(report.conclusion.line)}</p></div>\n"
+    yield f'<div class="verdict {_CLASSES[report.exit_code]}">'
+    yield f"<strong>{format_badge(report.exit_code)}</strong>"
+    yield f"<p>{escape(report.conclusion.line)}</p></div>\n"
     yield _facts(report)
     if topics:
         flows = compute_flow_figures(report)
@@ -98,14 +99,14 @@ def _body(report: RunReport) -> Iterator[str]:
         yield _counts(
             "Topic",
             [topic.figures for topic in topics],
-            [(affinity(topic.unit.outcome.affinity),) for topic in topics],
+            [(format_affinity(topic.unit.outcome.affinity),) for topic in topics],
             ("Keys broken",),
         )
         yield "<h2>Latency</h2>\n"
-        yield '<p class="dim">Between two bounds each: a record arrived between two polls of the '
+        yield '<p class="dim">Lower and upper bounds: a record arrived between two polls of the '
         yield "watermark timeline.</p>\n"
         yield _latencies(topics)
-        yield "<h2>Topic by topic</h2>\n"
+        yield "<h2>Topic details</h2>\n"
         yield from map(_topic, topics)
     if report.not_audited:
         yield "<h2>Not audited</h2>\n"
@@ -127,10 +128,10 @@ def _facts(report: RunReport) -> str:
     until = report.conclusion.complete_up_to
     facts = {
         "Flows": ", ".join(flow.label for flow in report.flows),
-        "Window": window(report),
-        "Complete up to": "not known" if until is None else utc(until),
-        "Coverage": coverage(report.sample),
-        "Run": f"{report.run_id}, took {duration(report.finished_at - report.started_at)}",
+        "Window": format_window(report),
+        "Complete up to": "unknown" if until is None else format_utc(until),
+        "Coverage": format_coverage(report.sample),
+        "Run": f"{report.run_id}, took {format_duration(report.finished_at - report.started_at)}",
         "Versions": ", ".join(f"{name} {number}" for name, number in report.versions.items()),
     }
     rows = "".join(
@@ -179,9 +180,9 @@ def _latencies(topics: Sequence[TopicFigures]) -> str:
 
 def _cells(found: Latency) -> Iterator[str]:
     for q in PERCENTILES:
-        yield bracket(found.percentiles[q])
-    yield bracket(found.average)
-    yield f"{found.records:,}" if found.records else NOT_KNOWN
+        yield format_bracket(found.percentiles[q])
+    yield format_bracket(found.average)
+    yield f"{found.records:,}" if found.records else UNKNOWN
 
 
 def _topic(topic: TopicFigures) -> str:
@@ -189,15 +190,15 @@ def _topic(topic: TopicFigures) -> str:
     sources = ", ".join(f"{flow.label} from {name}" for flow, name in topic.flows)
     parts = [
         f"<details{' open' if _faulty(topic) else ''}><summary>{escape(topic.figures.name)}",
-        f"</summary><p>{escape(sources)}; {escape(throughput(topic.figures.throughput))};",
-        f" complete up to {utc(topic.complete_up_to)}</p><ul>",
+        f"</summary><p>{escape(sources)}; {escape(format_throughput(topic.figures.throughput))};",
+        f" complete up to {format_utc(topic.complete_up_to)}</p><ul>",
         *(f"<li>{escape(line)}</li>" for line in topic.quality),
         "</ul>",
         "<h3>Partitions</h3>",
         _counts("Partition", topic.partitions, [()] * len(topic.partitions)),
     ]
     if outcome.replays:
-        parts.append("<h3>Blocks copied again</h3>")
+        parts.append("<h3>Replayed blocks</h3>")
         parts.append(
             _table(
                 ("Target partition", "From offset", "To offset", "Records"),
@@ -212,12 +213,12 @@ def _topic(topic: TopicFigures) -> str:
         parts.append(
             _table(
                 ("Verdict", "Record"),
-                ((each.verdict, place(outcome.scope, each)) for each in outcome.evidence),
+                ((each.verdict, format_evidence(outcome.scope, each)) for each in outcome.evidence),
             )
         )
     if outcome.affinity.broken_keys:
         hashes = ", ".join(f"{each & (1 << 64) - 1:016x}" for each in outcome.affinity.broken_keys)
-        parts.append(f"<h3>Keys that broke affinity or order</h3><p><code>{hashes}</code></p>")
+        parts.append(f"<h3>Keys with broken affinity or order</h3><p><code>{hashes}</code></p>")
     parts.append("</details>\n")
     return "".join(parts)
 

@@ -1,7 +1,7 @@
-"""The report as JSON: a stable form for programs, described in docs/audit.md.
+"""The report as JSON for programs, documented in docs/audit.md.
 
-Version 1. Fields are added, never renamed or removed, within a version. Times are epoch ms
-(`_ms`) or ISO 8601 in UTC; a figure that is not known is null.
+Within a version fields are added, never renamed or removed. Times are epoch ms (`_ms`) or
+ISO 8601 in UTC; unknown figures are null.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_audit.report.audit_figures import Figures, compute_flow_figures, compute_topic_figures
-from mm2slo_audit.run.time_span import utc
+from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
@@ -27,23 +27,23 @@ VERSION: Final = 1
 
 def render_json(report: RunReport) -> str:
     """The report as indented JSON."""
-    return json.dumps(document(report), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(build_document(report), indent=2, ensure_ascii=False) + "\n"
 
 
-def document(report: RunReport) -> dict[str, Any]:
-    """The report in JSON's own types."""
+def build_document(report: RunReport) -> dict[str, Any]:
+    """The report as dictionaries and lists."""
     conclusion = report.conclusion
     return {
         "version": VERSION,
         "run": {
             "id": report.run_id,
-            "started_at": utc(report.started_at),
-            "finished_at": utc(report.finished_at),
+            "started_at": format_utc(report.started_at),
+            "finished_at": format_utc(report.finished_at),
             "flows": [flow.label for flow in report.flows],
             "window": {
-                "start": utc(report.window.start),
-                "end": utc(report.window.end),
-                "begin_ms": report.window.start,
+                "start": format_utc(report.window.start),
+                "end": format_utc(report.window.end),
+                "start_ms": report.window.start,
                 "end_ms": report.window.end,
             },
             "sample": {
@@ -59,7 +59,9 @@ def document(report: RunReport) -> dict[str, Any]:
             "line": conclusion.line,
             "complete_up_to": _moment(conclusion.complete_up_to),
             "complete_up_to_ms": conclusion.complete_up_to,
-            "by_flow": {flow.label: utc(until) for flow, until in conclusion.by_flow.items()},
+            "by_flow": {
+                flow.label: format_utc(until) for flow, until in conclusion.by_flow.items()
+            },
         },
         "flows": [{"flow": each.name, **_figures(each)} for each in compute_flow_figures(report)],
         "topics": [_topic(compute_topic_figures(unit, report.sample)) for unit in report.units],
@@ -85,7 +87,7 @@ def _topic(topic: TopicFigures) -> dict[str, Any]:
             {"flow": flow.label, "topic": source_topic} for flow, source_topic in topic.flows
         ],
         "comparison": scope.comparison.value,
-        "complete_up_to": utc(topic.complete_up_to),
+        "complete_up_to": format_utc(topic.complete_up_to),
         "complete_up_to_ms": topic.complete_up_to,
         **_figures(topic.figures),
         "affinity": {
@@ -106,7 +108,7 @@ def _topic(topic: TopicFigures) -> dict[str, Any]:
 
 
 def _of_keys(outcome: UnitOutcome) -> dict[str, int | None]:
-    """What rates per record are of: copies where they moved, source records where they overtook."""
+    """Denominators of rates: target records for moved, source records for out of order."""
     total = outcome.affinity.total
     return {
         "source_records": total.records,
@@ -153,7 +155,7 @@ def _evidence(scope: UnitScope, each: Evidence) -> dict[str, Any]:
         "topic": flow.source_topic if source else scope.target_topic,
         "partition": each.partition,
         "offset": each.offset,
-        "timestamp": utc(each.timestamp),
+        "timestamp": format_utc(each.timestamp),
         "timestamp_ms": each.timestamp,
         "fingerprint": _hash(each.fingerprint),
         "key_hash": None if each.key_hash is None else _hash(each.key_hash),
@@ -164,9 +166,9 @@ def _evidence(scope: UnitScope, each: Evidence) -> dict[str, Any]:
 
 
 def _hash(value: int) -> str:
-    """16 hexadecimal digits: a number of 64 bits would lose some in JavaScript."""
+    """16 hexadecimal digits: JavaScript cannot represent 64-bit integers."""
     return f"{value & (1 << 64) - 1:016x}"
 
 
 def _moment(epoch_ms: int | None) -> str | None:
-    return None if epoch_ms is None else utc(epoch_ms)
+    return None if epoch_ms is None else format_utc(epoch_ms)

@@ -1,4 +1,4 @@
-"""The report as Markdown, for a ticket or a chat."""
+"""The report as Markdown, for tickets and chats."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from mm2slo_audit.report.audit_figures import P99, compute_flow_figures, compute_topic_figures
 from mm2slo_audit.report.figure_format import (
-    affinity,
-    badge,
-    bracket,
-    coverage,
+    format_affinity,
+    format_badge,
+    format_bracket,
+    format_coverage,
+    format_evidence,
     format_latency,
-    others,
-    place,
-    throughput,
-    window,
+    format_other_verdicts,
+    format_throughput,
+    format_window,
 )
 from mm2slo_core.audit.record_verdict import Verdict
 
@@ -31,26 +31,26 @@ _SHOWN = frozenset(
 _EVIDENCE = 20
 
 
-def markdown(report: RunReport) -> str:
-    """The whole report."""
+def render_markdown(report: RunReport) -> str:
+    """The complete report."""
     return "\n".join(_lines(report)) + "\n"
 
 
 def _lines(report: RunReport) -> Iterator[str]:
     topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
-    yield f"# Replication audit: {badge(report.exit_code)}"
+    yield f"# Replication audit: {format_badge(report.exit_code)}"
     yield ""
-    yield f"**{_plain(report.conclusion.line)}**"
+    yield f"**{_escape(report.conclusion.line)}**"
     yield ""
-    yield f"- window: {window(report)}"
-    yield f"- {coverage(report.sample)}"
+    yield f"- window: {format_window(report)}"
+    yield f"- {format_coverage(report.sample)}"
     yield f"- run: {report.run_id}"
     if topics:
         yield from _section("Flows", ("Flow", *_HEADINGS), map(_row, compute_flow_figures(report)))
         yield from _section(
             "Topics",
             ("Topic", *_HEADINGS, "Keys broken"),
-            ([*_row(each.figures), affinity(each.unit.outcome.affinity)] for each in topics),
+            ([*_row(each.figures), format_affinity(each.unit.outcome.affinity)] for each in topics),
         )
     for topic in topics:
         yield from _detail(topic)
@@ -67,7 +67,7 @@ def _section(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]])
     yield f"| {' | '.join(headings)} |"
     yield f"|{'|'.join('---' for _ in headings)}|"
     for row in rows:
-        yield f"| {' | '.join(map(_plain, row))} |"
+        yield f"| {' | '.join(map(_escape, row))} |"
 
 
 def _row(figures: Figures) -> list[str]:
@@ -78,27 +78,27 @@ def _row(figures: Figures) -> list[str]:
         f"{figures.counts.get(Verdict.LOST, 0):,}",
         f"{again:,}",
         f"{figures.counts.get(Verdict.PENDING, 0):,}",
-        bracket(figures.end_to_end.percentiles[P99]),
-        others(figures.counts, _SHOWN) or "nothing",
+        format_bracket(figures.end_to_end.percentiles[P99]),
+        format_other_verdicts(figures.counts, _SHOWN) or "none",
     ]
 
 
 def _detail(topic: TopicFigures) -> Iterator[str]:
-    yield from ("", f"### {_plain(topic.figures.name)}", "")
+    yield from ("", f"### {_escape(topic.figures.name)}", "")
     yield f"- {format_latency('end to end', topic.figures.end_to_end)}"
     yield f"- {format_latency('transfer', topic.figures.transfer)}"
-    yield f"- throughput: {throughput(topic.figures.throughput)}"
-    yield from (f"- {_plain(line)}" for line in topic.quality)
+    yield f"- throughput: {format_throughput(topic.figures.throughput)}"
+    yield from (f"- {_escape(line)}" for line in topic.quality)
     outcome = topic.unit.outcome
     for each in outcome.evidence[:_EVIDENCE]:
-        yield f"- {each.verdict}: {_plain(place(outcome.scope, each))}"
+        yield f"- {each.verdict}: {_escape(format_evidence(outcome.scope, each))}"
     rest = len(outcome.evidence) - _EVIDENCE
     if rest > 0:
         yield f"- {rest:,} more in the results store"
 
 
-def _plain(text: str) -> str:
-    """Text that Markdown and HTML leave alone: names may hold their signs."""
+def _escape(text: str) -> str:
+    """Escape Markdown and HTML: names may contain their special characters."""
     for sign in "\\`*_[]|":
         text = text.replace(sign, f"\\{sign}")
     return text.replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")

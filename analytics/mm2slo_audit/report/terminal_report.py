@@ -1,4 +1,4 @@
-"""The report on a terminal: a table that fits 80 columns, and the verdict line."""
+"""The report on a terminal: tables that fit 80 columns, and the verdict line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rich.text import Text
 
 from mm2slo_audit.report.audit_figures import P99, TopicFigures, compute_topic_figures
 from mm2slo_audit.report.figure_format import (
-    affinity,
-    bracket,
-    coverage,
-    duration,
+    format_affinity,
+    format_bracket,
+    format_coverage,
+    format_duration,
+    format_evidence,
     format_latency,
-    others,
-    place,
-    window,
+    format_other_verdicts,
+    format_window,
 )
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
@@ -42,14 +42,14 @@ _UNAUDITED_SHOWN: Final = 10
 _TOPICS_IN_DETAIL: Final = 3
 
 
-def write(console: Console, report: RunReport) -> None:
-    """The whole report; the verdict line is last, and one line wherever it is redirected to."""
-    console.print(screen(report))
-    console.print(verdict_line(report), soft_wrap=True)
+def print_report(console: Console, report: RunReport) -> None:
+    """Print the report; the verdict is the last line and is never wrapped."""
+    console.print(render_screen(report))
+    console.print(format_verdict_line(report), soft_wrap=True)
 
 
-def screen(report: RunReport) -> RenderableType:
-    """All but the verdict line."""
+def render_screen(report: RunReport) -> RenderableType:
+    """The report without the verdict line."""
     topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
     parts: list[RenderableType] = [_title(report)]
     for label, group in groupby(topics, _flow_label):
@@ -60,19 +60,17 @@ def screen(report: RunReport) -> RenderableType:
     return Group(*parts)
 
 
-def verdict_line(report: RunReport) -> Text:
-    """What was found, and up to when the flows are complete."""
-    return Text.assemble(
-        ("verdict: ", "bold"), (report.conclusion.line, _STYLES[report.exit_code])
-    )
+def format_verdict_line(report: RunReport) -> Text:
+    """The conclusion, coloured by exit code."""
+    return Text.assemble(("verdict: ", "bold"), (report.conclusion.line, _STYLES[report.exit_code]))
 
 
 def _title(report: RunReport) -> Text:
-    took = duration(report.finished_at - report.started_at)
+    took = format_duration(report.finished_at - report.started_at)
     return Text.assemble(
         ("mm2slo audit", "bold"),
-        f"  {window(report)}",
-        (f"\n{coverage(report.sample)}", "dim"),
+        f"  {format_window(report)}",
+        (f"\n{format_coverage(report.sample)}", "dim"),
         (f"\nrun {report.run_id}, took {took}", "dim"),
     )
 
@@ -91,13 +89,13 @@ def _table(label: str, topics: list[TopicFigures]) -> Iterator[RenderableType]:
         table.add_row(
             figures.name,
             *(_count(sum(figures.counts.get(each, 0) for each in group)) for group in _COLUMNS),
-            bracket(figures.end_to_end.percentiles[P99]),
-            affinity(topic.unit.outcome.affinity),
+            format_bracket(figures.end_to_end.percentiles[P99]),
+            format_affinity(topic.unit.outcome.affinity),
         )
     yield Text()
     yield table
     for topic in topics:
-        if also := others(topic.figures.counts, _SHOWN):
+        if also := format_other_verdicts(topic.figures.counts, _SHOWN):
             bad = any(topic.figures.counts.get(each) for each in FAULTS - _SHOWN)
             yield _point(f"{topic.figures.name}: {also}", "red" if bad else "dim")
 
@@ -126,13 +124,13 @@ def _details(topics: list[TopicFigures]) -> Iterator[RenderableType]:
 
 
 def _examples(report: RunReport) -> Iterator[RenderableType]:
-    """One record of each verdict, faults first."""
+    """One record per verdict, faults first."""
     first: dict[Verdict, str] = {}
     total = 0
     for unit in report.units:
         for each in unit.outcome.evidence:
             total += 1
-            first.setdefault(each.verdict, place(unit.outcome.scope, each))
+            first.setdefault(each.verdict, format_evidence(unit.outcome.scope, each))
     if not first:
         return
     yield Text("evidence", style="bold")

@@ -1,4 +1,4 @@
-"""A run of the audit, from the options to the stored result."""
+"""Runs an audit, from options to stored result."""
 
 from mm2slo_audit.run.audit_options import AuditOptions
 from mm2slo_audit.run.audit_ports import Ports

@@ -1,4 +1,4 @@
-"""What a run is asked for, and how it is told from one that was asked for something else."""
+"""Options of a run, and their hash."""
 
 from __future__ import annotations
 
@@ -17,30 +17,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """One run: which flows and topics, which time, how much of it."""
+    """Flows, topics, time and sample of one run."""
 
     flows: tuple[str, ...] = ()
-    """Labels; none: all flows of the configuration."""
+    """Labels; empty: all configured flows."""
     topics: tuple[str, ...] = ()
-    """Names or patterns of source topics; none: what each flow's `audit.topics` says."""
+    """Names or patterns of source topics; empty: each flow's `audit.topics`."""
     span: Span = field(default_factory=Span)
     sample: Sample = field(default_factory=lambda: Sample(1.0))
     max_pending: float | None = None
     """Seconds, instead of each flow's `audit.max_pending`."""
 
 
-def selected(config: Config, options: AuditOptions) -> tuple[FlowConfig, ...]:
-    """The flows to audit, as the options want them.
-
-    Raises UserError for a flow that is not configured.
-    """
+def select_flows(config: Config, options: AuditOptions) -> tuple[FlowConfig, ...]:
+    """The flows to audit, with the options applied. Raises UserError for an unknown flow."""
     if options.max_pending is not None:
         config = override_max_pending(config, options.max_pending)
     return config.select(options.flows)
 
 
-def config_hash(flows: tuple[FlowConfig, ...], options: AuditOptions) -> str:
-    """16 hexadecimal digits over all that decides a verdict, but for window and secrets."""
+def hash_options(flows: tuple[FlowConfig, ...], options: AuditOptions) -> str:
+    """Hash (16 hexadecimal digits) of the settings that affect verdicts, without window."""
     deciding = {
         "flows": [flow.model_dump(mode="json", exclude={"canary", "freshness"}) for flow in flows],
         "topics": options.topics,

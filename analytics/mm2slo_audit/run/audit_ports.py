@@ -1,6 +1,6 @@
-"""What a run needs of the world: scopes from Kafka, an engine, a clock.
+"""Ports of a run: scopes from Kafka, an engine, a clock.
 
-The store is `mm2slo_store.Store` itself: a SQLite file is as good in a test as a fake.
+The store is `mm2slo_store.Store` itself: tests use a SQLite file.
 """
 
 from __future__ import annotations
@@ -22,94 +22,93 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """What can be judged, and what cannot."""
+    """Scopes that can be judged, and topics that cannot."""
 
     scopes: tuple[UnitScope, ...]
     not_audited: tuple[NotAudited, ...] = ()
     detail: Any = None
-    """What the engine needs besides to read it; the run does not look into it."""
+    """Opaque data for the engine."""
     restarting_completion: Collection[int] = ()
-    """Indexes of scopes before whose window nothing can ever be audited: it is gone."""
+    """Indexes of scopes whose sources have no records before the window any more."""
 
 
 class ScopeReader(Protocol):
-    """Asks both clusters what there is to judge."""
+    """Reads from both clusters what can be judged."""
 
     def list_topics(
         self, flows: Sequence[FlowConfig], topics: Sequence[str]
     ) -> Collection[tuple[Flow, str]]:
-        """What there is to judge, whatever the window: flows and target topics that they feed.
+        """Flows with the target topics they feed, independent of a window.
 
-        Raises UserError for a topic that is not there, and for a side that does not answer.
+        Raises UserError for an unknown topic, and if a cluster does not answer.
         """
 
     def read_scopes(
         self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window
     ) -> RunScope:
-        """Positions, ends and arrivals as of now.
+        """Current positions, end offsets and arrivals.
 
-        Raises UserError for a topic that is not there, and for a side that does not answer.
+        Raises UserError for an unknown topic, and if a cluster does not answer.
         """
 
     def without(self, scoped: RunScope, indexes: Collection[int]) -> RunScope:
-        """The same without some of the scopes; the others may be numbered anew."""
+        """*scoped* without the scopes *indexes*; the others may get new indexes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """Records that were read and can be judged."""
+    """Landed records that can be judged."""
 
     scopes: tuple[UnitScope, ...]
-    """With the bounds that they were read with: retention may have moved on."""
+    """With the offsets actually read: retention may have moved log starts."""
     data: Any = None
-    """The engine's own."""
+    """Opaque data of the engine."""
     failed: tuple[NotAudited, ...] = ()
-    """What could not be read."""
+    """Topics that could not be read."""
     directories: Mapping[int, tuple[RunDirectory, ...]] = field(default_factory=dict)
-    """By index: where the records of a unit are kept."""
+    """Directories of landed records by index of the unit."""
 
 
 class Engine(Protocol):
-    """Reads and judges; Spark, or the reference in tests."""
+    """Reads and judges records; Spark, or the reference implementation in tests."""
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Program -> version."""
+        """Versions by program name."""
 
     def land(
         self, scoped: RunScope, sample: Sample, run_id: str, on_read: Callable[[int], None]
     ) -> Landed:
-        """Read both sides and keep what is sampled.
+        """Read both sides and keep the sampled records.
 
-        *on_read* gets the number of records read so far. Raises UserError when nothing can be
-        read.
+        *on_read* gets the number of records read so far. Raises UserError if nothing can be read.
         """
 
     def judge(
         self, landed: Landed, scopes: Sequence[UnitScope], sample: Sample
     ) -> Sequence[UnitOutcome]:
-        """Judge *scopes* of what has landed. Raises AuditEngineError."""
+        """Judge *scopes* of the landed records. Raises AuditEngineError."""
 
     def discard(self, run_id: str, window: Window) -> None:
-        """Delete what a run has landed, if there is any of it."""
+        """Delete the landed records of a run, if any."""
 
     def delete(self, paths: Collection[str]) -> None:
-        """Delete run directories that nothing refers to any more."""
+        """Delete run directories that are no longer referenced."""
 
 
 class EngineSource(Protocol):
-    """An engine that is started when it is needed: Spark takes seconds."""
+    """Starts the engine on demand, since Spark takes seconds."""
 
     def get(self, records: int) -> Engine:
-        """The engine; one that is not running yet is started for about so many *records*.
+        """The engine, started if necessary for about that many *records*.
 
-        Raises UserError when it cannot be started.
+        Raises UserError if it cannot be started.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything a run needs from outside."""
+    """The ports of a run."""
 
     scope_reader: ScopeReader
     engine: EngineSource

@@ -1,4 +1,4 @@
-"""One run: scope, lease, land, judge, conclude, publish."""
+"""One audit run: scope, lease, land, judge, conclude, publish."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.run.audit_options import config_hash, selected
+from mm2slo_audit.run.audit_options import hash_options, select_flows
 from mm2slo_audit.run.engine_error import AuditEngineError
 from mm2slo_audit.run.late_records import MissedRecord, reclassify_late
 from mm2slo_audit.run.run_progress import Stage
 from mm2slo_audit.run.run_report import RunReport, UnitReport
 from mm2slo_audit.run.stated_bounds import compute_stated_bounds
-from mm2slo_audit.run.time_span import utc
+from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason, UnitScope
 from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.user_errors import UserError
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
     from mm2slo_core.config import Config, FlowConfig
     from mm2slo_store import Store
 
-_DEAD_AT_MOST = 20
-"""Failed runs whose directories are looked for: the newest."""
+_MAX_FAILED_RUNS = 20
+"""Newest failed runs whose directories are deleted."""
 
 
 def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
     """Audit once and store the result.
 
-    Raises UserError for what the user can mend; the store is then as it was, but for the note
-    that a run failed.
+    Raises UserError for problems that the user can fix; the store then only records that the run
+    failed.
     """
-    flows = selected(config, options)
+    flows = select_flows(config, options)
     started_at = ports.clock()
     ports.progress.stage(Stage.SCOPING)
     window = options.span.window(started_at, _resume(flows, options, ports))
     scoped = ports.scope_reader.read_scopes(flows, options.topics, window)
     if not options.span.incremental:
-        _refuse_gone(scoped, window)
+        _require_records(scoped, window)
     run_id = new_run_id(started_at)
     header = RunHeader(
         id=run_id,
@@ -63,10 +63,10 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
         started_at=started_at,
         sample_rate=options.sample.rate,
         salt=options.sample.salt,
-        config_hash=config_hash(flows, options),
+        config_hash=hash_options(flows, options),
     )
     with ExitStack() as leases:
-        scoped = _leased(scoped, run_id, leases, ports)
+        scoped = _lease(scoped, run_id, leases, ports)
         if not scoped.scopes:
             report = _report(header, (), scoped.not_audited, options.sample, ports)
             _publish(report, header, (), ports)
@@ -74,31 +74,31 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
         ports.progress.stage(Stage.STARTING)
         engine = ports.engine.get(_offsets(scoped.scopes))
         header = replace(header, versions=engine.versions)
-        return _announced(header, scoped, engine, options.sample, ports)
+        return _run_announced(header, scoped, engine, options.sample, ports)
 
 
-def _announced(
+def _run_announced(
     header: RunHeader, scoped: RunScope, engine: Engine, sample: Sample, ports: Ports
 ) -> RunReport:
-    """Read, judge and publish; a run that does not come to its end leaves a note, no records."""
+    """Read, judge and publish; a run that fails is recorded as failed, without records."""
     ports.store.announce(header)
-    # After announcing: it tells which of the unfinished runs are dead.
-    for dead in ports.store.runs(state=RunState.FAILED, limit=_DEAD_AT_MOST):
+    # Announcing marks dead runs as failed.
+    for dead in ports.store.runs(state=RunState.FAILED, limit=_MAX_FAILED_RUNS):
         engine.discard(dead.header.id, dead.header.window)
     try:
-        ports.progress.stage(Stage.READING, _counted(scoped.scopes))
+        ports.progress.stage(Stage.READING, _format_topic_count(scoped.scopes))
         ports.progress.expect(_offsets(scoped.scopes))
         landed = engine.land(scoped, sample, header.id, ports.progress.read)
         ports.progress.stage(Stage.JUDGING)
-        units, failed = _judged(landed, engine, sample, ports.store)
+        units, failed = _judge(landed, engine, sample, ports.store)
         not_audited = (*scoped.not_audited, *landed.failed, *failed)
         report = _report(header, units, not_audited, sample, ports)
         superseded = _publish(report, header, scoped.restarting_completion, ports)
     except BaseException as error:
-        # A signal may come just after all was stored.
+        # A signal may arrive just after the result was stored.
         if ports.store.run(header.id).state is not RunState.FINISHED:
             ports.store.fail(header, str(error) or f"ended by {type(error).__name__}")
-            # What stays because Spark is gone goes with the next run.
+            # If Spark is gone, the next run deletes the records.
             with suppress(AuditEngineError):
                 engine.discard(header.id, header.window)
         raise
@@ -106,23 +106,23 @@ def _announced(
     return report
 
 
-def _refuse_gone(scoped: RunScope, window: Window) -> None:
-    """A window that somebody asked for must have something left.
+def _require_records(scoped: RunScope, window: Window) -> None:
+    """Raise UserError if the source has removed the whole requested window.
 
-    An incremental run is told by its verdict, and the next one goes on after the window.
+    An incremental run reports it in its verdict, and the next one continues after the window.
     """
     gone = [each for each in scoped.not_audited if each.reason is NotAuditedReason.EXPIRED]
     if gone and not scoped.scopes and len(gone) == len(scoped.not_audited):
         raise UserError(
-            f"nothing of the window from {utc(window.start)} to {utc(window.end)} is left:"
-            f" {gone[0].detail}; choose a later window"
+            f"no records left in the window from {format_utc(window.start)} to"
+            f" {format_utc(window.end)}: {gone[0].detail}; choose a later window"
         )
 
 
 def _resume(flows: Sequence[FlowConfig], options: AuditOptions, ports: Ports) -> int | None:
-    """Where an incremental run goes on: the earliest moment that a topic is complete up to.
+    """Start of an incremental run: the earliest time that a topic is complete up to.
 
-    Of the topics that are there: one that was deleted, or is no longer copied, is never complete.
+    Deleted topics and topics no longer replicated are ignored, since they are never complete.
     """
     if not options.span.incremental:
         return None
@@ -131,8 +131,8 @@ def _resume(flows: Sequence[FlowConfig], options: AuditOptions, ports: Ports) ->
     return min((each.up_to for each in found if each is not None), default=None)
 
 
-def _leased(scoped: RunScope, run_id: str, leases: ExitStack, ports: Ports) -> RunScope:
-    """Only what nobody else audits right now; the rest is said to be leased."""
+def _lease(scoped: RunScope, run_id: str, leases: ExitStack, ports: Ports) -> RunScope:
+    """Lease the scopes; those that another run holds are reported as leased."""
     taken: dict[int, NotAudited] = {}
     for scope in scoped.scopes:
         key = UnitKey.of(scope)
@@ -140,14 +140,14 @@ def _leased(scoped: RunScope, run_id: str, leases: ExitStack, ports: Ports) -> R
         try:
             leases.enter_context(lease)
         except LeaseHeldError as held:
-            taken[scope.index] = _unscoped(scope, NotAuditedReason.LEASED, str(held))
+            taken[scope.index] = _not_audited(scope, NotAuditedReason.LEASED, str(held))
     if not taken:
         return scoped
     kept = ports.scope_reader.without(scoped, taken.keys())
     return replace(kept, not_audited=(*kept.not_audited, *taken.values()))
 
 
-def _judged(
+def _judge(
     landed: Landed, engine: Engine, sample: Sample, store: Store
 ) -> tuple[tuple[UnitReport, ...], tuple[NotAudited, ...]]:
     outcomes: list[UnitOutcome] = []
@@ -157,12 +157,12 @@ def _judged(
     except AuditEngineError:
         if len(landed.scopes) == 1:
             raise
-        # One topic must not take the others with it: which of them is it?
+        # Find the failing topic, so that the others are judged.
         for scope in landed.scopes:
             try:
                 outcomes += engine.judge(landed, [scope], sample)
             except AuditEngineError as problem:
-                failed.append(_unscoped(scope, NotAuditedReason.FAILED, str(problem)))
+                failed.append(_not_audited(scope, NotAuditedReason.FAILED, str(problem)))
     units = [
         _unit(reclassify_late(outcome, _missed(store, outcome), sample), landed, sample)
         for outcome in outcomes
@@ -217,7 +217,7 @@ def _report(
 def _publish(
     report: RunReport, header: RunHeader, restarting_completion: Collection[int], ports: Ports
 ) -> tuple[str, ...]:
-    """Store it; the directories that nothing refers to any more."""
+    """Store the run; returns directories that are no longer referenced."""
     ports.progress.stage(Stage.PUBLISHING)
     run = AuditRun(
         header=header,
@@ -241,7 +241,7 @@ def _publish(
     return ports.store.publish(run).superseded
 
 
-def _unscoped(scope: UnitScope, reason: NotAuditedReason, detail: str) -> NotAudited:
+def _not_audited(scope: UnitScope, reason: NotAuditedReason, detail: str) -> NotAudited:
     return NotAudited(scope.target_topic, reason, detail, tuple(each.flow for each in scope.flows))
 
 
@@ -249,5 +249,5 @@ def _offsets(scopes: Iterable[UnitScope]) -> int:
     return sum(scope.planned for scope in scopes)
 
 
-def _counted(scopes: Sequence[UnitScope]) -> str:
+def _format_topic_count(scopes: Sequence[UnitScope]) -> str:
     return "1 topic" if len(scopes) == 1 else f"{len(scopes):,} topics"

@@ -1,4 +1,4 @@
-"""What can go wrong while Spark works."""
+"""The error of the audit engine."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from mm2slo_core.user_errors import UserError
 
 
 class AuditEngineError(UserError):
-    """Records could not be read or judged; the text is one sentence without a stack."""
+    """Records could not be read or judged; the text is one sentence without a stack trace."""

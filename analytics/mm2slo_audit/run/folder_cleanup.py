@@ -1,4 +1,4 @@
-"""Removes folders of landed records on any path that Spark can write."""
+"""Deletes folders of landed records on any path that Spark can write."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_scope import Window
 
 
-def absolute(spark: SparkSession, directory: str) -> str:
-    """*directory* as a URL: the store's paths must lead there from wherever the next run starts."""
+def absolute_url(spark: SparkSession, directory: str) -> str:
+    """*directory* as an absolute URL, valid whatever the working directory of the next run is."""
     files, path = file_system(spark, directory)
     return str(files.makeQualified(path(directory)).toString()).rstrip("/")
 
 
 def delete_landed_run(spark: SparkSession, directory: str, run_id: str, window: Window) -> None:
-    """Delete all that a run landed below *directory*; nothing when it landed nothing."""
+    """Delete all records that a run landed below *directory*."""
     pattern = run_folder(directory, "*", window, run_id)
     files, path = file_system(spark, directory)
     for status in files.globStatus(path(pattern)) or ():
-        delete(spark, status.getPath().toString())
+        delete_run_folder(spark, status.getPath().toString())
 
 
-def delete(spark: SparkSession, folder: str) -> None:
-    """Delete a run's folder, and those of its window and flows when nothing else is in them."""
+def delete_run_folder(spark: SparkSession, folder: str) -> None:
+    """Delete a run's folder, and the folders of its window and flows if they are empty."""
     files, path = file_system(spark, folder)
-    place = path(folder)
-    files.delete(place, True)
-    for parent in (place.getParent(), place.getParent().getParent()):
+    target = path(folder)
+    files.delete(target, True)
+    for parent in (target.getParent(), target.getParent().getParent()):
         ours = parent.getName().startswith(("window=", "flow="))
         if not ours or not files.exists(parent) or len(files.listStatus(parent)):
             return

@@ -1,4 +1,4 @@
-"""One run after the other, until told to end."""
+"""Repeats incremental runs until a signal ends them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def follow(
     ports: Ports,
     *,
     every: float,
-    told: Callable[[RunReport], None],
+    on_report: Callable[[RunReport], None],
     wait: Callable[[float], None],
 ) -> None:
-    """Audit every *every* seconds, each run from where the last one was complete; no return.
+    """Audit every *every* seconds, each run from where the last one was complete; never returns.
 
-    The first run audits what *options* say. *told* gets each report, *wait* sleeps. Raises what
-    the first run raises: later ones may meet a cluster that is away for a while, which is said
-    and tried again.
+    The first run uses *options*, and its errors are raised. Errors of later runs, as of a cluster
+    that is unreachable for a while, are shown, and the next run tries again. *on_report* gets each
+    report, *wait* sleeps.
     """
-    told(audit(config, options, ports))
+    on_report(audit(config, options, ports))
     options = replace(options, span=Span())
     while True:
         wait(every)
         try:
-            told(audit(config, options, ports))
+            on_report(audit(config, options, ports))
         except UserError as error:
-            ports.progress.say(f"this run failed, the next one is in {every:g} s: {error}")
+            ports.progress.warn(f"run failed, next run in {every:g} s: {error}")

@@ -1,4 +1,4 @@
-"""Scopes as both clusters give them."""
+"""Reads the scopes of a run from the Kafka clusters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KafkaScopeReader:
-    """Asks the clusters of *config*, with clients that last as long as the question."""
+    """Reads from the clusters of *config*; clients are open only during a call."""
 
     def __init__(self, config: Config, max_pending: float | None = None) -> None:
         self._config = config
@@ -31,7 +31,7 @@ class KafkaScopeReader:
     def list_topics(
         self, flows: Sequence[FlowConfig], topics: Sequence[str]
     ) -> Collection[tuple[Flow, str]]:
-        """See `Scoping.topics`."""
+        """See `ScopeReader.list_topics`."""
         with self._clients() as clients:
             reach = ReachableUnits.find(self._config, flows, topics, clients)
         asked = {flow.flow for flow in flows}
@@ -45,7 +45,7 @@ class KafkaScopeReader:
     def read_scopes(
         self, flows: Sequence[FlowConfig], topics: Sequence[str], window: Window
     ) -> RunScope:
-        """See `Scoping.take`."""
+        """See `ScopeReader.read_scopes`."""
         with self._clients() as clients:
             found = read_scopes(
                 self._config,
@@ -65,7 +65,7 @@ class KafkaScopeReader:
         )
 
     def without(self, scoped: RunScope, indexes: Collection[int]) -> RunScope:
-        """See `Scoping.without`: places are indexes, so what remains moves up."""
+        """See `ScopeReader.without`; the remaining scopes get new indexes."""
         found: KafkaScopes = scoped.detail
         kept = [scope.index for scope in found.scopes if scope.index not in indexes]
         place = {index: number for number, index in enumerate(kept)}
@@ -97,5 +97,5 @@ class KafkaScopeReader:
 
 
 def _covers_log_start(scope: UnitScope) -> bool:
-    """Whether the sources hold nothing that is older than the window."""
+    """Whether the sources have no records older than the window."""
     return all(each.read_from == each.log_start for flow in scope.flows for each in flow.partitions)

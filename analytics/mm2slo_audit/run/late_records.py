@@ -1,4 +1,4 @@
-"""Records that an earlier run missed and this one found: late, not matched (pure)."""
+"""Late records: an earlier run missed their copy, and this run found it (pure)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.record_sample import Sample
     from mm2slo_core.audit.unit_outcome import PartitionOutcome, UnitOutcome
 
-# What a record without its copy can be, and has evidence.
+# Verdicts with evidence on records without a matching copy.
 _MISSING = (Verdict.OVERDUE, Verdict.LOST, Verdict.MOVED, Verdict.ALTERED)
 
 
 class MissedRecord(NamedTuple):
-    """A source record that an earlier run called lost, overdue or late; flow by its index."""
+    """A source record that was lost, overdue or late in an earlier run; flow by index."""
 
     flow: int
     partition: int
@@ -35,16 +35,15 @@ class MissedRecord(NamedTuple):
 def reclassify_late(
     outcome: UnitOutcome, missed: Iterable[MissedRecord], sample: Sample
 ) -> UnitOutcome:
-    """*outcome* with what of *missed* is there now as late instead of matched.
+    """*outcome* with those *missed* records that now have a copy as late instead of matched.
 
-    A record that this run could not look at (gone from the source, not in its sample, outside its
-    window) stays as it was. So does one of which it is not known whether it is still missing: it
-    may be pending, it is beyond the end of a capped list of evidence, or only the newest record of
-    its key is compared.
+    A record is not reclassified if this run did not read it (gone from the source, not in the
+    sample, outside the window) or if it may still be missing: it may be pending, it is beyond the
+    end of capped evidence, or only the newest record of its key is compared.
     """
     if outcome.scope.comparison is Comparison.LATEST:
         return outcome
-    found = [each for each in sorted(set(missed)) if _looked_at(outcome, each, sample)]
+    found = [each for each in sorted(set(missed)) if _was_read(outcome, each, sample)]
     absent = _absent(outcome)
     late = [each for each in found if not absent.may_hold(each)]
     if not late:
@@ -63,14 +62,14 @@ def reclassify_late(
 
 
 class _Absent:
-    """What is missing in this run, as far as its evidence reaches."""
+    """Records missing in this run, as far as its evidence is complete."""
 
     def __init__(self, places: set[tuple[int, int, int]], reach: Mapping[Verdict, _Place]) -> None:
         self._places = places
         self._reach = reach
 
     def may_hold(self, record: MissedRecord) -> bool:
-        """Whether *record* is missing, or could be for all that the evidence says."""
+        """Whether *record* is missing, or may be beyond the end of the evidence."""
         place = (record.flow, record.partition, record.offset)
         return place in self._places or any(place > end for end in self._reach.values())
 
@@ -87,7 +86,7 @@ def _absent(outcome: UnitOutcome) -> _Absent:
             places.add(place)
             listed[each.verdict].append(place)
     counts = outcome.counts
-    # Evidence is sorted before it is capped: it is complete up to the last record it names.
+    # Evidence is sorted before it is capped, so it is complete up to its last record.
     reach = {
         verdict: max(listed[verdict], default=(-1, -1, -1))
         for verdict in _MISSING
@@ -96,13 +95,13 @@ def _absent(outcome: UnitOutcome) -> _Absent:
     return _Absent(places, reach)
 
 
-def _looked_at(outcome: UnitOutcome, record: MissedRecord, sample: Sample) -> bool:
+def _was_read(outcome: UnitOutcome, record: MissedRecord, sample: Sample) -> bool:
     scope = outcome.scope
     if not scope.window.contains(record.timestamp) or record.flow >= len(scope.flows):
         return False
     if not sample.keeps_record(record.fingerprint):
         return False
-    # What is pending has no evidence.
+    # Pending records have no evidence.
     young = scope.taken_at - record.timestamp <= scope.max_pending
     return any(
         part.partition == record.partition
@@ -113,7 +112,7 @@ def _looked_at(outcome: UnitOutcome, record: MissedRecord, sample: Sample) -> bo
 
 
 def _is_beyond(part: SourcePartition, record: MissedRecord) -> bool:
-    """Whether the position has not come to *record*."""
+    """Whether *record* is beyond the position."""
     return part.next_offset is None or record.offset >= part.next_offset
 
 

@@ -1,4 +1,4 @@
-"""How far a run is: shown in place on a terminal, as log lines elsewhere."""
+"""Progress of a run: in place on a terminal, as log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _BAR_WIDTH = 10
 
 
 class Stage(StrEnum):
-    """What a run does, in order."""
+    """Stages of a run, in order."""
 
-    SCOPING = "asking the clusters what there is to audit"
+    SCOPING = "reading topics and offsets"
     STARTING = "starting Spark"
     READING = "reading both sides"
     JUDGING = "judging"
@@ -44,44 +44,41 @@ class Stage(StrEnum):
 
 
 class Progress(Protocol):
-    """Hears of each step."""
+    """Receives the progress of a run."""
 
     def stage(self, stage: Stage, detail: str = "") -> None:
-        """A stage starts."""
+        """Start a stage."""
 
     def expect(self, records: int) -> None:
-        """About so many records are going to be read."""
+        """Set the approximate number of records to read."""
 
     def read(self, records: int) -> None:
-        """So many records have been read so far."""
+        """Set the number of records read so far."""
 
-    def say(self, text: str) -> None:
-        """Something that the user should know, and that ends nothing."""
+    def warn(self, text: str) -> None:
+        """Show a problem that does not end the run."""
 
 
 class LogProgress:
-    """A log line for each stage, and for every tenth of the records."""
+    """Logs each stage, and every tenth of the records."""
 
     def __init__(self) -> None:
         self._stage = Stage.SCOPING
         self._expected = 0
-        self._told = 0
+        self._logged = 0
 
     def stage(self, stage: Stage, detail: str = "") -> None:
-        """Log it."""
         self._stage = stage
         text = f"{stage.value}: {detail}" if detail else stage.value
         logger.info("%s", text, extra={"stage": stage.name.lower()})
 
     def expect(self, records: int) -> None:
-        """Remember it: steps are shares of it."""
-        self._expected, self._told = records, 0
+        self._expected, self._logged = records, 0
 
     def read(self, records: int) -> None:
-        """Log it when another tenth is read."""
         step = max(1, self._expected // _LOG_EVERY)
-        if records // step > self._told // step:
-            self._told = records
+        if records // step > self._logged // step:
+            self._logged = records
             logger.info(
                 "read %d of about %d records",
                 records,
@@ -89,62 +86,53 @@ class LogProgress:
                 extra={"stage": self._stage.name.lower(), "records": records},
             )
 
-    def say(self, text: str) -> None:
-        """Log it."""
+    def warn(self, text: str) -> None:
         logger.warning("%s", text)
 
 
 class BarProgress:
-    """One line that changes in place: the stage, a bar while records are read, the time left."""
+    """One line that changes in place: stage, progress bar, time left."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
         self._task = bars.add_task("", total=None)
 
     def stage(self, stage: Stage, detail: str = "") -> None:
-        """Name it; a task of its own, since rich keeps the total of one that is reset."""
+        """Start a new task, since rich keeps the total of a task that is reset."""
         text = f"{stage.value}: {detail}" if detail else stage.value
         former, self._task = self._task, self._bars.add_task(text, total=None)
         self._bars.remove_task(former)
 
     def expect(self, records: int) -> None:
-        """Size the bar."""
         self._bars.update(self._task, total=max(records, 1))
 
     def read(self, records: int) -> None:
-        """Fill the bar."""
         self._bars.update(self._task, completed=records)
 
-    def say(self, text: str) -> None:
-        """Print it above the bar."""
+    def warn(self, text: str) -> None:
         self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 class _Count(ProgressColumn):
-    """`1,234/5,678`, while records are counted."""
+    """`1,234/5,678` if the total is known."""
 
     def render(self, task: Task) -> Text:
-        """The column's text."""
         if task.total is None:
             return Text()
         return Text(f"{int(task.completed):,}/{int(task.total):,}")
 
 
 class _Bar(BarColumn):
-    """A bar, while there is something to measure."""
+    """A bar if the total is known."""
 
     def render(self, task: Task) -> ProgressBar:
-        """The column's bar; of no width otherwise."""
         self.bar_width = _BAR_WIDTH if task.total is not None else 0
         return super().render(task)
 
 
 @contextmanager
-def shown(console: Console | None = None) -> Iterator[Progress]:
-    """Progress on standard error: in place on a terminal, JSON lines elsewhere.
-
-    What the user asked for goes to standard output and never mixes with it.
-    """
+def show_progress(console: Console | None = None) -> Iterator[Progress]:
+    """Progress on standard error: in place on a terminal, JSON lines elsewhere."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
         lines = logging.StreamHandler(sys.stderr)
@@ -160,7 +148,7 @@ def shown(console: Console | None = None) -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    # A log line would tear the view; what the user must know is said by `Progress.say`.
+    # Log lines would break the display; warnings come through `Progress.warn`.
     with (
         _logging_to(logging.NullHandler()),
         Bars(*columns, console=console, transient=True) as bars,
@@ -170,7 +158,7 @@ def shown(console: Console | None = None) -> Iterator[Progress]:
 
 @contextmanager
 def _logging_to(handler: logging.Handler) -> Iterator[None]:
-    """Our own log lines from INFO on, those of libraries from WARNING on."""
+    """Log mm2slo from INFO on, libraries from WARNING on."""
     root, ours = logging.getLogger(), logging.getLogger("mm2slo")
     former, levels = root.handlers[:], (root.level, ours.level)
     root.handlers[:] = [handler]

@@ -1,4 +1,4 @@
-"""What a run came to: everything that a report says, as frozen values."""
+"""The result of a run, as frozen values for reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnitReport:
-    """One target topic that was judged."""
+    """The result of one judged target topic."""
 
     outcome: UnitOutcome
     bounds: tuple[StatedBound, ...] = ()
@@ -27,7 +27,7 @@ class UnitReport:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """A finished run. Times in epoch ms."""
+    """The result of a finished run. Times in epoch ms."""
 
     run_id: str
     flows: tuple[Flow, ...]
@@ -43,5 +43,5 @@ class RunReport:
 
     @property
     def exit_code(self) -> int:
-        """0 clean, 1 faults found, 2 nothing could be judged."""
+        """0 clean, 1 faults found, 2 nothing could be audited."""
         return self.conclusion.exit_code

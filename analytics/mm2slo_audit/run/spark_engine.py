@@ -1,4 +1,4 @@
-"""Spark behind the engine's port."""
+"""The Spark engine behind the port `Engine`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from mm2slo_audit.ingestion.run_folders import read_manifest
 from mm2slo_audit.run.audit_ports import Landed
 from mm2slo_audit.run.engine_error import AuditEngineError
-from mm2slo_audit.run.folder_cleanup import absolute, delete, delete_landed_run
+from mm2slo_audit.run.folder_cleanup import absolute_url, delete_landed_run, delete_run_folder
 from mm2slo_audit.session import spark_session
 from mm2slo_store import RunDirectory
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_core.config import Config
 
-_SENTENCE: Final = 400
-_SHORT: Final = 1_000_000
-"""Records of both sides, below which a run is short."""
+_MAX_LENGTH: Final = 400
+_SHORT_RUN_RECORDS: Final = 1_000_000
+"""Runs with fewer records of both sides are short."""
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
-_QUICK: Final = "-XX:TieredStopAtLevel=1"
+_FAST_COMPILER: Final = "-XX:TieredStopAtLevel=1"
 
 
 class SparkEngineSource:
-    """Starts a session when it is first asked for; leaving the context ends it.
+    """Starts a session on first use; leaving the context ends it.
 
-    *lasting*: the session is for more runs than the first.
+    *long_lived*: the session is for more than one run.
     """
 
     def __init__(
-        self, config: Config, options: SparkOptions, directory: str, *, lasting: bool = False
+        self, config: Config, options: SparkOptions, directory: str, *, long_lived: bool = False
     ) -> None:
         self._config = config
         self._options = options
         self._directory = directory
-        self._lasting = lasting
+        self._long_lived = long_lived
         self._engine: SparkEngine | None = None
         self._opened = ExitStack()
 
@@ -58,12 +58,12 @@ class SparkEngineSource:
 
     def get(self, records: int) -> SparkEngine:
         """See `EngineSource.get`."""
-        if self._engine is not None and not self._engine.alive:
-            # Its JVM has died, as of too little memory: following goes on with another one.
+        if self._engine is not None and not self._engine.is_alive:
+            # Its JVM died, for example from lack of memory: continue with a new one.
             self._engine = None
             self._opened.close()
         if self._engine is None:
-            short = records < _SHORT and not self._lasting
+            short = records < _SHORT_RUN_RECORDS and not self._long_lived
             options = tune_for_short_run(self._options) if short else self._options
             session = self._opened.enter_context(spark_session(options))
             self._engine = SparkEngine(session, self._config, self._directory)
@@ -71,39 +71,39 @@ class SparkEngineSource:
 
 
 def tune_for_short_run(options: SparkOptions) -> SparkOptions:
-    """The same with Java's quick compiler alone.
+    """*options* with only Java's fast compiler (C1).
 
-    A run over few records spends its time on compiling: that halves it (measured: 19 instead of
-    35 s of processor time for 52,000 records). A long one gains far more from the thorough one.
+    A short run spends most time compiling: C1 halves it (measured: 19 instead of 35 s of CPU time
+    for 52,000 records). Long runs gain far more from C2.
     """
     if not options.local:
         return options
     own = options.conf.get(_JAVA_OPTIONS, "")
-    return replace(options, conf={**options.conf, _JAVA_OPTIONS: f"{own} {_QUICK}".strip()})
+    return replace(options, conf={**options.conf, _JAVA_OPTIONS: f"{own} {_FAST_COMPILER}".strip()})
 
 
 class SparkEngine:
-    """Reads by Spark's Kafka connector into *directory*, judges by `mm2slo_audit.engine`."""
+    """Reads by Spark's Kafka connector into *directory* and judges by `mm2slo_audit.engine`."""
 
     def __init__(self, spark: SparkSession, config: Config, directory: str) -> None:
         self._spark = spark
         self._config = config
-        with _told(f"finding {directory}"):
-            self._directory = absolute(spark, directory)
+        with _one_line_errors(f"finding {directory}"):
+            self._directory = absolute_url(spark, directory)
 
     @property
-    def alive(self) -> bool:
-        """Whether the session answers."""
+    def is_alive(self) -> bool:
+        """Whether the session responds."""
         context = self._spark.sparkContext._jsc
         try:
-            with _told("asking Spark"):
+            with _one_line_errors("asking Spark"):
                 return context is not None and not context.sc().isStopped()
         except (AuditEngineError, OSError):
             return False
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Program -> version."""
+        """See `Engine.versions`."""
         return {"mm2slo": version("mm2slo"), "spark": self._spark.version}
 
     def land(
@@ -112,7 +112,7 @@ class SparkEngine:
         """See `Engine.land`."""
         from mm2slo_audit.ingestion import land
 
-        with _told("reading"):
+        with _one_line_errors("reading"):
             found = land(
                 self._spark,
                 scoped.detail,
@@ -143,26 +143,26 @@ class SparkEngine:
         """See `Engine.judge`."""
         from mm2slo_audit.engine import judge
 
-        with _told("judging"):
+        with _one_line_errors("judging"):
             return judge(self._spark, landed.data.records, landed.data.polls, scopes, sample)
 
     def discard(self, run_id: str, window: Window) -> None:
         """See `Engine.discard`."""
-        with _told(f"deleting what {run_id} has landed"):
-            # Of a run that was interrupted: a job that goes on would write on.
+        with _one_line_errors(f"deleting records of {run_id}"):
+            # A job of an interrupted run would continue to write.
             self._spark.sparkContext.cancelAllJobs()
             delete_landed_run(self._spark, self._directory, run_id, window)
 
     def delete(self, paths: Collection[str]) -> None:
         """See `Engine.delete`."""
         for path in paths:
-            with _told(f"deleting {path}"):
-                delete(self._spark, path)
+            with _one_line_errors(f"deleting {path}"):
+                delete_run_folder(self._spark, path)
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Turn what Spark or its JVM raises into one sentence."""
+def _one_line_errors(what: str) -> Iterator[None]:
+    """Turn exceptions of Spark and its JVM into one sentence."""
     from py4j.protocol import (  # type: ignore[import-untyped]
         Py4JError,
         Py4JJavaError,
@@ -172,13 +172,15 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        raise AuditEngineError(f"{what} failed: {_first(str(error.java_exception))}") from None
+        raise AuditEngineError(f"{what} failed: {_first_line(str(error.java_exception))}") from None
     except (PySparkException, Py4JError) as error:
-        raise AuditEngineError(f"{what} failed: {_first(str(error))}") from None
+        raise AuditEngineError(f"{what} failed: {_first_line(str(error))}") from None
 
 
-def _first(text: str) -> str:
-    """The first line that says something, without the JVM's stack."""
+def _first_line(text: str) -> str:
+    """The first line of text, without the JVM's stack trace."""
     lines = [line.strip() for line in text.splitlines()]
-    said = next((line for line in lines if line and not line.startswith("at ")), "no reason given")
-    return said if len(said) <= _SENTENCE else f"{said[:_SENTENCE]} ..."
+    reason = next(
+        (line for line in lines if line and not line.startswith("at ")), "no reason given"
+    )
+    return reason if len(reason) <= _MAX_LENGTH else f"{reason[:_MAX_LENGTH]} ..."

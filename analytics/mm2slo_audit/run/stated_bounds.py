@@ -1,4 +1,4 @@
-"""What a unit's figures say about all its records, with confidence (pure)."""
+"""Confidence bounds of a unit's rates over all its records (pure)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 
 def compute_stated_bounds(outcome: UnitOutcome, sample: Sample) -> tuple[StatedBound, ...]:
-    """Loss and duplicates per record; broken affinity and order per key and per record of a key.
+    """Bounds of loss and duplication per record, of broken affinity and order per key and record.
 
-    Each with its sentence. A census has no bound: lower and upper are its rate. Nothing is stated
-    of nothing; and of records without a key nothing but loss and duplicates.
+    In a census both bounds are the rate. Records without a key have only loss and duplication.
     """
     return (*_of_records(outcome, sample), *_of_keys(outcome, sample))
 
@@ -34,68 +33,70 @@ def _of_records(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
         ("duplication", "copied again", Verdict.DUPLICATE),
     ):
         if rate := rates.get(verdict):
-            words = statement(name, *rate, noun=noun, census=sample.census)
-            yield _stated(name, rate, words, sample)
+            sentence = statement(name, *rate, noun=noun, census=sample.census)
+            yield _stated(name, rate, sentence, sample)
 
 
 def _of_keys(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
     affinity, census = outcome.affinity, sample.census
     if not affinity.keys:
         return
-    # A seed of its own for each sample, the same whenever it is judged again.
+    # The salt as seed: the same sample gives the same bounds.
     moved = moved_rate(affinity, census=census, seed=sample.salt)
-    yield from _of_trait(_AFFINITY, affinity.keys_split, affinity.keys, moved, sample)
+    yield from _of_property(_AFFINITY, affinity.keys_split, affinity.keys, moved, sample)
     if outcome.order_judged:
         disorder = disorder_rate(affinity, census=census, seed=sample.salt)
-        yield from _of_trait(_ORDER, affinity.keys_disordered, affinity.keys, disorder, sample)
+        yield from _of_property(_ORDER, affinity.keys_disordered, affinity.keys, disorder, sample)
 
 
-class _Trait(NamedTuple):
-    """What can be broken of a key, in words."""
+class _KeyProperty(NamedTuple):
+    """A property of keys that can be broken, and its terms."""
 
     name: str
     noun: str
-    """Of keys."""
+    """For keys."""
     of_records: str
     noun_of_records: str
     none: str
 
 
-_AFFINITY: Final = _Trait(
+_AFFINITY: Final = _KeyProperty(
     "broken affinity", "split", "records that moved partition", "moved", "none moved"
 )
-_ORDER: Final = _Trait(
+_ORDER: Final = _KeyProperty(
     "broken order",
     "out of order",
     "records out of order within their key",
     "out of order",
-    "none is out of order",
+    "none out of order",
 )
 
 
-def _of_trait(
-    trait: _Trait, broken: int, keys: int, rate: KeyRate | None, sample: Sample
+def _of_property(
+    key_property: _KeyProperty, broken: int, keys: int, rate: KeyRate | None, sample: Sample
 ) -> Iterator[StatedBound]:
-    words = statement(trait.name, broken, keys, noun=trait.noun, census=sample.census, of="key")
+    sentence = statement(
+        key_property.name, broken, keys, noun=key_property.noun, census=sample.census, of="key"
+    )
     if rate is None:
-        yield _stated(trait.name, Rate(broken, keys), words, sample)
+        yield _stated(key_property.name, Rate(broken, keys), sentence, sample)
         return
     nothing_seen = not rate.events and not rate.census
     if nothing_seen:
-        # No interval of records follows from none: the bound of keys is all that is known.
-        words += f"; of their {rate.records:,} records {trait.none}"
-    yield _stated(trait.name, Rate(broken, keys), words, sample)
+        # Without an event there is no interval for records, only for keys.
+        sentence += f"; of their {rate.records:,} records, {key_property.none}"
+    yield _stated(key_property.name, Rate(broken, keys), sentence, sample)
     if not nothing_seen:
-        yield _per_record(trait, rate)
+        yield _per_record(key_property, rate)
 
 
-def _per_record(trait: _Trait, rate: KeyRate) -> StatedBound:
+def _per_record(key_property: _KeyProperty, rate: KeyRate) -> StatedBound:
     counted = Interval(rate.rate, rate.rate)
     known = counted if rate.census else rate.interval or Interval(0.0, 1.0)
-    words = rate_statement(trait.of_records, rate, noun=trait.noun_of_records)
-    return StatedBound(trait.of_records, known.lower, known.upper, words)
+    sentence = rate_statement(key_property.of_records, rate, noun=key_property.noun_of_records)
+    return StatedBound(key_property.of_records, known.lower, known.upper, sentence)
 
 
-def _stated(name: str, rate: Rate, words: str, sample: Sample) -> StatedBound:
+def _stated(name: str, rate: Rate, sentence: str, sample: Sample) -> StatedBound:
     bound = rate.interval(census=sample.census)
-    return StatedBound(name, bound.lower, bound.upper, words)
+    return StatedBound(name, bound.lower, bound.upper, sentence)

@@ -1,4 +1,4 @@
-"""Which time a run is to audit: what the user writes, and the window it becomes (pure)."""
+"""The time range that a user requests, and the window it becomes (pure)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mm2slo_core.config.durations import parse_duration
 from mm2slo_core.user_errors import UserError
 
 FIRST_LOOKBACK_MS: Final = 3_600_000
-"""What the first incremental run looks back."""
+"""Window length of the first incremental run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A wish for a window; all None: from where the last run was complete (incremental)."""
+    """A requested time range; all None: incremental, from where the last run was complete."""
 
     since_ms: int | None = None
     start: int | None = None
@@ -24,19 +24,16 @@ class Span:
 
     @property
     def incremental(self) -> bool:
-        """Whether the window starts where the flows are complete up to."""
+        """Whether the window starts where the last run was complete."""
         return self.since_ms is None and self.start is None
 
     @classmethod
     def parse(cls, since: str | None, start: str | None, end: str | None) -> Span:
-        """Read `--since`, `--from` and `--to`.
-
-        Raises UserError when one of them cannot be read, or they contradict each other.
-        """
+        """Parse `--since`, `--from` and `--to`. Raises UserError for invalid values."""
         if since is not None and (start is not None or end is not None):
-            raise UserError("--since goes without --from and --to: give one or the other")
+            raise UserError("--since cannot be combined with --from or --to")
         if end is not None and start is None:
-            raise UserError("--to needs --from: without it the window has no start")
+            raise UserError("--to requires --from")
         return cls(
             None if since is None else _milliseconds(since),
             None if start is None else _moment("--from", start),
@@ -44,10 +41,10 @@ class Span:
         )
 
     def window(self, now: int, complete_up_to: int | None = None) -> Window:
-        """The window as of *now* (epoch ms); it never ends in the future.
+        """The window at *now* (epoch ms); it never ends in the future.
 
-        *complete_up_to* is where an incremental run goes on. Raises UserError for a window of
-        which nothing has happened yet, or that ends before it starts.
+        *complete_up_to*: start of an incremental run. Raises UserError for a window that starts in
+        the future or ends before it starts.
         """
         if self.start is not None:
             start = self.start
@@ -57,20 +54,20 @@ class Span:
             start = now - FIRST_LOOKBACK_MS if complete_up_to is None else complete_up_to
         if start >= now:
             raise UserError(
-                f"the window starts in the future, at {utc(start)}, and it is {utc(now)}:"
-                " nothing can have been copied yet; give an earlier --from"
+                f"the window starts in the future, at {format_utc(start)}; it is {format_utc(now)}:"
+                " set an earlier --from"
             )
         end = now if self.end is None else min(self.end, now)
         if start >= end:
             raise UserError(
-                f"the window ends at {utc(end)}, before it starts at {utc(start)}:"
-                " give a --to that is later than --from"
+                f"the window ends at {format_utc(end)}, before it starts at {format_utc(start)}:"
+                " set --to later than --from"
             )
         return Window(start, end)
 
 
-def utc(epoch_ms: int) -> str:
-    """A moment as ISO 8601 in UTC, as the options read it; milliseconds only where there are."""
+def format_utc(epoch_ms: int) -> str:
+    """Epoch ms as ISO 8601 in UTC; milliseconds only if not zero."""
     moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
     text = moment.isoformat(timespec="milliseconds" if epoch_ms % 1000 else "seconds")
     return text.replace("+00:00", "Z")
@@ -82,17 +79,17 @@ def _milliseconds(text: str) -> int:
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
-        raise UserError(f"--since {text!r} is not a time to look back: write for example 1h or 30m")
+        raise UserError(f"--since {text!r} is not a duration: use for example 1h or 30m")
     return round(seconds * 1000)
 
 
 def _moment(option: str, text: str) -> int:
     try:
         moment = datetime.fromisoformat(text.strip())
-        # Without an offset it is UTC, as everything that the audit prints.
+        # Without an offset it is UTC.
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         return round(aware.timestamp() * 1000)
     except (ValueError, OverflowError):
         raise UserError(
-            f"{option} {text!r} is not a time in ISO 8601: write for example 2026-03-01T12:00:00Z"
+            f"{option} {text!r} is not an ISO 8601 time: use for example 2026-03-01T12:00:00Z"
         ) from None

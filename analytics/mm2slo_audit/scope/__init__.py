@@ -1,4 +1,4 @@
-"""What a run may judge, read from both clusters by the driver."""
+"""Scopes of a run: what it may judge, read from both clusters by the driver."""
 
 from mm2slo_audit.scope.cluster_clients import Clients, open_clients
 from mm2slo_audit.scope.kafka_scopes import Isolations, KafkaScopes

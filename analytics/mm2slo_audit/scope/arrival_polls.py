@@ -1,4 +1,4 @@
-"""The timeline's records, gathered per flow, side and topic, as brackets for the audit (pure)."""
+"""Collects timeline records per flow, side and topic into arrival polls (pure)."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
 
 TimelineKey = tuple["Flow", Side, str]
-"""Whose polls, of which side, of which topic by its name there."""
+"""Flow, side, and topic name on that side."""
 
 
 class TopicTimeline:
-    """One topic on one side, as one flow's exporter saw it."""
+    """Timeline of one topic on one side, from the exporter of one flow."""
 
     def __init__(self) -> None:
         self.partitions: defaultdict[int, PartitionTimeline] = defaultdict(PartitionTimeline)
-        self.born: tuple[float, float] | None = None
-        """The last poll of an earlier topic of this name and the first of this one, epoch s."""
+        self.recreated_between: tuple[float, float] | None = None
+        """Times of the last poll before and the first after a re-creation of the topic, epoch s."""
         self._topic_id: str | None = None
         self._seen_at: float | None = None
 
     def add(self, record: WatermarkRecord) -> None:
-        """Take the next record. Another topic id voids what was told before."""
+        """Add the next record. Another topic id drops all earlier ones."""
         times = record.times
         if record.topic_id is not None:
             if self._topic_id not in (None, record.topic_id) and self._seen_at is not None:
                 self.partitions.clear()
-                self.born = (self._seen_at, times.answered_at)
+                self.recreated_between = (self._seen_at, times.answered_at)
             self._topic_id = record.topic_id
         self._seen_at = times.requested_at
         for index, number in enumerate(record.partitions):
@@ -59,10 +59,10 @@ class TopicTimeline:
                 held.add_position(times.answered_at, max(o for o in copied if o is not None) + 1)
 
 
-def arrival_polls(
+def collect_arrival_polls(
     scopes: Sequence[UnitScope], timelines: Mapping[TimelineKey, TopicTimeline]
 ) -> tuple[ArrivalPoll, ...]:
-    """The brackets of everything that is read; target polls of all flows of a unit are one list."""
+    """The polls of all offsets that are read; target polls of a unit's flows are merged."""
     return tuple(poll for scope in scopes for poll in _of_unit(scope, timelines))
 
 
@@ -70,10 +70,10 @@ def _of_unit(
     scope: UnitScope, timelines: Mapping[TimelineKey, TopicTimeline]
 ) -> Iterator[ArrivalPoll]:
     for index, flow in enumerate(scope.flows):
-        told = timelines.get((flow.flow, Side.SOURCE, flow.source_topic))
-        if told is not None:
+        timeline = timelines.get((flow.flow, Side.SOURCE, flow.source_topic))
+        if timeline is not None:
             for source in flow.partitions:
-                if (held := told.partitions.get(source.partition)) is not None:
+                if (held := timeline.partitions.get(source.partition)) is not None:
                     polls = _within(held.polls, source.read_from, source.end)
                     yield from _rows(scope.index, index, Side.SOURCE, source.partition, polls)
     of_target = [
@@ -84,18 +84,18 @@ def _of_unit(
     for target in scope.partitions:
         every = [
             poll
-            for told in of_target
-            if (held := told.partitions.get(target.partition)) is not None
+            for timeline in of_target
+            if (held := timeline.partitions.get(target.partition)) is not None
             for poll in held.polls
         ]
         if len(of_target) > 1:
-            every = merged(every)
+            every = merge_polls(every)
         polls = _within(every, target.read_from, target.end)
         yield from _rows(scope.index, 0, Side.TARGET, target.partition, polls)
 
 
-def merged(polls: Iterable[Poll]) -> list[Poll]:
-    """The polls of several writers as one list: of those that add nothing, none."""
+def merge_polls(polls: Iterable[Poll]) -> list[Poll]:
+    """Merge the polls of several writers; polls without a new end are dropped."""
     kept: list[Poll] = []
     for poll in sorted(polls, key=lambda each: (each.latest, -each.end)):
         if not kept or poll.end > kept[-1].end:
@@ -104,7 +104,7 @@ def merged(polls: Iterable[Poll]) -> list[Poll]:
 
 
 def _within(polls: Sequence[Poll], read_from: int, end: int) -> Iterator[Poll]:
-    """Those that bracket an offset of [read_from, end)."""
+    """Polls that bracket an offset in [read_from, end)."""
     before = read_from
     for poll in polls:
         if before >= end:

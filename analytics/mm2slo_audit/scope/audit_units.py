@@ -1,4 +1,4 @@
-"""Units of audit: each target topic with all the flows that feed it (pure)."""
+"""Units of an audit: target topics with the flows that feed them (pure)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A flow and the topic of its source that it copies into a unit."""
+    """A flow and its source topic that feeds a unit."""
 
     flow: FlowConfig
     topic: str
@@ -27,7 +27,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A topic of a target cluster, and everything that is copied into it."""
+    """A target topic and its feeds."""
 
     cluster: str
     topic: str
@@ -35,30 +35,30 @@ class Unit:
 
     @property
     def flows(self) -> tuple[Flow, ...]:
-        """Those that feed it."""
+        """The flows that feed it."""
         return tuple(feed.flow.flow for feed in self.feeds)
 
     @property
     def shared(self) -> bool:
-        """Whether several flows write the topic."""
+        """Whether several flows feed it."""
         return len(self.feeds) > 1
 
 
 def plan_units(
     flows: Iterable[FlowConfig],
     topics: Mapping[str, Iterable[str]],
-    ours: Collection[str] = (),
+    own_topics: Collection[str] = (),
 ) -> tuple[Unit, ...]:
-    """The units that *flows* make, sorted by cluster and topic.
+    """The units of *flows*, sorted by cluster and topic.
 
-    *topics* are the topics of each source cluster that could be listed; *ours* are topics of
-    mm2slo itself, which nobody audits. A flow's own `audit` section may leave topics out.
+    *topics*: topics by source cluster; *own_topics*: mm2slo's own topics, which are not audited. A
+    flow's `audit` section may exclude topics.
     """
     feeds: dict[tuple[str, str], list[Feed]] = {}
     for flow in flows:
         audited = TopicFilter(flow.audit.topics, flow.audit.topics_exclude)
         for pair in replicated_topics(flow, topics.get(flow.flow.source, ()), flow.canary.topic):
-            if pair.role is not TopicRole.DATA or pair.source in ours:
+            if pair.role is not TopicRole.DATA or pair.source in own_topics:
                 continue
             if audited.matches(pair.source):
                 key = (flow.flow.target, pair.target)
@@ -71,10 +71,10 @@ def plan_units(
 def select_units(
     units: Sequence[Unit], flows: Collection[str], topics: Sequence[str]
 ) -> tuple[Unit, ...]:
-    """The units that one of *flows* (labels; none: all) feeds and that *topics* name (none: all).
+    """The units fed by *flows* (labels; empty: all) and named by *topics* (empty: all).
 
-    A topic is named as on the source or as on the target. Raises UserError for a topic that none
-    of these flows copies.
+    Topics are named as on the source or the target. Raises UserError for a topic that none of
+    these flows copies.
     """
     fed = [
         unit for unit in units if not flows or any(feed.flow.label in flows for feed in unit.feeds)
@@ -96,6 +96,6 @@ def _unknown_topic(topic: str, units: Sequence[Unit]) -> UserError:
     close = difflib.get_close_matches(topic, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return UserError(
-        f"no topic {topic!r} is copied by these flows: expected the name of a source topic, or of"
-        f" its copy, that topics and audit.topics of a flow let through{hint}"
+        f"topic {topic!r} is not copied by these flows; expected a source topic, or its copy, that"
+        f" topics and audit.topics of a flow select{hint}"
     )

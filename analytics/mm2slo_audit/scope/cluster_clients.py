@@ -1,4 +1,4 @@
-"""Clients of the clusters that an audit asks."""
+"""Kafka clients of an audit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Clients = dict[str, ClusterClient]
 
 @contextmanager
 def open_clients(config: Config) -> Iterator[Clients]:
-    """A client of each configured cluster by its alias; none connects before it is asked.
+    """A client per configured cluster by alias; it connects on first use.
 
-    Raises KafkaOperationError for properties that cannot work.
+    Raises KafkaOperationError for invalid properties.
     """
     with ExitStack() as opened:
         yield {

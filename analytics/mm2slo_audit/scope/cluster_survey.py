@@ -1,6 +1,6 @@
-"""Reads everything that the scopes are made of, in the order that the verdicts rest on.
+"""Reads all data of the scopes, in the order that the verdicts require.
 
-Positions, then the targets' ends, then the sources' ends.
+Positions, then end offsets of targets, then end offsets of sources.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_audit.scope.cluster_topics import TopicSettings, read_topic_settings
 from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs, read_commits_and_syncs
-from mm2slo_audit.scope.not_audited_reasons import failed, reason_for_error
+from mm2slo_audit.scope.not_audited_reasons import not_audited_after, reason_for_error
 from mm2slo_audit.scope.offset_snapshot import (
     OffsetReadings,
     partitions_of,
@@ -20,7 +21,6 @@ from mm2slo_audit.scope.offset_snapshot import (
 )
 from mm2slo_audit.scope.offsets_by_time import add_offsets_by_time
 from mm2slo_audit.scope.timeline_reader import read_timeline
-from mm2slo_audit.scope.topic_listing import TopicSettings, read_topic_settings
 from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading
 from mm2slo_core.audit.audit_scope import NotAudited, TimestampType
 from mm2slo_core.timeline_record import Side
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SKEW_SECONDS: Final = 300.0
-"""By how much a target's clock may be behind a producer's, where the target stamps records."""
+"""Tolerated clock skew between producers and a target with LogAppendTime."""
 _TIMELINE_MARGIN_SECONDS: Final = 180.0
-"""A topic at rest is written once a minute: so far back there is a poll before the window."""
+"""Idle topics are written once a minute: this margin includes a poll before the window."""
 
 
 class ClusterSurvey:
-    """The readings of one run. A cluster that fails takes its units with it, and nothing else."""
+    """The readings of one run. If a cluster fails, only its units are dropped."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ClusterSurvey:
         self._config = config
         self._clients = clients
         self._window = window
-        self._tell = on_progress
+        self._on_progress = on_progress
         self._units: list[ReachableUnit] = []
         self._internals: dict[str, CommitsAndSyncs] = {}
         self._kinds: dict[tuple[str, str], TopicSettings] = {}
@@ -69,27 +69,27 @@ class ClusterSurvey:
         self.timelines: dict[TimelineKey, TopicTimeline] = {}
         self.not_audited: list[NotAudited] = []
 
-    def take(self, units: Sequence[ReachableUnit]) -> None:
-        """Read all that *units* need."""
+    def read(self, units: Sequence[ReachableUnit]) -> None:
+        """Read all data of *units*."""
         self._units = list(units)
-        self._tell("reading commits and offset syncs")
+        self._on_progress("reading commits and offset syncs")
         for flow in self._flows():
             self._attempt(_feeds(flow), partial(self._read_internals, flow))
-        self._tell("reading offsets")
+        self._on_progress("reading offsets")
         for alias in sorted({each.unit.cluster for each in self._units}):
             self._attempt(_on(alias), partial(self._read_target_ends, alias))
         for flow in self._flows():
             self._attempt(_feeds(flow), partial(self._read_source_ends, flow))
         for flow in self._flows():
-            self._attempt(_feeds(flow), partial(self._read_source_begins, flow))
+            self._attempt(_feeds(flow), partial(self._read_source_starts, flow))
         for alias in sorted({each.unit.cluster for each in self._units}):
-            self._attempt(_on(alias), partial(self._read_target_begins, alias))
+            self._attempt(_on(alias), partial(self._read_target_starts, alias))
         self._drop_unread()
         for alias in sorted({each.unit.cluster for each in self._units}):
             self._read_timeline(alias)
 
     def readings(self) -> Iterator[UnitReading]:
-        """What was read of each unit that could be."""
+        """The readings of each unit that could be read."""
         for reached in self._units:
             unit = reached.unit
             try:
@@ -98,7 +98,7 @@ class ClusterSurvey:
                     for feed, count in zip(unit.feeds, reached.source_partitions, strict=True)
                 )
             except KafkaOperationError as problem:
-                self.not_audited.append(failed(unit.topic, problem, unit.flows))
+                self.not_audited.append(not_audited_after(unit.topic, problem, unit.flows))
                 continue
             yield UnitReading(
                 unit,
@@ -110,20 +110,20 @@ class ClusterSurvey:
 
     # -- steps -------------------------------------------------------------------------------
 
-    def _attempt(self, concerns: Callable[[Unit], bool], step: Callable[[], None]) -> None:
+    def _attempt(self, is_affected: Callable[[Unit], bool], step: Callable[[], None]) -> None:
         try:
             step()
         except (KafkaOperationError, TimeoutError) as error:
-            self._drop(partial(_refusal, error, concerns))
+            self._drop(partial(_not_audited_if_affected, error, is_affected))
 
     def _drop(self, judge: Callable[[ReachableUnit], NotAudited | None]) -> None:
         kept = []
         for each in self._units:
-            refused = judge(each)
-            if refused is None:
+            not_audited = judge(each)
+            if not_audited is None:
                 kept.append(each)
             else:
-                self.not_audited.append(refused)
+                self.not_audited.append(not_audited)
         self._units = kept
 
     def _read_internals(self, flow: FlowConfig) -> None:
@@ -137,40 +137,40 @@ class ClusterSurvey:
                 keys = partitions_of([each.unit.topic], {each.unit.topic: each.partitions})
                 by_isolation[target_isolation(each.unit)] += keys
         for isolation, keys in by_isolation.items():
-            self._of_target[alias].take_ends(self._clients[alias].end_offsets(keys, isolation))
+            self._of_target[alias].add_ends(self._clients[alias].end_offsets(keys, isolation))
 
     def _read_source_ends(self, flow: FlowConfig) -> None:
         keys = self._source_keys(flow)
         client = self._clients[flow.flow.source]
         if keys:
             reading = client.end_offsets(keys, source_isolation(flow))
-            self._of_source[flow.label].take_ends(reading)
+            self._of_source[flow.label].add_ends(reading)
 
-    def _read_source_begins(self, flow: FlowConfig) -> None:
+    def _read_source_starts(self, flow: FlowConfig) -> None:
         keys = self._source_keys(flow)
         client, readings = self._clients[flow.flow.source], self._of_source[flow.label]
         if not keys:
             return
-        readings.take_starts(client.start_offsets(keys))
-        readings.take_at(client.offsets_at(keys, self._window.start / 1000))
+        readings.add_starts(client.start_offsets(keys))
+        readings.add_window_starts(client.offsets_at(keys, self._window.start / 1000))
         self._read_kinds(flow.flow.source, {key.topic for key in keys})
 
-    def _read_target_begins(self, alias: str) -> None:
+    def _read_target_starts(self, alias: str) -> None:
         client, readings = self._clients[alias], self._of_target[alias]
         units = [each for each in self._units if each.unit.cluster == alias]
         self._read_kinds(alias, {each.unit.topic for each in units})
-        by_moment: defaultdict[float, list[TopicPartition]] = defaultdict(list)
+        by_time: defaultdict[float, list[TopicPartition]] = defaultdict(list)
         for each in units:
             keys = partitions_of([each.unit.topic], {each.unit.topic: each.partitions})
-            by_moment[self._target_moment(each.unit)] += keys
-        for moment, keys in by_moment.items():
-            readings.take_starts(client.start_offsets(keys))
-            readings.take_at(client.offsets_at(keys, moment))
+            by_time[self._target_start_time(each.unit)] += keys
+        for start_time, keys in by_time.items():
+            readings.add_starts(client.start_offsets(keys))
+            readings.add_window_starts(client.offsets_at(keys, start_time))
 
-    def _target_moment(self, unit: Unit) -> float:
-        """From when on copies of the window's records are on the target, epoch s.
+    def _target_start_time(self, unit: Unit) -> float:
+        """Lowest timestamp of copies of the window's records, epoch s.
 
-        Copies keep their timestamps; where the target sets its own they come after the source's.
+        Copies keep their timestamps, unless the target sets its own, which are later.
         """
         kind = self._kinds.get((unit.cluster, unit.topic), TopicSettings())
         kept = all(feed.flow.audit.identity.timestamp for feed in unit.feeds)
@@ -192,15 +192,15 @@ class ClusterSurvey:
                     wanted.add((feed.flow.flow, Side.TARGET, each.unit.topic))
         since = self._window.start / 1000 - _TIMELINE_MARGIN_SECONDS
         topic = self._config.exporter.timeline.topic
-        self._tell(f"reading the timeline on {alias}")
+        self._on_progress(f"reading the timeline on {alias}")
         try:
             self.timelines |= read_timeline(self._clients[alias], topic, since, wanted)
         except (KafkaOperationError, TimeoutError) as error:
-            # Only latency is missing then.
-            logger.warning("the timeline cannot be read: %s", error)
+            # Without the timeline only latency is missing.
+            logger.warning("cannot read the watermark timeline: %s", error)
 
     def _drop_unread(self) -> None:
-        """Leave out units of which a partition gave no offset."""
+        """Drop units with a partition whose offsets could not be read."""
 
         def judge(each: ReachableUnit) -> NotAudited | None:
             unit = each.unit
@@ -213,7 +213,7 @@ class ClusterSurvey:
                 for key in keys:
                     kind = readings.errors.get(key)
                     if kind is not None:
-                        detail = f"{key} on {alias} gave no offset ({kind})"
+                        detail = f"cannot read the offsets of {key} on {alias} ({kind})"
                         return NotAudited(unit.topic, reason_for_error(kind), detail, unit.flows)
             return None
 
@@ -263,7 +263,11 @@ def _on(alias: str) -> Callable[[Unit], bool]:
     return lambda unit: unit.cluster == alias
 
 
-def _refusal(
-    error: Exception, concerns: Callable[[Unit], bool], each: ReachableUnit
+def _not_audited_if_affected(
+    error: Exception, is_affected: Callable[[Unit], bool], each: ReachableUnit
 ) -> NotAudited | None:
-    return failed(each.unit.topic, error, each.unit.flows) if concerns(each.unit) else None
+    return (
+        not_audited_after(each.unit.topic, error, each.unit.flows)
+        if is_affected(each.unit)
+        else None
+    )

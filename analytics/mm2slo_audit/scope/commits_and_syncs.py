@@ -1,4 +1,4 @@
-"""What MirrorMaker 2 wrote down of a flow's progress: commits and offset syncs."""
+"""MirrorMaker 2's committed offsets and offset syncs of a flow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CommitsAndSyncs:
-    """Commits and syncs of a flow by source partition."""
+    """Commits and syncs by source partition."""
 
     commits: Mapping[TopicPartition, Commit] = field(default_factory=dict)
     syncs: Mapping[TopicPartition, SyncHistory] = field(default_factory=dict)
@@ -37,9 +37,9 @@ class CommitsAndSyncs:
 def read_commits_and_syncs(
     flow: FlowConfig, clients: Mapping[str, ClusterClient], topics: Collection[str]
 ) -> CommitsAndSyncs:
-    """Read both topics of *flow* to their ends, for the source *topics*.
+    """Read both internal topics of *flow* to their ends, for the source *topics*.
 
-    Other engines than MirrorMaker 2 have none. Raises KafkaOperationError or TimeoutError.
+    Empty for other engines than MirrorMaker 2. Raises KafkaOperationError or TimeoutError.
     """
     if flow.engine is not Engine.MIRRORMAKER2:
         return CommitsAndSyncs()
@@ -52,7 +52,7 @@ def _commits(
     placed = internal_topics(flow.flow, replication_policy(flow), flow.offset_syncs_location)
     topic = flow.connect.offsets_topic or placed.connect_offsets.topic
     found: dict[TopicPartition, Commit] = {}
-    # With exactly-once the offsets are part of the transaction that copies the records.
+    # With exactly-once the offsets are part of the transaction of the records.
     isolation: Isolation = "read_committed" if flow.exactly_once else "read_uncommitted"
     for record in read_to_end(clients[flow.flow.target], topic, isolation=isolation):
         try:

@@ -1,4 +1,4 @@
-"""Where the copies of a source partition lie on the target, for what has no counterpart (pure)."""
+"""Maps offsets of a source partition to those of its copies, to bound what can be judged (pure)."""
 
 from __future__ import annotations
 
@@ -11,28 +11,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CopyMap:
-    """One source partition and the target partition of the same number."""
+    """A source partition and the target partition of the same number."""
 
     runs: SyncRuns | None
-    """By the syncs of the source's present log; None: there are none."""
+    """Runs of the source log's syncs; None: no syncs."""
     copies_start: int
-    """Target offset where that log's copies start; what is before may be of an earlier log."""
+    """Target offset where this log's copies start; lower ones may be of an earlier log."""
     known_from: int
-    """Source offset from which on the flow should have copied everything."""
+    """Source offset from which the flow should have copied all records."""
     dense: bool
     """Whether each target offset is one record of this flow."""
     source_end: int
     target_end: int
     at_source_start: int | None = None
-    """Target offset of the time of the source's first record, where it was looked up."""
+    """Target offset at the time of the source's first record, if looked up."""
     at_target_start: int | None = None
-    """Source offset of the time of the target's first record, where it was looked up."""
+    """Source offset at the time of the target's first record, if looked up."""
 
     def auditable_from(self, source_start: int) -> int:
-        """The first target offset whose source record is certain to be at or above that log start.
-
-        With nothing removed from the source all are, but those of an earlier log.
-        """
+        """The first target offset whose source record is certainly at or above *source_start*."""
         if source_start == 0:
             return self.copies_start
         bounds = None if self.runs is None else self.runs.target_bounds(source_start)
@@ -41,7 +38,7 @@ class CopyMap:
         return max(self.copies_start, reached)
 
     def judged_from(self, target_start: int) -> int:
-        """The first source offset whose copy cannot have left the target already."""
+        """The first source offset whose copy the target cannot have removed."""
         if target_start == 0:
             return self.known_from
         reached: int | None = self.at_target_start
@@ -52,7 +49,7 @@ class CopyMap:
             elif bounds.upper is not None:
                 reached = bounds.upper
             else:
-                # After the last sync copies follow one another, else there would be another sync.
+                # After the last sync copies are contiguous, otherwise there would be another sync.
                 reached = bounds.lower if self.dense else None
         reached = self.source_end if reached is None else min(reached, self.source_end)
         return max(self.known_from, reached)

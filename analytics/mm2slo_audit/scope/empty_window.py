@@ -1,10 +1,10 @@
-"""Whether there is anything of the window to judge."""
+"""Detects units without records in the window."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.scope.offset_lookups import first_timestamps
+from mm2slo_audit.scope.offset_lookups import read_first_timestamps
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.topology import TopicPartition
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def explain_empty_window(
     scope: UnitScope, clients: Mapping[str, ClusterClient]
 ) -> NotAudited | None:
-    """Why the unit has no verdict: the window is gone from the source, or was empty. None: it has.
+    """Why nothing can be judged: the window expired on the source or is empty. None: it can.
 
     Raises KafkaOperationError.
     """
@@ -32,10 +32,10 @@ def explain_empty_window(
         return NotAudited(
             scope.target_topic,
             NotAuditedReason.EMPTY,
-            "no record of the window or after it, on either side",
+            "neither side has records in the window or after it",
             flows,
         )
-    if not sources or not all(_gone(flow, scope, clients) for flow in scope.flows):
+    if not sources or not all(_is_expired(flow, scope, clients) for flow in scope.flows):
         return None
     if not any(each.log_start for each in sources):
         return None
@@ -44,21 +44,21 @@ def explain_empty_window(
         NotAuditedReason.EXPIRED,
         "the oldest records of "
         + " and ".join(f"{flow.source_topic} on {flow.flow.source}" for flow in scope.flows)
-        + " are younger than the window",
+        + " are newer than the window",
         flows,
     )
 
 
-def _gone(flow: FlowScope, scope: UnitScope, clients: Mapping[str, ClusterClient]) -> bool:
-    """Whether nothing that is left of the source can be of the window."""
+def _is_expired(flow: FlowScope, scope: UnitScope, clients: Mapping[str, ClusterClient]) -> bool:
+    """Whether no remaining source record can be in the window."""
     left = {
         TopicPartition(flow.source_topic, each.partition): (each.read_from, each.end)
         for each in flow.partitions
         if each.read_from < each.end
     }
-    # A log whose first record of the window's time is not its first of all still holds it.
+    # A log with records before the window still has the window.
     started = [each for each in flow.partitions if each.read_from < each.end]
     if any(each.read_from > each.log_start or each.log_start == 0 for each in started):
         return False
-    found = first_timestamps(clients[flow.flow.source], left)
+    found = read_first_timestamps(clients[flow.flow.source], left)
     return all(key in found and found[key] >= scope.window.end for key in left)

@@ -1,4 +1,4 @@
-"""How many records of the window left the source before they were copied."""
+"""Counts records of the window that expired before they were replicated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_audit.scope.expired_ranges import PartitionState, count_arrived_in, find_expired_ranges
-from mm2slo_audit.scope.offset_lookups import first_timestamps
+from mm2slo_audit.scope.offset_lookups import read_first_timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _SLACK_SECONDS: Final = 5.0
 
 
-class _Open(NamedTuple):
-    """*size* records of a range, whose time follows from the record after it."""
+class _Undated(NamedTuple):
+    """*size* records of a range with unknown arrival: the record after it decides."""
 
     key: CopyKey
     expired: ExpiredRange
@@ -32,20 +32,20 @@ class _Open(NamedTuple):
 def add_expired_counts(
     read: UnitReading, made: AssembledScope, clients: Mapping[str, ClusterClient]
 ) -> UnitScope:
-    """The scope with `expired` of each source partition. Raises KafkaOperationError.
+    """Set `expired` of each source partition. Raises KafkaOperationError.
 
-    By arrival on the source where the timeline tells it; else a range counts when the first record
-    that survived it is of the window.
+    Records count by their arrival if the timeline has it; otherwise a range counts if the first
+    record after it is in the window.
     """
     counts: dict[CopyKey, int] = {}
-    unknown: list[_Open] = []
+    unknown: list[_Undated] = []
     for index, feed in enumerate(read.feeds):
         for number in range(feed.partitions) if feed.has_positions else ():
             key = (index, number)
             timeline = None if feed.timeline is None else feed.timeline.partitions.get(number)
             present = _present(read, made, key)
             for expired in find_expired_ranges(
-                made.known[key].epoch,
+                made.positions[key].log_syncs,
                 timeline,
                 present,
                 dense=read.dense,
@@ -56,26 +56,26 @@ def add_expired_counts(
                     counted, rest = count_arrived_in(expired, timeline, made.scope.window, present)
                 counts[key] = counts.get(key, 0) + counted
                 if rest:
-                    unknown.append(_Open(key, expired, rest))
+                    unknown.append(_Undated(key, expired, rest))
     while unknown:
         # One record of a partition per request.
         once = {each.key: each for each in reversed(unknown)}
         unknown = [each for each in unknown if once[each.key] is not each]
-        for each in _of_window(read, made, tuple(once.values()), clients):
+        for each in _in_window(read, made, tuple(once.values()), clients):
             counts[each.key] = counts.get(each.key, 0) + each.size
-    return _counted(made.scope, counts)
+    return _with_counts(made.scope, counts)
 
 
 def _present(read: UnitReading, made: AssembledScope, key: CopyKey) -> PartitionState:
     index, number = key
     feed = read.feeds[index]
     readings, here = feed.readings, feed.key(number)
-    known = made.known[key]
+    known = made.positions[key]
     copied_to = None
-    if read.dense and number < read.partitions and known.epoch:
-        last = known.epoch[-1]
+    if read.dense and number < read.partitions and known.log_syncs:
+        last = known.log_syncs[-1]
         reached = last.upstream + read.readings.ends[read.key(number)] - last.downstream
-        # Beyond the source's end it says that others write the target.
+        # A value beyond the source's end means that the target has other writers.
         copied_to = reached if last.upstream < reached <= readings.ends[here] else None
     return PartitionState(
         at=readings.requested_at,
@@ -88,20 +88,20 @@ def _present(read: UnitReading, made: AssembledScope, key: CopyKey) -> Partition
 
 def _position_period(feed: FeedReading) -> float:
     flow = feed.feed.flow
-    # A transaction holds records and offsets alike.
+    # A transaction contains records and offsets.
     return 0.0 if flow.exactly_once else flow.offset_flush_interval + _SLACK_SECONDS
 
 
-def _of_window(
+def _in_window(
     read: UnitReading,
     made: AssembledScope,
-    opened: tuple[_Open, ...],
+    undated: tuple[_Undated, ...],
     clients: Mapping[str, ClusterClient],
-) -> Iterator[_Open]:
-    """Those whose first survivor is of the window."""
+) -> Iterator[_Undated]:
+    """Ranges whose first remaining record is in the window."""
     sources: dict[str, dict[TopicPartition, tuple[int, int]]] = {}
     targets: dict[TopicPartition, tuple[int, int]] = {}
-    for key, expired, _size in opened:
+    for key, expired, _size in undated:
         feed = read.feeds[key[0]]
         here, there = feed.key(key[1]), read.key(key[1])
         start, end = feed.readings.starts[here], feed.readings.ends[here]
@@ -111,13 +111,13 @@ def _of_window(
             of_feed = sources.setdefault(feed.feed.flow.flow.source, {})
             of_feed[here] = (max(start, expired.end), end)
         elif there in read.readings.ends:
-            # Nothing survived: then it came after the last copy.
+            # No record remains: the range came after the last copy.
             last = read.readings.ends[there]
             targets[there] = (max(0, last - 1), last)
-    at_source = {alias: first_timestamps(clients[alias], of) for alias, of in sources.items()}
-    at_target = first_timestamps(clients[read.unit.cluster], targets)
+    at_source = {alias: read_first_timestamps(clients[alias], of) for alias, of in sources.items()}
+    at_target = read_first_timestamps(clients[read.unit.cluster], targets)
     window = made.scope.window
-    for each in opened:
+    for each in undated:
         feed = read.feeds[each.key[0]]
         here, there = feed.key(each.key[1]), read.key(each.key[1])
         alias = feed.feed.flow.flow.source
@@ -134,7 +134,7 @@ def _of_window(
             yield each
 
 
-def _counted(scope: UnitScope, counts: Mapping[CopyKey, int]) -> UnitScope:
+def _with_counts(scope: UnitScope, counts: Mapping[CopyKey, int]) -> UnitScope:
     return replace(
         scope,
         flows=tuple(

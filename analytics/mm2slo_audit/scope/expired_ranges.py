@@ -1,6 +1,6 @@
-"""Source records that retention removed before they were copied, by their offsets (pure).
+"""Offset ranges that retention removed before they were replicated (pure).
 
-Offsets thinned out by compaction or transactions count, too: an upper bound in such topics.
+Gaps from compaction or transactions count as well: an upper bound in such topics.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mm2slo_audit.scope.partition_timeline import Figure, PartitionTimeline
+    from mm2slo_audit.scope.partition_timeline import PartitionTimeline, TimedValue
     from mm2slo_audit.scope.sync_history import SyncPoint
     from mm2slo_core.audit.audit_scope import Window
 
-_STARTS_TOLD_SECONDS: Final = 120.0
-"""A topic at rest is written once a minute, with log starts of the half minute before."""
+_START_DELAY_SECONDS: Final = 120.0
+"""Idle topics are written once a minute, with log starts up to half a minute old."""
 
 
 class ExpiredRange(NamedTuple):
-    """Source offsets [start, end) that were never copied and can no longer be."""
+    """Source offsets [start, end) that were removed before they were copied."""
 
     start: int
     end: int
     next_copy: int | None
-    """Target offset of the copy of record *end*, the first that survived; None: not copied yet."""
+    """Target offset of the copy of record *end*; None: not copied yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """Figures of one source partition at the time of the snapshots."""
+    """Offsets of one source partition at the time of the snapshots."""
 
     at: float
     """Epoch s."""
@@ -40,26 +40,26 @@ class PartitionState:
     source_end: int
     next_offset: int | None
     copied_to: int | None = None
-    """Where the target's end says that copying is, when it can be interpolated."""
+    """Source offset reached by the target's end, if it can be interpolated."""
 
 
 def find_expired_ranges(
-    epoch: Sequence[SyncPoint],
+    log_syncs: Sequence[SyncPoint],
     timeline: PartitionTimeline | None,
     present: PartitionState,
     *,
     dense: bool,
     position_period: float,
 ) -> tuple[ExpiredRange, ...]:
-    """All ranges that are known, ascending and disjoint.
+    """All known ranges, ascending and disjoint.
 
-    *dense*: each target offset is one record of this flow, so that between two syncs the source's
-    surplus was not copied. *position_period* (s): how stale a healthy position may be; a gap
-    between log start and position counts once it has lasted that long.
+    *dense*: each target offset is one record of this flow, so surplus source offsets between two
+    syncs were not copied. *position_period* (s): maximum age of a healthy position; a gap between
+    log start and position counts after that time.
     """
     found: list[ExpiredRange] = []
     if dense:
-        found += _between_syncs(epoch, timeline, present)
+        found += _between_syncs(log_syncs, timeline, present)
     if timeline is not None:
         found += _below_log_start(timeline, present, position_period)
     if present.next_offset is not None:
@@ -70,18 +70,18 @@ def find_expired_ranges(
 
 
 def _between_syncs(
-    epoch: Sequence[SyncPoint], timeline: PartitionTimeline | None, present: PartitionState
+    log_syncs: Sequence[SyncPoint], timeline: PartitionTimeline | None, present: PartitionState
 ) -> Iterator[ExpiredRange]:
-    """After a gap MirrorMaker 2 writes a sync at once, so its end is the first record copied."""
-    for before, after in pairwise(epoch):
+    """After a gap MirrorMaker 2 writes a sync at once: the gap ends at the first record copied."""
+    for before, after in pairwise(log_syncs):
         run, rise = after.upstream - before.upstream, after.downstream - before.downstream
         if not 0 < rise < run or present.log_start < after.upstream:
             continue
         start = before.upstream + rise
-        told_by = after.at + _STARTS_TOLD_SECONDS
-        later = None if timeline is None else _value_at(timeline.starts, told_by)
-        if later is not None and later <= start and told_by <= present.at:
-            continue  # the records were still there: transaction markers or compaction
+        known_by = after.at + _START_DELAY_SECONDS
+        later = None if timeline is None else _value_at(timeline.starts, known_by)
+        if later is not None and later <= start and known_by <= present.at:
+            continue  # the records still existed: transaction markers or compaction
         yield ExpiredRange(start, after.upstream, after.downstream)
 
 
@@ -93,7 +93,7 @@ def _below_log_start(
         start, position = _value_at(timeline.starts, at), _value_at(timeline.positions, at)
         if start is None or position is None or start <= position:
             continue
-        # A position that is only stale moves on within its period.
+        # A stale position advances within its period.
         if at + period <= present.at:
             position = _value_at(timeline.positions, at + period) or position
         else:
@@ -102,7 +102,7 @@ def _below_log_start(
             yield ExpiredRange(position, start, None)
 
 
-def _value_at(figures: Sequence[Figure], at: float) -> int | None:
+def _value_at(figures: Sequence[TimedValue], at: float) -> int | None:
     index = bisect_right(figures, at, key=lambda figure: figure.at) - 1
     return figures[index].value if index >= 0 else None
 
@@ -125,10 +125,9 @@ def _joined(ranges: Iterable[ExpiredRange]) -> Iterator[ExpiredRange]:
 def count_arrived_in(
     expired: ExpiredRange, timeline: PartitionTimeline, window: Window, present: PartitionState
 ) -> tuple[int, int]:
-    """How many of the range arrived within *window*, and of how many that is not known.
+    """Number of records that arrived within *window*, and number of unknown arrival.
 
-    A record may have arrived any time within its bracket: it counts when that meets the window,
-    so that two windows that adjoin may both count what one poll saw.
+    A record counts if its bracket overlaps the window, so adjoining windows may both count it.
     """
     counted = unknown = 0
     start = expired.start

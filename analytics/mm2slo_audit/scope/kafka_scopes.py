@@ -1,4 +1,4 @@
-"""Everything that a run may judge."""
+"""The scopes of a run and the data to read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Isolations:
-    """At which level both sides of a unit are read; of the sources one per flow."""
+    """Isolation levels of a unit; sources per flow."""
 
     sources: tuple[Isolation, ...]
     target: Isolation
@@ -25,17 +25,17 @@ class Isolations:
 
 @dataclass(frozen=True, slots=True)
 class KafkaScopes:
-    """Scopes, topics without a verdict, arrival brackets. A scope's `index` is its place here."""
+    """Scopes, topics that are not audited, arrival polls. A scope's `index` is its place here."""
 
     scopes: tuple[UnitScope, ...]
     not_audited: tuple[NotAudited, ...] = ()
     polls: tuple[ArrivalPoll, ...] = ()
     isolations: tuple[Isolations, ...] = ()
-    """Of each scope."""
+    """Per scope."""
     copies: tuple[Mapping[CopyKey, CopyMap], ...] = field(default=(), repr=False)
-    """Of each scope: what its bounds rest on, should retention move them."""
+    """Per scope: data to recompute its bounds when retention moves log starts."""
 
     @property
     def planned(self) -> int:
-        """Offsets that will be read on both sides: the records at most."""
+        """Offsets to read on both sides; an upper bound of the records."""
         return sum(scope.planned for scope in self.scopes)

@@ -1,6 +1,6 @@
-"""How far a flow is known to have copied a source partition, and from where on (pure).
+"""The range of a source partition that a flow is known to have replicated (pure).
 
-Never interpolated: a record below the position that the target lacks is called lost.
+Never interpolated, since missing records below the position are reported as lost.
 """
 
 from __future__ import annotations
@@ -16,48 +16,56 @@ if TYPE_CHECKING:
 
 
 class Commit(NamedTuple):
-    """The last source offset that MirrorMaker 2 says the target has; *at* epoch seconds."""
+    """The last source offset that MirrorMaker 2 committed; *at* in epoch seconds."""
 
     offset: int
     at: float
 
 
 class KnownPosition(NamedTuple):
-    """What is known of the source's log as it is now."""
+    """The position in the current source log."""
 
     next_offset: int | None
-    """The first offset not known to be copied; None: nothing is known to be."""
+    """The first offset not known to be copied; None: unknown."""
     known_from: int
-    """From here on the flow should have copied everything below the position."""
-    epoch: Sequence[SyncPoint]
-    """The syncs of this log."""
+    """From here to the position the flow should have copied all records."""
+    log_syncs: Sequence[SyncPoint]
+    """The syncs of the current log."""
     replaced: bool
-    """Whether the target may hold copies of an earlier log of this name."""
+    """Whether the target may have copies of an earlier log of this name."""
 
 
-def known_position(
+def find_known_position(
     commit: Commit | None,
     points: Sequence[SyncPoint],
     *,
     source_end: int,
-    born: tuple[float, float] | None = None,
-    remembered: int | None = None,
+    recreated_between: tuple[float, float] | None = None,
+    oldest_position: int | None = None,
 ) -> KnownPosition:
-    """The position by the newest commit and all *points* (syncs, oldest first).
+    """The position from the newest commit and all *points* (syncs, oldest first).
 
-    *remembered* is the oldest position that the timeline tells of this log. Where the flow started
-    is not known below the oldest surviving sync: the topic of the syncs is compacted. But it
-    followed a topic that was created anew (*born*, see `select_current_syncs`) from its first record on.
+    *oldest_position*: the oldest position of this log in the timeline. Where the flow started is
+    unknown below the oldest remaining sync, since the topic of the syncs is compacted. A re-created
+    topic (*recreated_between*, see `select_current_syncs`) is followed from its first record.
     """
-    epoch = select_current_syncs(points, source_end, born)
-    replaced = born is not None or len(epoch) < len(points)
-    since = epoch[0].at if replaced and epoch else born[0] if born is not None else None
-    copied = [point.upstream for point in epoch]
+    log_syncs = select_current_syncs(points, source_end, recreated_between)
+    replaced = recreated_between is not None or len(log_syncs) < len(points)
+    since = (
+        log_syncs[0].at
+        if replaced and log_syncs
+        else recreated_between[0]
+        if recreated_between is not None
+        else None
+    )
+    copied = [point.upstream for point in log_syncs]
     if commit is not None and commit.offset < source_end and (since is None or commit.at >= since):
         copied.append(commit.offset)
     next_offset = max(copied) + 1 if copied else None
-    started = [point.upstream for point in epoch] or ([] if next_offset is None else [next_offset])
-    if remembered is not None:
-        started.append(remembered)
-    known_from = 0 if born is not None else min(started, default=0)
-    return KnownPosition(next_offset, known_from, epoch, replaced)
+    started = [point.upstream for point in log_syncs] or (
+        [] if next_offset is None else [next_offset]
+    )
+    if oldest_position is not None:
+        started.append(oldest_position)
+    known_from = 0 if recreated_between is not None else min(started, default=0)
+    return KnownPosition(next_offset, known_from, log_syncs, replaced)

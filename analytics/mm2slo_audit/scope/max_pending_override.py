@@ -1,4 +1,4 @@
-"""How long a run waits, where it is told to wait longer or shorter than its flows (pure)."""
+"""Overrides `audit.max_pending` for a run (pure)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def override_max_pending(config: Config, seconds: float) -> Config:
-    """*config* with that `audit.max_pending` in every flow."""
+    """*config* with `audit.max_pending` set to *seconds* in every flow."""
     change = {"max_pending": seconds}
     flows = tuple(
         flow.model_copy(update={"audit": flow.audit.model_copy(update=change)})

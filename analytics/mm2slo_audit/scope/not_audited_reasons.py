@@ -1,4 +1,4 @@
-"""Why a topic is not audited, by what Kafka answered (pure)."""
+"""Maps Kafka errors to reasons why a topic is not audited (pure)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ _REASONS: Final[Mapping[ErrorKind, NotAuditedReason]] = {
 
 
 def reason_for_error(kind: ErrorKind) -> NotAuditedReason:
-    """The word for a kind of failure."""
     return _REASONS.get(kind, NotAuditedReason.FAILED)
 
 
-def failed(topic: str, error: Exception, flows: tuple[Flow, ...]) -> NotAudited:
-    """A topic of *flows* whose clusters could not be asked."""
+def not_audited_after(topic: str, error: Exception, flows: tuple[Flow, ...]) -> NotAudited:
+    """A topic of *flows* that is not audited because of *error*."""
     if isinstance(error, KafkaOperationError):
         return NotAudited(topic, reason_for_error(error.kind), str(error), flows)
     if isinstance(error, TimeoutError):

@@ -1,4 +1,4 @@
-"""Single records and moments that a scope needs beside the snapshots."""
+"""Lookups of single records and of offsets by time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from mm2slo_kafka.partition_offsets import Isolation
 
 _TIMEOUT: Final = 30.0
-_MOST_MOMENTS: Final = 200
+_MAX_TIMES: Final = 200
 
 
-def first_timestamps(
+def read_first_timestamps(
     client: ClusterClient,
     ranges: Mapping[TopicPartition, tuple[int, int]],
     isolation: Isolation = "read_uncommitted",
 ) -> dict[TopicPartition, int]:
-    """Epoch ms of the first record in [offset, end) of each partition; left out where none is.
+    """Epoch ms of the first record in [offset, end) of each partition, if there is one.
 
     Raises KafkaOperationError.
     """
@@ -36,22 +36,22 @@ def first_timestamps(
     }
 
 
-def offsets_at(
-    client: ClusterClient, moments: Mapping[TopicPartition, int], *, at_least: bool = False
+def read_offsets_at(
+    client: ClusterClient, timestamps: Mapping[TopicPartition, int], *, at_least: bool = False
 ) -> dict[TopicPartition, int]:
-    """The first offset at or after a moment (epoch ms) of its own for each partition.
+    """The first offset at or after a timestamp (epoch ms) for each partition.
 
-    Of very many moments neighbours are taken together: by the earliest, so that offsets may be too
-    low, or with *at_least* by the latest, so that they may be too high. Raises KafkaOperationError.
+    To limit requests, neighbouring timestamps are combined to the earliest (offsets may be too
+    low), or with *at_least* to the latest (offsets may be too high). Raises KafkaOperationError.
     """
-    by_moment: defaultdict[int, list[TopicPartition]] = defaultdict(list)
-    ordered = sorted(moments.items(), key=lambda item: item[1])
-    width = len(ordered) // _MOST_MOMENTS + 1
+    by_timestamp: defaultdict[int, list[TopicPartition]] = defaultdict(list)
+    ordered = sorted(timestamps.items(), key=lambda item: item[1])
+    width = len(ordered) // _MAX_TIMES + 1
     for start in range(0, len(ordered), width):
         group = ordered[start : start + width]
-        moment = group[-1 if at_least else 0][1]
-        by_moment[moment] += [key for key, _moment in group]
+        timestamp = group[-1 if at_least else 0][1]
+        by_timestamp[timestamp] += [key for key, _timestamp in group]
     found: dict[TopicPartition, int] = {}
-    for moment, keys in by_moment.items():
-        found |= client.offsets_at(keys, max(0, moment) / 1000).offsets
+    for timestamp, keys in by_timestamp.items():
+        found |= client.offsets_at(keys, max(0, timestamp) / 1000).offsets
     return found

@@ -1,4 +1,4 @@
-"""Offsets of both sides, taken in the order that makes a missing record mean something."""
+"""Offset snapshots of both sides."""
 
 from __future__ import annotations
 
@@ -21,49 +21,46 @@ UNCOMMITTED: Isolation = "read_uncommitted"
 
 
 def source_isolation(flow: FlowConfig) -> Isolation:
-    """As MirrorMaker 2 reads: what it does not see is not missing."""
+    """The isolation level of MirrorMaker 2: records that it does not read are not missing."""
     if flow.exactly_once or flow.isolation is FlowIsolation.READ_COMMITTED:
         return COMMITTED
     return UNCOMMITTED
 
 
 def target_isolation(unit: Unit) -> Isolation:
-    """Copies of exactly-once flows count once they are committed."""
+    """read_committed for exactly-once flows: their copies count once committed."""
     exactly_once = any(feed.flow.exactly_once for feed in unit.feeds)
     return COMMITTED if exactly_once else UNCOMMITTED
 
 
 @dataclass(slots=True)
 class OffsetReadings:
-    """Figures per partition of one cluster; a partition is in `errors` when one failed."""
+    """Offsets per partition of one cluster; `errors` has partitions that failed."""
 
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     at: dict[TopicPartition, int] = field(default_factory=dict)
-    """The first offset of the window's time."""
+    """The first offset at or after the window's start."""
     errors: dict[TopicPartition, ErrorKind] = field(default_factory=dict)
     requested_at: float = 0.0
-    """When the ends were asked for, epoch s."""
+    """Request time of the end offsets, epoch s."""
 
-    def take_ends(self, reading: OffsetReading) -> None:
-        """Add end offsets."""
+    def add_ends(self, reading: OffsetReading) -> None:
         self.ends |= reading.offsets
         self.errors |= reading.errors
         self.requested_at = reading.requested_at
 
-    def take_starts(self, reading: OffsetReading) -> None:
-        """Add log starts."""
+    def add_starts(self, reading: OffsetReading) -> None:
         self.starts |= reading.offsets
         self.errors |= reading.errors
 
-    def take_at(self, reading: OffsetReading) -> None:
-        """Add offsets by time."""
+    def add_window_starts(self, reading: OffsetReading) -> None:
         self.at |= reading.offsets
         self.errors |= reading.errors
 
 
 def partitions_of(topics: Iterable[str], counts: Mapping[str, int]) -> Sequence[TopicPartition]:
-    """Every partition of those topics that exist."""
+    """All partitions of the *topics* that exist."""
     return [
         TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))
     ]

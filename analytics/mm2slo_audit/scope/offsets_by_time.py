@@ -1,11 +1,11 @@
-"""Offsets by time, where nothing tells which record of one side is which of the other."""
+"""Corresponding offsets by time, for partitions without offset syncs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.scope.offset_lookups import first_timestamps, offsets_at
+from mm2slo_audit.scope.offset_lookups import read_first_timestamps, read_offsets_at
 from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def add_offsets_by_time(
     target: OffsetReadings,
     clients: Mapping[str, ClusterClient],
 ) -> FeedReading:
-    """*feed* with the offsets that log starts and progress have on the other side by their time.
+    """*feed* with the offsets on the other side at the times of log starts and progress.
 
     *partitions* and *target* are those of the unit. Raises KafkaOperationError.
     """
@@ -41,21 +41,21 @@ def add_offsets_by_time(
         for key in map(feed.key, without)
         if source.starts[key]
     }
-    # Another engine with other partitions may copy from any to any.
+    # Another engine with another partition count may copy from any partition to any.
     anywhere = not feed.has_positions and feed.partitions != partitions
     cut = {
         key: (target.starts[key], target.ends[key])
         for number in (range(partitions) if anywhere else without)
         if target.starts[key := TopicPartition(unit.topic, number)]
     }
-    # Too much is left unjudged rather than called a fault.
-    at_source_start = offsets_at(
-        there, _renamed(first_timestamps(here, removed), unit.topic), at_least=True
+    # Rather leave too much unjudged than report false faults.
+    at_source_start = read_offsets_at(
+        there, _with_topic(read_first_timestamps(here, removed), unit.topic), at_least=True
     )
-    started = _renamed(first_timestamps(there, cut), feed.feed.topic)
+    started = _with_topic(read_first_timestamps(there, cut), feed.feed.topic)
     if anywhere:
-        started = _of_all(feed, started) if len(started) == len(cut) else {}
-    at_target_start = offsets_at(here, started, at_least=True)
+        started = _latest_for_all(feed, started) if len(started) == len(cut) else {}
+    at_target_start = read_offsets_at(here, started, at_least=True)
     return replace(
         feed,
         at_source_start=_by_number(at_source_start),
@@ -71,34 +71,36 @@ def _progress(
     target: OffsetReadings,
     clients: Mapping[str, ClusterClient],
 ) -> Mapping[int, int]:
-    """Source offsets older, by the patience, than the target's newest record.
+    """Source offsets older than the target's newest record by `max_pending`.
 
-    One from the future tells of no progress beyond the present.
+    A timestamp in the future counts as the current time.
     """
     last = {
         key: (max(target.starts[key], target.ends[key] - 1), target.ends[key])
         for number in range(partitions)
         if target.starts[key := TopicPartition(unit.topic, number)] < target.ends[key]
     }
-    newest = first_timestamps(clients[unit.cluster], last)
-    patience = round(feed.feed.flow.audit.max_pending * 1000)
+    newest = read_first_timestamps(clients[unit.cluster], last)
+    max_pending = round(feed.feed.flow.audit.max_pending * 1000)
     newest_of_all = max(newest.values(), default=None)
     present = round(feed.readings.requested_at * 1000)
-    moments = {}
+    timestamps = {}
     for number in range(feed.partitions):
         there = TopicPartition(unit.topic, number)
         at = newest.get(there) if partitions == feed.partitions else newest_of_all
         if at is not None:
-            moments[feed.key(number)] = min(at, present) - patience
-    return _by_number(offsets_at(clients[feed.feed.flow.flow.source], moments))
+            timestamps[feed.key(number)] = min(at, present) - max_pending
+    return _by_number(read_offsets_at(clients[feed.feed.flow.flow.source], timestamps))
 
 
-def _renamed(moments: Mapping[TopicPartition, int], topic: str) -> dict[TopicPartition, int]:
-    return {TopicPartition(topic, key.partition): at for key, at in moments.items()}
+def _with_topic(timestamps: Mapping[TopicPartition, int], topic: str) -> dict[TopicPartition, int]:
+    return {TopicPartition(topic, key.partition): at for key, at in timestamps.items()}
 
 
-def _of_all(feed: FeedReading, started: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """For each source partition the latest of the moments at which target partitions start."""
+def _latest_for_all(
+    feed: FeedReading, started: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """For each source partition the latest start of all target partitions."""
     if not started:
         return {}
     latest = max(started.values())

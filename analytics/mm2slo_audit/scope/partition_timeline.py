@@ -1,4 +1,4 @@
-"""What the watermark timeline tells of one partition of one side (pure)."""
+"""The watermark timeline of one partition on one side (pure)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class Poll(NamedTuple):
-    """The first poll that saw *end*: what it added arrived within [earliest, latest], epoch ms.
+    """The first poll that saw *end*: its new records arrived within [earliest, latest], epoch ms.
 
-    *earliest* None: no poll preceded.
+    *earliest* None: there was no earlier poll.
     """
 
     end: int
@@ -16,34 +16,34 @@ class Poll(NamedTuple):
     latest: int
 
 
-class Figure(NamedTuple):
-    """A figure from moment *at* (epoch s) on, until the next one."""
+class TimedValue(NamedTuple):
+    """A value from *at* (epoch s) until the next one."""
 
     at: float
     value: int
 
 
 class PartitionTimeline:
-    """Polls, log starts and positions of one partition; each is kept where it changes.
+    """Polls, log starts and positions of one partition, only where they change.
 
-    A poll that saw no new end brackets no record: leaving it out changes no bracket.
+    A poll without a new end brackets no record and can be left out.
     """
 
     __slots__ = ("_polled_at", "polls", "positions", "starts")
 
     def __init__(self) -> None:
         self.polls: list[Poll] = []
-        self.starts: list[Figure] = []
-        self.positions: list[Figure] = []
+        self.starts: list[TimedValue] = []
+        self.positions: list[TimedValue] = []
         self._polled_at: float | None = None
 
     def add_poll(
         self, end: int, requested_at: float, answered_at: float, previous: float | None
     ) -> None:
-        """Take the next poll, with the request time of the poll before it, if it names one.
+        """Add the next poll, with the request time of the previous poll if known.
 
-        A writer's first record names none: what it tells is as old as the record before it. A
-        smaller end is a truncation, and what was known of the offsets beyond it is void.
+        It is unknown in a writer's first record, which counts from the record before it. A lower
+        end is a truncation: polls of the offsets beyond it are dropped.
         """
         if self.polls and end < self.polls[-1].end:
             self.polls = [poll for poll in self.polls if poll.end <= end]
@@ -54,14 +54,13 @@ class PartitionTimeline:
         self._polled_at = requested_at
 
     def add_start(self, at: float, log_start: int) -> None:
-        """Take the log start of a poll."""
-        _note(self.starts, at, log_start)
+        _append_change(self.starts, at, log_start)
 
     def add_position(self, at: float, next_offset: int) -> None:
-        """Take the first offset that was not known to be copied then."""
-        _note(self.positions, at, next_offset)
+        """Add the first offset not known to be copied."""
+        _append_change(self.positions, at, next_offset)
 
 
-def _note(figures: list[Figure], at: float, value: int) -> None:
+def _append_change(figures: list[TimedValue], at: float, value: int) -> None:
     if not figures or figures[-1].value != value:
-        figures.append(Figure(at, value))
+        figures.append(TimedValue(at, value))

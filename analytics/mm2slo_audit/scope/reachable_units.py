@@ -1,4 +1,4 @@
-"""Which units can be audited at all: clusters that answer, topics that exist."""
+"""Units that can be audited: their clusters answer and their topics exist."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from mm2slo_audit.scope.audit_units import Unit, plan_units, select_units
-from mm2slo_audit.scope.not_audited_reasons import failed, reason_for_error
-from mm2slo_audit.scope.topic_listing import TopicListing, list_cluster_topics
+from mm2slo_audit.scope.cluster_topics import ClusterTopics, list_cluster_topics
+from mm2slo_audit.scope.not_audited_reasons import not_audited_after, reason_for_error
 from mm2slo_core.audit.audit_scope import NotAudited, NotAuditedReason
 from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.name_filters import TopicFilter
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReachableUnit:
-    """A unit whose topics exist, with their numbers of partitions."""
+    """A unit whose topics exist, with their partition counts."""
 
     unit: Unit
     partitions: int
     source_partitions: tuple[int, ...]
-    """Of each feed."""
+    """Per feed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReachableUnits:
-    """What a run can look at, and what it cannot and why."""
+    """Units that a run can audit, and topics that it cannot."""
 
     units: tuple[ReachableUnit, ...]
     not_audited: tuple[NotAudited, ...]
@@ -49,63 +49,67 @@ class ReachableUnits:
         topics: Sequence[str],
         clients: Mapping[str, ClusterClient],
     ) -> Self:
-        """The units of the *chosen* flows, with all configured flows that feed them.
+        """Find the units of the *chosen* flows, with all configured flows that feed them.
 
-        Raises UserError when none of the flows can be asked, or none copies a topic of *topics*.
+        Raises UserError if the clusters of no flow answer, or no flow copies a topic of *topics*.
         """
         targets = {flow.flow.target for flow in chosen}
         flows = [flow for flow in config.flows if flow.flow.target in targets]
         aliases = targets | {flow.flow.source for flow in flows}
         listings, problems = list_cluster_topics(clients, aliases)
-        away = {flow.label: problem for flow in flows if (problem := _away(flow, problems))}
-        if all(flow.label in away for flow in chosen):
-            raise UserError(str(away[chosen[0].label]))
-        asked = [flow for flow in flows if flow.label not in away]
+        unreachable = {
+            flow.label: problem for flow in flows if (problem := _find_error(flow, problems))
+        }
+        if all(flow.label in unreachable for flow in chosen):
+            raise UserError(str(unreachable[chosen[0].label]))
+        reachable_flows = [flow for flow in flows if flow.label not in unreachable]
         labels = {flow.label for flow in chosen}
         units = plan_units(
-            asked,
+            reachable_flows,
             {alias: listing.counts for alias, listing in listings.items()},
-            _ours(config),
+            _own_topics(config),
         )
         units = select_units(units, labels, topics)
         reached: list[ReachableUnit] = []
-        refused = [
-            failed(flow.label, away[flow.label], (flow.flow,))
+        not_audited = [
+            not_audited_after(flow.label, unreachable[flow.label], (flow.flow,))
             for flow in chosen
-            if flow.label in away
+            if flow.label in unreachable
         ]
-        unasked = [flow for flow in flows if flow.label in away]
+        unreachable_flows = [flow for flow in flows if flow.label in unreachable]
         for unit in units:
-            found = _reached(unit, listings, unasked)
+            found = _check_unit(unit, listings, unreachable_flows)
             if isinstance(found, ReachableUnit):
                 reached.append(found)
             else:
-                refused.append(found)
+                not_audited.append(found)
         if not topics:
-            refused += _sources_missing([flow for flow in asked if flow.label in labels], listings)
-        return cls(tuple(reached), tuple(refused))
+            not_audited += _sources_missing(
+                [flow for flow in reachable_flows if flow.label in labels], listings
+            )
+        return cls(tuple(reached), tuple(not_audited))
 
 
-def _ours(config: Config) -> frozenset[str]:
+def _own_topics(config: Config) -> frozenset[str]:
     return frozenset({config.exporter.timeline.topic})
 
 
-def _away(
+def _find_error(
     flow: FlowConfig, problems: Mapping[str, KafkaOperationError]
 ) -> KafkaOperationError | None:
     return problems.get(flow.flow.source) or problems.get(flow.flow.target)
 
 
-def _reached(
-    unit: Unit, listings: Mapping[str, TopicListing], away: Sequence[FlowConfig]
+def _check_unit(
+    unit: Unit, listings: Mapping[str, ClusterTopics], unreachable: Sequence[FlowConfig]
 ) -> ReachableUnit | NotAudited:
     target = listings[unit.cluster]
-    for flow in away:
+    for flow in unreachable:
         if flow.flow.target == unit.cluster and _may_feed(flow, unit.topic):
             return NotAudited(
                 unit.topic,
                 NotAuditedReason.UNREACHABLE,
-                f"{flow.label} may feed it as well, and its source could not be asked",
+                f"{flow.label} may feed it as well, and its source is unreachable",
                 (*unit.flows, flow.flow),
             )
     if unit.topic in target.errors:
@@ -120,7 +124,7 @@ def _reached(
         return NotAudited(
             unit.topic,
             NotAuditedReason.TARGET_MISSING,
-            f"there is no {unit.topic} on {unit.cluster}, the copy of "
+            f"{unit.topic} does not exist on {unit.cluster}; it is the copy of "
             + " and ".join(f"{feed.topic} on {feed.flow.flow.source}" for feed in unit.feeds),
             unit.flows,
         )
@@ -129,16 +133,16 @@ def _reached(
 
 
 def _may_feed(flow: FlowConfig, topic: str) -> bool:
-    """Whether a flow whose topics are not known may write *topic* under its own name."""
+    """Whether a flow whose topics are unknown may write *topic* under the same name."""
     if flow.policy.kind is not PolicyKind.IDENTITY:
         return False
     return TopicFilter(flow.topics, flow.topics_exclude).matches(topic)
 
 
 def _sources_missing(
-    flows: Sequence[FlowConfig], listings: Mapping[str, TopicListing]
+    flows: Sequence[FlowConfig], listings: Mapping[str, ClusterTopics]
 ) -> Iterator[NotAudited]:
-    """Copies on the target whose source topic is gone, where the name tells the source."""
+    """Copies whose source topic is missing, if the name identifies the source."""
     for flow in flows:
         if flow.policy.kind is PolicyKind.IDENTITY:
             continue
@@ -153,6 +157,6 @@ def _sources_missing(
                 yield NotAudited(
                     topic,
                     NotAuditedReason.SOURCE_MISSING,
-                    f"there is no {original} on {flow.flow.source}, or it may not be seen",
+                    f"{original} does not exist on {flow.flow.source}, or is not visible",
                     (flow.flow,),
                 )

@@ -1,4 +1,4 @@
-"""Takes the snapshots of an audit and makes its scopes."""
+"""Reads the scopes of an audit from the clusters."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.scope.arrival_polls import arrival_polls
+from mm2slo_audit.scope.arrival_polls import collect_arrival_polls
 from mm2slo_audit.scope.cluster_survey import ClusterSurvey
 from mm2slo_audit.scope.empty_window import explain_empty_window
 from mm2slo_audit.scope.expired_counts import add_expired_counts
 from mm2slo_audit.scope.kafka_scopes import Isolations, KafkaScopes
 from mm2slo_audit.scope.max_pending_override import override_max_pending
-from mm2slo_audit.scope.not_audited_reasons import failed
+from mm2slo_audit.scope.not_audited_reasons import not_audited_after
 from mm2slo_audit.scope.offset_snapshot import source_isolation, target_isolation
 from mm2slo_audit.scope.reachable_units import ReachableUnits
 from mm2slo_audit.scope.unit_assembly import assemble_scope
@@ -41,25 +41,25 @@ def read_scopes(
     clock: Callable[[], float] = time.time,
     on_progress: Callable[[str], None] = lambda _line: None,
 ) -> KafkaScopes:
-    """What a run over *window* may judge of *flows* (labels; none: all) and *topics* (none: all).
+    """The scopes of *flows* (labels; empty: all) and *topics* (empty: all) in *window*.
 
-    A topic is named as on the source or on the target. *max_pending* (ms) wins over the flows'
-    own. *on_progress* gets a line for each step.
-    Raises UserError for an unknown flow or topic, a window in the future, and when no cluster pair
-    could be asked. One topic that cannot be audited is in `not_audited`.
+    Topics are named as on the source or the target. *max_pending* (ms) overrides that of the flows.
+    *on_progress* gets a line for each step. Topics that cannot be audited are in `not_audited`.
+    Raises UserError for an unknown flow or topic, a window in the future, and if no pair of
+    clusters answers.
     """
     if max_pending is not None:
         config = override_max_pending(config, max_pending / 1000)
     chosen = config.select(flows)
     if window.start >= clock() * 1000:
         raise UserError(
-            f"the window starts at {_moment(window.start)}, which is in the future:"
+            f"the window starts in the future, at {_format_time(window.start)};"
             " expected a window that has started"
         )
     on_progress("listing topics")
     reach = ReachableUnits.find(config, chosen, topics, clients)
     survey = ClusterSurvey(config, clients, window, on_progress)
-    survey.take(reach.units)
+    survey.read(reach.units)
     not_audited = [*reach.not_audited, *survey.not_audited]
     made: list[tuple[Unit, UnitScope, Mapping[CopyKey, CopyMap]]] = []
     for read in survey.readings():
@@ -68,7 +68,7 @@ def read_scopes(
             scope = add_expired_counts(read, assembled, clients)
             missing = explain_empty_window(scope, clients)
         except KafkaOperationError as problem:
-            not_audited.append(failed(read.unit.topic, problem, read.unit.flows))
+            not_audited.append(not_audited_after(read.unit.topic, problem, read.unit.flows))
             continue
         if missing is not None:
             not_audited.append(missing)
@@ -78,7 +78,7 @@ def read_scopes(
     return KafkaScopes(
         scopes=scopes,
         not_audited=tuple(not_audited),
-        polls=arrival_polls(scopes, survey.timelines),
+        polls=collect_arrival_polls(scopes, survey.timelines),
         isolations=tuple(
             Isolations(
                 tuple(source_isolation(feed.flow) for feed in unit.feeds), target_isolation(unit)
@@ -89,5 +89,5 @@ def read_scopes(
     )
 
 
-def _moment(at: int) -> str:
+def _format_time(at: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at / 1000))

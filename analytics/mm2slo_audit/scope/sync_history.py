@@ -1,4 +1,4 @@
-"""The offset syncs of one source partition, as far as they say what was copied (pure)."""
+"""The offset syncs of one source partition (pure)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mm2slo_core.flow_offsets import SyncRuns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MOST_POINTS: Final = 20_000
+_MAX_POINTS: Final = 20_000
 _RUN_POINTS: Final = 4096
 
 
 class SyncPoint(NamedTuple):
-    """Source record *upstream* is target record *downstream*; written at *at*, epoch seconds."""
+    """Source offset *upstream* became target offset *downstream*; written *at* epoch seconds."""
 
     upstream: int
     downstream: int
@@ -22,7 +22,7 @@ class SyncPoint(NamedTuple):
 
 
 class SyncHistory:
-    """All syncs of a partition in their order, without those inside a run of equal distance."""
+    """The syncs of a partition in order, without those inside a run of equal distance."""
 
     __slots__ = ("_points",)
 
@@ -31,19 +31,19 @@ class SyncHistory:
 
     @property
     def points(self) -> Sequence[SyncPoint]:
-        """First, last and corner points, oldest first."""
+        """First and last points of runs, oldest first."""
         return self._points
 
     def add(self, point: SyncPoint) -> None:
-        """Take the next sync of the topic."""
+        """Add the next sync."""
         points = self._points
         if len(points) > 1 and _straight(points[-2], points[-1]) and _straight(points[-1], point):
             points[-1] = point
             return
         points.append(point)
-        if len(points) > _MOST_POINTS:
-            # Distances add up over what is left out, and the oldest says where the flow started.
-            half = _MOST_POINTS // 2
+        if len(points) > _MAX_POINTS:
+            # Keep the oldest, which shows where the flow started, and thin out the older half.
+            half = _MAX_POINTS // 2
             self._points = [*points[:half:2], *points[half:]]
 
 
@@ -53,30 +53,30 @@ def _straight(one: SyncPoint, two: SyncPoint) -> bool:
 
 
 def select_current_syncs(
-    points: Sequence[SyncPoint], source_end: int, born: tuple[float, float] | None
+    points: Sequence[SyncPoint], source_end: int, recreated_between: tuple[float, float] | None
 ) -> Sequence[SyncPoint]:
-    """The syncs that are about the source's log as it is now.
+    """The syncs of the current source log.
 
-    A step back of the upstream offset is a replay after a crash, and no new epoch, unless the
-    source's log was replaced: the offsets before it lie beyond the log's end. *born* is when the
-    topic got its present id, by the timeline: after the first and not after the second moment.
-    Syncs that lie beyond the end with no step back after them are all of an earlier log.
+    A step back of the upstream offset is a replay after a crash, unless the log was replaced: then
+    earlier offsets are beyond the log's end. *recreated_between*: the topic got its current id
+    between these two times, by the timeline. If syncs beyond the end have no step back after them,
+    all are of an earlier log.
     """
-    start, highest, found = 0, -1, born is None
+    start, highest, found = 0, -1, recreated_between is None
     for index, point in enumerate(points):
         stepped_back = index > 0 and point.upstream < points[index - 1].upstream
         if stepped_back and highest >= source_end:
             start, highest = index, -1
-        if born is not None and not found and point.at > born[0]:
-            found = stepped_back or point.at >= born[1]
+        if recreated_between is not None and not found and point.at > recreated_between[0]:
+            found = stepped_back or point.at >= recreated_between[1]
             if found:
                 start, highest = index, -1
         highest = max(highest, point.upstream)
     return points[start:] if found and highest < source_end else ()
 
 
-def sync_runs(points: Sequence[SyncPoint], *, dense: bool) -> SyncRuns:
-    """The map between both sides by these syncs."""
+def build_sync_runs(points: Sequence[SyncPoint], *, dense: bool) -> SyncRuns:
+    """The offset map of these syncs."""
     runs = SyncRuns(dense=dense, max_points=_RUN_POINTS)
     for point in points:
         runs.add(point.upstream, point.downstream)

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 def read_timeline(
     client: ClusterClient, topic: str, since: float, wanted: Collection[TimelineKey]
 ) -> dict[TimelineKey, TopicTimeline]:
-    """What *topic* tells from *since* (epoch s) on of what is *wanted*; empty without the topic.
+    """The *wanted* records of *topic* from *since* (epoch s) on; empty if it does not exist.
 
     Raises KafkaOperationError or TimeoutError.
     """

@@ -1,4 +1,4 @@
-"""Reads a topic to the end that it has now."""
+"""Reads a topic up to its current end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mm2slo_kafka.partition_offsets import Isolation
     from mm2slo_kafka.topic_tail import Start, TailRecord
 
-_PATIENCE_SECONDS: Final = 20.0
+_TIMEOUT_SECONDS: Final = 20.0
 _BATCH: Final = 10_000
 
 
@@ -25,17 +25,17 @@ def read_to_end(
     start: Start = "start",
     isolation: Isolation = "read_uncommitted",
 ) -> Iterator[TailRecord]:
-    """The records of *topic* in their order; none when it does not exist.
+    """The records of *topic* in order; none if it does not exist.
 
-    Raises KafkaOperationError when the cluster gives nothing for 20 seconds.
+    Raises KafkaOperationError or TimeoutError if the cluster returns nothing for 20 seconds.
     """
     tail = TopicTail(client, topic, start=start, isolation=isolation)
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     try:
         while True:
             batch = tail.poll(_BATCH, 0.2)
             if batch.records:
-                deadline = time.monotonic() + _PATIENCE_SECONDS
+                deadline = time.monotonic() + _TIMEOUT_SECONDS
                 yield from batch.records
             if tail.caught_up or tail.state is TailState.ABSENT:
                 return
@@ -43,7 +43,8 @@ def read_to_end(
                 raise batch.problem
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"reading topic {topic!r} on cluster {client.alias} does not come to its end"
+                    f"no progress reading topic {topic!r} on cluster {client.alias} for"
+                    f" {_TIMEOUT_SECONDS:g} s"
                 )
     finally:
         tail.close()

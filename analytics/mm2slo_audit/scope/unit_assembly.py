@@ -1,16 +1,16 @@
-"""Puts what was read of a unit together as its scope (pure)."""
+"""Builds the scope of a unit from its readings (pure)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mm2slo_audit.scope.cluster_topics import TopicSettings
 from mm2slo_audit.scope.copy_map import CopyMap
-from mm2slo_audit.scope.known_position import KnownPosition, known_position
+from mm2slo_audit.scope.known_position import KnownPosition, find_known_position
 from mm2slo_audit.scope.scope_bounds import apply_bounds
-from mm2slo_audit.scope.sync_cuts import cuts
-from mm2slo_audit.scope.sync_history import SyncHistory, sync_runs
-from mm2slo_audit.scope.topic_listing import TopicSettings
+from mm2slo_audit.scope.sync_cuts import find_cuts
+from mm2slo_audit.scope.sync_history import SyncHistory, build_sync_runs
 from mm2slo_core.audit.audit_scope import (
     Comparison,
     FlowScope,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FeedReading:
-    """What was read of a flow's source topic. The mappings are by partition."""
+    """Readings of a flow's source topic; mappings are by partition."""
 
     feed: Feed
     partitions: int
@@ -46,23 +46,23 @@ class FeedReading:
     timeline: TopicTimeline | None
     kind: TopicSettings = field(default_factory=TopicSettings)
     progress: Mapping[int, int] = field(default_factory=dict)
-    """Without positions: the source offset that the target's time has come to."""
+    """For flows without positions: source offset reached by the target, by time."""
     at_source_start: Mapping[int, int] = field(default_factory=dict)
     at_target_start: Mapping[int, int] = field(default_factory=dict)
 
     def key(self, partition: int) -> TopicPartition:
-        """A partition of the source topic."""
+        """A source partition."""
         return TopicPartition(self.feed.topic, partition)
 
     @property
     def has_positions(self) -> bool:
-        """Whether the flow leaves offsets behind."""
+        """Whether the flow writes offsets."""
         return self.feed.flow.engine is Engine.MIRRORMAKER2
 
 
 @dataclass(frozen=True, slots=True)
 class UnitReading:
-    """What was read of a unit."""
+    """Readings of a unit."""
 
     unit: Unit
     partitions: int
@@ -71,39 +71,39 @@ class UnitReading:
     kind: TopicSettings = field(default_factory=TopicSettings)
 
     def key(self, partition: int) -> TopicPartition:
-        """A partition of the target topic."""
+        """A target partition."""
         return TopicPartition(self.unit.topic, partition)
 
     @property
     def dense(self) -> bool:
-        """Whether each target offset is a record of the only flow: no markers, no other writer."""
+        """Whether each target offset is a record of the only flow: no markers, no other flow."""
         return len(self.feeds) == 1 and not self.feeds[0].feed.flow.exactly_once
 
 
 @dataclass(frozen=True, slots=True)
 class AssembledScope:
-    """A scope, and what its bounds rest on."""
+    """A scope, and the data that its bounds depend on."""
 
     scope: UnitScope
     copies: Mapping[CopyKey, CopyMap]
-    known: Mapping[CopyKey, KnownPosition]
+    positions: Mapping[CopyKey, KnownPosition]
 
 
 def assemble_scope(read: UnitReading, window: Window) -> AssembledScope:
-    """The scope of a unit, its index and what has expired left open.
+    """Build the scope of a unit, without its index and expired counts.
 
-    Of several flows the least override_max_pending one counts.
+    Of several flows the lowest `max_pending` counts.
     """
-    known: dict[CopyKey, KnownPosition] = {}
+    positions: dict[CopyKey, KnownPosition] = {}
     copies: dict[CopyKey, CopyMap] = {}
     identity, comparison = _identity(read), _comparison(read)
-    # Where timestamps are compared, they tell equal records apart.
+    # Compared timestamps already distinguish equal records.
     cut = len(read.feeds) == 1 and comparison is Comparison.RECORDS and not identity.timestamp
     flows = []
     for index, feed in enumerate(read.feeds):
         partitions = []
         for number in range(feed.partitions):
-            at = known[index, number] = _known(feed, number)
+            at = positions[index, number] = _find_position(feed, number)
             source = _source_partition(feed, number, at)
             partitions.append(_with_cuts(source, at, read) if cut else source)
             if number < read.partitions or not feed.has_positions:
@@ -128,41 +128,45 @@ def assemble_scope(read: UnitReading, window: Window) -> AssembledScope:
         max_pending=pending,
         tombstones_kept=read.kind.tombstones_kept if comparison is Comparison.LATEST else 0,
     )
-    return AssembledScope(apply_bounds(scope, copies), copies, known)
+    return AssembledScope(apply_bounds(scope, copies), copies, positions)
 
 
-def _known(feed: FeedReading, partition: int) -> KnownPosition:
+def _find_position(feed: FeedReading, partition: int) -> KnownPosition:
     key = feed.key(partition)
     if not feed.has_positions:
         return KnownPosition(feed.progress.get(partition), 0, (), replaced=False)
     timeline = feed.timeline
     held = None if timeline is None else timeline.partitions.get(partition)
-    return known_position(
+    return find_known_position(
         feed.internals.commits.get(key),
         feed.internals.syncs.get(key, SyncHistory()).points,
         source_end=feed.readings.ends[key],
-        born=None if timeline is None else timeline.born,
-        remembered=held.positions[0].value if held is not None and held.positions else None,
+        recreated_between=None if timeline is None else timeline.recreated_between,
+        oldest_position=held.positions[0].value if held is not None and held.positions else None,
     )
 
 
-def _source_partition(feed: FeedReading, partition: int, known: KnownPosition) -> SourcePartition:
+def _source_partition(
+    feed: FeedReading, partition: int, positions: KnownPosition
+) -> SourcePartition:
     key, readings = feed.key(partition), feed.readings
     start = readings.starts[key]
-    end = max(start, readings.ends[key])  # all of it may have gone in between
+    end = max(start, readings.ends[key])  # all records may have been removed in between
     return SourcePartition(
         partition=partition,
         log_start=start,
         read_from=max(start, min(readings.at[key], end)),
         end=end,
-        next_offset=known.next_offset,
-        known_from=known.known_from,
+        next_offset=positions.next_offset,
+        known_from=positions.known_from,
     )
 
 
-def _with_cuts(source: SourcePartition, known: KnownPosition, read: UnitReading) -> SourcePartition:
-    found = cuts(
-        known.epoch,
+def _with_cuts(
+    source: SourcePartition, positions: KnownPosition, read: UnitReading
+) -> SourcePartition:
+    found = find_cuts(
+        positions.log_syncs,
         dense=read.dense,
         read=(source.read_from, source.end),
         target_end=read.readings.ends[read.key(source.partition)],
@@ -173,7 +177,7 @@ def _with_cuts(source: SourcePartition, known: KnownPosition, read: UnitReading)
 def _target_partition(
     read: UnitReading, partition: int, source: SourcePartition | None
 ) -> TargetPartition:
-    """Of the only *source* where it has cuts, what is copied from before its read is left out."""
+    """With cuts of the only *source*, copies of records before its read range are left out."""
     key, readings = read.key(partition), read.readings
     start = readings.starts[key]
     end = max(start, readings.ends[key])
@@ -189,17 +193,19 @@ def _target_partition(
 
 
 def _copy_map(
-    read: UnitReading, feed: FeedReading, partition: int, known: KnownPosition
+    read: UnitReading, feed: FeedReading, partition: int, positions: KnownPosition
 ) -> CopyMap:
-    # Of flows without positions there may be no target partition of this number.
+    # For flows without positions the target may have no partition of this number.
     target_end = read.readings.ends.get(read.key(partition), 0)
     copies_start = 0
-    if known.replaced:
-        copies_start = known.epoch[0].downstream if known.epoch else target_end
+    if positions.replaced:
+        copies_start = positions.log_syncs[0].downstream if positions.log_syncs else target_end
     return CopyMap(
-        runs=sync_runs(known.epoch, dense=read.dense) if known.epoch else None,
+        runs=build_sync_runs(positions.log_syncs, dense=read.dense)
+        if positions.log_syncs
+        else None,
         copies_start=copies_start,
-        known_from=known.known_from,
+        known_from=positions.known_from,
         dense=read.dense,
         source_end=feed.readings.ends[feed.key(partition)],
         target_end=target_end,
@@ -209,7 +215,7 @@ def _copy_map(
 
 
 def _identity(read: UnitReading) -> Identity:
-    # Copies do not tell whose they are: what one flow changes is compared of none.
+    # A copy does not show its flow: a field that one flow changes is ignored for all.
     identity = common_identity([each.feed.flow.audit.identity.identity for each in read.feeds])
     if read.kind.timestamps is TimestampType.LOG_APPEND:
         return identity.without_timestamp()

@@ -1,4 +1,4 @@
-"""Spark for the audit: started with what it needs, ended without a trace."""
+"""Starts and stops Spark sessions for the audit."""
 
 from mm2slo_audit.session.spark_launch import spark_session
 from mm2slo_audit.session.spark_options import SparkOptions

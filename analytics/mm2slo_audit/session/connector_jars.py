@@ -1,4 +1,4 @@
-"""The Kafka connector's jars: on disk already, given by the user, or resolved by Spark's Ivy."""
+"""The Kafka connector's jars: in Ivy's cache, set by the user, or resolved by Spark's Ivy."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _RESOLVED: Final = (
     "org.apache.kafka_kafka-clients-3.9.0.jar",
     "org.apache.commons_commons-pool2-2.12.0.jar",
 )
-"""As Ivy names what `CONNECTOR` asks for."""
-# Spark ships these itself.
+"""Ivy's file names for the jars of `CONNECTOR`."""
+# Spark includes these.
 _EXCLUDED: Final = (
     "com.google.code.findbugs:jsr305",
     "org.apache.hadoop:hadoop-client-api",
@@ -41,10 +41,10 @@ _EXCLUDED: Final = (
 
 
 def connector_properties(options: SparkOptions) -> Mapping[str, str]:
-    """Spark's properties that bring the connector.
+    """Spark properties that add the connector.
 
-    What Ivy has resolved before is taken from its folder: no look at a repository at each start.
-    Raises UserError when the jars that the user names are not all there.
+    Jars in Ivy's cache are used without asking a repository. Raises UserError if jars that the user
+    sets are missing.
     """
     if options.jars is not None:
         return {"spark.jars": ",".join(_given(options.jars))}
@@ -59,11 +59,13 @@ def connector_properties(options: SparkOptions) -> Mapping[str, str]:
 
 
 def air_gap_advice() -> str:
-    """How to go on without a repository."""
+    """How to proceed without a repository."""
     return (
-        "without one, copy " + ", ".join(f"{name}-*.jar" for name in _NEEDED) + " from a machine"
-        f" that has resolved {CONNECTOR} (folder jars of its ~/.ivy2.5.2) into a folder here and"
-        " name it: --jars FOLDER, or audit.spark.jars in mm2slo.yaml (docs/audit-air-gap.md)"
+        "without a repository, copy "
+        + ", ".join(f"{name}-*.jar" for name in _NEEDED)
+        + " from a machine"
+        f" that has resolved {CONNECTOR} (folder jars of its ~/.ivy2.5.2) into a local folder and"
+        " set it: --jars FOLDER, or audit.spark.jars in mm2slo.yaml (docs/audit-air-gap.md)"
     )
 
 
@@ -79,7 +81,7 @@ def _given(jars: str) -> Sequence[str]:
     missing = [name for name in _NEEDED if not any(f"{name}-" in path for path in found)]
     if missing:
         raise UserError(
-            f"{jars} does not hold {', '.join(f'{name}-*.jar' for name in missing)}:"
-            f" the Kafka connector of Spark needs them; {air_gap_advice()}"
+            f"{jars} does not contain {', '.join(f'{name}-*.jar' for name in missing)}:"
+            f" Spark's Kafka connector needs them; {air_gap_advice()}"
         )
     return found

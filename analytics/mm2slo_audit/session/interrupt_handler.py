@@ -1,4 +1,4 @@
-"""Keeps PySpark from deciding what a signal does, and what is said of it."""
+"""Restores the handler of Ctrl-C that PySpark replaces, and silences Py4J's log."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NOTHING: Final = logging.CRITICAL + 1
+_ABOVE_CRITICAL: Final = logging.CRITICAL + 1
 
 
 @contextmanager
 def keep_interrupt_handler() -> Iterator[None]:
-    """Start a session without PySpark's handler of Ctrl-C, which it sets for good."""
+    """Restore the SIGINT handler after starting a session: PySpark replaces it permanently."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only there it does
+        yield  # PySpark sets it only in the main thread
         return
     former = signal.getsignal(signal.SIGINT)
     try:
@@ -30,18 +30,18 @@ def keep_interrupt_handler() -> Iterator[None]:
 
 @contextmanager
 def silence_gateway_logs() -> Iterator[None]:
-    """Leave out what Py4J logs: a stack, of what it raises besides."""
+    """Drop Py4J's log messages: they are stack traces of exceptions that it also raises."""
     root, own = logging.getLogger(), logging.getLogger("py4j")
     level = own.level
-    # A filter of the root sees what is told to the root itself, not what comes up from below.
-    root.addFilter(_is_of_another)
-    own.setLevel(_NOTHING)
+    # A filter of the root logger sees only records logged to it directly, not propagated ones.
+    root.addFilter(_is_not_py4j)
+    own.setLevel(_ABOVE_CRITICAL)
     try:
         yield
     finally:
-        root.removeFilter(_is_of_another)
+        root.removeFilter(_is_not_py4j)
         own.setLevel(level)
 
 
-def _is_of_another(record: logging.LogRecord) -> bool:
+def _is_not_py4j(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != "py4j"

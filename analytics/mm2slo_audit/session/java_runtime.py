@@ -1,4 +1,4 @@
-"""The Java runtime that Spark would start."""
+"""The Java runtime of Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mm2slo_core.java_version import java_major
 from mm2slo_core.user_errors import UserError
 
 MINIMUM: Final = 17
-"""Of Spark 4.0."""
+"""Required by Spark 4.0."""
 _INSTALL: Final = (
     "install Java 17 or 21 (Debian and Ubuntu: apt-get install openjdk-17-jre-headless)"
     " or set JAVA_HOME to one"
@@ -22,30 +22,26 @@ _INSTALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime."""
-
     path: str
     version: str
-    """What `java -version` prints: release, build and vendor."""
+    """Output of `java -version`: release, build and vendor."""
 
 
 def require_java() -> Java:
-    """The `java` that Spark's scripts run: that of JAVA_HOME, else the one on the PATH.
+    """The `java` that Spark's scripts run: from JAVA_HOME, else from the PATH.
 
-    Raises UserError when there is none, or it is too old.
+    Raises UserError if it is missing or too old.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not Path(java).is_file():
         where = f"JAVA_HOME ({home})" if home else "the PATH"
-        raise UserError(
-            f"Spark needs Java {MINIMUM} or newer, and there is none in {where}: {_INSTALL}"
-        )
+        raise UserError(f"Spark needs Java {MINIMUM} or newer; found none in {where}: {_INSTALL}")
     version = _version_text(java)
     major = java_major(version)
     if major is None or major < MINIMUM:
         found = "an unknown version" if major is None else f"version {major}"
-        raise UserError(f"Spark needs Java {MINIMUM} or newer, and {java} is {found}: {_INSTALL}")
+        raise UserError(f"Spark needs Java {MINIMUM} or newer; {java} is {found}: {_INSTALL}")
     return Java(java, version)
 
 

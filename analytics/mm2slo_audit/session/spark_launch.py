@@ -1,4 +1,4 @@
-"""Starts a Spark session, and leaves nothing behind when it ends."""
+"""Starts a Spark session, and stops its JVM at the end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_audit.session.class_archive import (
-    archive_path,
+    class_archive_path,
     map_archive_options,
     write_archive_options,
 )
 from mm2slo_audit.session.interrupt_handler import keep_interrupt_handler, silence_gateway_logs
 from mm2slo_audit.session.java_runtime import require_java
-from mm2slo_audit.session.spark_properties import SESSION, is_needed_at_launch, settings
+from mm2slo_audit.session.spark_properties import SESSION, is_needed_at_launch, spark_properties
 from mm2slo_audit.session.start_errors import explain_start_failure
 from mm2slo_audit.session.stderr_relay import StderrRelay
 from mm2slo_core.user_errors import MissingExtraError, UserError
@@ -36,12 +36,12 @@ _ARCHIVING_SECONDS: Final = 300.0
 def spark_session(
     options: SparkOptions, *, archive_to: Path | None = None
 ) -> Iterator[SparkSession]:
-    """A session by *options*; it and its JVM have ended when the context does.
+    """A session with *options*; leaving the context stops it and its JVM.
 
     Under spark-submit the master, memory and jars are those of spark-submit. With *archive_to* the
-    JVM writes the classes that it has loaded there when it ends; without, it maps the archive that
-    `mm2slo audit prepare` wrote, where there is one. Raises UserError when Spark cannot be
-    started, MissingExtraError without pyspark.
+    JVM writes an archive of its loaded classes there at exit; otherwise it maps the archive of
+    `mm2slo audit prepare`, if any. Raises UserError if Spark cannot be started, MissingExtraError
+    without pyspark.
     """
     try:
         import pyspark
@@ -56,7 +56,7 @@ def spark_session(
     java = require_java()
     if archive_to is None:
         launched = _launched(
-            options, map_archive_options(archive_path(java, package)), _EXIT_SECONDS
+            options, map_archive_options(class_archive_path(java, package)), _EXIT_SECONDS
         )
     else:
         launched = _launched(options, write_archive_options(archive_to), _ARCHIVING_SECONDS)
@@ -92,7 +92,7 @@ def _launched(
 
     if SparkContext._active_spark_context is not None:
         raise UserError("a Spark session is already running in this process: stop it first")
-    wanted = settings(options, java_options)
+    wanted = spark_properties(options, java_options)
     relay = StderrRelay()
     started: list[Popen[bytes]] = []
     try:
@@ -109,13 +109,13 @@ def _launched(
         session = SparkSession(context)
     except (PySparkException, Py4JError) as error:
         for process in started:
-            _end(process)
+            _stop_process(process)
         _forget_gateway(SparkContext)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise explain_start_failure(relay.ended(), reason, options.master) from None
+        raise explain_start_failure(relay.last_lines(), reason, options.master) from None
     except BaseException:
         for process in started:
-            _end(process)
+            _stop_process(process)
         _forget_gateway(SparkContext)
         raise
     relay.session_started()
@@ -125,13 +125,13 @@ def _launched(
     finally:
         with suppress(Exception):
             session.stop()
-        # Where the JVM has died, the first stop gives up before it has let go of the context.
+        # If the JVM has died, the first stop fails before it releases the context.
         with suppress(Exception):
             context.stop()
         with suppress(Exception):
             gateway.shutdown()
         for process in started:
-            _end(process, exit_seconds)
+            _stop_process(process, exit_seconds)
         _forget_gateway(SparkContext)
 
 
@@ -142,8 +142,8 @@ def _conf(kind: Any, values: Mapping[str, str]) -> Any:
     return conf
 
 
-def _end(process: Popen[bytes], exit_seconds: float = _EXIT_SECONDS) -> None:
-    """The JVM ends by itself when its standard input does."""
+def _stop_process(process: Popen[bytes], exit_seconds: float = _EXIT_SECONDS) -> None:
+    """Close standard input, which ends the JVM."""
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()
@@ -155,16 +155,16 @@ def _end(process: Popen[bytes], exit_seconds: float = _EXIT_SECONDS) -> None:
 
 
 def _forget_gateway(context: Any) -> None:
-    # PySpark keeps one JVM per process for good; the next session here starts its own.
+    # PySpark keeps one JVM per process; the next session must start its own.
     context._gateway = None
     context._jvm = None
 
 
 def _require_own_spark(package: Path) -> None:
-    """SPARK_HOME wins over the Spark that pip installed, and may be of any version."""
+    """SPARK_HOME overrides the Spark of the pyspark package and may have any version."""
     home = os.environ.get("SPARK_HOME")
     if home and Path(home).resolve() != package.resolve():
         raise UserError(
-            f"SPARK_HOME is {home}, and the audit needs the Spark of its own pyspark package in"
-            f" {package}: unset SPARK_HOME, or run it by that Spark's spark-submit"
+            f"SPARK_HOME is {home}; expected the Spark of the pyspark package in {package}: unset"
+            " SPARK_HOME, or run the audit by that Spark's spark-submit"
         )

@@ -1,4 +1,4 @@
-"""What a Spark session is started with."""
+"""Options of a Spark session."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config.audit_config import SparkConfig
 
-_MOST_MEMORY: Final = 4 << 30
-_LEAST_MEMORY: Final = 1 << 30
+_MAX_MEMORY: Final = 4 << 30
+_MIN_MEMORY: Final = 1 << 30
 _MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """Where Spark runs and what it may use. The default is this machine, all of its cores."""
+    """Where Spark runs and which resources it uses; by default all cores of this machine."""
 
     master: str = "local[*]"
-    """Ignored under spark-submit, which has chosen one already."""
+    """Ignored under spark-submit, which sets its own."""
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """More Spark properties; they win over the defaults here. May hold secrets."""
+    """Additional Spark properties; they override the defaults. May contain secrets."""
     jars: str | None = None
-    """Folder (or glob, comma-separated list) of the connector's jars, for a machine without a
+    """Folder, glob or comma-separated list of the connector's jars, for machines without a
     repository; None: Spark's Ivy resolves them."""
     ivy_dir: str | None = None
-    """Spark's Ivy cache; None: the user's own."""
+    """Spark's Ivy cache; None: the user's."""
     driver_memory: str | None = None
-    """Heap of the driver, as Spark writes it (`4g`); None: see `default_driver_memory`."""
+    """Heap of the driver in Spark's format (`4g`); None: see `default_driver_memory`."""
     app_name: str = "mm2slo audit"
 
     @classmethod
     def from_config(cls, config: SparkConfig) -> SparkOptions:
-        """Those of `audit.spark` in the configuration."""
+        """The options of `audit.spark`."""
         return cls(
             master=config.master,
             conf={name: value.reveal() for name, value in config.conf.items()},
@@ -47,16 +47,16 @@ class SparkOptions:
 
     @property
     def local(self) -> bool:
-        """Whether driver and executors are one process of this machine."""
+        """Whether driver and executors are one local process."""
         return self.master.partition("[")[0] == "local"
 
 
 def default_driver_memory() -> str:
-    """A quarter of the machine's memory, from 1 to 4 GiB."""
+    """A quarter of the machine's memory, at least 1 and at most 4 GiB."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{max(_LEAST_MEMORY, min(_MOST_MEMORY, total // 4)) // _MIB}m"
+    return f"{max(_MIN_MEMORY, min(_MAX_MEMORY, total // 4)) // _MIB}m"
 
 
 def ivy_directory(options: SparkOptions) -> Path:
-    """Where Spark's Ivy keeps jars: that of the options, else Spark 4's default."""
+    """Spark's Ivy cache: from the options, else Spark 4's default."""
     return Path(options.ivy_dir) if options.ivy_dir else Path.home() / ".ivy2.5.2"

@@ -1,4 +1,4 @@
-"""Spark's properties for an audit (pure, but for the folder of jars)."""
+"""Spark properties of an audit (pure, except for listing jars)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _PARTITIONS_PER_CORE: Final = 8
 _LOCAL_CORES: Final = re.compile(r"local\[(\d+)")
 _LOOPBACK: Final = re.compile(r"local\b|spark://(127\.0\.0\.1|localhost|\[::1\])[:,]")
-# What the JVM must know when it starts; all else may hold secrets and stays off command lines.
+# Properties the JVM needs at launch; others may be secret and are kept off its command line.
 _AT_LAUNCH: Final = (
     "spark.master",
     "spark.app.name",
@@ -35,17 +35,17 @@ SESSION: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
-    # Its default of 128 groups sends sketches and maps to the slower, sorting aggregation.
+    # With the default of 128 groups, sketches and maps use the slower sort-based aggregation.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
     "spark.sql.adaptive.enabled": "true",
 }
-"""Needed wherever the audit runs, under spark-submit as well."""
+"""Required in every session, also under spark-submit."""
 
 
-def settings(options: SparkOptions, java_options: str = "") -> dict[str, str]:
-    """All properties of a session that is started here, not by spark-submit.
+def spark_properties(options: SparkOptions, java_options: str = "") -> dict[str, str]:
+    """All properties of a session that is not started by spark-submit.
 
-    *java_options*: more of them for the driver's JVM.
+    *java_options*: additional options of the driver's JVM.
     """
     found = {
         "spark.master": options.master,
@@ -61,13 +61,13 @@ def settings(options: SparkOptions, java_options: str = "") -> dict[str, str]:
         found[_JAVA_OPTIONS] += " -XX:+UseParallelGC"
         found["spark.sql.shuffle.partitions"] = str(_PARTITIONS_PER_CORE * _cores(options.master))
     if _LOOPBACK.match(options.master):
-        # A host name that resolves to an address of another network would stop the driver.
+        # The driver does not start if its host name resolves to an address of another network.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return _merged(found, options.conf)
 
 
 def is_needed_at_launch(name: str) -> bool:
-    """Whether the JVM must be started with the property *name*."""
+    """Whether the JVM needs the property *name* at launch."""
     return name.startswith(_AT_LAUNCH)
 
 

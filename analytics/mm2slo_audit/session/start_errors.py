@@ -1,4 +1,4 @@
-"""Why Spark did not start, in a sentence for the user."""
+"""Turns a failed start of Spark into one sentence (pure)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SHOWN: Final = 3
 
 
 def explain_start_failure(lines: Sequence[str], reason: str, master: str) -> UserError:
-    """The error for what the JVM said in *lines*; *reason* is what Python saw."""
+    """The error from the JVM's output *lines*; *reason*: the Python exception."""
     missing = sorted({match[1] for line in lines if (match := _UNRESOLVED.search(line))})
     if missing or any(mark in line for line in lines for mark in _BAD_JAR):
         named = ", ".join(missing) or "the Kafka connector"
         return UserError(
-            f"Spark could not resolve {named}: is a Maven repository reachable from here?"
-            " DEFAULT_ARTIFACT_REPOSITORY names a mirror, spark.jars.ivySettings in"
-            f" audit.spark.conf an Ivy settings file; {air_gap_advice()}"
+            f"Spark could not resolve {named}: check that a Maven repository is reachable (set"
+            " DEFAULT_ARTIFACT_REPOSITORY to a mirror, or spark.jars.ivySettings in"
+            f" audit.spark.conf to an Ivy settings file); {air_gap_advice()}"
         )
-    said = [line.strip() for line in lines if any(mark in line for mark in _REASONS)]
-    detail = "; ".join(dict.fromkeys(said[:_SHOWN])) or reason
-    return UserError(f"Spark did not start with the master {master}: {detail}")
+    reasons = [line.strip() for line in lines if any(mark in line for mark in _REASONS)]
+    detail = "; ".join(dict.fromkeys(reasons[:_SHOWN])) or reason
+    return UserError(f"Spark did not start with master {master}: {detail}")

@@ -1,4 +1,4 @@
-"""What the JVM writes to standard error: kept while it starts, then passed on to our log."""
+"""Relays the JVM's standard error to the log, and keeps its last lines for error messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEPT: Final = 400
 
 
 class StderrRelay:
-    """The writing end of a pipe for a process, and a thread that reads it."""
+    """A pipe for a process, and a thread that reads it."""
 
     def __init__(self) -> None:
         reading, self.write_end = os.pipe()
@@ -25,15 +25,15 @@ class StderrRelay:
         self._thread.start()
 
     def process_started(self) -> None:
-        """Close our copy of the writing end: the process has its own."""
+        """Close this process's copy of the write end."""
         os.close(self.write_end)
 
     def session_started(self) -> None:
-        """From now on lines go to the log."""
+        """Log lines from now on."""
         self._starting = False
 
-    def ended(self, timeout: float = 5.0) -> tuple[str, ...]:
-        """The last lines, after the process has ended."""
+    def last_lines(self, timeout: float = 5.0) -> tuple[str, ...]:
+        """The last lines of the process, which has ended."""
         self._thread.join(timeout)
         return tuple(self._lines)
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from audited.auditing import Request, audit
-from audited.contents import keyed, keyless, now
-from audited.waiting import source_ends, wait_copied, wait_flushed
+from audit_scenario.audit_process import Request, audit
+from audit_scenario.flow_waits import source_ends, wait_copied, wait_flushed
+from audit_scenario.record_contents import keyed, keyless, now
 from fault_injection import MARK, Injector, named
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.transforms import dropping
+from mm2slo_lab.message_transforms import dropping
 
 if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 US_HUB, EU_HUB = Flow("us", "hub"), Flow("eu", "hub")
 FLOWS = (US_HUB, EU_HUB)
@@ -63,7 +63,7 @@ def audited(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
         for flow, injector in injectors.items():
             ends = source_ends(lab, flow, TOPIC)
             wait_flushed(lab, flow, TOPIC, {number: end - 1 for number, end in ends.items()})
-            injector.strike()
+            injector.write_target()
         request = Request(lab.config_yaml(), Window(start, now()), topics=(TOPIC,))
         return injectors, audit(request).outcomes[TOPIC]
 

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 SESSION = """
 from pathlib import Path
@@ -37,11 +37,9 @@ def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_session_maps_what_preparing_has_archived(tmp_path: Path) -> None:
     before = run(tmp_path, "-c", SESSION).stdout.split()
     told = run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare")
-    spark, rehearsed, archived = told.stdout.splitlines()
+    spark, self_test, archived = told.stdout.splitlines()
     assert spark.startswith("Spark 4.0.")
-    assert rehearsed == (
-        "an audit of made-up records found the loss and the duplicate that are in them"
-    )
+    assert self_test == ("self-test passed: the audit found the lost and the duplicate record")
     (archive,) = (tmp_path / "mm2slo").iterdir()
     assert archived.startswith(f"class archive: {archive} (")
     after = run(tmp_path, "-c", SESSION).stdout.split()
@@ -63,4 +61,4 @@ def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
         run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare", "--config", str(config))
     assert refused.value.returncode == 2
     told = " ".join(refused.value.stderr.split())
-    assert "the master is spark://127.0.0.1:7077: preparing is for audits on this machine" in told
+    assert "the master is spark://127.0.0.1:7077; prepare supports only local masters" in told

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from audited.contents import keyed, now
+from audit_scenario.record_contents import keyed, now
 from fault_injection import write
 
 from mm2slo_audit.probe import probe
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.config import Config
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
 
 TOPIC = f"probed-{os.getpid()}"
 
@@ -61,5 +61,5 @@ def test_it_finds_what_the_flow_changes(config: Config) -> None:
 
 
 def test_a_topic_that_no_flow_copies_is_refused(config: Config) -> None:
-    with pytest.raises(UserError, match="no topic 'nowhere' is copied by these flows"):
+    with pytest.raises(UserError, match="topic 'nowhere' is not copied by these flows"):
         probe(config, [], ["nowhere"])

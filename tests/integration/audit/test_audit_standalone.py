@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from audited import US_EU
-from audited.auditing import QUICK, Request, auditor
-from audited.contents import keyed, keyless, now
-from audited.waiting import source_ends, wait_copied, wait_flushed
+from audit_scenario import US_EU
+from audit_scenario.audit_process import QUICK, Request, auditor
+from audit_scenario.flow_waits import source_ends, wait_copied, wait_flushed
+from audit_scenario.record_contents import keyed, keyless, now
 from fault_injection import Injector, named
-from standalone import standalone
+from spark_standalone import standalone
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 PARTITIONS = 6
 TASK = "Finished task"
@@ -45,7 +45,7 @@ def test_two_workers_find_what_one_process_finds(lab: Lab, fresh_topic: str) -> 
         # Between two duplicates of a partition: they are no block.
         stranger = next(keyless(1, 1, text=f"foreign {number}"))[1]
         injector.foreign(record.place.partition, stranger)
-    injector.strike()
+    injector.write_target()
     ends = source_ends(lab, US_EU, fresh_topic)
     wait_flushed(lab, US_EU, fresh_topic, {number: end - 1 for number, end in ends.items()})
     request = Request(lab.config_yaml(), Window(start, now()), topics=(fresh_topic,))

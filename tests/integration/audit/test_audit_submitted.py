@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from audited import US_EU
-from audited.command import submitted
-from audited.contents import keyed
-from audited.waiting import source_ends, wait_copied, wait_flushed
+from audit_scenario import US_EU
+from audit_scenario.audit_command import submitted
+from audit_scenario.flow_waits import source_ends, wait_copied, wait_flushed
+from audit_scenario.record_contents import keyed
 from fault_injection import Injector
 
 from mm2slo_core.audit.record_verdict import Verdict
@@ -16,7 +16,7 @@ from mm2slo_core.audit.record_verdict import Verdict
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 
 def test_it_finds_a_fault_and_says_so_by_its_exit_code(lab: Lab, fresh_topic: str) -> None:
@@ -44,5 +44,5 @@ def test_it_finds_a_fault_and_says_so_by_its_exit_code(lab: Lab, fresh_topic: st
 
     refused = submitted(lab.config_yaml(), *chosen, "--topic", "nowhere")
     assert refused.exit_code == 2
-    assert "no topic 'nowhere' is copied by these flows" in refused.said
+    assert "topic 'nowhere' is not copied by these flows" in refused.said
     assert "Traceback" not in refused.said

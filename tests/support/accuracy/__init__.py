@@ -1,1 +1,1 @@
-"""The figures of docs/accuracy.md."""
+"""Measures the figures of docs/accuracy.md."""

@@ -1,4 +1,4 @@
-"""docs/accuracy.md from its figures (pure)."""
+"""Renders docs/accuracy.md from its figures (pure)."""
 
 from __future__ import annotations
 
@@ -17,76 +17,74 @@ COMMAND = "python tests/benchmarks/bench_accuracy.py --write"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Everything that was measured."""
+    """All measured figures."""
 
     generated: Mapping[str, Tally]
-    """By who judged."""
+    """By implementation."""
     lab: Tally
     coverage: Mapping[str, Mapping[str, Coverage]]
-    """By who judged, then by what."""
+    """By implementation, then by rate."""
     latencies: Mapping[str, Widths]
-    """By what was compared."""
+    """By measurement."""
     replayed: int
-    """Duplicates that the kill in the lab left."""
+    """Duplicates after the kill in the lab."""
     clean: int
-    """Matched records of the topic that got traffic meanwhile."""
+    """Matched records of the topic with traffic during the audit."""
 
 
 _HEAD = f"""\
 # Accuracy
 
-What the audit finds, compared with what is true. The truth is that of whoever made the faults; no
-second audit is asked. All figures below were printed by
+Compares the findings of the audit with the true verdicts, which are known from fault injection
+and not from another audit. All figures below were printed by
 
     {COMMAND}
 
-which takes some minutes, needs Java and, for Kafka's jars, the network at first.
+which takes some minutes, and requires Java and, at first, the network for Kafka's jars.
 
-## Where the truth comes from
+## Source of the true verdicts
 
-- **Generated** (`tests/support/generated_units`): a flow is simulated record by record; what was lost,
-  copied again, moved, altered, overtaken, and when it arrived, is noted as it happens.
-- **Lab** (`tests/support/audited`): two Kafka clusters and MirrorMaker 2. Records with a certain
-  header are dropped by a transform of the flow (`Filter` with `HasHeaderKey`), so MirrorMaker 2
-  really goes past them: lost. What should look altered or moved is lost that way and then written
-  on the target by hand. Foreign records and single duplicates are written by hand. Records expire
-  by `DeleteRecords` while MirrorMaker 2 is away. Replays come from killing it under load; which
-  offsets are duplicates is found by a reader of both clusters that compares key, value, headers
-  and timestamp byte by byte and shares no code with the audit. The rest of the lab's truth is held
-  to the same reader (`tests/integration/audit/test_audit_injected.py`).
+- **Generated** (`tests/support/generated_units`): simulates a flow record by record and records
+  every loss, duplicate, replay, move, alteration, overtaking and arrival time.
+- **Lab** (`tests/support/audit_scenario`): two Kafka clusters and MirrorMaker 2. A transform of
+  the flow (`Filter` with `HasHeaderKey`) drops marked records, so MirrorMaker 2 loses them. Altered
+  and moved records are dropped this way and then written to the target directly, as are foreign
+  records and single duplicates. Records expire by `DeleteRecords` while MirrorMaker 2 is stopped.
+  Replays come from killing it under load; an independent reader of both clusters, which compares
+  key, value, headers and timestamp byte by byte and shares no code with the audit, finds the
+  duplicated offsets. It also verifies the other true verdicts
+  (`tests/integration/audit/test_audit_injected.py`).
 """
 
 _CLASSES = """\
 ## Recall and precision at census
 
-By offset: a verdict counts as right when side, partition and offset are those of the truth.
-Verdicts that leave no evidence are compared by their number.
+A verdict is correct if its side, partition and offset equal the true ones. Verdicts without
+evidence are compared by count.
 """
 
 _COVERAGE = """\
 ## Bounds of a 1 % sample
 
-How many of the samples, each with a salt of its own, gave a 95 % Clopper-Pearson interval that
-holds the rate in all records. Reach: 94 % of 2,000 in plain Python, 183 of 200 in Spark.
+How many samples, each with its own salt, had a 95 % Clopper-Pearson interval that contains the
+rate in all records. Required: 94 % of 2,000 in plain Python, 183 of 200 in Spark.
 """
 
 _LATENCY = """\
 ## Latency
 
-The lab's targets stamp what they append (LogAppendTime), a little before anyone can read it; a
-reader of both clusters notes when it had each record. An arrival lies between the two. The same
-records are judged a second time as if the stamps said nothing: the bounds then come from the
-timeline of polls. Where the source stamps as well, so does the start of a transfer. Of generated
-records the latencies are known exactly. How late records were is the doing of the machine, on
-which everything of the lab shares two cores; what the audit is asked for is that its bounds hold.
-A percentile's bounds must agree with the true percentile; they are as wide as the gap between
-two polls (both sides' gaps for transfer) with the time of a request, rounded outward to a bucket
-(4.4 %).
+The lab's targets use LogAppendTime, which slightly precedes the time at which a record can be read;
+an independent reader records when it read each record. The true arrival is between the two. The
+records are judged a second time without LogAppendTime, so that the bounds come from the polls of
+the watermark timeline. If the source uses LogAppendTime, the start of a transfer is bounded in the
+same way. Latencies of generated records are known exactly. The latencies themselves depend on the
+machine, where the whole lab shares two cores; tested is that the bounds of the audit are correct. A
+percentile's bounds must agree with the true percentile. Their width is the interval between two
+polls (of both sides for transfer) plus the time of a request, rounded outward to a bucket (4.4 %).
 """
 
 
 def render(figures: Figures) -> str:
-    """The whole document."""
     return "\n".join(_lines(figures)) + "\n"
 
 
@@ -95,8 +93,8 @@ def _lines(figures: Figures) -> Iterator[str]:
     yield _CLASSES
     for who, tally in {**figures.generated, "lab": figures.lab}.items():
         yield from _classes(who, tally)
-    yield f"The kill left {figures.replayed:,} duplicates in the lab. The topic that got records"
-    yield f"while it was audited had {figures.clean:,} matched records and no fault."
+    yield f"The kill in the lab caused {figures.replayed:,} duplicates. The topic with traffic"
+    yield f"during the audit had {figures.clean:,} matched records and no fault."
     yield ""
     yield _COVERAGE
     yield "| judged by | figure | true rate | samples | mean n | inside | share |"
@@ -125,7 +123,7 @@ def _classes(who: str, tally: Tally) -> Iterator[str]:
         )
     for verdict, (true, found) in sorted(tally.by_count.items()):
         if true or found:
-            yield f"| {verdict} (number) | {true:,} | {found:,} | | |"
+            yield f"| {verdict} (count) | {true:,} | {found:,} | | |"
     yield ""
 
 
@@ -136,7 +134,7 @@ def _latency(what: str, found: Widths) -> Iterator[str]:
         f" at most {found.widest_ms} ms"
     )
     yield ""
-    yield "| percentile | true | lower | upper | holds |"
+    yield "| percentile | true | lower | upper | correct |"
     yield "|---|---|---|---|---|"
     for each in found.percentiles:
         bracket = each.found

@@ -1,4 +1,4 @@
-"""How often the bounds of a sample hold what is true of all records."""
+"""How often the bounds of a sample contain the true rate of all records."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _SOURCE: Final = (Verdict.MATCHED, Verdict.LOST, Verdict.ALTERED, Verdict.MOVED)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Events among what a sample, or a census, looked at."""
+    """Events among the records of a sample or a census."""
 
     events: int
     n: int
 
     @property
     def rate(self) -> float:
-        """Events by what was looked at."""
+        """Share of events."""
         return self.events / self.n
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Of *salts* samples, how many had bounds that hold the truth."""
+    """How many of *salts* samples had bounds that contain the true rate."""
 
     salts: int
     inside: int
@@ -49,7 +49,7 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Inside by all."""
+        """Share of samples inside."""
         return self.inside / self.salts
 
 
@@ -59,7 +59,7 @@ def population() -> Generated:
 
 
 def truths(generated: Generated) -> dict[str, Drawn]:
-    """Events in all records, from what was simulated."""
+    """Events in all records, from the simulation."""
     counts = generated.counts
     source = sum(counts[verdict] for verdict in _SOURCE)
     key = {(each.side, each.partition, each.offset): each.key_hash for each in generated.records}
@@ -78,7 +78,7 @@ def truths(generated: Generated) -> dict[str, Drawn]:
 
 
 def drawn(outcome: UnitOutcome) -> dict[str, Drawn]:
-    """The same of a sample."""
+    """Events in a sample."""
     counts = outcome.counts
     source = sum(counts.get(verdict, 0) for verdict in _SOURCE)
     duplicates = counts.get(Verdict.DUPLICATE, 0) + counts.get(Verdict.REPLAY, 0)
@@ -90,7 +90,7 @@ def drawn(outcome: UnitOutcome) -> dict[str, Drawn]:
 
 
 class Tally:
-    """Samples, one after the other, and whether their bounds hold the truth."""
+    """Counts samples whose bounds contain the true rates."""
 
     def __init__(self, true: dict[str, Drawn]) -> None:
         self._true = true
@@ -98,18 +98,18 @@ class Tally:
         self._inside: Counter[str] = Counter()
         self._looked_at: Counter[str] = Counter()
 
-    def take(self, outcome: UnitOutcome) -> None:
-        """Take what one sample found."""
+    def add(self, outcome: UnitOutcome) -> None:
+        """Add the outcome of one sample."""
         self._samples += 1
         for what, found in drawn(outcome).items():
-            # Without a single draw nothing is claimed: the bounds are 0 and 1.
+            # Without records the bounds are 0 and 1.
             true = self._true[what].rate
             holds = not found.n or clopper_pearson(found.events, found.n).contains(true)
             self._inside[what] += holds
             self._looked_at[what] += found.n
 
     def coverage(self) -> dict[str, Coverage]:
-        """What came of all samples."""
+        """The coverage of all samples."""
         return {
             what: Coverage(
                 self._samples, self._inside[what], true.rate, self._looked_at[what] / self._samples
@@ -119,9 +119,9 @@ class Tally:
 
 
 def coverage(generated: Generated, salts: Iterable[int]) -> dict[str, Coverage]:
-    """Draw a sample for each salt, judge it in plain Python, and look at its bounds."""
+    """Draw a sample for each salt, judge it in plain Python, and check its bounds."""
     tally, drawing = Tally(truths(generated)), Drawing(generated.records)
     for salt in salts:
         sample = Sample(RATE, salt)
-        tally.take(judge(drawing.draw(sample), (), generated.scope, sample))
+        tally.add(judge(drawing.draw(sample), (), generated.scope, sample))
     return tally.coverage()

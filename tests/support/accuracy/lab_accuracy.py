@@ -1,4 +1,4 @@
-"""The figures of the lab's story."""
+"""Measures the accuracy of an audit of the lab."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from audited import APPENDED, CLEAN, COMPACTED, EXPIRED, REPLAY, STAMPED, STOPPED, tell
-from audited.play import AFTER_THE_STOP
+from audit_scenario import (
+    APPENDED,
+    CLEAN,
+    COMPACTED,
+    EXPIRED,
+    REPLAY,
+    STAMPED,
+    STOPPED,
+    tell,
+)
+from audit_scenario.scenario_steps import AFTER_THE_STOP
 from fault_injection import Found
 
 from accuracy.latency_bounds import Truth, Widths, widths
@@ -19,7 +28,7 @@ from mm2slo_lab import Lab
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from audited import Told
+    from audit_scenario import Told
     from fault_injection import Stored
 
     from mm2slo_core.audit.audit_scope import UnitScope
@@ -29,7 +38,7 @@ _POLL_MS = 500
 
 @dataclass(frozen=True, slots=True)
 class LabFigures:
-    """What the audit of the story found, against its truth."""
+    """Results of the audit compared with the true verdicts."""
 
     tally: Tally
     latencies: dict[str, Widths]
@@ -38,41 +47,43 @@ class LabFigures:
 
 
 def lab_figures() -> LabFigures:
-    """Start a lab, tell the story, and compare."""
+    """Start a lab, inject faults, audit, and compare."""
     with Lab.start() as lab:
-        told = tell(lab, "accuracy")
+        lab_audit = tell(lab, "accuracy")
     tally = Tally()
-    for name in told.reads:
-        outcome = told.outcome(name)
-        tally.take(outcome, *_truth(told, name))
-    tally.take_places(*_overdue(told))
+    for name in lab_audit.reads:
+        outcome = lab_audit.outcome(name)
+        tally.add(outcome, *_truth(lab_audit, name))
+    tally.add_places(*_overdue(lab_audit))
     return LabFigures(
         tally=tally,
-        latencies=dict(_latencies(told)),
-        replayed=len(told.reads[REPLAY].duplicates),
-        clean=told.outcome(CLEAN).counts[Verdict.MATCHED],
+        latencies=dict(_latencies(lab_audit)),
+        replayed=len(lab_audit.reads[REPLAY].duplicates),
+        clean=lab_audit.outcome(CLEAN).counts[Verdict.MATCHED],
     )
 
 
-def _truth(told: Told, name: str) -> tuple[dict[Verdict, set[Found]], dict[Verdict, int]]:
-    """By offset, and the numbers of verdicts that leave no evidence."""
-    read, outcome = told.reads[name], told.outcome(name)
+def _truth(lab_audit: Told, name: str) -> tuple[dict[Verdict, set[Found]], dict[Verdict, int]]:
+    """True verdicts by offset, and counts of verdicts without evidence."""
+    read, outcome = lab_audit.reads[name], lab_audit.outcome(name)
     counts = {Verdict.MATCHED: len(read.pairs)}
-    truth = told.story.injectors[name].truth.named() if name in told.story.injectors else {}
+    truth = (
+        lab_audit.story.injectors[name].truth.named() if name in lab_audit.story.injectors else {}
+    )
     if name == REPLAY:
         truth = {Verdict.REPLAY: {Found(Side.TARGET, *place) for place in read.duplicates}}
     elif name == EXPIRED:
         counts[Verdict.EXPIRED] = len(truth.pop(Verdict.EXPIRED))
         counts[Verdict.UNAUDITABLE] = len(read.foreign)
     elif name == COMPACTED:
-        counts[Verdict.MATCHED] = equal_newest(told.source[name], told.target[name])
+        counts[Verdict.MATCHED] = equal_newest(lab_audit.source[name], lab_audit.target[name])
     elif name == CLEAN:
         counts |= _in_traffic(read.pairs, outcome.scope)
     return truth, counts
 
 
 def _in_traffic(pairs: Sequence[tuple[Stored, Stored]], scope: UnitScope) -> dict[Verdict, int]:
-    """All were copied in the end; in time when they lie below the ends that the audit took."""
+    """All are copied in the end; matched if below the end offsets that the audit read."""
     source = {each.partition: each.end for each in scope.flows[0].partitions}
     target = {each.partition: each.end for each in scope.partitions}
     arrived = [
@@ -84,12 +95,12 @@ def _in_traffic(pairs: Sequence[tuple[Stored, Stored]], scope: UnitScope) -> dic
     return {Verdict.MATCHED: sum(arrived), Verdict.PENDING: len(arrived) - sum(arrived)}
 
 
-def _overdue(told: Told) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[Found]]]:
-    """What came after MirrorMaker 2 had stopped, and what the command's report names."""
-    sent = told.story.injectors[STOPPED].copied
+def _overdue(lab_audit: Told) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[Found]]]:
+    """Records sent after MirrorMaker 2 stopped, and those in the command's report."""
+    sent = lab_audit.story.injectors[STOPPED].copied
     true = {Found(Side.SOURCE, 0, offset) for offset in range(sent - AFTER_THE_STOP, sent)}
     found: defaultdict[Verdict, set[Found]] = defaultdict(set)
-    for topic in told.stopped.report["topics"]:
+    for topic in lab_audit.stopped.report["topics"]:
         for each in topic["evidence"]:
             place = Found(Side(each["side"]), each["partition"], each["offset"])
             found[Verdict(each["verdict"])].add(place)
@@ -97,7 +108,7 @@ def _overdue(told: Told) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[F
 
 
 def equal_newest(source: list[Stored], target: list[Stored]) -> int:
-    """Keys whose newest records on both sides are the same."""
+    """Number of keys with equal newest records on both sides."""
     here, there = (
         {each.content.key: each.content for each in sorted(side, key=lambda one: one.place)}
         for side in (source, target)
@@ -105,22 +116,22 @@ def equal_newest(source: list[Stored], target: list[Stored]) -> int:
     return sum(there.get(key) == content for key, content in here.items())
 
 
-def _latencies(told: Told) -> Iterator[tuple[str, Widths]]:
+def _latencies(lab_audit: Told) -> Iterator[tuple[str, Widths]]:
     for name, which in ((APPENDED, "end_to_end"), (STAMPED, "transfer")):
-        outcome = told.audited.unstamped[told.story.copy(name)]
+        outcome = lab_audit.audited.unstamped[lab_audit.story.copy(name)]
         kind = which.replace("_", " ")
         yield (
             f"lab, polls every {_POLL_MS} ms, {kind}",
-            widths(outcome, which, true_bounds(told, name, which)),
+            widths(outcome, which, true_bounds(lab_audit, name, which)),
         )
 
 
-def true_bounds(told: Told, name: str, which: str) -> Truth:
-    """From stamps, which come before a record can be read, and from what the witness had.
+def true_bounds(lab_audit: Told, name: str, which: str) -> Truth:
+    """Bounds from LogAppendTime, which precedes readability, and from the independent reader.
 
-    All clocks are one, so nothing arrives before it is there.
+    All processes share one clock.
     """
-    pairs, had = told.reads[name].pairs, told.arrivals[name]
+    pairs, had = lab_audit.reads[name].pairs, lab_audit.arrivals[name]
     produced = which == "end_to_end"
     least = (
         copy.content.timestamp

@@ -1,4 +1,4 @@
-"""How wide latency bounds from polls are, and whether they hold the truth."""
+"""Widths of latency bounds from polls, and whether they contain the true latency."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Truth:
 
 
 def known(latencies: Sequence[int]) -> Truth:
-    """Of latencies that are known exactly."""
+    """Exactly known latencies."""
     ascending = sorted(latencies)
     return Truth(ascending, ascending)
 
 
 @dataclass(frozen=True, slots=True)
 class Percentile:
-    """One percentile: between what the truth lies, and what the audit says."""
+    """One percentile: the bounds of the true value, and those of the audit."""
 
     q: float
     least_ms: int
@@ -47,7 +47,7 @@ class Percentile:
 
     @property
     def held(self) -> bool:
-        """Whether the bounds hold what can be true."""
+        """Whether the audit's bounds agree with the true value."""
         found = self.found
         if found is None or found.lower is None:
             return False
@@ -56,13 +56,13 @@ class Percentile:
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Latencies of one kind on one topic."""
+    """Latency bounds of one kind on one topic."""
 
     records: int
     percentiles: tuple[Percentile, ...]
     mean_width_ms: float
     widest_ms: int
-    """Of any record, rounded outward to buckets."""
+    """Widest bounds of a record, rounded outward to buckets."""
 
 
 def cells_of(outcome: UnitOutcome, which: str) -> LatencyCells:

@@ -1,4 +1,4 @@
-"""Samples drawn and judged in Spark, by the engine's own expressions."""
+"""Samples drawn and judged in Spark, with the engine's expressions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import functions as fn
 
 from accuracy.bound_coverage import RATE, Coverage, Tally, truths
 from mm2slo_audit.engine import judge
-from mm2slo_audit.engine.fingerprint_columns import keeps
+from mm2slo_audit.engine.fingerprint_columns import is_sampled
 from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _AT_ONCE = 25
-"""Samples that are judged together, each as a unit of its own."""
+"""Samples that are judged together, each as a unit."""
 
 
 def coverage_in_spark(
     spark: SparkSession, generated: Generated, salts: Sequence[int]
 ) -> dict[str, Coverage]:
-    """As `coverage`, by Spark."""
+    """`coverage`, computed by Spark."""
     records = record_frame(spark, generated.records).persist()
     polls = poll_frame(spark, ())
     tally = Tally(truths(generated))
@@ -41,17 +41,17 @@ def coverage_in_spark(
         scopes = [replace(generated.scope, index=index) for index in range(len(some))]
         together = reduce(DataFrame.unionByName, drawn).persist()
         for outcome in judge(spark, together, polls, scopes, Sample(RATE)):
-            tally.take(outcome)
+            tally.add(outcome)
         together.unpersist()
     records.unpersist()
     return tally.coverage()
 
 
 def _drawn(records: DataFrame, sample: Sample) -> DataFrame:
-    in_keys = fn.coalesce(keeps(sample, fn.col("kh"), sample.key_threshold), fn.lit(False))
+    in_keys = fn.coalesce(is_sampled(sample, fn.col("kh"), sample.key_threshold), fn.lit(False))
     marked = records.withColumns(
         {
-            "in_records": keeps(sample, fn.col("fp"), sample.record_threshold),
+            "in_records": is_sampled(sample, fn.col("fp"), sample.record_threshold),
             "in_keys": in_keys,
         }
     )

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 COUNTED_ONLY = frozenset({Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE, Verdict.EXPIRED})
-"""Verdicts that leave no evidence: their counts are compared, not their offsets."""
+"""Verdicts without evidence: their counts are compared instead of offsets."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What is true and what was found, over all units so far."""
+    """True and found verdicts over all units so far."""
 
     units: int = 0
     records: int = 0
@@ -31,16 +31,16 @@ class Tally:
     by_count: dict[Verdict, tuple[int, int]] = field(default_factory=dict)
     """True and found."""
     differences: list[str] = field(default_factory=list)
-    """Where a count is not the true one: topic, verdict, true and found."""
+    """Wrong counts: topic, verdict, true and found."""
 
-    def take(
+    def add(
         self,
         outcome: UnitOutcome,
         truth: Mapping[Verdict, set[Found]],
         counts: Mapping[Verdict, int],
     ) -> None:
         """Add a unit: *truth* by offset, *counts* of verdicts without evidence."""
-        self.take_places(truth, named(outcome.evidence))
+        self.add_places(truth, named(outcome.evidence))
         found = Counter(outcome.counts)
         self.records += sum(found[verdict] for verdict in Verdict)
         for verdict in COUNTED_ONLY:
@@ -54,10 +54,10 @@ class Tally:
                 found_before + found[verdict],
             )
 
-    def take_places(
+    def add_places(
         self, truth: Mapping[Verdict, set[Found]], found: Mapping[Verdict, set[Found]]
     ) -> None:
-        """Add a unit of which only evidence is compared."""
+        """Add a unit and compare only its evidence."""
         self.units += 1
         for verdict, score in scores(truth, found).items():
             if verdict not in COUNTED_ONLY:
@@ -68,6 +68,6 @@ class Tally:
 
     @property
     def perfect(self) -> bool:
-        """Whether nothing was missed and nothing made up."""
+        """Whether all verdicts are found and correct."""
         offsets = all(each.true == each.found == each.both for each in self.by_offset.values())
         return offsets and all(true == found for true, found in self.by_count.values())

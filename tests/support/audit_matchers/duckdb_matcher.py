@@ -1,7 +1,7 @@
-"""The same in DuckDB's SQL.
+"""The job in DuckDB's SQL.
 
-A copy is compared with the one before it, which is cheaper here than with all later ones; where
-single records are late, as in the data, both count the same.
+A copy is compared with the previous one, which is cheaper here than with all later ones; where only
+single records are late, as in the data, both counts are equal.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import duckdb
-from audit_load import WINDOW
+from large_audit_data import WINDOW
 
 from audit_matchers import NAMES
 

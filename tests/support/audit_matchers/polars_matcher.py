@@ -1,4 +1,4 @@
-"""The same in Polars; groups by its streaming engine."""
+"""The job in Polars, with its streaming engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from audit_load import WINDOW
+from large_audit_data import WINDOW
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""The audit's own plan."""
+"""The job in Spark, with the plan of the audit."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audit_load import scopes
+from large_audit_data import scopes
 from pyspark.sql import SparkSession
 
 from audit_matchers import NAMES
-from mm2slo_audit.engine.latency_cells import both
-from mm2slo_audit.engine.match_tally import tally
+from mm2slo_audit.engine.latency_cells import unpack_row
+from mm2slo_audit.engine.match_tally import tally_matches
 from mm2slo_audit.engine.unit_columns import Units
 from mm2slo_audit.session.spark_properties import SESSION
 
@@ -49,10 +49,10 @@ def prepare(folder: Path, heap: str) -> Prepared:
 
     def run() -> Figures:
         figures = dict.fromkeys(NAMES, 0)
-        for row in tally(records, polls, units, PARTITIONS).collect():
+        for row in tally_matches(records, polls, units, PARTITIONS).collect():
             for name in NAMES[:6]:
                 figures[name] += getattr(row, name)
-            end_to_end, transfer, _ = both(row)
+            end_to_end, transfer, _ = unpack_row(row)
             for kind, latency in (("e", end_to_end), ("x", transfer)):
                 for (lower, upper), count in latency.cells.items():
                     figures[f"{kind}_n"] += count

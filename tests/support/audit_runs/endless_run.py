@@ -1,7 +1,7 @@
-"""`mm2slo audit` over fakes whose reading never ends: a process to send signals to.
+"""`mm2slo audit` with fakes whose read never ends: a process to send signals to.
 
-`python -m audit_runs.endless_run OPTION...`, options as of `mm2slo audit`. Prints "reading" once its
-run is announced and has landed something.
+`python -m audit_runs.endless_run OPTION...` with the options of `mm2slo audit`. Prints "reading"
+once its run is announced and has landed records.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from generated_units import Faults, Generated, generate
 
-from audit_runs.fake_ports import ReferenceEngine, Scopes
+from audit_runs.fake_ports import GeneratedScopes, ReferenceEngine
 from mm2slo_cli import audit_run
 from mm2slo_cli.main import main
 from mm2slo_core.audit.audit_scope import Window
@@ -28,7 +28,7 @@ START = 1_700_000_000_000
 
 
 def _past(unit: Generated) -> Generated:
-    """*unit* in a window that a command line may name: it has started."""
+    """*unit* in a window in the past, which the command line accepts."""
     window, by = unit.scope.window, unit.scope.window.start - START
     scope = replace(
         unit.scope, window=Window(START, window.end - by), taken_at=unit.scope.taken_at - by
@@ -54,6 +54,8 @@ def _engine(*_options: object, **_more: object) -> nullcontext[ReferenceEngine]:
 if __name__ == "__main__":
     sys.argv[1:1] = ["audit"]
     with patch.multiple(
-        audit_run, KafkaScopeReader=lambda *_options: Scopes((UNIT,)), SparkEngineSource=_engine
+        audit_run,
+        KafkaScopeReader=lambda *_options: GeneratedScopes((UNIT,)),
+        SparkEngineSource=_engine,
     ):
         sys.exit(main())

@@ -1,4 +1,4 @@
-"""Fakes behind the ports of a run."""
+"""Fakes for the ports of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Clock:
-    """A clock that moves when told to."""
+    """A clock that a test sets."""
 
     now: int
 
@@ -41,8 +41,8 @@ class Clock:
 
 
 @dataclass
-class Scopes:
-    """Scoping of generated units; `error` is raised instead when there is one."""
+class GeneratedScopes:
+    """Reads scopes of generated units, or raises `error`."""
 
     units: tuple[Generated, ...]
     error: BaseException | None = None
@@ -54,8 +54,8 @@ class Scopes:
     ) -> set[tuple[Flow, str]]:
         absent = {NotAuditedReason.TARGET_MISSING, NotAuditedReason.SOURCE_MISSING}
         scopes = [unit.scope for unit in self.units]
-        there = {(each.flow, scope.target_topic) for scope in scopes for each in scope.flows}
-        there |= {
+        existing = {(each.flow, scope.target_topic) for scope in scopes for each in scope.flows}
+        existing |= {
             (flow, each.target_topic)
             for each in self.unscoped
             if each.reason not in absent
@@ -64,7 +64,7 @@ class Scopes:
         wanted = {flow.flow for flow in flows}
         return {
             (flow, topic)
-            for flow, topic in there
+            for flow, topic in existing
             if flow in wanted and (not topics or topic in topics)
         }
 
@@ -95,21 +95,21 @@ class Scopes:
 
 @dataclass
 class ReferenceEngine:
-    """Lands nothing but a manifest, and judges by the plain-Python reference."""
+    """Lands only a manifest, and judges by the plain-Python reference."""
 
     units: tuple[Generated, ...]
     folder: Path
     unreadable: Mapping[int, str] = field(default_factory=dict)
-    """Units that cannot be read, and why."""
+    """Units that cannot be read, with reasons."""
     broken: frozenset[int] = frozenset()
-    """Units whose judging fails."""
+    """Units that cannot be judged."""
     on_land: Callable[[], None] = lambda: None
-    asked_for: list[int] = field(default_factory=list)
-    """About how many records each run said it would read."""
+    requested_records: list[int] = field(default_factory=list)
+    """Expected number of records of each run."""
     problem: BaseException | None = None
 
     def get(self, records: int) -> ReferenceEngine:
-        self.asked_for.append(records)
+        self.requested_records.append(records)
         if self.problem is not None:
             raise self.problem
         return self
@@ -186,17 +186,17 @@ def _sampled(records: Sequence[AuditRecord], sample: Sample) -> list[AuditRecord
 
 
 @dataclass
-class Heard:
-    """Progress that remembers."""
+class RecordedProgress:
+    """Records all progress."""
 
     stages: list[Stage] = field(default_factory=list)
     expected: int = 0
     records: int = 0
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def stage(self, stage: Stage, detail: str = "") -> None:
         self.stages.append(stage)
-        self.said += [detail] if detail else []
+        self.messages += [detail] if detail else []
 
     def expect(self, records: int) -> None:
         self.expected = records
@@ -204,26 +204,26 @@ class Heard:
     def read(self, records: int) -> None:
         self.records = records
 
-    def say(self, text: str) -> None:
-        self.said.append(text)
+    def warn(self, text: str) -> None:
+        self.messages.append(text)
 
 
 def ports_for(store: Store, folder: Path, *units: Generated, clock: Clock | None = None) -> Ports:
-    """Ports of fakes for *units*, whose clock stands at the end of the first one."""
+    """Fake ports for *units*; the clock is at the end of the first unit's window."""
     return Ports(
-        scope_reader=Scopes(units),
+        scope_reader=GeneratedScopes(units),
         engine=ReferenceEngine(units, folder),
         store=store,
         clock=clock or Clock(units[0].scope.window.end),
-        progress=Heard(),
+        progress=RecordedProgress(),
     )
 
 
-def started(ports: Ports) -> tuple[Scopes, ReferenceEngine, Heard]:
-    """The fakes of *ports* by their own types."""
-    assert isinstance(ports.scope_reader, Scopes)
+def fakes_of(ports: Ports) -> tuple[GeneratedScopes, ReferenceEngine, RecordedProgress]:
+    """The fakes of *ports* by their types."""
+    assert isinstance(ports.scope_reader, GeneratedScopes)
     assert isinstance(ports.engine, ReferenceEngine)
-    assert isinstance(ports.progress, Heard)
+    assert isinstance(ports.progress, RecordedProgress)
     return ports.scope_reader, ports.engine, ports.progress
 
 
@@ -233,4 +233,4 @@ CONFIG = load_config(
     flows: [{flow: us->eu}]
     """
 )
-"""Two clusters that nobody connects to, and the flow of generated units."""
+"""Two clusters that are never connected to, and the flow of generated units."""

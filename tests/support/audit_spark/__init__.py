@@ -1,7 +1,7 @@
-"""One Spark session for a whole test run, and records in it.
+"""One Spark session for a whole test run, and frames of records.
 
-A conftest imports `spark` and `pytest_collection_modifyitems`; the first test that asks for the
-session starts it.
+A conftest imports `spark` and `pytest_collection_modifyitems`; the first test that uses the session
+starts it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _started: list[SparkSession] = []
 
 
 def start() -> SparkSession:
-    """The session of this process; small, quiet and fast to start."""
+    """The session of this process: small, quiet and fast to start."""
     if not _started:
         from pyspark.sql import SparkSession
 
@@ -68,7 +68,7 @@ def start() -> SparkSession:
         logging.getLogger("py4j").setLevel(logging.ERROR)
 
         def stop() -> None:
-            # Tests of sessions end the one JVM that a process has.
+            # Tests of sessions may have stopped the JVM of the process.
             with suppress(ConnectionError, Py4JError):
                 session.stop()
             folder.cleanup()
@@ -80,7 +80,7 @@ def start() -> SparkSession:
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    """The one session of the run."""
+    """The session of the test run."""
     return start()
 
 
@@ -104,7 +104,7 @@ def poll_frame(spark: SparkSession, polls: Iterable[ArrivalPoll]) -> DataFrame:
 def _landed(
     spark: SparkSession, rows: list[tuple[int | bool | None, ...]], schema: str
 ) -> DataFrame:
-    """Rows in a file: those of `createDataFrame` pass a Python worker each time they are read."""
+    """Rows in a file: those of `createDataFrame` pass a Python worker on each read."""
     fields = [field.split() for field in schema.split(", ")]
     columns = zip(*rows, strict=True) if rows else ((),) * len(fields)
     table = pa.table(

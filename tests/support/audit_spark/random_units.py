@@ -1,4 +1,4 @@
-"""Units from so few hashes and times that every tie there can be is met."""
+"""Units with so few hashes and times that all kinds of ties occur."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WINDOW = Window(1_002, 1_010)
 
 @dataclass(frozen=True, slots=True)
 class RandomUnit:
-    """What one unit is judged from."""
+    """The data to judge one unit."""
 
     scope: UnitScope
     records: tuple[AuditRecord, ...]
@@ -35,7 +35,7 @@ class RandomUnit:
 
 
 def random_unit(seed: int, index: int, comparison: Comparison) -> RandomUnit:
-    """The same unit for the same *seed*; no story behind it."""
+    """A random unit, deterministic by *seed*."""
     draw = random.Random(seed)
     flows = draw.choice((1, 1, 2))
     plain = draw.random() < 0.6
@@ -70,7 +70,7 @@ def random_unit(seed: int, index: int, comparison: Comparison) -> RandomUnit:
 
 
 def bucketed_unit(seed: int, index: int) -> RandomUnit:
-    """As `random_unit`, one flow without timestamps in common, its partitions cut at random."""
+    """A random unit with one flow, ignored timestamps and random cuts."""
     for attempt in count(seed * 1_000):
         unit = random_unit(attempt, index, Comparison.RECORDS)
         if len(unit.scope.flows) == 1 and not unit.scope.identity.timestamp:
@@ -124,7 +124,7 @@ def _record(
     contents, keys = variety
     flow, partition, offset = place
     content = draw.randrange(contents)
-    # As with real hashes, equal fingerprints mean equal keys, times and sizes, if so identified.
+    # Like real hashes: equal fingerprints mean equal keys, times and sizes, if identified.
     of_content = random.Random(content)
     timestamp = of_content.choice(_TIMES)
     if not scope.identity.timestamp or draw.random() < 0.1:

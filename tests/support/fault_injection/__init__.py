@@ -1,4 +1,4 @@
-"""Faults with a known truth, and an independent reader that needs none."""
+"""Injects faults with known verdicts, and compares topics with an independent reader."""
 
 from fault_injection.fault_truth import Found, Score, Truth, counterparts, named, scores
 from fault_injection.full_read import FullRead, compare, replays

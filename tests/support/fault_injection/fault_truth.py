@@ -1,4 +1,4 @@
-"""What was done to a topic, as the audit has to say it."""
+"""The true verdicts on a topic, and scores of an audit against them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """A record that a verdict names."""
+    """A record with a verdict."""
 
     side: Side
     partition: int
@@ -25,26 +25,26 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Truth:
-    """Places by verdict; of what is moved or altered, where its counterpart is on the target."""
+    """Records by verdict, and the target counterparts of moved and altered records."""
 
     places: defaultdict[Verdict, set[Found]] = field(default_factory=lambda: defaultdict(set))
     counterparts: dict[Found, Place] = field(default_factory=dict)
 
     def add(self, verdict: Verdict, side: Side, places: Iterable[Place]) -> None:
-        """*places* of one side deserve *verdict*."""
+        """Add *places* of one side with *verdict*."""
         self.places[verdict] |= {Found(side, *place) for place in places}
 
     def named(self) -> dict[Verdict, set[Found]]:
-        """Places by verdict, without verdicts that no record deserves."""
+        """Records by verdict, without empty verdicts."""
         return {verdict: set(found) for verdict, found in self.places.items() if found}
 
     def counts(self) -> dict[Verdict, int]:
-        """How many records deserve each verdict; without zeros."""
+        """Number of records per verdict, without zeros."""
         return {verdict: len(found) for verdict, found in self.places.items() if found}
 
 
 def named(evidence: Iterable[Evidence]) -> dict[Verdict, set[Found]]:
-    """What an audit's evidence names, in the terms of `Truth`. No place is named twice."""
+    """Records by verdict in an audit's evidence; asserts that none occurs twice."""
     found: defaultdict[Verdict, list[Found]] = defaultdict(list)
     for each in evidence:
         found[each.verdict].append(Found(each.side, each.partition, each.offset))
@@ -54,7 +54,7 @@ def named(evidence: Iterable[Evidence]) -> dict[Verdict, set[Found]]:
 
 
 def counterparts(evidence: Iterable[Evidence]) -> dict[Found, tuple[int | None, int | None]]:
-    """Where an audit found what was moved or altered."""
+    """Counterparts of moved and altered records in an audit's evidence."""
     return {
         Found(each.side, each.partition, each.offset): (each.other_partition, each.other_offset)
         for each in evidence
@@ -64,7 +64,7 @@ def counterparts(evidence: Iterable[Evidence]) -> dict[Found, tuple[int | None, 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Recall and precision of one verdict, from what is true and what was found."""
+    """Recall and precision of one verdict."""
 
     true: int
     found: int
@@ -72,19 +72,19 @@ class Score:
 
     @property
     def recall(self) -> float:
-        """Share of what is true that was found; 1 where nothing is."""
+        """Share of true records that were found; 1 without true records."""
         return self.both / self.true if self.true else 1.0
 
     @property
     def precision(self) -> float:
-        """Share of what was found that is true; 1 where nothing was."""
+        """Share of found records that are true; 1 if none were found."""
         return self.both / self.found if self.found else 1.0
 
 
 def scores(
     truth: Mapping[Verdict, set[Found]], found: Mapping[Verdict, set[Found]]
 ) -> dict[Verdict, Score]:
-    """The score of each verdict that either side knows."""
+    """The score of each verdict in *truth* or *found*."""
     return {
         verdict: Score(
             true=len(truth.get(verdict, ())),

@@ -1,6 +1,6 @@
-"""What an independent reader of both topics finds, by comparing bytes.
+"""An independent reader that compares both topics byte by byte.
 
-No hash, no sample, no window and no code of the audit: every record of both topics is in memory.
+It uses no hash, sample, window or code of the audit: all records of both topics are in memory.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class FullRead:
     missing: frozenset[Place]
     """On the source: records without a copy."""
     duplicates: frozenset[Place]
-    """On the target: further copies of what is there already."""
+    """On the target: additional copies."""
     foreign: frozenset[Place]
-    """On the target: records that the source does not have."""
+    """On the target: records without a source record."""
 
 
 def compare(
@@ -34,7 +34,7 @@ def compare(
 ) -> FullRead:
     """Pair each record of *source* with a record of *target* in its partition, oldest first.
 
-    Without *timestamps* they need not agree, as where the target stamps records itself.
+    Without *timestamps* they are ignored, as for a target with LogAppendTime.
     """
     here, there = _grouped(source, timestamps=timestamps), _grouped(target, timestamps=timestamps)
     pairs = [
@@ -57,7 +57,7 @@ def compare(
 
 
 def replays(places: Iterable[Place]) -> list[tuple[Place, int]]:
-    """Blocks of *places* at consecutive offsets: the first of each, and how many it has."""
+    """Blocks of *places* at consecutive offsets: first place and size."""
     blocks: list[tuple[Place, int]] = []
     for place in sorted(places):
         if blocks:

@@ -1,7 +1,7 @@
-"""Faults on real clusters, and the truth about them.
+"""Injects faults on real clusters, and records the true verdicts.
 
-A flow that runs with `dropping(MARK)` loses what is marked. What should look altered or moved is
-lost that way and then written on the target by hand, as only a faulty flow would.
+A flow that runs with `dropping(MARK)` loses marked records. Altered and moved records are lost that
+way and then written to the target directly.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from mm2slo_kafka.data_admin import DataAdmin
 
 MARK = "mm2slo-test-drop"
-"""Header key of what the flow must drop."""
+"""Header key of records that the flow drops."""
 
 
 @dataclass(frozen=True, slots=True)
-class _ByHand:
-    """A record still to be written on the target."""
+class _DirectWrite:
+    """A record to be written to the target directly."""
 
     verdict: Verdict
     partition: int
@@ -35,11 +35,11 @@ class _ByHand:
 
 @dataclass(slots=True)
 class Injector:
-    """Writes one topic and tampers with its copy; *truth* says what an audit must find.
+    """Writes one topic and modifies its copy; *truth* has the verdicts that an audit must find.
 
-    Records go to the source at once; what goes to the target by hand waits for `strike`, since
-    the flow must have passed its originals. End each partition with a `plain` record: the
-    position of a flow passes what it dropped with the next record that it copies.
+    Records are written to the source at once, direct writes to the target only by `write_target`,
+    after the flow has passed their originals. End each partition with a `plain` record: the
+    position of a flow passes dropped records with the next record that it copies.
     """
 
     source: Mapping[str, str]
@@ -48,58 +48,60 @@ class Injector:
     copy: str
     truth: Truth = field(default_factory=Truth)
     copied: int = 0
-    """Records that the flow has to copy."""
-    _waiting: list[_ByHand] = field(default_factory=list)
+    """Number of records that the flow copies."""
+    _pending: list[_DirectWrite] = field(default_factory=list)
 
     def plain(self, records: Iterable[tuple[int, Content]]) -> list[Stored]:
-        """Records that must arrive."""
+        """Write records that must arrive."""
         written = write(self.source, self.topic, records)
         self.copied += len(written)
         return written
 
     def lose(self, records: Iterable[tuple[int, Content]]) -> list[Stored]:
-        """Records that the flow goes past."""
+        """Write records that the flow drops."""
         written = self._dropped(records)
         self.truth.add(Verdict.LOST, Side.SOURCE, (each.place for each in written))
         return written
 
     def alter(self, records: Iterable[tuple[int, Content]], value: bytes | None) -> None:
-        """Records that arrive with another *value*."""
+        """Write records that arrive with another *value*."""
         for each in self._dropped(records):
             changed = replace(each.content, value=value)
-            hand = _ByHand(Verdict.ALTERED, each.place.partition, changed, each.place)
-            self._waiting.append(hand)
+            direct = _DirectWrite(Verdict.ALTERED, each.place.partition, changed, each.place)
+            self._pending.append(direct)
 
     def move(self, records: Iterable[tuple[int, Content]], partition: int) -> None:
-        """Records that arrive in another *partition*, unchanged."""
+        """Write records that arrive unchanged in another *partition*."""
         for each in self._dropped(records):
-            self._waiting.append(_ByHand(Verdict.MOVED, partition, each.content, each.place))
+            self._pending.append(_DirectWrite(Verdict.MOVED, partition, each.content, each.place))
 
     def duplicate(self, record: Stored) -> None:
-        """A further copy of a *record* that arrives."""
-        hand = _ByHand(Verdict.DUPLICATE, record.place.partition, record.content)
-        self._waiting.append(hand)
+        """Add another copy of *record*."""
+        direct = _DirectWrite(Verdict.DUPLICATE, record.place.partition, record.content)
+        self._pending.append(direct)
 
     def foreign(self, partition: int, content: Content) -> None:
-        """A record of another writer."""
-        self._waiting.append(_ByHand(Verdict.EXTRA, partition, content))
+        """Add a record of another writer."""
+        self._pending.append(_DirectWrite(Verdict.EXTRA, partition, content))
 
-    def strike(self) -> list[Stored]:
-        """Write on the target what waits, in the order it was asked for."""
-        hands, self._waiting = self._waiting, []
-        written = write(self.target, self.copy, ((hand.partition, hand.content) for hand in hands))
-        for hand, stored in zip(hands, written, strict=True):
-            if hand.source is None:
-                self.truth.add(hand.verdict, Side.TARGET, [stored.place])
+    def write_target(self) -> list[Stored]:
+        """Write the pending records to the target, in order."""
+        directs, self._pending = self._pending, []
+        written = write(
+            self.target, self.copy, ((direct.partition, direct.content) for direct in directs)
+        )
+        for direct, stored in zip(directs, written, strict=True):
+            if direct.source is None:
+                self.truth.add(direct.verdict, Side.TARGET, [stored.place])
             else:
-                self.truth.add(hand.verdict, Side.SOURCE, [hand.source])
-                self.truth.counterparts[Found(Side.SOURCE, *hand.source)] = stored.place
+                self.truth.add(direct.verdict, Side.SOURCE, [direct.source])
+                self.truth.counterparts[Found(Side.SOURCE, *direct.source)] = stored.place
         return written
 
     def expire(self, admin: DataAdmin, records: Iterable[tuple[int, Content]]) -> None:
-        """Records that leave the source at once; only while the flow stands still.
+        """Write records and delete them from the source; only while the flow is stopped.
 
-        They must be the oldest that the flow has not copied: everything below them goes too.
+        They must be the oldest that the flow has not copied: all below them is deleted as well.
         """
         written = write(self.source, self.topic, records)
         before: dict[int, int] = {}

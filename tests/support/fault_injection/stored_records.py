@@ -1,4 +1,4 @@
-"""Records as they lie on the brokers, byte by byte."""
+"""Records as stored on the brokers, byte by byte."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from confluent_kafka import Producer
-from reading import read_whole
+from topic_reader import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ _PRODUCER = {
 
 
 class Place(NamedTuple):
-    """Where a record is within its topic."""
+    """Partition and offset of a record."""
 
     partition: int
     offset: int
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a record says. *timestamp* in epoch ms."""
+    """Content of a record. *timestamp* in epoch ms."""
 
     timestamp: int
     key: bytes | None = None
@@ -44,7 +44,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record that a broker has."""
+    """A record on a broker."""
 
     place: Place
     content: Content
@@ -53,9 +53,9 @@ class Stored:
 def write(
     properties: Mapping[str, str], topic: str, records: Iterable[tuple[int, Content]]
 ) -> list[Stored]:
-    """Write *records*, each into the partition given beside it; where each went, in that order.
+    """Write *records* into the given partitions; returns them with their places, in order.
 
-    Raises RuntimeError when a record was not accepted.
+    Raises RuntimeError if a record was not accepted.
     """
     producer = Producer({**_PRODUCER, **properties})
     wanted = list(records)
@@ -93,7 +93,7 @@ def write(
 def read_all(
     properties: Mapping[str, str], topic: str, isolation: str = "read_uncommitted"
 ) -> list[Stored]:
-    """Every record that *topic* has now."""
+    """All current records of *topic*."""
     return [_stored(message) for message in read_whole(properties, topic, isolation=isolation)]
 
 

@@ -1,4 +1,4 @@
-"""Records of both sides with faults whose truth is known, made without a cluster."""
+"""Generated records of both sides with known faults, without a cluster."""
 
 from generated_units.drawn_samples import Drawing
 from generated_units.generated_unit import Generated, generate

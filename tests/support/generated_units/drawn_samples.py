@@ -1,4 +1,4 @@
-"""Samples drawn from generated records, as the reading part of an audit would draw them."""
+"""Samples of generated records, drawn as an audit draws them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Drawing:
-    """Asks each fingerprint and each key hash once per sample, not each record."""
+    """Evaluates each fingerprint and key hash once per sample, instead of each record."""
 
     def __init__(self, records: Iterable[AuditRecord]) -> None:
         self._records = tuple(records)
@@ -25,7 +25,7 @@ class Drawing:
             self._of_key[record.key_hash].append(place)
 
     def draw(self, sample: Sample) -> list[AuditRecord]:
-        """The records in either stratum, each marked with those it is in."""
+        """The records in either stratum, marked with their strata."""
         contents = {
             place
             for fingerprint, places in self._of_content.items()

@@ -1,4 +1,4 @@
-"""A whole unit of audit, with its polls and its truth."""
+"""A generated unit with its polls and true verdicts."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ POLL_MS = 50
 REQUEST_MS = 3
 MAX_PENDING_MS = 600
 _NEAR = 50
-"""A moved record comes among so many of its time."""
+"""A moved record is inserted among this many records of its time."""
 _PAIRED = frozenset({Verdict.ALTERED, Verdict.MOVED})
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What an audit is given, and what it has to find."""
+    """The input of an audit and its expected result."""
 
     scope: UnitScope
     records: tuple[AuditRecord, ...]
     polls: tuple[ArrivalPoll, ...]
     truth: Truth
     counts: dict[Verdict, int]
-    """Of all verdicts, also those that leave no evidence."""
+    """Of all verdicts, including those without evidence."""
     end_to_end: tuple[int, ...]
     """True latencies of matched records, ms."""
     transfer: tuple[int, ...]
@@ -96,7 +96,7 @@ def generate(
 
 
 def _move(lanes: list[Lane], draw: random.Random) -> None:
-    """Write what is moved into the next lane, somewhere that is in no replayed block."""
+    """Write moved records into the next lane, outside replayed blocks."""
     for lane in lanes:
         other = lanes[(lane.number + 1) % len(lanes)]
         for offset, verdict in lane.verdicts.items():

@@ -1,4 +1,4 @@
-"""One partition of a flow, simulated: what is sent, what becomes of it, and when."""
+"""Simulates one partition of a flow: records, their outcomes and arrival times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 START: Final = 1_800_000_000_000
 """Timestamp of the first record; epoch ms."""
 STEP_MS: Final = 2
-"""Between the timestamps of two records; strangers take the milliseconds between."""
+"""Between the timestamps of two records; foreign records have timestamps between."""
 _SPACING: Final = 6
 _ROUND_TRIP: Final = (4, 90)
 _HALF: Final = 1 << 63
@@ -23,7 +23,7 @@ _COPIED: Final = frozenset({Verdict.MATCHED, Verdict.OUT_OF_ORDER})
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How many of each, per partition."""
+    """Number of faults of each kind per partition."""
 
     lost: int = 20
     altered: int = 20
@@ -34,18 +34,18 @@ class Faults:
     identical: int = 20
     """Records that the producer sent twice: no fault."""
     replays: tuple[int, ...] = (2, 150)
-    """Lengths of blocks that are copied again."""
+    """Lengths of replayed blocks."""
     expired: int = 30
     unauditable: int = 5
-    """Missing before the first sync, on the source; without a source record, on the target."""
+    """On the source: missing before the first sync; on the target: without a source record."""
     tail: int = 400
-    """Source records beyond the position; half of them have been copied."""
+    """Source records beyond the position; half of them are copied."""
     keys: int = 40
-    """How many keys the partition's records have."""
+    """Number of keys in the partition."""
 
 
 class Sent(NamedTuple):
-    """A record as its producer made it."""
+    """A record as produced."""
 
     timestamp: int
     fingerprint: int
@@ -55,7 +55,7 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Lane:
-    """A source partition and what the flow wrote of it, in order."""
+    """A source partition and its target records, in order."""
 
     number: int
     sent: list[Sent]
@@ -67,7 +67,7 @@ class Lane:
     """On the source, by offset from `log_start` on; epoch ms."""
     written: list[Written] = field(default_factory=list)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
-    """Of source offsets that are not simply matched."""
+    """Verdicts by source offset, except matched."""
 
     def record(self, offset: int) -> Sent:
         """The record at a source offset."""
@@ -76,27 +76,27 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A target record: which source offset it came from, and what it is if no plain copy."""
+    """A target record with its source offset, and its verdict if it is not a plain copy."""
 
     record: Sent
     origin: int | None
     verdict: Verdict | None = None
     lane: int = 0
-    """Partition of its origin; its own partition but for moved records."""
+    """Partition of its origin; differs only for moved records."""
 
 
 @dataclass(slots=True)
 class _Plan:
-    """Source offsets at which something happens."""
+    """Source offsets of faults."""
 
     late: set[int]
-    again: set[int]
-    strangers: set[int]
+    duplicated: set[int]
+    foreign: set[int]
     blocks: dict[int, int]
 
 
 def simulate(number: int, size: int, faults: Faults, draw: random.Random) -> Lane:
-    """A lane of *size* source records. What is moved is not written yet, for it goes elsewhere."""
+    """A lane of *size* source records; moved records are written later, to another lane."""
     sent = [_sent(number, place, faults.keys, draw) for place in range(size)]
     log_start = faults.expired
     lane = Lane(
@@ -111,21 +111,21 @@ def simulate(number: int, size: int, faults: Faults, draw: random.Random) -> Lan
     copied_to = log_start + size - faults.tail // 2
     for offset in range(copied_to, log_start + size):
         lane.verdicts[offset] = Verdict.PENDING
-    lane.written += [_stranger(draw, Verdict.UNAUDITABLE) for _ in range(faults.unauditable)]
+    lane.written += [_foreign_record(draw, Verdict.UNAUDITABLE) for _ in range(faults.unauditable)]
     for offset in _emitted(range(log_start, copied_to), plan.late):
         _copy(lane, offset, draw)
-        if offset in plan.again:
-            _again(lane, [lane.written[-3]], Verdict.DUPLICATE)
-        if offset in plan.strangers:
-            lane.written.append(_stranger(draw, Verdict.EXTRA))
+        if offset in plan.duplicated:
+            _write_again(lane, [lane.written[-3]], Verdict.DUPLICATE)
+        if offset in plan.foreign:
+            lane.written.append(_foreign_record(draw, Verdict.EXTRA))
         if offset in plan.blocks:
             copies = [each for each in lane.written if each.verdict is None]
-            _again(lane, copies[-plan.blocks[offset] :], Verdict.REPLAY)
+            _write_again(lane, copies[-plan.blocks[offset] :], Verdict.REPLAY)
     return lane
 
 
 def _planned(lane: Lane, faults: Faults, draw: random.Random) -> _Plan:
-    """Choose where everything happens, and note the verdicts on source records."""
+    """Choose the offsets of faults, and set the verdicts on source records."""
     for offset in range(lane.log_start, lane.known_from, 3):
         lane.verdicts[offset] = Verdict.UNAUDITABLE
     slots = _slots(range(lane.known_from + 2 * _SPACING, lane.next_offset - _SPACING), draw)
@@ -144,14 +144,14 @@ def _planned(lane: Lane, faults: Faults, draw: random.Random) -> _Plan:
         lane.sent[place + 1] = lane.sent[place]
     return _Plan(
         late=late,
-        again={next(slots) for _ in range(faults.duplicate)},
-        strangers={next(slots) for _ in range(faults.extra)},
+        duplicated={next(slots) for _ in range(faults.duplicate)},
+        foreign={next(slots) for _ in range(faults.extra)},
         blocks=dict(zip((next(slots) for _ in faults.replays), faults.replays, strict=True)),
     )
 
 
 def _copy(lane: Lane, offset: int, draw: random.Random) -> None:
-    """What the flow makes of the record at a source offset."""
+    """Write the copy of the record at a source offset, if any."""
     record, verdict = lane.record(offset), lane.verdicts.get(offset, Verdict.MATCHED)
     if verdict in _COPIED:
         lane.written.append(Written(record, offset, lane=lane.number))
@@ -170,25 +170,25 @@ def _hash(draw: random.Random) -> int:
     return draw.getrandbits(64) - _HALF
 
 
-def _stranger(draw: random.Random, verdict: Verdict) -> Written:
+def _foreign_record(draw: random.Random, verdict: Verdict) -> Written:
     at = START + STEP_MS * draw.randrange(1_000) + 1
     return Written(Sent(at, _hash(draw), draw.getrandbits(40), 50), None, verdict)
 
 
-def _again(lane: Lane, copies: list[Written], verdict: Verdict) -> None:
-    """Duplicates of records, of which the target has the originals already."""
+def _write_again(lane: Lane, copies: list[Written], verdict: Verdict) -> None:
+    """Write duplicates of *copies*."""
     lane.written += [Written(each.record, each.origin, verdict, lane.number) for each in copies]
 
 
 def _slots(offsets: range, draw: random.Random) -> Iterator[int]:
-    """Places for faults, in random order, none near another."""
+    """Places for faults in random order, with a minimum distance."""
     places = list(offsets[::_SPACING])
     draw.shuffle(places)
     return iter(places)
 
 
 def _emitted(offsets: range, late: set[int]) -> Iterator[int]:
-    """Source order, but that each of *late* comes two records later."""
+    """Source order, except that each of *late* comes two records later."""
     held: list[tuple[int, int]] = []
     for offset in offsets:
         if offset in late:
@@ -201,7 +201,7 @@ def _emitted(offsets: range, late: set[int]) -> Iterator[int]:
 
 
 def _rising(times: Iterator[int], delay: tuple[int, int], draw: random.Random) -> list[int]:
-    """Each time with a random delay, in the order given: a log is appended to."""
+    """Each time with a random delay, never decreasing: a log is append-only."""
     found: list[int] = []
     for time in times:
         found.append(max(time + draw.randint(*delay), found[-1] if found else 0))
@@ -209,5 +209,5 @@ def _rising(times: Iterator[int], delay: tuple[int, int], draw: random.Random) -
 
 
 def arrivals(times: list[int], draw: random.Random) -> list[int]:
-    """When records that were there at *times* reach the target."""
+    """Arrival times on the target of records that arrived on the source at *times*."""
     return _rising(iter(times), _ROUND_TRIP, draw)

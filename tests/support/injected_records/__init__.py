@@ -1,19 +1,19 @@
-"""Both sides of a unit with faults in them, and the truth: what each record is, as it was made.
+"""Both sides of a unit with injected faults, and the true verdict of each record.
 
-`inject(plan)` writes source and target logs step by step and notes each verdict where the fault is
-made, by offset; it compares nothing. `plans()` (hypothesis) and `random_plan(seed)` choose what is
-to happen.
+`inject(plan)` writes source and target logs step by step and records each verdict by offset when
+it injects the fault; it compares nothing. `plans()` (hypothesis) and `random_plan(seed)` choose
+faults.
 
-Not produced, because the definitions alone decide there and not what happened:
+Not generated, because only definitions decide the verdict:
 
 - a loss and a duplicate of the same identical records (a group with a loss is never copied again);
 - a foreign record that equals a record of the source, or has the key and timestamp of a missing one
   (foreign records have keys and timestamps of their own);
 - two records of one key (or, without a key, of one partition) and timestamp of which one is lost
-  or altered: which of them is not told (timestamps around those are unique);
+  or altered: indistinguishable (timestamps around those are unique);
 - a copy whose source record is gone, and a missing record with its key and timestamp (likewise);
 - identical records in two flows of which one is lost;
-- identical records that are moved, altered or reordered: which of them is not told;
+- identical records that are moved, altered or reordered: indistinguishable;
 - a record moved to where its key is on the source as well (a key has one partition there).
 """
 

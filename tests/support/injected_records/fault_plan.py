@@ -1,4 +1,4 @@
-"""What shall happen to each record, before any record exists."""
+"""Plans: which fault happens to which record."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ class Fault(StrEnum):
     DROP = "drop"
     DUPLICATE = "duplicate"
     REPLAY = "replay"
-    """After this record, the last ones of its partition are copied again."""
+    """After this record, the last records of its partition are replayed."""
     MOVE = "move"
     REORDER = "reorder"
-    """The copy changes places with that of the next record of its partition."""
+    """The copy is swapped with that of the next record of its partition."""
     ALTER = "alter"
     EXTRA = "extra"
-    """A foreign record is written to the target after it."""
+    """A foreign record follows on the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One record of the source, or several identical ones in a row."""
+    """One source record, or several identical ones in a row."""
 
     flow: int
     partition: int
     key: int | None
-    """A key fixes the partition; without one, `partition` counts."""
+    """A key determines the partition; without one `partition` does."""
     fault: Fault = Fault.NONE
     multiplicity: int = 1
-    """The fault, where it allows for more than one record, befalls the last of them."""
+    """The fault applies to the last record, if it allows more than one."""
     pause: int = 1
-    """Milliseconds since the step before; 0: equal timestamps."""
+    """Milliseconds since the previous step; 0: equal timestamps."""
     hole: int = 0
-    """Offsets that are skipped on the source, as by transaction markers."""
+    """Skipped source offsets, as from transaction markers."""
     block: int = 3
-    """Records that a replay copies again, at most."""
+    """Maximum records of a replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What becomes of the first and last steps of each partition of a flow, in this order."""
+    """Outcomes of the first and last steps of each partition of a flow, in this order."""
 
     expired: int = 0
-    """Gone from the source before they were copied."""
+    """Removed from the source before they were copied."""
     outlived: int = 0
-    """Copied, then gone from the source: the copies are unauditable."""
+    """Copied, then removed from the source: the copies are unauditable."""
     unknown: int = 0
     """Before the oldest sync and never copied: unauditable."""
     tail: int = 0
@@ -85,12 +85,12 @@ class Plan:
 
 
 def random_plan(seed: int, steps: int = 60) -> Plan:
-    """The same plan for the same *seed*: for engines that judge many plans in one go."""
+    """A random plan, deterministic by *seed*."""
     draw = random.Random(seed)
     flows = draw.choice((1, 1, 2))
     fault_rate = draw.choice((0.0, 0.1, 0.25, 0.5))
     long_pause = draw.choice((500, 5_000, 20_000))
-    # A reordering needs a faultless follower, so most of them come to nothing.
+    # A reordering needs a faultless next record, so most have no effect.
     faults = [fault for fault in Fault if fault is not Fault.NONE] + [Fault.REORDER] * 2
 
     def step() -> Step:

@@ -1,4 +1,4 @@
-"""Writes the two sides of a plan."""
+"""Builds the records of a plan."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ if TYPE_CHECKING:
 
 WINDOW = Window(START, END)
 _LONE = {Fault.DROP, Fault.ALTER}
-"""Their timestamps are unique, as are those of copies that outlive their source record."""
+"""Faults with unique timestamps, like copies that outlive their source record."""
 _SINGLE = {Fault.MOVE, Fault.ALTER, Fault.REORDER}
 
 
 @dataclass(slots=True)
 class Truth:
-    """What was made; only of records whose timestamp is in the window."""
+    """True verdicts of the records in the window."""
 
     places: defaultdict[Verdict, set[Place]] = field(default_factory=lambda: defaultdict(set))
-    """Source records by verdict; duplicates, replays, extras by their place on the target."""
+    """Source records by verdict; duplicates, replays and extras by place on the target."""
     expired: Counter[tuple[int, int]] = field(default_factory=Counter)
     copies: dict[Place, tuple[int, int]] = field(default_factory=dict)
     """Matched: source place -> partition and offset of its copy."""
     arrivals: dict[Place, int] = field(default_factory=dict)
-    """Of every record, epoch ms."""
+    """Of all records, epoch ms."""
     keys: set[int] = field(default_factory=set)
     split: set[int] = field(default_factory=set)
     disordered: set[int] = field(default_factory=set)
-    """Keys by their hash."""
+    """Key hashes."""
     records_moved: int = 0
     of_keys: dict[int, KeyCell] = field(default_factory=dict)
-    """What each key has."""
+    """Counts of each key."""
     overtook: Counter[int] = field(default_factory=Counter)
 
     def count(self, verdict: Verdict) -> int:
@@ -73,7 +73,7 @@ class Injected:
 
 
 def inject(plan: Plan, *, index: int = 0, sample: Sample | None = None) -> Injected:
-    """Write both sides of *plan* as the unit *index*."""
+    """Build both sides of *plan* as the unit *index*."""
     builder = _Builder(plan, index, sample or Sample(1.0))
     return builder.build()
 
@@ -82,7 +82,7 @@ class _Kind(Enum):
     COPY = auto()
     AGAIN = auto()
     STRAY = auto()
-    """Moved or altered: explained by the source record it stands for."""
+    """Moved or altered: explained by its source record."""
     OUTLIVED = auto()
     FOREIGN = auto()
 
@@ -92,14 +92,14 @@ class _Row:
     record: AuditRecord
     kind: _Kind
     group: int
-    """The step it comes from."""
+    """Number of its step."""
     origin: Place | None = None
-    """Of a copy: its source record."""
+    """Source record of a copy."""
 
 
 @dataclass(slots=True)
 class _Lane:
-    """One source partition of one flow while it is written."""
+    """State of one source partition of one flow."""
 
     offset: int = 0
     steps: int = 0
@@ -108,7 +108,7 @@ class _Lane:
     known_from: int = 0
     next_offset: int | None = None
     held: _Row | None = None
-    """A copy that waits to be overtaken."""
+    """A copy to be overtaken by the next."""
 
 
 class _Builder:
@@ -119,7 +119,7 @@ class _Builder:
         self.targets: defaultdict[int, list[_Row]] = defaultdict(list)
         self.lanes: defaultdict[tuple[int, int], _Lane] = defaultdict(_Lane)
         self.lossy: set[int] = set()
-        """Steps whose records are not all copied."""
+        """Steps with a lost record."""
         self.unauditable: list[AuditRecord] = []
         self.tail: list[AuditRecord] = []
         self.dropped: list[AuditRecord] = []
@@ -143,7 +143,7 @@ class _Builder:
         return Injected((*self.sources, *rows), polls, scope, self.truth)
 
     def _normalised(self) -> Iterator[Step]:
-        """Keys decide partitions; faults that allow for one record only get one."""
+        """Derive partitions from keys, and reduce steps with single-record faults to one record."""
         for step in self.plan.steps:
             partitions = self.plan.source_partitions
             partition = (step.partition if step.key is None else step.key) % partitions
@@ -159,7 +159,7 @@ class _Builder:
         lone = step.fault in _LONE or outlived
         self.now += step.pause + lone
         lane.offset += step.hole
-        # Identical records are one group; its number is their content.
+        # Identical records form one group; the step number is their content.
         records = [self._source(number, step, lane.offset + n) for n in range(step.multiplicity)]
         lane.offset += step.multiplicity
         lane.seen = seen
@@ -308,7 +308,7 @@ class _Builder:
 
     def _copy(self, row: _Row) -> None:
         rows = self.targets[row.record.partition]
-        # Every fifth offset is a marker's.
+        # Every fifth offset is a transaction marker.
         offset = len(rows) + len(rows) // 4
         row.record = replace(row.record, offset=offset)
         rows.append(row)
@@ -358,7 +358,7 @@ class _Builder:
         )
 
     def _settle(self, scope: UnitScope) -> None:
-        """Write down what only the ends and the snapshot decide."""
+        """Record the verdicts that depend on the ends and the snapshot."""
         known = self.plan.ends.position_known
         for record in self.unauditable:
             self._note(Verdict.UNAUDITABLE, record)

@@ -1,4 +1,4 @@
-"""When records arrive, and the polls of the watermark timeline that saw it."""
+"""Arrival times of records, and the polls of the watermark timeline."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ Place = tuple[Side, int, int, int]
 """Side, flow (0 on the target), partition, offset."""
 
 POLL_EVERY = 5_000
-BLIND_MS = 60_000
-"""Before the last arrival of all the polls end: what arrives then has no bracket."""
+UNPOLLED_MS = 60_000
+"""The polls end this long before the last arrival: later records have no bracket."""
 
 
 def place(record: AuditRecord) -> Place:
-    """Where a record is."""
     return record.side, record.flow, record.partition, record.offset
 
 
 def poll_times(arrivals: Mapping[Place, int]) -> range:
-    """All of them; they start after the first arrival."""
+    """Times of all polls; the first is after the first arrival."""
     first = min(arrivals.values(), default=0)
-    last = max(arrivals.values(), default=0) - BLIND_MS
+    last = max(arrivals.values(), default=0) - UNPOLLED_MS
     start = first + 2 * POLL_EVERY
     return range(start, max(start, last) + 1, POLL_EVERY)
 
 
 def bracket(arrival: int, times: range) -> tuple[int | None, int] | None:
-    """By arithmetic: the poll before the arrival, and the one at or after it."""
+    """The poll before the arrival, and the one at or after it."""
     at = max(0, -(-(arrival - times.start) // POLL_EVERY))
     if at >= len(times):
         return None
@@ -41,7 +40,7 @@ def bracket(arrival: int, times: range) -> tuple[int | None, int] | None:
 
 
 def polls_of(arrivals: Mapping[Place, int], index: int) -> Iterator[ArrivalPoll]:
-    """The polls at which an end had moved; those between say nothing more."""
+    """The polls at which an end offset had changed."""
     times = poll_times(arrivals)
     logs: defaultdict[tuple[Side, int, int], dict[int, int]] = defaultdict(dict)
     for (side, flow, partition, offset), arrival in arrivals.items():

@@ -1,6 +1,6 @@
-"""Lands topics of a lab in a process of its own: Spark keeps one JVM per process.
+"""Lands topics of a lab in a separate process, since Spark keeps one JVM per process.
 
-`python -m landed_topics CONFIG DIRECTORY SAMPLE START END FLOW TOPIC...` prints what it landed as JSON.
+`python -m landed_topics CONFIG DIRECTORY SAMPLE START END FLOW TOPIC...` prints the result as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUPPORT = Path(__file__).parents[1]
 def land_in_child(
     config: str, directory: Path, window: Window, flow: str, *topics: str, sample: float = 1.0
 ) -> dict[str, Any]:
-    """What `__main__` prints. Raises AssertionError with its errors."""
+    """The output of `__main__`. Raises AssertionError with its errors."""
     file = directory / "mm2slo.yaml"
     file.write_text(config, encoding="utf-8")
     command = [

@@ -18,16 +18,16 @@ from mm2slo_core.config import load_config
 
 
 def main() -> None:
-    """Land, count, and tell."""
+    """Land the topics, count records, and print the result."""
     file, directory, sample, start, end, flow, *topics = sys.argv[1:]
     config = load_config(Path(file).read_text(encoding="utf-8"))
-    told: list[int] = []
+    progress: list[int] = []
     options = SparkOptions(master="local[2]", driver_memory="1g")
     with spark_session(options) as spark, open_clients(config) as clients:
         kafka_scopes = read_scopes(config, [flow], topics, Window(int(start), int(end)), clients)
         landed = land(
             spark, kafka_scopes, config, Sample(float(sample)), directory,
-            run="r1", clients=clients, on_read=told.append,
+            run="r1", clients=clients, on_read=progress.append,
         )  # fmt: skip
         grouped = landed.records.groupBy("topic", "side", "partition", "ts", "fp")
         counted = grouped.agg(F.count("*").alias("n")).groupBy("topic", "side")
@@ -48,7 +48,7 @@ def main() -> None:
             Path(each).relative_to(directory).as_posix() for each in landed.folders.values()
         ),
         "manifests": [[each.run, each.rows, each.offsets] for each in manifests],
-        "progress": [told[-1], kafka_scopes.planned],
+        "progress": [progress[-1], kafka_scopes.planned],
     }
     print(json.dumps(answer))
 

@@ -48,10 +48,10 @@ def audit(
     ("options", "sentence"),
     [
         (["--flow", "us->apac"], "'us->apac' is not a configured flow: expected one of us->eu"),
-        (["--since", "soon"], "--since 'soon' is not a time to look back: write for example 1h"),
+        (["--since", "soon"], "--since 'soon' is not a duration: use for example 1h"),
         (["--from", "2099-01-01"], "the window starts in the future, at 2099-01-01T00:00:00Z"),
-        (["--sample", "0%"], "--sample: a sample of 0% cannot be drawn"),
-        (["--report", "report.pdf"], "--report 'report.pdf' has no known form"),
+        (["--sample", "0%"], "--sample: sample rate is 0%"),
+        (["--report", "report.pdf"], "--report 'report.pdf' has an unknown suffix"),
         (["--follow", "10m", "--from", "2026-01-01"], "leave out --from and --to"),
         (["--follow", "never"], "--follow 'never' is not a time: write for example 10m"),
         (["--max-pending", "0"], "--max-pending '0' is not a time"),

@@ -1,4 +1,4 @@
-"""Equal records that cuts tell apart, in Spark: a loss that numbers alone hide, and the cost."""
+"""Equal records that cuts distinguish, in Spark: a loss that counts hide, and the cost."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audit_spark import poll_frame, record_frame
-from one_unit import CENSUS, dst, scope, src
+from small_audit_unit import CENSUS, dst, scope, src
 
 from mm2slo_audit.engine import judge
-from mm2slo_audit.engine.record_pairs import pairs
+from mm2slo_audit.engine.record_pairs import pair_records
 from mm2slo_audit.engine.unit_columns import Units
 from mm2slo_core.audit.audit_scope import Cut, TimestampType
 from mm2slo_core.audit.record_identity import Identity
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.audit_scope import UnitScope
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 CUTS = (Cut(20, 120), Cut(40, 140), Cut(60, 160))
-# The record at 5 is lost; one like it was written at 175 by somebody else.
+# The record at 5 is lost; another writer wrote an equal one at 175.
 RECORDS = (src(5, 7), src(70, 7), dst(170, 7, at=1_600), dst(175, 7, at=1_601))
 
 
@@ -40,7 +42,7 @@ def stamped(*cuts: Cut) -> UnitScope:
         (stamped(*CUTS), {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}),
     ],
 )
-def test_a_loss_and_an_equal_foreign_record_far_away(
+def test_judge_equal_foreign_record_beyond_cut_does_not_hide_loss(
     spark: SparkSession, unit: UnitScope, counts: dict[Verdict, int]
 ) -> None:
     records, polls = record_frame(spark, RECORDS), poll_frame(spark, ())
@@ -48,10 +50,10 @@ def test_a_loss_and_an_equal_foreign_record_far_away(
     assert outcome.counts == counts
 
 
-def test_pairs_exchange_the_records_once_and_pass_no_python(spark: SparkSession) -> None:
+def test_pair_records_plan_has_one_exchange_and_no_python(spark: SparkSession) -> None:
     none = "cast(null as bigint) as"
     records = record_frame(spark, RECORDS).selectExpr("*", f"{none} earliest", f"{none} latest")
-    found = pairs(records, Units((stamped(*CUTS),)))
+    found = pair_records(records, Units((stamped(*CUTS),)))
     plan = str(found._jdf.queryExecution().executedPlan().toString())
     exchanges = [line for line in plan.splitlines() if "Exchange " in line]
     assert [line for line in exchanges if "BroadcastExchange" not in line] == [

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from mm2slo_audit.engine.fingerprint_columns import (
     TOO_MANY_HEADERS,
     fingerprint,
-    keeps,
+    is_sampled,
     key_hash,
     record_columns,
 )
@@ -21,6 +21,8 @@ from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 Message = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]] | None, int]
 
@@ -77,9 +79,7 @@ def frame(spark: SparkSession, rows: list[Message]) -> DataFrame:
     )
 
 
-def test_fingerprints_and_key_hashes_are_those_of_the_core(
-    frame: DataFrame, rows: list[Message]
-) -> None:
+def test_fingerprint_and_key_hash_equal_core(frame: DataFrame, rows: list[Message]) -> None:
     hmac_keys = (None, b"secret", b"long" * 40)
     found = (
         frame.orderBy("n")
@@ -97,7 +97,7 @@ def test_fingerprints_and_key_hashes_are_those_of_the_core(
     ]
 
 
-def test_a_bound_on_headers_changes_no_fingerprint_and_is_enforced(
+def test_fingerprint_with_max_headers_is_equal_and_rejects_more_headers(
     frame: DataFrame, rows: list[Message]
 ) -> None:
     most = max(len(headers or ()) for _, _, headers, _ in rows)
@@ -108,7 +108,9 @@ def test_a_bound_on_headers_changes_no_fingerprint_and_is_enforced(
         frame.select(fingerprint(Identity(), max_headers=most - 1)).collect()
 
 
-def test_no_column_of_headers_is_no_headers(frame: DataFrame, rows: list[Message]) -> None:
+def test_fingerprint_without_headers_column_equals_no_headers(
+    frame: DataFrame, rows: list[Message]
+) -> None:
     bare = frame.drop("headers").orderBy("n")
     some = [each for each in IDENTITIES if each.headers]
     found = bare.select(F.array(*(fingerprint(each, headers=False) for each in some))).collect()
@@ -119,7 +121,7 @@ def test_no_column_of_headers_is_no_headers(frame: DataFrame, rows: list[Message
 
 
 @pytest.mark.parametrize("sample", [Sample(1.0), Sample(0.3), Sample(0.3, salt=-(2**63))])
-def test_the_strata_are_those_of_the_core(
+def test_record_columns_strata_equal_core(
     frame: DataFrame, rows: list[Message], sample: Sample
 ) -> None:
     columns = record_columns(Identity(), sample)
@@ -141,7 +143,9 @@ def test_the_strata_are_those_of_the_core(
     assert kept == 400 if sample.census else 80 < kept < 160
 
 
-def test_a_null_hash_is_in_no_stratum(spark: SparkSession) -> None:
-    row = spark.range(1).select(keeps(Sample(0.5), F.lit(None).cast("bigint"), 1 << 20)).first()
+def test_is_sampled_null_hash_returns_null(spark: SparkSession) -> None:
+    row = (
+        spark.range(1).select(is_sampled(Sample(0.5), F.lit(None).cast("bigint"), 1 << 20)).first()
+    )
     assert row is not None
     assert row[0] is None

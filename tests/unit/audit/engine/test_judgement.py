@@ -1,4 +1,4 @@
-"""Spark's outcomes are the reference's: many units in one frame, judged in one go."""
+"""Spark's outcomes equal those of the reference; many units are judged together."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.audit_record import ArrivalPoll, AuditRecord
     from mm2slo_core.audit.audit_scope import UnitScope
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 CAP = 5
 
 
@@ -36,7 +38,7 @@ def differences(
     polls: Sequence[ArrivalPoll],
     sample: Sample,
 ) -> list[str]:
-    """Where Spark says something else than the reference, in words."""
+    """Differences between the outcomes of Spark and of the reference."""
     found = judge(
         spark,
         record_frame(spark, records),
@@ -61,7 +63,7 @@ def differences(
 def sizes(
     scopes: Sequence[UnitScope], records: Sequence[AuditRecord], sample: Sample
 ) -> list[KeyCell]:
-    """Cells of all units, of which a sample has one for each size."""
+    """Key cells of all units; in a sample one for each size."""
     return [
         cell
         for scope in scopes
@@ -70,8 +72,8 @@ def sizes(
 
 
 @pytest.mark.parametrize("rate", [1.0, pytest.param(0.4, marks=pytest.mark.long)])
-def test_units_of_all_kinds(spark: SparkSession, rate: float) -> None:
-    """Fifty with injected faults, ninety full of ties; the strata mixed up by the sample."""
+def test_judge_units_of_all_kinds_equals_reference(spark: SparkSession, rate: float) -> None:
+    """Fifty units with injected faults and ninety with many ties."""
     sample = Sample(rate)
     injected = [inject(random_plan(seed), index=seed, sample=sample) for seed in range(50)]
     tied = [

@@ -1,4 +1,4 @@
-"""What the plans of `matching` and `affinity` must be, whatever they answer."""
+"""Execution plans of `match_tally` and `affinity`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import pytest
 from audit_spark import poll_frame, record_frame
 from generated_units import generate
 
-from mm2slo_audit.engine.affinity import keys, tally_affinity
-from mm2slo_audit.engine.match_tally import tally
+from mm2slo_audit.engine.affinity import count_by_key, tally_affinity
+from mm2slo_audit.engine.match_tally import tally_matches
 from mm2slo_audit.engine.unit_columns import Units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 @pytest.fixture
@@ -26,17 +28,17 @@ def adaptive(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def executed_plan(frame: DataFrame) -> str:
-    """The plan as it was in the end, of one that ran."""
+    """The final plan after execution."""
     frame.collect()
     text = str(frame._jdf.queryExecution().executedPlan().toString())
     assert "isFinalPlan=true" in text
     return text.split("== Initial Plan ==", maxsplit=1)[0]
 
 
-def test_the_records_are_exchanged_once_and_pass_no_python(adaptive: SparkSession) -> None:
+def test_tally_matches_plan_has_one_exchange_and_no_python(adaptive: SparkSession) -> None:
     unit = generate(1, size=1_500, partitions=2)
     plan = executed_plan(
-        tally(
+        tally_matches(
             record_frame(adaptive, unit.records),
             poll_frame(adaptive, unit.polls),
             Units((unit.scope,)),
@@ -48,12 +50,12 @@ def test_the_records_are_exchanged_once_and_pass_no_python(adaptive: SparkSessio
         assert python not in plan
 
 
-def test_the_sizes_of_keys_come_from_counts_by_key_and_pass_no_python(
+def test_tally_affinity_by_size_plan_adds_no_exchange_and_no_python(
     adaptive: SparkSession,
 ) -> None:
     unit = generate(1, size=1_500, partitions=2)
     units = Units((unit.scope,))
-    found = keys(adaptive, record_frame(adaptive, unit.records), None, units)
+    found = count_by_key(adaptive, record_frame(adaptive, unit.records), None, units)
     plan, by_size = (
         executed_plan(tally_affinity(found, by_size=by_size)) for by_size in (False, True)
     )

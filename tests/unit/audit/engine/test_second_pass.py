@@ -1,4 +1,4 @@
-"""What is looked at record by record: little, and all that matters."""
+"""The second pass reads few records and finds all anomalies."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.unit_outcome import UnitOutcome
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 CENSUS = Sample(1.0)
 START = 1_000_000
 COPIED = 1_000
-"""Records of each partition that a stopped flow had copied."""
+"""Records per partition that a stopped flow had copied."""
 
 
 @pytest.fixture
-def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many records each look took."""
+def records_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of records that second passes read."""
     numbers: list[int] = []
 
     def counted(*arguments: object) -> DataFrame:
-        found = slice_records.select_in_slices(*arguments)  # type: ignore[arg-type]  # handed through
+        found = slice_records.select_in_slices(*arguments)  # type: ignore[arg-type]  # passed through
         numbers.append(found.count())
         return found
 
@@ -52,7 +54,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def stopped(spark: SparkSession, sources: int, partitions: int) -> tuple[UnitScope, DataFrame]:
-    """A flow that ended after `COPIED` records of each partition; one of them is lost."""
+    """A flow that stopped after `COPIED` records per partition; one of them is lost."""
     each = sources // partitions
     scope = UnitScope(
         index=0,
@@ -93,7 +95,7 @@ def stopped(spark: SparkSession, sources: int, partitions: int) -> tuple[UnitSco
 
 
 def assert_stopped(outcome: UnitOutcome, sources: int, partitions: int) -> None:
-    """Every record counted, none of the many looked at."""
+    """All records are counted."""
     each = sources // partitions
     pending = each // 4
     assert outcome.counts == {
@@ -110,25 +112,27 @@ def assert_stopped(outcome: UnitOutcome, sources: int, partitions: int) -> None:
     ]
 
 
-def test_what_a_stopped_flow_has_not_copied_is_counted_without_a_second_look(
-    spark: SparkSession, looked_at: list[int]
+def test_judge_backlog_of_stopped_flow_needs_no_second_pass(
+    spark: SparkSession, records_read: list[int]
 ) -> None:
     scope, records = stopped(spark, 300_000, 4)
     (outcome,) = judge(spark, records, poll_frame(spark, ()), [scope], CENSUS)
     assert_stopped(outcome, 300_000, 4)
-    assert sum(looked_at) < 10_000
+    assert sum(records_read) < 10_000
 
 
 @pytest.mark.long
-def test_ten_million_records_are_pending(spark: SparkSession, looked_at: list[int]) -> None:
+def test_judge_backlog_of_ten_million_records_needs_no_second_pass(
+    spark: SparkSession, records_read: list[int]
+) -> None:
     scope, records = stopped(spark, 10_000_000, 4)
     (outcome,) = judge(spark, records, poll_frame(spark, ()), [scope], CENSUS)
     assert_stopped(outcome, 10_000_000, 4)
-    assert sum(looked_at) < 60_000
+    assert sum(records_read) < 60_000
 
 
 def disordered(seed: int, index: int) -> tuple[UnitScope, list[AuditRecord], list[ArrivalPoll]]:
-    """One partition: timestamps and copies out of order, near and far; repeats, losses, moves."""
+    """One partition with timestamps and copies out of order, repeats, losses and moves."""
     draw = random.Random(seed)
     count = 120
     contents = [draw.randrange(1 << 40) for _ in range(count)]
@@ -161,7 +165,7 @@ def disordered(seed: int, index: int) -> tuple[UnitScope, list[AuditRecord], lis
     copied += [(block + 12 + each / 10, block + each) for each in range(draw.choice((0, 6)))]
     records = [record(Side.SOURCE, 0, number, number) for number in range(count)]
     copies = [number for _, number in sorted(copied)]
-    step = draw.choice((1, 1, 30))  # offsets that transactions left out
+    step = draw.choice((1, 1, 30))  # offsets skipped by transactions
     records += [
         record(Side.TARGET, int(draw.random() < 0.02), offset * step, number)
         for offset, number in enumerate(copies)
@@ -192,8 +196,8 @@ def disordered(seed: int, index: int) -> tuple[UnitScope, list[AuditRecord], lis
 
 
 @pytest.mark.parametrize("pieces", [pytest.param(1, marks=pytest.mark.long), 7])
-def test_disorder_is_found_from_its_surroundings(spark: SparkSession, pieces: int) -> None:
-    """Order, repeats and judge_leftover of one partition, whole and in parts of time: as the reference."""
+def test_judge_disorder_in_parts_equals_reference(spark: SparkSession, pieces: int) -> None:
+    """Verdicts of one partition, as a whole and in parts, equal the reference."""
     units = [disordered(seed, seed) for seed in range(40)]
     records = [each for _, of_unit, _ in units for each in of_unit]
     polls = [each for _, _, of_unit in units for each in of_unit]
@@ -215,9 +219,11 @@ def test_disorder_is_found_from_its_surroundings(spark: SparkSession, pieces: in
         assert sum(each.get(verdict, 0) for each in totals) > 20, verdict
 
 
-def test_a_clean_unit_is_not_looked_at(spark: SparkSession, looked_at: list[int]) -> None:
+def test_judge_clean_unit_needs_no_second_pass(
+    spark: SparkSession, records_read: list[int]
+) -> None:
     unit = generate(3, size=1_500, partitions=2)
-    # Of equal records counts do not tell which copy is whose: they are looked at.
+    # Equal records would need a second pass, so keep one of each.
     sources = {
         (each.partition, each.timestamp, each.fingerprint): each
         for each in unit.records
@@ -231,4 +237,4 @@ def test_a_clean_unit_is_not_looked_at(spark: SparkSession, looked_at: list[int]
         [unit.scope],
         CENSUS,
     )
-    assert not looked_at
+    assert not records_read

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from mm2slo_audit.engine.record_schema import POLL_SCHEMA, RECORD_SCHEMA, poll_row
 from mm2slo_audit.ingestion.landed_records import empty_records
 from mm2slo_audit.ingestion.poll_rows import poll_frame
@@ -9,8 +11,9 @@ from mm2slo_core.audit.audit_record import ArrivalPoll
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
-    import pytest
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 POLLS = [
     ArrivalPoll(0, 0, Side.SOURCE, 0, end=10, earliest=None, latest=1_700_000_000_500),
@@ -23,7 +26,7 @@ def without_python(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/nowhere/python")
 
 
-def test_polls_cross_to_the_executors_without_python(
+def test_poll_frame_needs_no_python_worker(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_python(spark, monkeypatch)
@@ -33,12 +36,12 @@ def test_polls_cross_to_the_executors_without_python(
     assert [tuple(row) for row in frame.collect()] == [poll_row(each) for each in POLLS]
 
 
-def test_many_polls_of_a_partition_keep_their_order(spark: SparkSession) -> None:
+def test_poll_frame_many_polls_keep_order(spark: SparkSession) -> None:
     polls = [ArrivalPoll(0, 0, Side.SOURCE, 0, at, at, at + 1) for at in range(25_000)]
     assert [row.end for row in poll_frame(spark, polls).collect()] == list(range(25_000))
 
 
-def test_no_polls_and_no_records_have_their_columns_all_the_same(
+def test_empty_frames_have_all_columns(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_python(spark, monkeypatch)

@@ -1,4 +1,4 @@
-"""Which offsets are read together, and what is said when that fails."""
+"""Scans, the connector's options, and explanations of read errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_audit.ingestion.connector_security import connector_options
-from mm2slo_audit.ingestion.read_errors import explain_read_error, root_cause
-from mm2slo_audit.ingestion.scan_plan import Place, group_by_flows, scans
+from mm2slo_audit.ingestion.read_errors import explain_read_error, extract_root_cause
+from mm2slo_audit.ingestion.scan_plan import Place, group_by_flows, plan_scans
 from mm2slo_audit.scope import Isolations
 from mm2slo_core.audit.audit_scope import (
     FlowScope,
@@ -54,35 +54,35 @@ def unit(
     )
 
 
-def test_one_read_of_a_side_takes_many_topics_and_no_empty_partition() -> None:
+def test_plan_scans_combines_topics_and_skips_empty_partitions() -> None:
     units = [
         unit(0, "us.a", (US_EU, "a", (3, 9))),
         unit(1, "us.b", (US_EU, "b", (5, 5)), read=(2, 4)),
     ]
-    source, target = scans(units, [PLAIN, PLAIN])
+    source, target = plan_scans(units, [PLAIN, PLAIN])
     assert (source.cluster, source.side, source.offsets) == ("us", Side.SOURCE, 6)
-    assert json.loads(source.assigned) == {"a": [0]}
-    assert json.loads(source.starting) == {"a": {"0": 3}}
-    assert json.loads(source.ending) == {"a": {"0": 9}}
+    assert json.loads(source.assignment) == {"a": [0]}
+    assert json.loads(source.starting_offsets) == {"a": {"0": 3}}
+    assert json.loads(source.ending_offsets) == {"a": {"0": 9}}
     assert (target.cluster, target.side, target.offsets) == ("eu", Side.TARGET, 12)
-    assert json.loads(target.assigned) == {"us.a": [0], "us.b": [0]}
+    assert json.loads(target.assignment) == {"us.a": [0], "us.b": [0]}
     assert target.places == {"us.a": Place(0, 0), "us.b": Place(1, 0)}
 
 
-def test_a_side_with_nothing_to_read_is_no_read() -> None:
-    assert [each.side for each in scans([unit(0, "t", (US_EU, "a", (4, 4)))], [PLAIN])] == [
+def test_plan_scans_empty_side_has_no_scan() -> None:
+    assert [each.side for each in plan_scans([unit(0, "t", (US_EU, "a", (4, 4)))], [PLAIN])] == [
         Side.TARGET
     ]
 
 
-def test_other_identities_and_isolations_are_read_apart() -> None:
+def test_plan_scans_separates_identities_and_isolation_levels() -> None:
     committed: Isolation = "read_committed"
     units = [
         unit(0, "us.a", (US_EU, "a", (0, 1))),
         unit(1, "us.b", (US_EU, "b", (0, 1)), identity=Identity(headers=False)),
         unit(2, "us.c", (US_EU, "c", (0, 1))),
     ]
-    found = list(scans(units, [PLAIN, PLAIN, Isolations((committed,), "read_uncommitted")]))
+    found = list(plan_scans(units, [PLAIN, PLAIN, Isolations((committed,), "read_uncommitted")]))
     assert [(each.side, sorted(each.places)) for each in found] == [
         (Side.SOURCE, ["a"]),
         (Side.TARGET, ["us.a", "us.c"]),
@@ -93,23 +93,23 @@ def test_other_identities_and_isolations_are_read_apart() -> None:
     assert [each.isolation for each in found][-1] == committed
 
 
-def test_a_topic_that_belongs_to_two_units_is_read_twice() -> None:
+def test_plan_scans_topic_of_two_units_is_read_twice() -> None:
     units = [unit(0, "x", (US_EU, "a", (0, 5))), unit(1, "y", (US_EU, "a", (2, 9)))]
-    sources = [each for each in scans(units, [PLAIN, PLAIN]) if each.side is Side.SOURCE]
+    sources = [each for each in plan_scans(units, [PLAIN, PLAIN]) if each.side is Side.SOURCE]
     assert [(each.places["a"], each.offsets) for each in sources] == [
         (Place(0, 0), 5),
         (Place(1, 0), 7),
     ]
 
 
-def test_units_are_landed_by_the_flows_that_feed_them() -> None:
+def test_group_by_flows_groups_units_by_feeding_flows() -> None:
     shared = unit(1, "t", (US_EU, "t", (0, 1)), (AP_EU, "t", (0, 1)))
     found = group_by_flows([unit(0, "us.a", (US_EU, "a", (0, 1))), shared])
     assert {name: [each.index for each in units] for name, units in found.items()} == {
         "ap-to-eu+us-to-eu": [1],
         "us-to-eu": [0],
     }
-    reads = scans([shared], [Isolations(("read_uncommitted",) * 2, "read_uncommitted")] * 2)
+    reads = plan_scans([shared], [Isolations(("read_uncommitted",) * 2, "read_uncommitted")] * 2)
     places = {each.cluster: each.places["t"] for each in reads}
     assert places == {"us": Place(1, 0), "ap": Place(1, 1), "eu": Place(1, 0)}
 
@@ -127,7 +127,7 @@ flows: [{flow: us->eu}]
 """
 
 
-def test_certificates_go_as_text_since_executors_may_run_elsewhere(tmp_path: Path) -> None:
+def test_connector_options_pass_ca_certificates_as_text(tmp_path: Path) -> None:
     ca_file = tmp_path / "ca.pem"
     ca_file.write_text("-----START CERTIFICATE-----\n", encoding="ascii")
     config = load_config(SECURE.replace("CA_FILE", str(ca_file)))
@@ -143,13 +143,13 @@ def test_certificates_go_as_text_since_executors_may_run_elsewhere(tmp_path: Pat
     }
 
 
-def test_a_certificate_that_cannot_be_read_is_named() -> None:
+def test_connector_options_unreadable_ca_file_raises_error() -> None:
     config = load_config(SECURE.replace("CA_FILE", "no/such/ca.pem"))
     with pytest.raises(UserError, match=r"^no/such/ca\.pem cannot be read \(FileNotFoundError\)"):
         connector_options(config.clusters["us"])
 
 
-SAID = """\
+SPARK_OUTPUT = """\
 Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
 org.apache.spark.SparkException: Could not poll
 \tat org.apache.spark.sql.kafka010.X(Y.scala:1)
@@ -157,12 +157,12 @@ Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not autho
 """
 
 
-def test_why_a_topic_could_not_be_read() -> None:
-    denied = explain_read_error("us.a", SAID)
+def test_explain_read_error_maps_exceptions_to_reasons() -> None:
+    denied = explain_read_error("us.a", SPARK_OUTPUT)
     assert denied.reason is NotAuditedReason.AUTHORIZATION
-    assert denied.detail.startswith("Spark's user may not read the topic")
+    assert denied.detail.startswith("Spark's user is not authorized to read the topic")
     other = explain_read_error("us.a", "java.lang.IllegalStateException: odd\nmore")
     assert other.reason is NotAuditedReason.FAILED
     assert other.detail == "reading it failed: IllegalStateException: odd"
-    assert root_cause("plain words\nand more") == "plain words"
-    assert root_cause("") == "Spark gave no reason"
+    assert extract_root_cause("plain text\nand more") == "plain text"
+    assert extract_root_cause("") == "Spark gave no reason"

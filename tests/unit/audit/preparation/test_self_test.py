@@ -1,4 +1,4 @@
-"""The audit of made-up records that `mm2slo audit prepare` runs."""
+"""The self-test of `mm2slo audit prepare`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_audit.engine import judge
-from mm2slo_audit.ingestion.connector_rows import sampled
+from mm2slo_audit.ingestion.connector_rows import sample_rows
 from mm2slo_audit.preparation import self_test
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.user_errors import UserError
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.unit_outcome import UnitOutcome
 
+pytestmark = pytest.mark.xdist_group("spark")
 
-def test_the_planted_faults_are_found(
+
+def test_self_test_finds_lost_and_duplicate_record(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes: list[Sequence[UnitOutcome]] = []
@@ -37,16 +39,16 @@ def test_the_planted_faults_are_found(
     assert found == {(Verdict.LOST, 0, 200), (Verdict.DUPLICATE, 1, 500)}
 
 
-def test_other_findings_are_an_error(
+def test_self_test_with_other_findings_raises_error(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A census that looks at nothing but whether there is a value.
+    # Drop offset 200, the lost record.
     monkeypatch.setattr(
         self_test,
-        "sampled",
-        lambda *arguments, **options: sampled(*arguments, **options).where("offset <> 200"),
+        "sample_rows",
+        lambda *arguments, **options: sample_rows(*arguments, **options).where("offset <> 200"),
     )
     with pytest.raises(
-        UserError, match="997 matched, 1 duplicate where 999 matched, 1 lost, 1 dupl"
+        UserError, match="997 matched, 1 duplicate; expected 999 matched, 1 lost, 1 dupl"
     ):
         self_test.run_self_test(spark, tmp_path.as_uri())

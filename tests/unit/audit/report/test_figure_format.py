@@ -1,17 +1,22 @@
-"""Figures in words."""
+"""Figures formatted as text."""
 
 from __future__ import annotations
 
 import pytest
 
 from mm2slo_audit.report.audit_figures import Throughput
-from mm2slo_audit.report.figure_format import bracket, duration, others, throughput
+from mm2slo_audit.report.figure_format import (
+    format_bracket,
+    format_duration,
+    format_other_verdicts,
+    format_throughput,
+)
 from mm2slo_core.audit.latency_histogram import Bracket
 from mm2slo_core.audit.record_verdict import Verdict
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("found", "expected"),
     [
         (None, "-"),
         (Bracket(14.0, 120.0), "14-120 ms"),
@@ -25,16 +30,16 @@ from mm2slo_core.audit.record_verdict import Verdict
         (Bracket(None, 36_000_000.0), "<= 10 h"),
     ],
 )
-def test_a_latency_is_given_between_its_bounds(found: Bracket | None, words: str) -> None:
-    assert bracket(found) == words
+def test_format_bracket_shows_bounds_and_unit(found: Bracket | None, expected: str) -> None:
+    assert format_bracket(found) == expected
 
 
-def test_faults_are_named_before_findings() -> None:
+def test_format_other_verdicts_lists_faults_first() -> None:
     counts = {Verdict.EXTRA: 2, Verdict.DUPLICATE: 1, Verdict.ALTERED: 3, Verdict.MATCHED: 9}
-    assert others(counts, {Verdict.MATCHED}) == "3 altered, 1 duplicate, 2 extra"
+    assert format_other_verdicts(counts, {Verdict.MATCHED}) == "3 altered, 1 duplicate, 2 extra"
 
 
-def test_throughput_and_duration() -> None:
-    assert throughput(Throughput(1_234.5, 56_700.0)) == "1,234 records/s, 56.7 kB/s"
-    assert throughput(Throughput(0.25, 12.0)) == "0.2 records/s, 12 B/s"
-    assert (duration(4_200), duration(200_000)) == ("4.2 s", "3 min 20 s")
+def test_format_throughput_and_duration() -> None:
+    assert format_throughput(Throughput(1_234.5, 56_700.0)) == "1,234 records/s, 56.7 kB/s"
+    assert format_throughput(Throughput(0.25, 12.0)) == "0.2 records/s, 12 B/s"
+    assert (format_duration(4_200), format_duration(200_000)) == ("4.2 s", "3 min 20 s")

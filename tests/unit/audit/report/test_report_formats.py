@@ -1,4 +1,4 @@
-"""Reports: the same figures in every form, each fit for its reader."""
+"""Reports: the same figures in every format."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mm2slo_audit.report import terminal_report
-from mm2slo_audit.report.html_report import html
-from mm2slo_audit.report.json_report import document, render_json
-from mm2slo_audit.report.markdown_report import markdown
+from mm2slo_audit.report.html_report import render_html
+from mm2slo_audit.report.json_report import build_document, render_json
+from mm2slo_audit.report.markdown_report import render_markdown
 from mm2slo_audit.report.report_file import check_report_path, write_report
 from mm2slo_audit.run import AuditOptions, RunReport, Span, audit
 from mm2slo_audit.run.stated_bounds import compute_stated_bounds
@@ -56,25 +56,25 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
             ports_for(store, folder / "runs", unit),
         )
     reason, flows = NotAuditedReason.TARGET_MISSING, (Flow("us", "eu"),)
-    missing = NotAudited("us.gone", reason, "there is no us.gone on eu", flows)
+    missing = NotAudited("us.gone", reason, "us.gone does not exist on eu", flows)
     return replace(found, not_audited=(missing,))
 
 
 def printed(report: RunReport, width: int = 80) -> list[str]:
     console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    terminal_report.write(console, report)
+    terminal_report.print_report(console, report)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
 
-def test_the_terminal_report_fits_80_columns_and_ends_with_the_verdict(report: RunReport) -> None:
+def test_terminal_report_fits_80_columns_and_ends_with_verdict(report: RunReport) -> None:
     *table, verdict = printed(report)
     assert max(map(cell_len, table)) <= 80
     assert verdict == f"verdict: {report.conclusion.line}"
     assert "complete up to 20" in verdict
 
 
-def test_large_figures_fit_80_columns_too(report: RunReport) -> None:
+def test_terminal_report_large_figures_fit_80_columns(report: RunReport) -> None:
     (unit,) = report.units
     parts = tuple(
         replace(part, counts={verdict: n * 10_000 for verdict, n in part.counts.items()})
@@ -88,24 +88,24 @@ def test_large_figures_fit_80_columns_too(report: RunReport) -> None:
     assert any(re.search(r"\d,\d{3},\d{3}", line) for line in table)
 
 
-def test_the_terminal_names_every_class_and_every_topic_left_out(report: RunReport) -> None:
+def test_terminal_report_shows_all_verdicts_and_topics_not_audited(report: RunReport) -> None:
     text = "\n".join(printed(report, 200))
-    for words in (
+    for expected in (
         "us->eu",
         "census: every record of the window was compared",
         "10 altered",
         "10 moved",
         "expired-unreplicated",
-        "us.gone: target_missing: there is no us.gone on eu",
+        "us.gone: target_missing: us.gone does not exist on eu",
         "lost: us generated-0 offset ",
         "loss is ",
     ):
-        assert words in text
-    assert EVIL in text  # [red] is no style here
+        assert expected in text
+    assert EVIL in text  # [red] is not interpreted as a style
 
 
 class _Reader(HTMLParser):
-    """What a browser would make of the page."""
+    """Collects tags, loaded resources and text of the page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,9 +121,9 @@ class _Reader(HTMLParser):
         self.text += data
 
 
-def test_html_is_one_document_that_loads_and_runs_nothing(report: RunReport) -> None:
+def test_html_report_has_no_scripts_or_external_resources(report: RunReport) -> None:
     page = _Reader()
-    page.feed(html(report))
+    page.feed(render_html(report))
     assert page.loads == []
     assert "script" not in page.tags
     assert page.tags.count("html") == 1
@@ -132,8 +132,8 @@ def test_html_is_one_document_that_loads_and_runs_nothing(report: RunReport) -> 
     assert "prefers-color-scheme: dark" in page.text
 
 
-def test_markdown_tables_stay_whole_whatever_a_topic_is_called(report: RunReport) -> None:
-    text = markdown(report)
+def test_markdown_report_escapes_topic_names(report: RunReport) -> None:
+    text = render_markdown(report)
     assert "<script" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     tables = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
@@ -141,9 +141,9 @@ def test_markdown_tables_stay_whole_whatever_a_topic_is_called(report: RunReport
     assert text.startswith("# Replication audit: FAULTS\n")
 
 
-def test_json_is_the_documented_form(report: RunReport) -> None:
+def test_json_report_has_documented_fields(report: RunReport) -> None:
     found = json.loads(render_json(report))
-    assert found == document(report)
+    assert found == build_document(report)
     assert list(found) == ["version", "run", "verdict", "flows", "topics", "not_audited"]
     assert found["version"] == 1
     assert found["run"]["sample"] == {"rate": 1.0, "salt": 0, "census": True}
@@ -166,8 +166,8 @@ def test_json_is_the_documented_form(report: RunReport) -> None:
     assert found["not_audited"][0]["reason"] == "target_missing"
 
 
-def test_throughput_is_of_all_that_the_source_sent(report: RunReport) -> None:
-    """Whatever became of it: what has left the target since was sent as well."""
+def test_json_report_throughput_counts_all_source_records(report: RunReport) -> None:
+    """Whatever their verdicts are: unauditable records were sent as well."""
     unit = generate(3, partitions=2, size=600, faults=FAULTS)
     window = unit.scope.window
     sent = [
@@ -176,23 +176,25 @@ def test_throughput_is_of_all_that_the_source_sent(report: RunReport) -> None:
         if each.side is Side.SOURCE and window.contains(each.timestamp)
     ]
     seconds = (window.end - window.start) / 1000
-    (topic,) = document(report)["topics"]
+    (topic,) = build_document(report)["topics"]
     assert topic["counts"]["unauditable"] > 0
     assert topic["records_per_second"] * seconds == pytest.approx(len(sent))
     assert topic["bytes_per_second"] * seconds == pytest.approx(sum(each.size for each in sent))
 
 
-def test_a_sample_says_so_in_every_form(report: RunReport) -> None:
+def test_reports_of_sample_show_its_rate(report: RunReport) -> None:
     sampled = replace(report, sample=Sample(0.01))
-    words = "sample: 1% of the records, chosen by hash, the same on both sides"
-    assert words in "\n".join(printed(sampled, 200))
-    assert words in html(sampled)
-    assert words in markdown(sampled)
-    rate = document(sampled)["flows"][0]["records_per_second"]
-    assert rate == pytest.approx(100 * document(report)["flows"][0]["records_per_second"], rel=1e-3)
+    expected = "sample: 1% of the records, chosen by hash, the same on both sides"
+    assert expected in "\n".join(printed(sampled, 200))
+    assert expected in render_html(sampled)
+    assert expected in render_markdown(sampled)
+    rate = build_document(sampled)["flows"][0]["records_per_second"]
+    assert rate == pytest.approx(
+        100 * build_document(report)["flows"][0]["records_per_second"], rel=1e-3
+    )
 
 
-def test_rates_of_keys_are_in_every_form(report: RunReport) -> None:
+def test_reports_show_rates_of_keys(report: RunReport) -> None:
     (unit,) = report.units
     keys = [KeyCell(1, 9, 8, 4 * (n % 10 == 0), 0) for n in range(200)]
     affinity = AffinityOutcome(
@@ -203,16 +205,16 @@ def test_rates_of_keys_are_in_every_form(report: RunReport) -> None:
     sampled = replace(unit, outcome=outcome, bounds=compute_stated_bounds(outcome, sample))
     shown = replace(report, sample=sample, units=(sampled,))
     moved = "records that moved partition: 5% (95 %: "
-    quiet = "200 keys sampled, 0 out of order); of their 1,800 records none is out of order"
-    detected = "sampled records are out of order in their partition: that is detected"
-    for text in ("\n".join(printed(shown, 200)), html(shown), markdown(shown)):
+    quiet = "200 keys sampled, 0 out of order); of their 1,800 records, none out of order"
+    detected = "sampled records are out of order in their partition; a rate per"
+    for text in ("\n".join(printed(shown, 200)), render_html(shown), render_markdown(shown)):
         assert moved in text
         assert "bootstrap over 200 keys)" in text
         assert quiet in text
         assert detected in text
     *table, _ = printed(shown)
     assert max(map(cell_len, table)) <= 80
-    (topic,) = document(shown)["topics"]
+    (topic,) = build_document(shown)["topics"]
     assert topic["affinity"] | {"broken_key_hashes": []} == {
         "keys": 200,
         "keys_split": 20,
@@ -223,26 +225,26 @@ def test_rates_of_keys_are_in_every_form(report: RunReport) -> None:
         "records_out_of_order": 0,
         "broken_key_hashes": [],
     }
-    (bound,) = [each for each in topic["bounds"] if each["words"].startswith(moved)]
+    (bound,) = [each for each in topic["bounds"] if each["sentence"].startswith(moved)]
     assert bound["name"] == "records that moved partition"
     assert 0.02 < bound["lower"] < 0.05 < bound["upper"] < 0.08
     unordered = replace(sampled, outcome=replace(outcome, order_judged=False))
-    (topic,) = document(replace(shown, units=(unordered,)))["topics"]
+    (topic,) = build_document(replace(shown, units=(unordered,)))["topics"]
     assert topic["affinity"]["records_out_of_order"] is None
 
 
-def test_nothing_judged_is_a_report_as_well(report: RunReport) -> None:
+def test_reports_without_judged_units_show_reason(report: RunReport) -> None:
     conclusion = conclude([], report.not_audited)
     empty = replace(report, units=(), conclusion=conclusion)
     *_, verdict = printed(empty)
-    assert verdict.startswith("verdict: nothing could be judged: 1 topic target_missing")
-    assert "NOTHING JUDGED" in html(empty)
-    assert markdown(empty).startswith("# Replication audit: NOTHING JUDGED")
-    assert document(empty)["verdict"]["complete_up_to"] is None
+    assert verdict.startswith("verdict: nothing could be audited: 1 topic target_missing")
+    assert "NOTHING AUDITED" in render_html(empty)
+    assert render_markdown(empty).startswith("# Replication audit: NOTHING AUDITED")
+    assert build_document(empty)["verdict"]["complete_up_to"] is None
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json", ".HTML"])
-def test_the_suffix_says_the_form(report: RunReport, tmp_path: Path, suffix: str) -> None:
+def test_write_report_suffix_selects_format(report: RunReport, tmp_path: Path, suffix: str) -> None:
     target = check_report_path(tmp_path / f"report{suffix}")
     write_report(target, report)
     start = {".html": "<!doctype html>", ".md": "# Replication", ".json": "{\n"}[suffix.lower()]
@@ -253,15 +255,13 @@ def test_the_suffix_says_the_form(report: RunReport, tmp_path: Path, suffix: str
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("report.pdf", "has no known form: end it in .html, .md or .json"),
-        ("report", "has no known form"),
-        ("missing/report.md", "there is no folder"),
+        ("report.pdf", "has an unknown suffix; expected .html, .md or .json"),
+        ("report", "has an unknown suffix"),
+        ("missing/report.md", "does not exist; create it first"),
         ("folder.md", "is a folder"),
     ],
 )
-def test_a_report_that_cannot_be_written_is_refused_beforehand(
-    tmp_path: Path, name: str, message: str
-) -> None:
+def test_check_report_path_unwritable_raises_error(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.md").mkdir()
     with pytest.raises(UserError, match=message):
         check_report_path(tmp_path / name)

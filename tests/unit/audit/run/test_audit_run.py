@@ -1,4 +1,4 @@
-"""A run against its ports: what it stores, replaces, leaves behind and refuses."""
+"""An audit run with fake ports: what it stores, replaces, deletes and rejects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from audit_runs import CONFIG, Clock, ports_for, started
+from audit_runs import CONFIG, Clock, fakes_of, ports_for
 from fault_injection import Found
 from generated_units import Faults, Generated, generate
 
@@ -69,7 +69,7 @@ def kept(folder: Path) -> set[str]:
     return {each.name for each in folder.iterdir()} if folder.exists() else set()
 
 
-def test_a_census_finds_what_the_truth_says_and_stores_it(
+def test_audit_census_finds_and_stores_true_verdicts(
     store: Store, tmp_path: Path, faulty: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", faulty)
@@ -85,13 +85,13 @@ def test_a_census_finds_what_the_truth_says_and_stores_it(
     assert kept_run.exit_code == 1
     assert kept_run.verdict_line == report.conclusion.line
     assert kept(tmp_path / "runs") == {report.run_id}
-    _, engine, heard = started(ports)
-    assert engine.asked_for == [len(faulty.records)]
-    assert heard.stages == list(Stage)
-    assert heard.records == heard.expected == len(faulty.records)
+    _, engine, progress = fakes_of(ports)
+    assert engine.requested_records == [len(faulty.records)]
+    assert progress.stages == list(Stage)
+    assert progress.records == progress.expected == len(faulty.records)
 
 
-def test_a_clean_window_exits_with_zero_and_is_complete_up_to_its_end(
+def test_audit_clean_window_exits_zero_and_is_complete_up_to_end(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     report = run(clean, ports_for(store, tmp_path / "runs", clean))
@@ -102,7 +102,7 @@ def test_a_clean_window_exits_with_zero_and_is_complete_up_to_its_end(
     assert completion.up_to == clean.scope.window.end
 
 
-def test_running_a_window_again_replaces_it(
+def test_audit_same_window_again_replaces_result(
     store: Store, tmp_path: Path, faulty: Generated
 ) -> None:
     first = run(faulty, ports_for(store, tmp_path / "runs", faulty))
@@ -114,7 +114,7 @@ def test_running_a_window_again_replaces_it(
     assert kept(tmp_path / "runs") == {second.run_id}
 
 
-def test_what_was_lost_and_is_there_now_is_late(
+def test_audit_lost_record_found_later_is_late(
     store: Store, tmp_path: Path, faulty: Generated
 ) -> None:
     run(faulty, ports_for(store, tmp_path / "runs", faulty))
@@ -129,7 +129,7 @@ def test_what_was_lost_and_is_there_now_is_late(
 
 
 def _with_all_lost_records(unit: Generated) -> Generated:
-    """The target has a copy of every lost record now, at its end."""
+    """*unit* with copies of all lost records at the end of the target."""
     lost = unit.truth.places[Verdict.LOST]
     ends = {each.partition: each.end for each in unit.scope.partitions}
     added = []
@@ -145,21 +145,21 @@ def _with_all_lost_records(unit: Generated) -> Generated:
     return replace(unit, scope=scope, records=(*unit.records, *added))
 
 
-def test_a_run_that_is_killed_leaves_the_store_as_it_was_and_the_next_one_cleans_up(
+def test_audit_killed_run_keeps_store_and_next_run_deletes_records(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     first = run(clean, ports_for(store, tmp_path / "runs", clean))
     before = (store.units(), store.evidence(), store.completion(US_EU, "us.clean"))
     killed = ports_for(store, tmp_path / "runs", clean)
-    _, engine, _ = started(killed)
+    _, engine, _ = fakes_of(killed)
 
     class Killed(BaseException):
-        """As a SIGKILL: nothing of ours runs after it."""
+        """Simulates SIGKILL: no cleanup runs after it."""
 
     left = tmp_path / "runs" / "left"
 
     def kill() -> None:
-        # What a dead process leaves: its folder, a run that says it is running, no lease.
+        # A killed process leaves its folder and a run in state running, but no lease.
         (folder,) = [each for each in (tmp_path / "runs").iterdir() if each.name != first.run_id]
         folder.rename(left)
         raise Killed
@@ -174,11 +174,11 @@ def test_a_run_that_is_killed_leaves_the_store_as_it_was_and_the_next_one_cleans
     assert kept(tmp_path / "runs") == {third.run_id}
 
 
-def test_a_run_that_fails_says_why_and_leaves_no_records(
+def test_audit_failed_run_stores_reason_and_deletes_records(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
-    _, engine, _ = started(ports)
+    _, engine, _ = fakes_of(ports)
     engine.broken = frozenset({0})
     with pytest.raises(AuditEngineError, match="the disk is full"):
         run(clean, ports)
@@ -190,11 +190,11 @@ def test_a_run_that_fails_says_why_and_leaves_no_records(
     assert kept(tmp_path / "runs") == set()
 
 
-def test_one_topic_that_cannot_be_judged_takes_no_other_with_it(
+def test_audit_topic_that_cannot_be_judged_does_not_fail_others(
     store: Store, tmp_path: Path, clean: Generated, faulty: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean, faulty)
-    _, engine, _ = started(ports)
+    _, engine, _ = fakes_of(ports)
     engine.broken = frozenset({1})
     report = run(clean, ports)
     assert [unit.outcome.scope.target_topic for unit in report.units] == ["us.clean"]
@@ -204,18 +204,18 @@ def test_one_topic_that_cannot_be_judged_takes_no_other_with_it(
     assert report.exit_code == 0
 
 
-def test_a_topic_that_cannot_be_read_is_not_audited(
+def test_audit_unreadable_topic_is_not_audited(
     store: Store, tmp_path: Path, clean: Generated, faulty: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean, faulty)
-    _, engine, _ = started(ports)
+    _, engine, _ = fakes_of(ports)
     engine.unreadable = {1: "the topic was deleted while it was read"}
     report = run(clean, ports)
     assert [each.target_topic for each in report.not_audited] == ["us.generated"]
     assert "1 topic not audited" in report.conclusion.line
 
 
-def test_a_topic_that_another_run_holds_is_leased_and_the_others_are_judged(
+def test_audit_topic_leased_by_another_run_is_skipped(
     store: Store, tmp_path: Path, clean: Generated, faulty: Generated
 ) -> None:
     with store.lease("eu", "us.generated", holder="another-run"):
@@ -226,17 +226,17 @@ def test_a_topic_that_another_run_holds_is_leased_and_the_others_are_judged(
     assert "another-run" in held.detail
 
 
-def test_leases_are_given_back(store: Store, tmp_path: Path, clean: Generated) -> None:
+def test_audit_releases_leases(store: Store, tmp_path: Path, clean: Generated) -> None:
     run(clean, ports_for(store, tmp_path / "runs", clean))
     with store.lease("eu", "us.clean", holder="another-run") as lease:
-        assert lease.held
+        assert lease.is_held
 
 
-def test_nothing_to_judge_exits_with_two_and_needs_no_engine(
+def test_audit_without_scopes_exits_two_and_starts_no_engine(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
-    scopes, engine, _ = started(ports)
+    scopes, engine, _ = fakes_of(ports)
     scopes.units = ()
     reason = NotAuditedReason.TARGET_MISSING
     missing = NotAudited("us.clean", reason, "there is no us.clean on eu", (US_EU,))
@@ -244,29 +244,29 @@ def test_nothing_to_judge_exits_with_two_and_needs_no_engine(
     engine.problem = AssertionError("not needed")
     report = run(clean, ports)
     assert report.exit_code == 2
-    assert "nothing could be judged: 1 topic target_missing" in report.conclusion.line
+    assert "nothing could be audited: 1 topic target_missing" in report.conclusion.line
     (unit,) = store.units()
     assert unit.not_audited == replace(missing, flows=())
     assert unit.key.flows == (US_EU,)
 
 
 @pytest.mark.parametrize("problem", ["no such topic", "us is away"])
-def test_a_refusal_of_the_clusters_leaves_the_store_as_it_was(
+def test_audit_cluster_error_leaves_store_unchanged(
     store: Store, tmp_path: Path, clean: Generated, problem: str
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
-    scopes, _, _ = started(ports)
+    scopes, _, _ = fakes_of(ports)
     scopes.error = UserError(problem)
     with pytest.raises(UserError, match=problem):
         run(clean, ports)
     assert store.runs() == ()
 
 
-def test_a_spark_that_does_not_start_leaves_the_store_as_it_was(
+def test_audit_engine_start_error_leaves_store_unchanged(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
-    _, engine, _ = started(ports)
+    _, engine, _ = fakes_of(ports)
     engine.problem = UserError("Spark needs Java 17 or newer")
     with pytest.raises(UserError, match="Java 17"):
         run(clean, ports)
@@ -274,12 +274,12 @@ def test_a_spark_that_does_not_start_leaves_the_store_as_it_was(
     assert kept(tmp_path / "runs") == set()
 
 
-def test_an_incremental_run_goes_on_where_the_last_one_was_complete(
+def test_audit_incremental_run_starts_where_last_was_complete(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     clock = Clock(clean.scope.window.end)
     ports = ports_for(store, tmp_path / "runs", clean, clock=clock)
-    scopes, _, _ = started(ports)
+    scopes, _, _ = fakes_of(ports)
     audit(CONFIG, AuditOptions(), ports)
     assert scopes.windows[0].end - scopes.windows[0].start == 3_600_000
     clock.now += 60_000
@@ -288,12 +288,12 @@ def test_an_incremental_run_goes_on_where_the_last_one_was_complete(
     assert scopes.windows[1].end == clock.now
 
 
-def test_a_stopped_flow_is_audited_again_from_its_oldest_open_record(
+def test_audit_incremental_run_starts_at_oldest_open_record(
     store: Store, tmp_path: Path, faulty: Generated
 ) -> None:
     clock = Clock(faulty.scope.window.end)
     ports = ports_for(store, tmp_path / "runs", faulty, clock=clock)
-    scopes, _, _ = started(ports)
+    scopes, _, _ = fakes_of(ports)
     report = audit(CONFIG, AuditOptions(), ports)
     clock.now += 60_000
     audit(CONFIG, AuditOptions(), ports)
@@ -301,12 +301,12 @@ def test_a_stopped_flow_is_audited_again_from_its_oldest_open_record(
     assert scopes.windows[1].start < faulty.scope.window.end
 
 
-def test_a_topic_at_rest_whose_records_are_gone_holds_no_incremental_run_back(
+def test_audit_incremental_run_ignores_expired_topic(
     store: Store, tmp_path: Path, faulty: Generated
 ) -> None:
     clock = Clock(faulty.scope.window.end)
     ports = ports_for(store, tmp_path / "runs", faulty, clock=clock)
-    scopes, _, _ = started(ports)
+    scopes, _, _ = fakes_of(ports)
     first = audit(CONFIG, AuditOptions(), ports)
     scopes.units = ()
     gone = NotAudited("us.generated", NotAuditedReason.EXPIRED, "all are younger", (US_EU,))
@@ -315,18 +315,18 @@ def test_a_topic_at_rest_whose_records_are_gone_holds_no_incremental_run_back(
     second = audit(CONFIG, AuditOptions(), ports)
     assert second.window.start == first.units[0].outcome.oldest_open
     assert second.exit_code == 2
-    assert "nothing could be judged: 1 topic expired" in second.conclusion.line
+    assert "nothing could be audited: 1 topic expired" in second.conclusion.line
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)
     assert third.window.start == second.window.end
 
 
-def test_a_topic_that_is_there_no_more_holds_no_incremental_run_back(
+def test_audit_incremental_run_ignores_deleted_topic(
     store: Store, tmp_path: Path, clean: Generated, faulty: Generated
 ) -> None:
     clock = Clock(faulty.scope.window.end)
     ports = ports_for(store, tmp_path / "runs", clean, faulty, clock=clock)
-    scopes, _, _ = started(ports)
+    scopes, _, _ = fakes_of(ports)
     first = audit(CONFIG, AuditOptions(), ports)
     clock.now += 60_000
     second = audit(CONFIG, AuditOptions(), ports)
@@ -336,13 +336,13 @@ def test_a_topic_that_is_there_no_more_holds_no_incremental_run_back(
     clock.now += 60_000
     third = audit(CONFIG, AuditOptions(), ports)
     assert third.window.start == second.window.end
-    # Should it be back, all that was not audited is.
+    # If the topic returns, everything not audited yet is audited.
     scopes.units = (clean, faulty)
     clock.now += 60_000
     assert audit(CONFIG, AuditOptions(), ports).window.start == second.window.start
 
 
-def test_an_incremental_run_of_one_topic_goes_on_where_that_was_complete(
+def test_audit_incremental_run_of_one_topic_starts_where_it_was_complete(
     store: Store, tmp_path: Path, clean: Generated, faulty: Generated
 ) -> None:
     clock = Clock(faulty.scope.window.end)
@@ -356,20 +356,20 @@ def test_an_incremental_run_of_one_topic_goes_on_where_that_was_complete(
     assert alone.window.start == first.window.end
 
 
-def test_a_window_that_was_asked_for_and_is_gone_is_refused(
+def test_audit_requested_window_expired_raises_error(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
-    scopes, _, _ = started(ports)
+    scopes, _, _ = fakes_of(ports)
     scopes.units = ()
     gone = NotAudited("us.clean", NotAuditedReason.EXPIRED, "all are younger", (US_EU,))
     scopes.unscoped = (gone,)
-    with pytest.raises(UserError, match=r"nothing of the window from .* is left: all are younger"):
+    with pytest.raises(UserError, match=r"no records left in the window from .*: all are younger"):
         run(clean, ports)
     assert store.runs() == ()
 
 
-def test_a_signal_after_all_is_stored_takes_nothing_back(
+def test_audit_interrupt_after_publish_keeps_result(
     store: Store, tmp_path: Path, clean: Generated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish = Store.publish
@@ -386,18 +386,18 @@ def test_a_signal_after_all_is_stored_takes_nothing_back(
     assert kept(tmp_path / "runs") == {kept_run.header.id}
 
 
-def test_a_flow_that_is_not_configured_is_refused_before_anything_is_asked(
+def test_audit_unknown_flow_raises_error_before_reading(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
-    scopes, engine, _ = started(ports)
+    scopes, engine, _ = fakes_of(ports)
     with pytest.raises(UserError, match=r"'us->apac' is not a configured flow"):
         audit(CONFIG, options(clean, flows=("us->apac",)), ports)
     assert scopes.windows == []
-    assert engine.asked_for == []
+    assert engine.requested_records == []
 
 
-def test_a_sample_states_its_bounds_in_words(
+def test_audit_sample_has_bounds_as_sentences(
     store: Store, tmp_path: Path, clean: Generated
 ) -> None:
     ports = ports_for(store, tmp_path / "runs", clean)
@@ -407,5 +407,5 @@ def test_a_sample_states_its_bounds_in_words(
     assert 200 < judged < 400
     assert loss.lower == 0.0
     assert loss.upper == pytest.approx(1 - 0.025 ** (1 / judged))
-    assert loss.words.startswith("loss is below ")
-    assert "with 95 % confidence" in loss.words
+    assert loss.sentence.startswith("loss is below ")
+    assert "with 95 % confidence" in loss.sentence

@@ -1,11 +1,11 @@
-"""Runs one after the other."""
+"""Repeated runs of `--follow`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from audit_runs import CONFIG, Clock, ports_for, started
+from audit_runs import CONFIG, Clock, fakes_of, ports_for
 from generated_units import Faults, generate
 
 from mm2slo_audit.run import AuditOptions, Span
@@ -25,10 +25,10 @@ CLEAN = Faults(
 
 
 class Ended(BaseException):
-    """The signal that ends following."""
+    """Simulates the signal that ends the loop."""
 
 
-def test_each_run_goes_on_where_the_last_one_was_complete_and_a_failure_is_tried_again(
+def test_follow_continues_where_complete_and_retries_after_error(
     tmp_path: Path,
 ) -> None:
     unit = generate(4, partitions=1, size=200, faults=CLEAN)
@@ -37,7 +37,7 @@ def test_each_run_goes_on_where_the_last_one_was_complete_and_a_failure_is_tried
     waits: list[float] = []
     with Store.open(tmp_path / "audit.db") as store:
         ports = ports_for(store, tmp_path / "runs", unit, clock=clock)
-        scopes, _, heard = started(ports)
+        scopes, _, progress = fakes_of(ports)
 
         def wait(seconds: float) -> None:
             waits.append(seconds)
@@ -52,7 +52,7 @@ def test_each_run_goes_on_where_the_last_one_was_complete_and_a_failure_is_tried
                 AuditOptions(span=Span(start=unit.scope.window.start)),
                 ports,
                 every=60.0,
-                told=reports.append,
+                on_report=reports.append,
                 wait=wait,
             )
     first, failed, third = scopes.windows
@@ -61,16 +61,21 @@ def test_each_run_goes_on_where_the_last_one_was_complete_and_a_failure_is_tried
     assert third.end == first.end + 120_000
     assert len(reports) == 2
     assert waits == [60.0, 60.0, 60.0]
-    assert "this run failed, the next one is in 60 s: eu does not answer" in heard.said
+    assert "run failed, next run in 60 s: eu does not answer" in progress.messages
 
 
-def test_what_the_first_run_refuses_ends_it(tmp_path: Path) -> None:
+def test_follow_error_of_first_run_is_raised(tmp_path: Path) -> None:
     unit = generate(4, partitions=1, size=200, faults=CLEAN)
     with Store.open(tmp_path / "audit.db") as store:
         ports = ports_for(store, tmp_path / "runs", unit)
-        scopes, _, _ = started(ports)
+        scopes, _, _ = fakes_of(ports)
         scopes.error = UserError("no topic 'ordres'")
         with pytest.raises(UserError, match="ordres"):
             follow(
-                CONFIG, AuditOptions(), ports, every=1.0, told=lambda _: None, wait=lambda _: None
+                CONFIG,
+                AuditOptions(),
+                ports,
+                every=1.0,
+                on_report=lambda _: None,
+                wait=lambda _: None,
             )

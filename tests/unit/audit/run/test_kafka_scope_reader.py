@@ -1,4 +1,4 @@
-"""Scopes for a run: which of them start anew, and how they are numbered when others go."""
+"""Reading scopes: topics, restarting completion, and new indexes when scopes are removed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audit_runs import CONFIG
-from one_unit import scope
-from told_clusters import ListedCluster
+from fake_clusters import ListedCluster
+from small_audit_unit import scope
 
 from mm2slo_audit.run import kafka_scope_reader
 from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
@@ -37,7 +37,7 @@ def unit(index: int, log_starts: tuple[int, int], read_from: tuple[int, int]) ->
 @pytest.fixture
 def scoped(monkeypatch: pytest.MonkeyPatch) -> RunScope:
     scopes = (
-        unit(0, (0, 5), (0, 6)),  # an older record is left in one of its partitions
+        unit(0, (0, 5), (0, 6)),  # one of its partitions has an older record
         unit(1, (0, 5), (0, 5)),
         unit(2, (7, 0), (7, 0)),
     )
@@ -50,18 +50,18 @@ def scoped(monkeypatch: pytest.MonkeyPatch) -> RunScope:
     return KafkaScopeReader(CONFIG).read_scopes(CONFIG.flows, (), SimpleNamespace())  # type: ignore[arg-type]
 
 
-def test_topics_are_those_that_exist_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_topics_returns_topics_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     us = ListedCluster({"orders": 1, "uncopied": 1})
     eu = ListedCluster({"us.orders": 1, "us.deleted": 1})
     clients = nullcontext({"us": us, "eu": eu})
     monkeypatch.setattr(kafka_scope_reader, "open_clients", lambda _config: clients)
     found = KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
     assert found == {(Flow("us", "eu"), "us.orders")}
-    with pytest.raises(UserError, match="no topic 'nowhere' is copied by these flows"):
+    with pytest.raises(UserError, match="topic 'nowhere' is not copied by these flows"):
         KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ("nowhere",))
 
 
-def test_clusters_that_do_not_answer_are_told_in_kafkas_words(
+def test_list_topics_unreachable_cluster_raises_kafka_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     away = ListedCluster(ErrorKind.UNREACHABLE)
@@ -71,11 +71,11 @@ def test_clusters_that_do_not_answer_are_told_in_kafkas_words(
         KafkaScopeReader(CONFIG).list_topics(CONFIG.flows, ())
 
 
-def test_completion_begins_anew_where_the_source_holds_nothing_older(scoped: RunScope) -> None:
+def test_read_scopes_without_older_records_restarts_completion(scoped: RunScope) -> None:
     assert scoped.restarting_completion == {1, 2}
 
 
-def test_what_begins_anew_keeps_its_place_when_others_go(scoped: RunScope) -> None:
+def test_without_scopes_renumbers_restarting_completion(scoped: RunScope) -> None:
     fewer = KafkaScopeReader(CONFIG).without(scoped, {1})
     assert [each.index for each in fewer.scopes] == [0, 1]
     assert fewer.restarting_completion == {1}

@@ -1,4 +1,4 @@
-"""Late records: found now, missed before, and nothing that could be something else."""
+"""Late records: missed by an earlier run and found by this one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def late(found: UnitOutcome) -> int:
     return found.counts.get(Verdict.LATE, 0)
 
 
-def test_a_missed_record_that_is_no_longer_missing_is_late_instead_of_matched() -> None:
+def test_reclassify_late_found_record_is_late() -> None:
     found = reclassify_late(outcome(lost(40)), [FOUND, FOUND], CENSUS)
     assert found.partitions[0].counts == {Verdict.MATCHED: 29, Verdict.LATE: 1, Verdict.LOST: 1}
     assert found.partitions[1].counts == {Verdict.MATCHED: 9}
@@ -61,7 +61,7 @@ def test_a_missed_record_that_is_no_longer_missing_is_late_instead_of_matched() 
 @pytest.mark.parametrize(
     "missed",
     [
-        FOUND._replace(offset=40),  # lost still
+        FOUND._replace(offset=40),  # still lost
         FOUND._replace(timestamp=2_000),  # after the window
         FOUND._replace(offset=9),  # gone from the source
         FOUND._replace(offset=19),  # before what is known of the flow
@@ -70,12 +70,12 @@ def test_a_missed_record_that_is_no_longer_missing_is_late_instead_of_matched() 
         FOUND._replace(flow=1),
     ],
 )
-def test_what_is_missing_still_or_was_not_looked_at_is_not_late(missed: MissedRecord) -> None:
+def test_reclassify_late_missing_or_unread_record_is_unchanged(missed: MissedRecord) -> None:
     before = outcome(lost(40))
     assert reclassify_late(before, [missed], CENSUS) is before
 
 
-def test_a_record_outside_the_sample_is_not_late() -> None:
+def test_reclassify_late_record_outside_sample_is_unchanged() -> None:
     sample = Sample(0.5)
     kept = [n for n in range(100) if sample.keeps_record(n)]
     left = [n for n in range(100) if not sample.keeps_record(n)]
@@ -83,7 +83,7 @@ def test_a_record_outside_the_sample_is_not_late() -> None:
     assert late(reclassify_late(outcome(), [FOUND._replace(fingerprint=left[0])], sample)) == 0
 
 
-def test_beyond_the_end_of_capped_evidence_nothing_is_claimed() -> None:
+def test_reclassify_late_beyond_capped_evidence_is_unchanged() -> None:
     capped = outcome(lost(40), lost(90), lost_records=500)
     before, beyond = FOUND._replace(offset=80), FOUND._replace(offset=91)
     found = reclassify_late(capped, [before, beyond, FOUND._replace(partition=1, offset=5)], CENSUS)
@@ -91,8 +91,8 @@ def test_beyond_the_end_of_capped_evidence_nothing_is_claimed() -> None:
     assert found.evidence[-1].offset == 80
 
 
-def test_what_may_be_pending_is_not_late() -> None:
-    """An earlier run was less override_max_pending: beyond the position and young, it is missing still."""
+def test_reclassify_late_possibly_pending_record_is_unchanged() -> None:
+    """The earlier run had a lower max_pending: a young record may be missing."""
     (flow,) = SCOPE.flows
     behind = tuple(replace(each, next_offset=100) for each in flow.partitions)
     scope = replace(
@@ -105,12 +105,12 @@ def test_what_may_be_pending_is_not_late() -> None:
     assert late(reclassify_late(before, [FOUND._replace(timestamp=1_499)], CENSUS)) == 1
 
 
-def test_of_a_compacted_topic_nothing_is_known_of_older_records() -> None:
+def test_reclassify_late_compacted_topic_is_unchanged() -> None:
     before = replace(outcome(), scope=replace(SCOPE, comparison=Comparison.LATEST))
     assert reclassify_late(before, [FOUND], CENSUS) is before
 
 
-def test_moved_or_altered_now_is_not_late() -> None:
+def test_reclassify_late_moved_or_altered_record_is_unchanged() -> None:
     for verdict in (Verdict.MOVED, Verdict.ALTERED, Verdict.OVERDUE):
         now = replace(lost(100), verdict=verdict)
         before = UnitOutcome(SCOPE, (PartitionOutcome(0, 0, {verdict: 1}),), evidence=(now,))

@@ -1,4 +1,4 @@
-"""The engine's port on a real Spark: folders that come and go, and files that are broken."""
+"""The engine's port on Spark: deletion of folders, and corrupt files."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 WINDOW = Window(1_000, 2_000)
 FEW = Faults(
     lost=1, altered=1, moved=0, duplicate=1, extra=1, out_of_order=1, identical=1, replays=(),
@@ -37,7 +39,7 @@ def folder(directory: Path, run: str, flow: str = "us-to-eu", window: Window = W
     return made
 
 
-def test_what_a_run_landed_goes_whole_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+def test_discard_deletes_only_folders_of_run(spark: SparkSession, tmp_path: Path) -> None:
     engine = SparkEngine(spark, CONFIG, str(tmp_path / "audit"))
     gone = [folder(tmp_path / "audit", "dead"), folder(tmp_path / "audit", "dead", "eu-to-us")]
     other_run = folder(tmp_path / "audit", "alive")
@@ -46,12 +48,12 @@ def test_what_a_run_landed_goes_whole_and_nothing_else(spark: SparkSession, tmp_
     assert [each.exists() for each in gone] == [False, False]
     assert other_run.exists()
     assert other_window.exists()
-    # The folders above an emptied one are no use either.
+    # Empty parent folders are deleted as well.
     assert not (tmp_path / "audit" / "flow=eu-to-us").exists()
     engine.discard("dead", WINDOW)
 
 
-def test_superseded_folders_are_deleted_by_the_paths_that_the_store_holds(
+def test_delete_removes_superseded_folders_by_stored_path(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     engine = SparkEngine(spark, CONFIG, str(tmp_path / "audit"))
@@ -64,7 +66,9 @@ def test_superseded_folders_are_deleted_by_the_paths_that_the_store_holds(
     assert stranger.parent.exists()
 
 
-def test_a_corrupt_parquet_file_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_judge_corrupt_parquet_file_raises_one_line_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     engine = SparkEngine(spark, CONFIG, str(tmp_path))
     unit = generate(1, partitions=1, size=400, faults=FEW)
     (tmp_path / "part-0.parquet").write_bytes(b"PAR1 this is no Parquet file PAR1")
@@ -72,16 +76,16 @@ def test_a_corrupt_parquet_file_is_one_sentence(spark: SparkSession, tmp_path: P
     polls = spark.createDataFrame([], "topic int, flow int, side byte, partition int, end long,"
                                       " earliest long, latest long")  # fmt: skip
     landed = Landed((unit.scope,), SimpleNamespace(records=records, polls=polls))
-    with pytest.raises(AuditEngineError) as told:
+    with pytest.raises(AuditEngineError) as raised:
         engine.judge(landed, [unit.scope], Sample(1.0))
-    text = str(told.value)
+    text = str(raised.value)
     assert text.startswith("judging failed: ")
     assert "part-0.parquet" in text
     assert "\n" not in text
     assert len(text) < 500
 
 
-def test_short_runs_use_the_quick_compiler_where_java_is_ours() -> None:
+def test_tune_for_short_run_sets_fast_compiler_only_for_local_master() -> None:
     own = SparkOptions(conf={"spark.driver.extraJavaOptions": "-Xss4m"})
     quick = tune_for_short_run(own).conf["spark.driver.extraJavaOptions"]
     assert quick == "-Xss4m -XX:TieredStopAtLevel=1"

@@ -1,4 +1,4 @@
-"""Following goes on after the death of its JVM."""
+"""The audit continues after its JVM died."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from mm2slo_audit.run.spark_engine import SparkEngineSource
 from mm2slo_audit.session import SparkOptions
 
 spark_options = SparkOptions(master="local[1]", driver_memory="512m")
-with SparkEngineSource(CONFIG, options, "audit", lasting=True) as source:
+with SparkEngineSource(CONFIG, options, "audit", long_lived=True) as source:
     first = source.get(1)
     assert source.get(1) is first
     process = first._spark.sparkContext._gateway.proc
     process.kill()
     process.wait()
-    assert not first.alive
+    assert not first.is_alive
     second = source.get(1)
     print("counted", second is not first, second._spark.range(7).count())
 """
 
 
 @pytest.mark.long
-def test_a_session_whose_jvm_has_died_is_started_anew(tmp_path: Path) -> None:
+def test_spark_source_restarts_session_after_jvm_died(tmp_path: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=tmp_path,

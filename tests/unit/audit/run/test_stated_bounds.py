@@ -1,9 +1,9 @@
-"""What is stated of a topic, and what is not."""
+"""Confidence bounds of a topic."""
 
 from __future__ import annotations
 
 import pytest
-from one_unit import scope
+from small_audit_unit import scope
 
 from mm2slo_audit.run.stated_bounds import compute_stated_bounds
 from mm2slo_core.audit.confidence_bounds import clopper_pearson, cluster_bootstrap
@@ -29,13 +29,13 @@ def unit(*keys: KeyCell, order_judged: bool = True) -> UnitOutcome:
 
 
 def of_keys(outcome: UnitOutcome, sample: Sample) -> dict[str, str]:
-    """Sentences of what follows loss and duplication."""
+    """Sentences of the bounds after loss and duplication."""
     loss, duplication, *rest = compute_stated_bounds(outcome, sample)
     assert (loss.name, duplication.name) == ("loss", "duplication")
-    return {each.name: each.words for each in rest}
+    return {each.name: each.sentence for each in rest}
 
 
-def test_a_census_is_exact_and_says_so() -> None:
+def test_stated_bounds_census_is_exact() -> None:
     outcome = unit(*QUIET, *[KeyCell(1, 10, 10, 3, 2)] * 20)
     assert of_keys(outcome, CENSUS) == {
         "broken affinity": "broken affinity is 10% (census of 200 keys, 20 split)",
@@ -52,40 +52,40 @@ def test_a_census_is_exact_and_says_so() -> None:
     assert (overtook.lower, overtook.upper) == (0.02, 0.02)
 
 
-def test_a_sample_bounds_rates_of_records_by_its_keys() -> None:
+def test_stated_bounds_sample_resamples_keys_for_record_rates() -> None:
     outcome = unit(*QUIET, *[KeyCell(1, 10, 10, 3)] * 20)
     moved = compute_stated_bounds(outcome, SAMPLE)[3]
     expected = cluster_bootstrap([(3, 10)] * 20 + [(0, 10)] * 180, seed=7)
     assert (moved.lower, moved.upper) == (expected.lower, expected.upper)
-    assert moved.words.startswith("records that moved partition: 3% (95 %: ")
-    assert moved.words.endswith(", bootstrap over 200 keys)")
+    assert moved.sentence.startswith("records that moved partition: 3% (95 %: ")
+    assert moved.sentence.endswith(", bootstrap over 200 keys)")
     naive = clopper_pearson(60, 2_000)
     assert moved.upper - moved.lower > 1.5 * (naive.upper - naive.lower)
 
 
-def test_of_no_event_in_a_sample_the_keys_are_bounded_and_no_rate_of_records() -> None:
+def test_stated_bounds_sample_without_events_bounds_only_keys() -> None:
     assert of_keys(unit(*QUIET), SAMPLE) == {
         "broken affinity": (
             "broken affinity is below 1.66% with 95 % confidence (180 keys sampled, 0 split);"
-            " of their 1,800 records none moved"
+            " of their 1,800 records, none moved"
         ),
         "broken order": (
             "broken order is below 1.66% with 95 % confidence (180 keys sampled, 0 out of order);"
-            " of their 1,800 records none is out of order"
+            " of their 1,800 records, none out of order"
         ),
     }
 
 
-def test_a_few_broken_keys_of_a_sample_are_counted_and_nothing_is_claimed() -> None:
+def test_stated_bounds_few_broken_keys_have_no_interval() -> None:
     moved = compute_stated_bounds(unit(*QUIET, KeyCell(1, 10, 10, 4)), SAMPLE)[3]
     assert (moved.lower, moved.upper) == (0.0, 1.0)
-    assert moved.words == (
+    assert moved.sentence == (
         "records that moved partition: 4 of 1,810 sampled, in 1 key: too few keys for an interval"
     )
 
 
 @pytest.mark.parametrize("sample", [CENSUS, SAMPLE])
-def test_without_keys_or_order_nothing_is_stated_of_them(sample: Sample) -> None:
+def test_stated_bounds_without_keys_or_order_are_omitted(sample: Sample) -> None:
     assert of_keys(unit(), sample) == {}
     names = of_keys(unit(*QUIET, order_judged=False), sample)
     assert next(iter(names)) == "broken affinity"

@@ -1,10 +1,10 @@
-"""The window that a user's words become."""
+"""Windows from the options --since, --from and --to."""
 
 from __future__ import annotations
 
 import pytest
 
-from mm2slo_audit.run.time_span import Span, utc
+from mm2slo_audit.run.time_span import Span, format_utc
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
 
@@ -25,13 +25,13 @@ NOON = 1_772_366_400_000  # 2026-03-01T12:00:00Z
         (None, None, None, Window(NOW - HOUR, NOW)),
     ],
 )
-def test_words_become_a_window(
+def test_time_span_parse_gives_window(
     since: str | None, start: str | None, end: str | None, window: Window
 ) -> None:
     assert Span.parse(since, start, end).window(NOW) == window
 
 
-def test_an_incremental_run_begins_where_the_flows_are_complete() -> None:
+def test_time_span_incremental_starts_at_complete_up_to() -> None:
     assert Span().window(NOW, NOW - 5_000) == Window(NOW - 5_000, NOW)
     assert Span(since_ms=HOUR).window(NOW, NOW - 5_000) == Window(NOW - HOUR, NOW)
 
@@ -39,33 +39,33 @@ def test_an_incremental_run_begins_where_the_flows_are_complete() -> None:
 @pytest.mark.parametrize(
     ("since", "start", "end", "message"),
     [
-        ("soon", None, None, r"--since 'soon' is not a time to look back: write for example 1h"),
-        ("0s", None, None, r"--since '0s' is not a time"),
-        (None, "yesterday", None, r"--from 'yesterday' is not a time in ISO 8601"),
-        (None, "2026-03-01", "noon", r"--to 'noon' is not a time in ISO 8601"),
-        (None, None, "2026-03-01", r"--to needs --from"),
-        ("1h", "2026-03-01", None, r"--since goes without --from and --to"),
+        ("soon", None, None, r"--since 'soon' is not a duration: use for example 1h"),
+        ("0s", None, None, r"--since '0s' is not a duration"),
+        (None, "yesterday", None, r"--from 'yesterday' is not an ISO 8601 time"),
+        (None, "2026-03-01", "noon", r"--to 'noon' is not an ISO 8601 time"),
+        (None, None, "2026-03-01", r"--to requires --from"),
+        ("1h", "2026-03-01", None, r"--since cannot be combined with --from or --to"),
     ],
 )
-def test_words_that_are_no_time_are_refused(
+def test_time_span_parse_invalid_values_raises_error(
     since: str | None, start: str | None, end: str | None, message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
         Span.parse(since, start, end)
 
 
-def test_a_window_in_the_future_is_refused() -> None:
+def test_time_span_in_future_raises_error() -> None:
     span = Span.parse(None, "2030-01-01T00:00:00Z", None)
     with pytest.raises(UserError, match=r"starts in the future, at 2030-01-01T00:00:00Z"):
         span.window(NOW)
 
 
-def test_a_window_that_ends_before_it_begins_is_refused() -> None:
+def test_time_span_end_before_start_raises_error() -> None:
     span = Span.parse(None, "2026-03-01", "2026-02-01")
     with pytest.raises(UserError, match=r"before it starts at 2026-03-01T00:00:00Z"):
         span.window(NOW)
 
 
-def test_milliseconds_are_shown_where_there_are_any() -> None:
-    assert utc(NOON) == "2026-03-01T12:00:00Z"
-    assert utc(NOON + 7) == "2026-03-01T12:00:00.007Z"
+def test_format_utc_shows_nonzero_milliseconds() -> None:
+    assert format_utc(NOON) == "2026-03-01T12:00:00Z"
+    assert format_utc(NOON + 7) == "2026-03-01T12:00:00.007Z"

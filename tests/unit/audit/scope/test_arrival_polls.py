@@ -1,8 +1,8 @@
-"""Arrival brackets from the timeline's records."""
+"""Arrival polls from timeline records."""
 
 from __future__ import annotations
 
-from mm2slo_audit.scope.arrival_polls import TopicTimeline, arrival_polls, merged
+from mm2slo_audit.scope.arrival_polls import TopicTimeline, collect_arrival_polls, merge_polls
 from mm2slo_audit.scope.partition_timeline import PartitionTimeline, Poll
 from mm2slo_core.audit.audit_record import ArrivalPoll
 from mm2slo_core.audit.audit_scope import (
@@ -45,44 +45,50 @@ def timeline(*records: WatermarkRecord) -> TopicTimeline:
     return found
 
 
-def test_polls_without_news_are_left_out_and_brackets_stay() -> None:
-    told = timeline(
+def test_topic_timeline_skips_polls_without_new_end() -> None:
+    found_timeline = timeline(
         record(10, 100.0), record(10, 160.0, 155.0), record(25, 200.0, 195.0), record(25, 260.0)
     )
-    assert told.partitions[0].polls == [Poll(10, None, 100_020), Poll(25, 195_000, 200_020)]
+    assert found_timeline.partitions[0].polls == [
+        Poll(10, None, 100_020),
+        Poll(25, 195_000, 200_020),
+    ]
 
 
-def test_a_writers_first_record_is_as_old_as_the_record_before_it() -> None:
-    told = timeline(record(10, 100.0, 95.0), record(30, 150.0))
-    assert told.partitions[0].polls[-1] == Poll(30, 100_000, 150_020)
+def test_topic_timeline_first_record_of_writer_uses_previous_record() -> None:
+    found_timeline = timeline(record(10, 100.0, 95.0), record(30, 150.0))
+    assert found_timeline.partitions[0].polls[-1] == Poll(30, 100_000, 150_020)
 
 
-def test_another_topic_id_voids_what_was_told_and_is_remembered_as_a_birth() -> None:
-    told = timeline(record(10, 100.0), record(4, 160.0, 155.0, topic_id="two"))
-    assert told.partitions[0].polls == [Poll(4, 155_000, 160_020)]
-    assert told.born == (100.0, 160.02)
-    assert timeline(record(10, 100.0)).born is None
+def test_topic_timeline_new_topic_id_drops_earlier_polls() -> None:
+    found_timeline = timeline(record(10, 100.0), record(4, 160.0, 155.0, topic_id="two"))
+    assert found_timeline.partitions[0].polls == [Poll(4, 155_000, 160_020)]
+    assert found_timeline.recreated_between == (100.0, 160.02)
+    assert timeline(record(10, 100.0)).recreated_between is None
 
 
-def test_a_truncation_voids_the_offsets_beyond_it() -> None:
-    told = timeline(record(10, 100.0), record(20, 110.0, 105.0), record(15, 120.0, 115.0))
-    assert told.partitions[0].polls == [Poll(10, None, 100_020), Poll(15, 115_000, 120_020)]
+def test_topic_timeline_truncation_drops_polls_beyond_it() -> None:
+    found_timeline = timeline(record(10, 100.0), record(20, 110.0, 105.0), record(15, 120.0, 115.0))
+    assert found_timeline.partitions[0].polls == [
+        Poll(10, None, 100_020),
+        Poll(15, 115_000, 120_020),
+    ]
 
 
-def test_positions_and_log_starts_are_kept_where_they_change() -> None:
-    told = timeline(
+def test_topic_timeline_keeps_changes_of_positions_and_log_starts() -> None:
+    found_timeline = timeline(
         record(10, 100.0, committed=4, sync=6),
         record(10, 160.0, committed=4, sync=6),
         record(20, 170.0, start=5, committed=9, sync=6),
     )
-    held = told.partitions[0]
+    held = found_timeline.partitions[0]
     assert held.positions == [(100.02, 7), (170.02, 10)]
     assert held.starts == [(100.02, 0), (170.02, 5)]
 
 
-def test_of_several_writers_what_adds_nothing_is_left_out() -> None:
+def test_merge_polls_drops_polls_without_new_end() -> None:
     polls = [Poll(100, 5, 10), Poll(100, 7, 12), Poll(120, 10, 15), Poll(110, 12, 16)]
-    assert merged(polls) == [Poll(100, 5, 10), Poll(120, 10, 15)]
+    assert merge_polls(polls) == [Poll(100, 5, 10), Poll(120, 10, 15)]
 
 
 def unit() -> UnitScope:
@@ -102,27 +108,27 @@ def unit() -> UnitScope:
     )
 
 
-def test_brackets_are_given_for_what_is_read_and_no_more() -> None:
+def test_collect_arrival_polls_covers_only_read_offsets() -> None:
     held = PartitionTimeline()
     for end in (10, 20, 30, 40):
         held.add_poll(end, end, end, None)
-    told = TopicTimeline()
-    told.partitions[0] = held
-    found = arrival_polls([unit()], {(US_EU, Side.SOURCE, "orders"): told})
+    found_timeline = TopicTimeline()
+    found_timeline.partitions[0] = held
+    found = collect_arrival_polls([unit()], {(US_EU, Side.SOURCE, "orders"): found_timeline})
     assert found == (
         ArrivalPoll(3, 1, Side.SOURCE, 0, 20, 10_000, 20_000),
         ArrivalPoll(3, 1, Side.SOURCE, 0, 30, 20_000, 30_000),
     )
 
 
-def test_a_shared_target_has_one_list_of_polls_by_all_of_its_writers() -> None:
+def test_collect_arrival_polls_merges_polls_of_shared_target() -> None:
     found = {}
     for flow, ends in ((US_EU, (10, 30)), (AP_EU, (20, 40))):
-        told = TopicTimeline()
+        found_timeline = TopicTimeline()
         for end in ends:
-            told.partitions[0].add_poll(end, end, end, end - 5)
-        found[flow, Side.TARGET, "orders"] = told
-    polls = arrival_polls([unit()], found)
+            found_timeline.partitions[0].add_poll(end, end, end, end - 5)
+        found[flow, Side.TARGET, "orders"] = found_timeline
+    polls = collect_arrival_polls([unit()], found)
     assert [(poll.flow, poll.end, poll.earliest, poll.latest) for poll in polls] == [
         (0, 10, 5_000, 10_000),
         (0, 20, 15_000, 20_000),

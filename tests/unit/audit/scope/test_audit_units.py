@@ -1,4 +1,4 @@
-"""Target topics, and which flows feed them."""
+"""Target topics and the flows that feed them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shown(found: tuple[Unit, ...]) -> list[tuple[str, str, list[tuple[str, str]]
     ]
 
 
-def test_each_copied_topic_is_a_unit_and_internal_ones_are_none() -> None:
+def test_plan_units_excludes_internal_topics() -> None:
     found = units(
         "flows: [{flow: us->eu, canary: {carrier: topic, topic: mm2slo.canary}}]",
         us=["orders", "heartbeats", "mm2-offset-syncs.eu.internal", "__consumer_offsets",
@@ -41,7 +41,7 @@ def test_each_copied_topic_is_a_unit_and_internal_ones_are_none() -> None:
     assert not found[0].shared
 
 
-def test_flows_that_keep_names_share_their_target_topic() -> None:
+def test_plan_units_identity_policy_shares_target_topic() -> None:
     found = units(
         "defaults: {policy: {kind: identity}}\nflows: [{flow: us->eu}, {flow: ap->eu}]",
         us=["orders", "only-us"],
@@ -52,11 +52,11 @@ def test_flows_that_keep_names_share_their_target_topic() -> None:
         ("eu", "orders", [("us->eu", "orders"), ("ap->eu", "orders")]),
     ]
     assert found[1].shared
-    # One flow is asked for, and its unit is judged with all that feeds it.
+    # A unit keeps all its feeds, even if only one flow is selected.
     assert select_units(found, {"ap->eu"}, []) == (found[1],)
 
 
-def test_the_audit_of_a_flow_leaves_topics_out() -> None:
+def test_plan_units_applies_audit_topic_filters() -> None:
     found = units(
         "flows: [{flow: us->eu, audit: {topics: 'a.*', topics_exclude: '.*-tmp'}}]",
         us=["a", "a-tmp", "b"],
@@ -64,18 +64,18 @@ def test_the_audit_of_a_flow_leaves_topics_out() -> None:
     assert [unit.topic for unit in found] == ["us.a"]
 
 
-def test_a_topic_is_named_by_either_side() -> None:
+def test_select_units_matches_source_and_target_name() -> None:
     found = units("flows: [{flow: us->eu}]", us=["orders", "payments"])
     assert [unit.topic for unit in select_units(found, (), ["orders"])] == ["us.orders"]
     assert [unit.topic for unit in select_units(found, (), ["us.orders"])] == ["us.orders"]
     assert len(select_units(found, (), [])) == 2
 
 
-def test_an_unknown_topic_is_refused_with_the_nearest_one() -> None:
+def test_select_units_unknown_topic_raises_error_with_suggestion() -> None:
     found = units("flows: [{flow: us->eu}]", us=["orders"])
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as raised:
         select_units(found, (), ["ordes"])
-    assert str(refused.value) == (
-        "no topic 'ordes' is copied by these flows: expected the name of a source topic, or of its"
-        " copy, that topics and audit.topics of a flow let through; did you mean 'orders'?"
+    assert str(raised.value) == (
+        "topic 'ordes' is not copied by these flows; expected a source topic, or its copy, that"
+        " topics and audit.topics of a flow select; did you mean 'orders'?"
     )

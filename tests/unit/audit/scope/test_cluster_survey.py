@@ -1,4 +1,4 @@
-"""In which order, and at which isolation level, both sides are asked."""
+"""In which order, and at which isolation level, both sides are requests."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 class Cluster:
-    """Notes what it is asked for."""
+    """Records its requests."""
 
-    def __init__(self, alias: str, asked: list[tuple[str, ...]]) -> None:
+    def __init__(self, alias: str, requests: list[tuple[str, ...]]) -> None:
         self._alias = alias
-        self._asked = asked
+        self._requests = requests
 
     def end_offsets(self, keys: Sequence[TopicPartition], isolation: str) -> OffsetReading:
-        self._asked.append(("ends", self._alias, isolation))
+        self._requests.append(("ends", self._alias, isolation))
         return OffsetReading(dict.fromkeys(keys, 10), {}, 0.0, 0.0)
 
     def start_offsets(self, keys: Sequence[TopicPartition]) -> OffsetReading:
-        self._asked.append(("starts", self._alias))
+        self._requests.append(("starts", self._alias))
         return OffsetReading(dict.fromkeys(keys, 0), {}, 0.0, 0.0)
 
     def offsets_at(self, keys: Sequence[TopicPartition], _moment: float) -> OffsetReading:
@@ -51,27 +51,27 @@ class Cluster:
         ("{flow: us->eu, exactly_once: true, isolation: read_committed}", COMMITTED, COMMITTED),
     ],
 )
-def test_positions_then_target_ends_then_source_ends(
+def test_cluster_survey_reads_positions_then_target_ends_then_source_ends(
     monkeypatch: pytest.MonkeyPatch, flow: str, source: str, target: str
 ) -> None:
-    asked: list[tuple[str, ...]] = []
+    requests: list[tuple[str, ...]] = []
 
-    def positions(*_asked: object) -> CommitsAndSyncs:
-        asked.append(("positions",))
+    def positions(*_requests: object) -> CommitsAndSyncs:
+        requests.append(("positions",))
         return CommitsAndSyncs()
 
     monkeypatch.setattr(cluster_survey, "read_commits_and_syncs", positions)
-    monkeypatch.setattr(cluster_survey, "read_topic_settings", lambda *_asked: {})
-    monkeypatch.setattr(cluster_survey, "read_timeline", lambda *_asked: {})
+    monkeypatch.setattr(cluster_survey, "read_topic_settings", lambda *_requests: {})
+    monkeypatch.setattr(cluster_survey, "read_timeline", lambda *_requests: {})
     config = load_config(
         "clusters: {us: {bootstrap_servers: 'us:1'}, eu: {bootstrap_servers: 'eu:1'}}\n"
         f"flows: [{flow}]"
     )
-    clients = {alias: cast("ClusterClient", Cluster(alias, asked)) for alias in ("us", "eu")}
+    clients = {alias: cast("ClusterClient", Cluster(alias, requests)) for alias in ("us", "eu")}
     (unit,) = plan_units(config.flows, {"us": ["t"]})
     survey = ClusterSurvey(config, clients, Window(0, 1), lambda _line: None)
-    survey.take([ReachableUnit(unit, 1, (1,))])
-    assert asked == [
+    survey.read([ReachableUnit(unit, 1, (1,))])
+    assert requests == [
         ("positions",),
         ("ends", "eu", target),
         ("ends", "us", source),

@@ -1,4 +1,4 @@
-"""What of one side still has its counterpart on the other."""
+"""Which records still have their counterpart on the other side."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ def copy_map(
     )
 
 
-def test_a_whole_source_explains_every_target_record() -> None:
+def test_auditable_from_complete_source_is_zero() -> None:
     assert copy_map((0, 0), (500, 500)).auditable_from(0) == 0
-    # Whether or not a sync of its first record has survived.
+    # Independent of whether a sync of its first record remains.
     assert copy_map((40, 30), (500, 490)).auditable_from(0) == 0
 
 
-def test_copies_of_an_earlier_log_are_not_to_be_explained() -> None:
+def test_auditable_from_excludes_copies_of_earlier_log() -> None:
     assert copy_map((0, 300), (500, 800), copies_start=300).auditable_from(0) == 300
     assert copy_map((0, 300), (500, 800), copies_start=300).auditable_from(40) == 340
 
 
-def test_copies_of_what_the_source_has_removed_are_unauditable() -> None:
+def test_auditable_from_excludes_copies_of_removed_records() -> None:
     # 40 records lie before the flow started, so target record 60 is source record 100.
     assert copy_map((40, 0), (500, 460)).auditable_from(100) == 60
     assert copy_map((40, 0), (500, 460)).auditable_from(20) == 0
 
 
-def test_without_density_the_next_sync_bounds_it() -> None:
+def test_auditable_from_not_dense_uses_next_sync() -> None:
     assert copy_map((0, 0), (500, 510), dense=False).auditable_from(100) == 510
     assert copy_map((0, 0), dense=False).auditable_from(100) == 900
 
 
-def test_without_syncs_the_time_of_the_sources_first_record_bounds_it() -> None:
+def test_auditable_from_without_syncs_uses_time_of_first_record() -> None:
     assert copy_map(at_source_start=250).auditable_from(100) == 250
     assert copy_map().auditable_from(100) == 900
 
 
-def test_a_source_record_whose_copy_the_target_may_have_removed_is_not_judged() -> None:
+def test_judged_from_excludes_copies_removed_on_target() -> None:
     assert copy_map((40, 0), (500, 460), known_from=40).judged_from(0) == 40
     assert copy_map((40, 0), (500, 460), known_from=40).judged_from(60) == 100
-    # Beyond the last sync copies follow one another.
+    # After the last sync copies are contiguous.
     assert copy_map((40, 0), (500, 460)).judged_from(470) == 510
     assert copy_map((40, 0), (500, 460), dense=False).judged_from(470) == 1000
 
 
-def test_a_target_cut_before_the_oldest_sync_leaves_what_follows_the_sync() -> None:
+def test_judged_from_before_oldest_sync_starts_at_sync() -> None:
     assert copy_map((40, 30), (500, 490), known_from=10).judged_from(20) == 40
     assert copy_map(at_target_start=77).judged_from(20) == 77
     assert copy_map().judged_from(20) == 1000

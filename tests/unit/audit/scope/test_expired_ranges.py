@@ -1,4 +1,4 @@
-"""Records that retention took before they were copied, by offsets and by their time."""
+"""Records that retention removed before they were copied, by offset and time."""
 
 from __future__ import annotations
 
@@ -38,51 +38,51 @@ def ranges(
     return [(each.start, each.end) for each in found]
 
 
-def test_nothing_expires_while_the_log_start_is_behind_the_position() -> None:
+def test_expired_ranges_log_start_behind_position_is_empty() -> None:
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(100, 100, 2.0)]
     assert ranges(syncs, present(start=50, position=101)) == []
 
 
-def test_the_log_start_beyond_the_position_now() -> None:
+def test_expired_ranges_log_start_beyond_position() -> None:
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(49, 49, 2.0)]
     assert ranges(syncs, present(start=90, end=150, position=50)) == [(50, 90)]
 
 
-def test_what_the_target_already_holds_beyond_a_stale_position_did_not_expire() -> None:
+def test_expired_ranges_stale_position_excludes_copied_records() -> None:
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(49, 49, 2.0)]
     now = present(start=90, end=150, position=50, copied_to=80)
     assert ranges(syncs, now) == [(80, 90)]
     assert ranges(syncs, present(start=90, end=150, position=50, copied_to=120)) == []
 
 
-def test_a_gap_between_syncs_that_the_log_start_has_passed() -> None:
-    # Copied 0-49, then the log started at 90: record 90 is target record 50.
+def test_expired_ranges_gap_between_syncs() -> None:
+    # 0-49 were copied, then the log started at 90: source offset 90 is target offset 50.
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(90, 50, 5.0), SyncPoint(140, 100, 6.0)]
     now = present(start=90, end=150, position=141)
     assert ranges(syncs, now) == [(50, 90)]
     found = find_expired_ranges(syncs, None, now, dense=True, position_period=PERIOD)
     assert found[0].next_copy == 50
-    # The log start is still below: markers or compaction, and the records are there.
+    # The log start is still below: markers or compaction, the records still exist.
     assert ranges(syncs, present(start=60, end=150, position=141)) == []
-    # Markers take target offsets of their own there.
+    # Markers have target offsets of their own.
     assert ranges(syncs, now, dense=False) == []
 
 
-def test_a_gap_whose_records_were_still_there_long_after_it_is_none() -> None:
+def test_expired_ranges_gap_with_remaining_records_is_empty() -> None:
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(90, 50, 5.0)]
     now = present(start=95, end=150, position=150)
     timeline = PartitionTimeline()
     timeline.add_start(4.0, 0)
     timeline.add_start(500.0, 95)
     assert ranges(syncs, now, timeline) == []
-    # Log starts are polled now and then: one that is told a minute later was there before.
+    # Log starts are polled periodically: one seen a minute later existed before.
     soon = PartitionTimeline()
     soon.add_start(4.0, 0)
     soon.add_start(80.0, 90)
     assert ranges(syncs, now, soon) == [(50, 90)]
 
 
-def test_episodes_add_up() -> None:
+def test_expired_ranges_several_episodes() -> None:
     syncs = [
         SyncPoint(0, 0, 1.0),
         SyncPoint(90, 50, 5.0),
@@ -94,12 +94,12 @@ def test_episodes_add_up() -> None:
     assert ranges(syncs, now) == [(50, 90), (140, 300), (311, 400)]
 
 
-def test_a_replay_is_no_gap() -> None:
+def test_expired_ranges_replay_is_no_gap() -> None:
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(900, 900, 2.0), SyncPoint(500, 901, 3.0)]
     assert ranges(syncs, present(start=950, end=1000, position=901, copied_to=960)) == []
 
 
-def test_a_stall_below_the_log_start_in_the_timeline() -> None:
+def test_expired_ranges_stall_in_timeline() -> None:
     timeline = PartitionTimeline()
     timeline.add_position(10.0, 50)
     timeline.add_start(10.0, 0)
@@ -109,7 +109,7 @@ def test_a_stall_below_the_log_start_in_the_timeline() -> None:
     assert ranges([], now, timeline, dense=False) == [(50, 90)]
 
 
-def test_a_position_that_moves_on_within_its_period_was_only_stale() -> None:
+def test_expired_ranges_stale_position_that_advances_is_empty() -> None:
     timeline = PartitionTimeline()
     timeline.add_position(10.0, 50)
     timeline.add_start(10.0, 0)
@@ -117,11 +117,11 @@ def test_a_position_that_moves_on_within_its_period_was_only_stale() -> None:
     timeline.add_position(130.0, 140)
     now = present(start=90, position=140)
     assert ranges([], now, timeline, dense=False) == []
-    # With exactly-once the position is that of the records.
+    # With exactly-once the position is exact.
     assert ranges([], now, timeline, dense=False, period=0.0) == [(50, 90)]
 
 
-def test_a_stall_that_just_began_is_measured_by_the_present_position() -> None:
+def test_expired_ranges_new_stall_uses_current_position() -> None:
     timeline = PartitionTimeline()
     timeline.add_position(10.0, 50)
     timeline.add_start(990.0, 90)
@@ -129,7 +129,7 @@ def test_a_stall_that_just_began_is_measured_by_the_present_position() -> None:
     assert ranges([], present(start=90, position=95), timeline, dense=False) == []
 
 
-def test_one_range_told_twice_counts_once() -> None:
+def test_expired_ranges_overlapping_ranges_are_joined() -> None:
     syncs = [SyncPoint(0, 0, 1.0), SyncPoint(90, 50, 300.0)]
     timeline = PartitionTimeline()
     timeline.add_position(10.0, 50)
@@ -148,25 +148,25 @@ def polled(*polls: tuple[int, float | None, float]) -> PartitionTimeline:
     return timeline
 
 
-def test_expired_records_count_in_the_window_that_they_arrived_in() -> None:
+def test_count_arrived_in_counts_records_of_window() -> None:
     timeline = polled((50, None, 100.0), (70, 100.0, 110.0), (90, 110.0, 120.0))
     gone = ExpiredRange(50, 90, None)
     now = present(at=1000.0)
     assert count_arrived_in(gone, timeline, Window(0, 200_000), now) == (40, 0)
     assert count_arrived_in(gone, timeline, Window(121_000, 200_000), now) == (0, 0)
     assert count_arrived_in(gone, timeline, Window(0, 110_000), now) == (20, 0)
-    # What one poll saw may have arrived on either side of the edge.
+    # Records of one poll may have arrived on either side of the window's edge.
     assert count_arrived_in(gone, timeline, Window(115_000, 200_000), now) == (20, 0)
 
 
-def test_what_arrived_before_the_first_poll_or_without_any_has_no_known_time() -> None:
+def test_count_arrived_in_without_earlier_poll_is_unknown() -> None:
     timeline = polled((70, None, 100.0), (90, 100.0, 110.0))
     gone = ExpiredRange(50, 90, None)
     assert count_arrived_in(gone, timeline, Window(0, 200_000), present()) == (20, 20)
     assert count_arrived_in(gone, PartitionTimeline(), Window(0, 200_000), present()) == (0, 40)
 
 
-def test_what_came_after_the_last_poll_came_by_now() -> None:
+def test_count_arrived_in_after_last_poll_uses_current_time() -> None:
     timeline = polled((50, None, 100.0), (70, 100.0, 110.0))
     gone = ExpiredRange(60, 90, None)
     assert count_arrived_in(gone, timeline, Window(105_000, 200_000), present(at=150.0)) == (30, 0)

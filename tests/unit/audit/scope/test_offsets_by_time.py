@@ -1,10 +1,10 @@
-"""Flows without positions: what time tells of where copies are and how far they have come."""
+"""Flows without positions: progress and removed copies by time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from told_clusters import LoggedCluster
+from fake_clusters import LoggedCluster
 
 from mm2slo_audit.scope.audit_units import Feed, Unit
 from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SECOND = 1_000
 PRESENT = 1_000.0
-"""Epoch s: when the sources' ends were asked for."""
+"""Request time of the sources' end offsets, epoch s."""
 CONFIG = load_config(
     """
     clusters: {us: {bootstrap_servers: "us:1"}, eu: {bootstrap_servers: "eu:1"}}
@@ -30,8 +30,8 @@ EACH_SECOND = range(0, 1_000 * SECOND, SECOND)
 """Timestamps of a partition; its offsets are seconds."""
 
 
-def scope(us: LoggedCluster, eu: LoggedCluster, patience: float | None = None) -> UnitScope:
-    (flow,) = (CONFIG if patience is None else override_max_pending(CONFIG, patience)).flows
+def scope(us: LoggedCluster, eu: LoggedCluster, max_pending: float | None = None) -> UnitScope:
+    (flow,) = (CONFIG if max_pending is None else override_max_pending(CONFIG, max_pending)).flows
     feed = Feed(flow, "t")
     unit = Unit("eu", "t", (feed,))
     clients = {"us": cast("ClusterClient", us), "eu": cast("ClusterClient", eu)}
@@ -50,27 +50,27 @@ def known_from(found: UnitScope) -> list[int]:
     return [each.known_from for each in found.flows[0].partitions]
 
 
-def test_what_is_older_than_the_newest_copy_by_the_patience_is_due() -> None:
+def test_offsets_by_time_records_older_than_max_pending_are_due() -> None:
     us = LoggedCluster("t", [(0, EACH_SECOND)] * 2)
     eu = LoggedCluster("t", [(0, EACH_SECOND[:900]), (0, EACH_SECOND[:700])])
     assert positions(scope(us, eu)) == [799, 599]
-    # Another patience of the run is that of progress, too.
+    # An overridden max_pending applies to progress as well.
     assert positions(scope(us, eu, 300.0)) == [599, 399]
 
 
-def test_a_copy_from_the_future_makes_nothing_due_that_is_young() -> None:
+def test_offsets_by_time_future_timestamp_counts_as_now() -> None:
     us = LoggedCluster("t", [(0, EACH_SECOND)])
     eu = LoggedCluster("t", [(0, [*EACH_SECOND[:900], 50_000 * SECOND])])
     assert positions(scope(us, eu)) == [900]
 
 
-def test_records_whose_copies_the_target_has_removed_are_not_judged() -> None:
+def test_offsets_by_time_removed_copies_are_not_judged() -> None:
     us = LoggedCluster("t", [(0, EACH_SECOND)] * 2)
     eu = LoggedCluster("t", [(200, EACH_SECOND[200:]), (0, EACH_SECOND)])
     assert known_from(scope(us, eu)) == [200, 0]
 
 
-def test_with_other_partitions_a_copy_may_have_been_removed_from_any() -> None:
+def test_offsets_by_time_different_partition_counts_use_latest_start() -> None:
     us = LoggedCluster("t", [(0, EACH_SECOND)] * 3)
     eu = LoggedCluster("t", [(0, EACH_SECOND), (70, EACH_SECOND[400:])])
     found = scope(us, eu)
@@ -80,7 +80,7 @@ def test_with_other_partitions_a_copy_may_have_been_removed_from_any() -> None:
     assert known_from(scope(us, eu)) == [0] * 3
 
 
-def test_an_emptied_partition_tells_nothing_of_when_its_copies_went() -> None:
+def test_offsets_by_time_empty_partition_judges_nothing() -> None:
     us = LoggedCluster("t", [(0, EACH_SECOND)] * 3)
     eu = LoggedCluster("t", [(70, EACH_SECOND[400:]), (30, [])])
     assert known_from(scope(us, eu)) == [1_000] * 3

@@ -1,4 +1,4 @@
-"""What log starts, and the start of the window, mean for records without a counterpart."""
+"""Bounds from log starts and the start of the window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from one_unit import scope
+from small_audit_unit import scope
 
 from mm2slo_audit.scope.copy_map import CopyMap
 from mm2slo_audit.scope.scope_bounds import apply_bounds, apply_log_starts
@@ -41,15 +41,15 @@ def straight(*, synced: bool = True) -> CopyMap:
 @pytest.mark.parametrize(
     ("identity", "synced", "expected"),
     [
-        # The copy of a record from before the window is, by its own timestamp, not of it.
+        # The copy of a record before the window is itself before it, by its timestamp.
         (Identity(), True, 0),
-        # Here it may be: its source record is below what is read.
+        # With a new timestamp it may be in the window: its source record is not read.
         (Identity().without_timestamp(), True, 300),
-        # Where it would be is not known.
+        # Its offset is unknown.
         (Identity().without_timestamp(), False, 0),
     ],
 )
-def test_copies_of_what_precedes_the_window(
+def test_apply_bounds_copies_of_records_before_window(
     identity: Identity,
     synced: bool,
     expected: int,
@@ -58,7 +58,7 @@ def test_copies_of_what_precedes_the_window(
     assert found.partitions[0].auditable_from == expected
 
 
-def test_they_are_more_when_retention_has_moved_on() -> None:
+def test_apply_log_starts_raises_auditable_from() -> None:
     unit = read_from_200(Identity().without_timestamp())
     found = apply_log_starts(unit, {(0, 0): straight()}, {0: {0: 400}}, {})
     assert found.partitions[0].auditable_from == 500

@@ -1,4 +1,4 @@
-"""Cuts are true of what MirrorMaker 2 wrote, however it came about, and judge accordingly."""
+"""Cuts are correct for everything that MirrorMaker 2 writes, and find more losses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mm2slo_audit.scope.sync_cuts import cuts
+from mm2slo_audit.scope.sync_cuts import find_cuts
 from mm2slo_audit.scope.sync_history import SyncHistory, SyncPoint
 from mm2slo_core.audit.audit_record import AuditRecord
 from mm2slo_core.audit.audit_scope import (
@@ -39,71 +39,71 @@ def points(*pairs: tuple[int, int]) -> list[SyncPoint]:
     return [SyncPoint(*each, at=0.0) for each in pairs]
 
 
-def test_what_is_copied_one_by_one_is_cut_at_equal_distances_from_where_reading_begins() -> None:
+def test_find_cuts_one_to_one_range_is_cut_on_grid() -> None:
     syncs = points((0, 1_000), (1_000, 2_000))
-    found = cuts(syncs, dense=True, read=(500, 1_000), target_end=2_000, narrowest=200)
+    found = find_cuts(syncs, dense=True, read=(500, 1_000), target_end=2_000, min_width=200)
     assert found == ((500, 1_500), (700, 1_700), (900, 1_900))
 
 
-def test_a_sync_is_a_cut_and_what_is_between_unequal_ones_is_not() -> None:
+def test_find_cuts_unequal_syncs_are_only_cuts() -> None:
     syncs = points((0, 0), (400, 300), (1_000, 700))
-    found = cuts(syncs, dense=True, read=(100, 2_000), target_end=1_700, narrowest=100)
+    found = find_cuts(syncs, dense=True, read=(100, 2_000), target_end=1_700, min_width=100)
     assert found == ((0, 0), (400, 300), (1_000, 700))
 
 
-def test_what_is_copied_again_is_one_stretch() -> None:
+def test_find_cuts_replayed_range_has_no_cut() -> None:
     # Up to 1,050 and back to 700, then on.
     syncs = points((0, 0), (1_000, 1_000), (700, 1_050), (2_000, 2_350))
-    found = cuts(syncs, dense=True, read=(0, 2_000), target_end=2_350, narrowest=100)
+    found = find_cuts(syncs, dense=True, read=(0, 2_000), target_end=2_350, min_width=100)
     assert max(cut for cut in found if cut.upstream < 1_050) == (600, 600)
     assert min(cut for cut in found if cut.upstream >= 1_050) == (1_050, 1_400)
 
 
-def test_a_step_back_that_no_sync_shows_is_told_by_the_distance() -> None:
-    # The sync before the crash is of 1,000, of what followed it 50 were copied twice.
+def test_find_cuts_hidden_replay_has_no_cut() -> None:
+    # The last sync before the crash is 1,000; 50 records after it were copied twice.
     syncs = points((0, 0), (1_000, 1_000), (1_010, 1_060), (2_000, 2_050))
-    found = cuts(syncs, dense=True, read=(900, 2_000), target_end=2_050, narrowest=10)
+    found = find_cuts(syncs, dense=True, read=(900, 2_000), target_end=2_050, min_width=10)
     assert not [cut for cut in found if 950 < cut.upstream < 1_060]
     assert (950, 950) in found
     assert (1_060, 1_110) in found
 
 
-def test_markers_of_transactions_are_no_copies() -> None:
+def test_find_cuts_transaction_markers_keep_syncs_as_cuts() -> None:
     syncs = points((0, 0), (400, 500), (1_000, 1_300))
-    found = cuts(syncs, dense=False, read=(0, 1_500), target_end=2_000, narrowest=100)
+    found = find_cuts(syncs, dense=False, read=(0, 1_500), target_end=2_000, min_width=100)
     assert found == ((0, 0), (400, 500), (1_000, 1_300))
 
 
-def test_a_target_that_was_created_anew_begins_anew() -> None:
+def test_find_cuts_recreated_target_uses_newest_syncs() -> None:
     syncs = points((0, 0), (1_000, 1_000), (1_000, 0), (1_500, 500))
-    found = cuts(syncs, dense=True, read=(500, 2_000), target_end=1_000, narrowest=500)
+    found = find_cuts(syncs, dense=True, read=(500, 2_000), target_end=1_000, min_width=500)
     assert found == ((1_000, 0), (1_500, 500))
 
 
-def test_without_syncs_there_is_no_cut() -> None:
-    assert cuts((), dense=True, read=(0, 10), target_end=10) == ()
+def test_find_cuts_without_syncs_is_empty() -> None:
+    assert find_cuts((), dense=True, read=(0, 10), target_end=10) == ()
 
 
-def test_a_partition_has_few_cuts() -> None:
+def test_find_cuts_large_partition_has_at_most_128() -> None:
     syncs = points((0, 0), (10_000_000, 10_000_000))
-    found = cuts(syncs, dense=True, read=(0, 10_000_000), target_end=10_000_000)
+    found = find_cuts(syncs, dense=True, read=(0, 10_000_000), target_end=10_000_000)
     assert len(found) == 128
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A partition as MirrorMaker 2 copied it, with all that can go wrong."""
+    """A partition as MirrorMaker 2 copied it, with duplicates, foreign and dropped records."""
 
     content: list[int]
     """By source offset."""
     target: list[tuple[int | None, int]]
-    """By target offset: of which source record, None where it is foreign, and its content."""
+    """By target offset: source offset (None: foreign) and content."""
     syncs: SyncHistory
     dropped: frozenset[int]
 
 
 def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
-    """Batches that are written twice, foreign records, filters, and crashes: the same by *seed*."""
+    """Batches written twice, foreign records, filters and crashes; deterministic by *seed*."""
     draw = random.Random(seed)
     content = [draw.randrange(contents) for _ in range(_SIZE)]
     dropped = frozenset(at for at in range(_SIZE) if draw.random() < dropped_share)
@@ -117,7 +117,7 @@ def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
             batch = range(low, min(low + _BATCH, until))
             sent = [offset for offset in batch if offset not in dropped]
             first = len(target)
-            # Of the very first sync there is nothing before it that would tell.
+            # A duplicate before the first sync could not be detected.
             for _ in range(2 if target and draw.random() < 0.02 else 1):
                 first = len(target)
                 target += [(offset, content[offset]) for offset in sent]
@@ -136,16 +136,16 @@ def copied(seed: int, *, contents: int, dropped_share: float = 0.0) -> Copied:
 
 
 def cuts_of(made: Copied) -> tuple[Cut, ...]:
-    return cuts(
+    return find_cuts(
         made.syncs.points,
         dense=True,
         read=(0, _SIZE),
         target_end=len(made.target),
-        narrowest=_WIDTH,
+        min_width=_WIDTH,
     )
 
 
-def test_cuts_are_true() -> None:
+def test_find_cuts_divide_source_and_copies() -> None:
     found = 0
     for seed in range(60):
         made = copied(seed, contents=3)
@@ -154,7 +154,7 @@ def test_cuts_are_true() -> None:
             after = [of for of, _ in made.target[downstream:] if of is not None]
             assert max(before, default=-1) < upstream <= min(after, default=upstream), seed
             found += 1
-    # Crashes and foreign records leave most stretches whole.
+    # Despite crashes and foreign records most ranges are cut.
     assert found > 60 * 0.5 * _SIZE / _WIDTH
 
 
@@ -187,14 +187,14 @@ def lost_of(made: Copied, found: tuple[Cut, ...]) -> Counter[int]:
 @pytest.mark.parametrize(
     ("contents", "share_by_count", "share_by_cuts"),
     [
-        # Foreign and repeated records are as near to a loss here as they never are elsewhere.
+        # Foreign and repeated records are much closer to losses here than in practice.
         (1, 0.0, 0.1),
         (3, 0.05, 0.15),
         (40, 0.4, 0.6),
         (1_000_000, 1.0, 1.0),
     ],
 )
-def test_nothing_is_lost_that_was_copied_and_cuts_find_more_of_what_was(
+def test_cuts_find_more_losses_and_no_false_ones(
     contents: int, share_by_count: float, share_by_cuts: float
 ) -> None:
     lost = by_count = by_cuts = 0

@@ -1,12 +1,12 @@
-"""A scope from what was read: several flows into one topic, and compacted topics."""
+"""Scopes of topics with several flows, and of compacted topics."""
 
 from __future__ import annotations
 
-from told_clusters import LoggedCluster
+from fake_clusters import LoggedCluster
 
 from mm2slo_audit.scope.audit_units import Feed, Unit
+from mm2slo_audit.scope.cluster_topics import TopicSettings
 from mm2slo_audit.scope.commits_and_syncs import CommitsAndSyncs
-from mm2slo_audit.scope.topic_listing import TopicSettings
 from mm2slo_audit.scope.unit_assembly import FeedReading, UnitReading, assemble_scope
 from mm2slo_core.audit.audit_scope import Comparison, UnitScope, Window
 from mm2slo_core.audit.record_identity import Identity
@@ -26,9 +26,10 @@ CONFIG = load_config(
 )
 
 
-def scope(
-    target: TopicSettings = TopicSettings(), source: TopicSettings = TopicSettings()
-) -> UnitScope:  # noqa: B008 - frozen
+DEFAULTS = TopicSettings()
+
+
+def scope(target: TopicSettings = DEFAULTS, source: TopicSettings = DEFAULTS) -> UnitScope:
     cluster = LoggedCluster("t", [(0, range(10))])
     feeds = tuple(Feed(flow, "t") for flow in CONFIG.flows)
     read = UnitReading(
@@ -44,7 +45,7 @@ def scope(
     return assemble_scope(read, Window(0, 10)).scope
 
 
-def test_what_one_flow_changes_is_compared_of_none_and_the_least_patient_counts() -> None:
+def test_assemble_scope_shared_topic_merges_identities_and_uses_lowest_max_pending() -> None:
     found = scope()
     assert found.identity == Identity(value=False, ignored_headers=("trace",))
     assert found.max_pending == 60_000
@@ -52,7 +53,7 @@ def test_what_one_flow_changes_is_compared_of_none_and_the_least_patient_counts(
     assert found.tombstones_kept == 0
 
 
-def test_a_topic_that_is_compacted_on_either_side_is_compared_by_its_newest_records() -> None:
+def test_assemble_scope_compacted_topic_compares_latest() -> None:
     day = 86_400_000
     kept = TopicSettings(tombstones_kept=day)
     assert scope(kept, TopicSettings(compacted=True)).comparison is Comparison.LATEST

@@ -1,4 +1,4 @@
-"""Which archive of Spark's classes a session maps."""
+"""The archive of Spark's classes that a session maps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from mm2slo_audit.session.class_archive import (
-    archive_path,
+    class_archive_path,
     delete_other_archives,
     map_archive_options,
     write_archive_options,
@@ -28,26 +28,26 @@ def spark_package(folder: Path) -> Path:
     return folder
 
 
-def test_the_archive_is_that_of_one_java_one_spark_and_one_class_path(
+def test_class_archive_path_depends_on_java_spark_and_class_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     package = spark_package(tmp_path / "pyspark")
-    first = archive_path(JAVA, package)
+    first = class_archive_path(JAVA, package)
     assert first.parent == tmp_path / "cache" / "mm2slo"
-    assert archive_path(JAVA, package) == first
-    seen = {first, archive_path(Java(JAVA.path, 'openjdk version "21.0.4"'), package)}
+    assert class_archive_path(JAVA, package) == first
+    seen = {first, class_archive_path(Java(JAVA.path, 'openjdk version "21.0.4"'), package)}
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
-    seen.add(archive_path(JAVA, package))
+    seen.add(class_archive_path(JAVA, package))
     monkeypatch.delenv("HADOOP_CONF_DIR")
     os.utime(package / "jars" / "spark-sql.jar", ns=(0, 0))
-    seen.add(archive_path(JAVA, package))
+    seen.add(class_archive_path(JAVA, package))
     (package / "jars" / "plugin.jar").write_bytes(b"more")
-    seen.add(archive_path(JAVA, package))
+    seen.add(class_archive_path(JAVA, package))
     assert len(seen) == 5
 
 
-def test_only_an_archive_that_is_there_is_mapped(tmp_path: Path) -> None:
+def test_map_archive_options_missing_archive_is_empty(tmp_path: Path) -> None:
     archive = tmp_path / "spark-0.jsa"
     assert map_archive_options(archive) == ""
     archive.write_bytes(b"classes")
@@ -55,7 +55,7 @@ def test_only_an_archive_that_is_there_is_mapped(tmp_path: Path) -> None:
     assert write_archive_options(archive).startswith(f"-XX:ArchiveClassesAtExit={archive} ")
 
 
-def test_archives_of_other_builds_are_removed(tmp_path: Path) -> None:
+def test_delete_other_archives_keeps_only_given_archive(tmp_path: Path) -> None:
     for name in ("spark-0.jsa", "spark-1.jsa", "kafka-4.1.2"):
         (tmp_path / name).touch()
     delete_other_archives(tmp_path / "spark-1.jsa")

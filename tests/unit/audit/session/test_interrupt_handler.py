@@ -1,4 +1,4 @@
-"""A session decides neither what a signal does nor what is said of it."""
+"""PySpark neither replaces the SIGINT handler nor logs its exceptions."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_a_handler_that_a_start_sets_does_not_last() -> None:
+def test_keep_interrupt_handler_restores_handler() -> None:
     before = signal.getsignal(signal.SIGINT)
     with keep_interrupt_handler():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_what_the_gateway_tells_the_root_logger_is_silent(caplog: pytest.LogCaptureFixture) -> None:
-    def say(path: str, text: str) -> None:
+def test_silence_gateway_logs_drops_py4j_records_of_root_logger(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def log_from(path: str, text: str) -> None:
         record = logging.LogRecord("root", logging.ERROR, path, 1, text, (), None)
         logging.getLogger().handle(record)
 
     with silence_gateway_logs():
-        say("/python/site-packages/py4j/java_gateway.py", "KeyboardInterrupt while sending")
-        say("/python/site-packages/other/gateway.py", "another")
-    say("/python/site-packages/py4j/java_gateway.py", "after it")
+        log_from("/python/site-packages/py4j/java_gateway.py", "KeyboardInterrupt while sending")
+        log_from("/python/site-packages/other/gateway.py", "another")
+    log_from("/python/site-packages/py4j/java_gateway.py", "after it")
     assert caplog.messages == ["another", "after it"]
 
 
-def test_what_the_gateway_tells_its_own_loggers_is_silent_too(
+def test_silence_gateway_logs_drops_records_of_py4j_loggers(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     gateway, another = logging.getLogger("py4j.clientserver"), logging.getLogger("pyspark")

@@ -1,4 +1,4 @@
-"""How Spark is set up, without starting it."""
+"""Spark's properties and start errors, without starting it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from mm2slo_audit.session import SparkOptions, spark_session
 from mm2slo_audit.session.connector_jars import CONNECTOR, connector_properties
 from mm2slo_audit.session.spark_options import default_driver_memory
-from mm2slo_audit.session.spark_properties import LOG_CONFIG, is_needed_at_launch, settings
+from mm2slo_audit.session.spark_properties import LOG_CONFIG, is_needed_at_launch, spark_properties
 from mm2slo_audit.session.start_errors import explain_start_failure
 from mm2slo_core.config.audit_config import SparkConfig
 from mm2slo_core.secret import Secret
@@ -41,8 +41,10 @@ def with_jars(folder: Path, *left_out: str) -> list[str]:
     return [str(folder / name) for name in JARS]
 
 
-def test_a_local_session_has_eight_partitions_per_core_and_stays_on_the_loopback(ivy: str) -> None:
-    found = settings(SparkOptions(master="local[3]", ivy_dir=ivy))
+def test_spark_properties_local_master_uses_loopback_and_eight_partitions_per_core(
+    ivy: str,
+) -> None:
+    found = spark_properties(SparkOptions(master="local[3]", ivy_dir=ivy))
     assert found["spark.sql.shuffle.partitions"] == "24"
     assert found["spark.driver.host"] == found["spark.driver.bindAddress"] == "127.0.0.1"
     assert found["spark.ui.enabled"] == "false"
@@ -55,30 +57,30 @@ def test_a_local_session_has_eight_partitions_per_core_and_stays_on_the_loopback
     assert LOG_CONFIG.is_file()
 
 
-def test_a_cluster_decides_about_partitions_and_addresses_itself(ivy: str) -> None:
-    found = settings(SparkOptions(master="spark://head:7077", ivy_dir=ivy))
+def test_spark_properties_cluster_master_keeps_cluster_defaults(ivy: str) -> None:
+    found = spark_properties(SparkOptions(master="spark://head:7077", ivy_dir=ivy))
     assert not {"spark.sql.shuffle.partitions", "spark.driver.host"} & found.keys()
     assert "ParallelGC" not in found["spark.driver.extraJavaOptions"]
-    here = settings(SparkOptions(master="spark://127.0.0.1:7077", ivy_dir=ivy))
+    here = spark_properties(SparkOptions(master="spark://127.0.0.1:7077", ivy_dir=ivy))
     assert here["spark.driver.host"] == "127.0.0.1"
     assert "spark.sql.shuffle.partitions" not in here
 
 
-def test_properties_of_the_user_win_and_java_options_add_up(ivy: str) -> None:
+def test_spark_properties_user_values_override_and_java_options_append(ivy: str) -> None:
     more = {"spark.sql.shuffle.partitions": "7", "spark.driver.extraJavaOptions": "-Dx=1"}
-    found = settings(SparkOptions(master="local[2]", ivy_dir=ivy, conf=more))
+    found = spark_properties(SparkOptions(master="local[2]", ivy_dir=ivy, conf=more))
     assert found["spark.sql.shuffle.partitions"] == "7"
     assert found["spark.driver.extraJavaOptions"].endswith("-XX:+UseParallelGC -Dx=1")
 
 
-def test_what_may_be_secret_is_on_no_command_line() -> None:
+def test_is_needed_at_launch_excludes_possible_secrets() -> None:
     assert is_needed_at_launch("spark.master")
     assert is_needed_at_launch("spark.jars.packages")
     assert is_needed_at_launch("spark.driver.memory")
     assert not is_needed_at_launch("spark.hadoop.fs.s3a.secret.key")
 
 
-def test_options_follow_the_configuration() -> None:
+def test_spark_options_from_config() -> None:
     config = SparkConfig(
         master="yarn", driver_memory="2g", jars="j", ivy_dir="i",
         conf={"spark.hadoop.k": Secret("v")},
@@ -90,13 +92,13 @@ def test_options_follow_the_configuration() -> None:
     assert "'v'" not in repr(options)
 
 
-def test_the_default_heap_is_between_one_and_four_gigabytes() -> None:
+def test_default_driver_memory_is_between_one_and_four_gib() -> None:
     match = re.fullmatch(r"(\d+)m", default_driver_memory())
     assert match is not None
     assert 1024 <= int(match[1]) <= 4096
 
 
-def test_jars_that_were_resolved_before_are_taken_from_disk(tmp_path: Path) -> None:
+def test_connector_properties_use_cached_jars(tmp_path: Path) -> None:
     options = SparkOptions(ivy_dir=str(tmp_path))
     asked = connector_properties(options)
     assert asked["spark.jars.packages"] == CONNECTOR
@@ -106,19 +108,19 @@ def test_jars_that_were_resolved_before_are_taken_from_disk(tmp_path: Path) -> N
     assert connector_properties(options) == {"spark.jars": ",".join(paths)}
 
 
-def test_jars_of_the_user_are_complete_or_named(tmp_path: Path) -> None:
+def test_connector_properties_missing_user_jar_raises_error(tmp_path: Path) -> None:
     paths = with_jars(tmp_path)
     assert connector_properties(SparkOptions(jars=str(tmp_path))) == {
         "spark.jars": ",".join(sorted(paths))
     }
     (tmp_path / JARS[2]).unlink()
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as raised:
         connector_properties(SparkOptions(jars=str(tmp_path)))
-    assert str(refused.value).startswith(f"{tmp_path} does not hold kafka-clients-*.jar: ")
-    assert "docs/audit-air-gap.md" in str(refused.value)
+    assert str(raised.value).startswith(f"{tmp_path} does not contain kafka-clients-*.jar: ")
+    assert "docs/audit-air-gap.md" in str(raised.value)
 
 
-IVY_SAID = """\
+IVY_OUTPUT = """\
 :: problems summary ::
 \t\tmodule not found: org.apache.spark#spark-token-provider-kafka-0-10_2.13;4.0.0
 \t\t\t::          UNRESOLVED DEPENDENCIES         ::
@@ -128,20 +130,22 @@ Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: .
 """
 
 
-def test_jars_that_cannot_be_had_are_named_with_the_way_without_a_repository() -> None:
-    told = str(explain_start_failure(IVY_SAID.splitlines(), "[JAVA_GATEWAY_EXITED]", "local[2]"))
-    assert told.startswith(
+def test_explain_start_failure_unresolved_jars_gives_air_gap_advice() -> None:
+    message = str(
+        explain_start_failure(IVY_OUTPUT.splitlines(), "[JAVA_GATEWAY_EXITED]", "local[2]")
+    )
+    assert message.startswith(
         "Spark could not resolve org.apache.kafka#kafka-clients;3.9.0,"
         " org.apache.spark#spark-token-provider-kafka-0-10_2.13;4.0.0: "
     )
-    assert "audit.spark.jars" in told
+    assert "audit.spark.jars" in message
 
 
-def test_any_other_failure_is_told_in_sparks_words() -> None:
-    said = ["WARN something", "Error: Could not find or load main class X", "at a.b(C.java)"]
-    told = str(explain_start_failure(said, "[JAVA_GATEWAY_EXITED]", "local[2]"))
-    assert told == (
-        "Spark did not start with the master local[2]: Error: Could not find or load main class X"
+def test_explain_start_failure_shows_spark_error() -> None:
+    output = ["WARN something", "Error: Could not find or load main class X", "at a.b(C.java)"]
+    message = str(explain_start_failure(output, "[JAVA_GATEWAY_EXITED]", "local[2]"))
+    assert message == (
+        "Spark did not start with master local[2]: Error: Could not find or load main class X"
     )
     assert str(explain_start_failure([], "the reason", "yarn")).endswith("master yarn: the reason")
 
@@ -159,24 +163,30 @@ def start_with(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(UserError) as refused, spark_session(SparkOptions()):
+    with pytest.raises(UserError) as raised, spark_session(SparkOptions()):
         pass
-    return str(refused.value)
+    return str(raised.value)
 
 
-def test_a_java_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = java_of_version(tmp_path, "11.0.22")
-    told = start_with(monkeypatch, JAVA_HOME=str(tmp_path))
-    assert told.startswith(f"Spark needs Java 17 or newer, and {java} is version 11: install ")
-
-
-def test_no_java_at_all_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = start_with(monkeypatch, JAVA_HOME=str(tmp_path))
-    assert f"there is none in JAVA_HOME ({tmp_path})" in told
-
-
-def test_another_spark_in_the_environment_is_refused(
+def test_spark_session_old_java_raises_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = start_with(monkeypatch, SPARK_HOME=str(tmp_path))
-    assert told.startswith(f"SPARK_HOME is {tmp_path}, and the audit needs the Spark of its own ")
+    java = java_of_version(tmp_path, "11.0.22")
+    message = start_with(monkeypatch, JAVA_HOME=str(tmp_path))
+    assert message.startswith(f"Spark needs Java 17 or newer; {java} is version 11: install ")
+
+
+def test_spark_session_without_java_raises_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = start_with(monkeypatch, JAVA_HOME=str(tmp_path))
+    assert f"found none in JAVA_HOME ({tmp_path})" in message
+
+
+def test_spark_session_other_spark_home_raises_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = start_with(monkeypatch, SPARK_HOME=str(tmp_path))
+    assert message.startswith(
+        f"SPARK_HOME is {tmp_path}; expected the Spark of the pyspark package "
+    )

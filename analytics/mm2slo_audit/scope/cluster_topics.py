@@ -1,4 +1,4 @@
-"""Topics of the clusters, and the settings of those that are audited."""
+"""Topics of the clusters, and settings of audited topics."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SETTINGS: Final = frozenset({"cleanup.policy", "delete.retention.ms", "message.
 
 
 @dataclass(frozen=True, slots=True)
-class TopicListing:
-    """Topics of one cluster with their partition counts, and those that gave an error."""
+class ClusterTopics:
+    """Topics of one cluster with partition counts, and topics with an error."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     errors: Mapping[str, ErrorKind] = field(default_factory=dict)
@@ -27,18 +27,18 @@ class TopicListing:
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """What of a topic's settings changes how it is compared."""
+    """Topic settings that affect the comparison."""
 
     compacted: bool = False
     timestamps: TimestampType = TimestampType.CREATE
     tombstones_kept: int = 0
-    """`delete.retention.ms`; 0: not known."""
+    """`delete.retention.ms`; 0: unknown."""
 
 
 def list_cluster_topics(
     clients: Mapping[str, ClusterClient], aliases: Iterable[str]
-) -> tuple[dict[str, TopicListing], dict[str, KafkaOperationError]]:
-    """The topics of each cluster, and the clusters that could not be asked."""
+) -> tuple[dict[str, ClusterTopics], dict[str, KafkaOperationError]]:
+    """The topics of each cluster, and the errors of clusters that could not be read."""
     listings, problems = {}, {}
     for alias in sorted(set(aliases)):
         try:
@@ -46,14 +46,14 @@ def list_cluster_topics(
         except KafkaOperationError as problem:
             problems[alias] = problem
         else:
-            listings[alias] = TopicListing(found.partition_counts, found.errors)
+            listings[alias] = ClusterTopics(found.partition_counts, found.errors)
     return listings, problems
 
 
 def read_topic_settings(client: ClusterClient, topics: Collection[str]) -> dict[str, TopicSettings]:
-    """Compaction and timestamps of *topics*; those that cannot be read count as Kafka's defaults.
+    """Settings of *topics*; unreadable ones count as Kafka's defaults.
 
-    Raises KafkaOperationError when the cluster does not answer.
+    Raises KafkaOperationError if the cluster does not answer.
     """
     if not topics:
         return {}
