@@ -1,4 +1,4 @@
-"""Clusters that answer as they are told, for what the audit asks before it reads."""
+"""Fake clusters for the reads of an audit's scopes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.scoping.snapshot import Readings
+from mm2slo_audit.scope.offset_snapshot import OffsetReadings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.first_record import FirstRecord, FirstRecords
-from mm2slo_kafka.metadata import TopicListing
-from mm2slo_kafka.offsets import OffsetReading
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReading
+from mm2slo_kafka.topic_metadata import TopicListing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 class ListedCluster:
-    """Lists topics, or fails."""
+    """Returns a list of topics, or an error."""
 
     def __init__(self, counts: dict[str, int] | ErrorKind, *, hidden: str | None = None) -> None:
         self.counts = counts
@@ -35,18 +35,18 @@ class ListedCluster:
 
 @dataclass
 class LoggedCluster:
-    """Logs of one topic: the offset at which each partition starts, and its timestamps."""
+    """Logs of one topic: start offset and timestamps per partition."""
 
     topic: str
     logs: Sequence[tuple[int, Sequence[int]]]
-    asked: list[tuple[float, int]] = field(default_factory=list)
-    """Times that were asked for, and of how many partitions."""
+    requests: list[tuple[float, int]] = field(default_factory=list)
+    """Timestamp and number of partitions per request."""
 
-    def readings(self, requested_at: float = 0.0) -> Readings:
-        """Starts and ends as a survey has them."""
+    def readings(self, requested_at: float = 0.0) -> OffsetReadings:
+        """Start and end offsets as a survey reads them."""
         logs = {TopicPartition(self.topic, number): log for number, log in enumerate(self.logs)}
         starts = {key: start for key, (start, _times) in logs.items()}
-        return Readings(
+        return OffsetReadings(
             starts=starts,
             ends={key: start + len(times) for key, (start, times) in logs.items()},
             at=dict(starts),
@@ -63,7 +63,7 @@ class LoggedCluster:
 
     def offsets_at(self, partitions: Sequence[TopicPartition], timestamp: float) -> OffsetReading:
         """See `ClusterClient.offsets_at`; timestamps must ascend."""
-        self.asked.append((timestamp, len(partitions)))
+        self.requests.append((timestamp, len(partitions)))
         offsets = {}
         for key in partitions:
             start, times = self.logs[key.partition]
