@@ -1,0 +1,69 @@
+"""How the suite runs: what shares a worker, what starts first, how hard properties search."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+GROUPS: Final = (
+    "fault-lab",
+    "failover-lab",
+    "audit-lab",
+    "quiet-lab",
+    "demo",
+    "secured-lab",
+    "spark",
+    "monitoring",
+)
+"""Tests of one `xdist_group` run on one worker, so that they share its lab, its JVM or its
+servers. The longest group starts first; what names no group is shared out file by file."""
+
+FAILED: Final = "build/failed-tests.txt"
+"""Where the run leaves its failures for `deploy/scripts/retry-failed`."""
+
+settings.register_profile(
+    "fast",
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.register_profile("deep", parent=settings.get_profile("fast"), max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark property tests, give each test its group, and put the longest groups first."""
+    ranks = {}
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("property")
+        mark = item.get_closest_marker("xdist_group")
+        if mark is None:
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+        elif mark.args[0] not in GROUPS:
+            raise pytest.UsageError(
+                f"{item.nodeid}: unknown group {mark.args[0]!r}; expected one of {GROUPS}"
+            )
+        ranks[item] = len(GROUPS) if mark is None else GROUPS.index(mark.args[0])
+    items.sort(key=ranks.__getitem__)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Leave the failed tests in a file, each with what it ran on."""
+    config = terminalreporter.config
+    if hasattr(config, "workerinput"):
+        return
+    grouped = config.getoption("numprocesses", None)
+    lines = set()
+    for each in (*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")):
+        # xdist appends the group's name.
+        name = each.nodeid.rpartition("@")[0] if grouped else each.nodeid
+        lines.add(f"{'lab' if 'lab' in each.keywords else 'unit'} {name}\n")
+    path = Path(config.rootpath) / FAILED
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(sorted(lines)), encoding="utf-8")
