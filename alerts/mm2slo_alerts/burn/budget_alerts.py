@@ -21,6 +21,7 @@ _MIN_BAD: Final = max(pair.min_bad for pair in WINDOW_PAIRS)
 
 
 def exhausted(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
+    """Fires when no error budget remains and events still go bad."""
     name = "MM2ErrorBudgetExhausted"
     left, bad = long(BUDGET_REMAINING, scale), long(BAD_SUM[WINDOW], scale)
     return AlertRule(
@@ -33,6 +34,7 @@ def exhausted(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
 
 
 def coverage_low(limits: Thresholds, links: Links, scale: Scale) -> AlertRule:
+    """Fires when too few events of the last hour could be measured."""
     name = "MM2SLOCoverageLow"
     known = long(COVERAGE["1h"], scale)
     return AlertRule(
