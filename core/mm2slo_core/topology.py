@@ -54,7 +54,7 @@ class Flow:
 
     @property
     def slug(self) -> str:
-        """The id in URLs and files, as in `us-to-eu`."""
+        """The id in URLs, files and OpenSLO, as in `us-to-eu`."""
         return f"{_slug(self.source)}-to-{_slug(self.target)}"
 
     @property

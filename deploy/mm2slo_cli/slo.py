@@ -1,6 +1,7 @@
-"""`mm2slo slo`: the effective objectives, the defaults included."""
+"""`mm2slo slo`: prints the effective objectives."""
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_core.config.slo_section import render_slo_section
+from mm2slo_core.objectives.openslo import render_openslo
 
 slo_app = typer.Typer(
     name="slo",
@@ -18,6 +20,16 @@ slo_app = typer.Typer(
 )
 
 
+class OutputFormat(StrEnum):
+    """Values of `--format`."""
+
+    OPENSLO = "openslo"
+    NATIVE = "native"
+
+
+_RENDERERS = {OutputFormat.OPENSLO: render_openslo, OutputFormat.NATIVE: render_slo_section}
+
+
 @slo_app.callback()
 def about() -> None:
     """Print the effective objectives."""
@@ -25,14 +37,20 @@ def about() -> None:
 
 @slo_app.command("export")
 def export(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")],
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
+    output_format: Annotated[
+        OutputFormat, typer.Option("--format", help="Output format.")
+    ] = OutputFormat.OPENSLO,
     flow: Annotated[
         list[str] | None,
-        typer.Option(metavar="FLOW", help="This flow only, as in 'us->eu'; repeatable."),
+        typer.Option(metavar="FLOW", help="Only this flow, for example 'us->eu'; repeatable."),
     ] = None,
 ) -> None:
-    """Print all effective objectives, the defaults included, as the slo section of mm2slo.yaml."""
+    """Print the effective objectives, including defaults.
+
+    As OpenSLO v1, or with --format native as the slo section of mm2slo.yaml.
+    """
     read = read_config(config)
     chosen = {each.flow for each in read.select(flow or [])}
     objectives = [each for each in read.objectives if each.flow in chosen]
-    sys.stdout.write(render_slo_section(objectives))
+    sys.stdout.write(_RENDERERS[output_format](objectives))

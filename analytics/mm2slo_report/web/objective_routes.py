@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -44,6 +45,13 @@ Period = Annotated[
         json_schema_extra=query_parameters.PERIOD,
     ),
 ]
+
+
+class SpecFormat(StrEnum):
+    """Values of the parameter `format`."""
+
+    NATIVE = "native"
+    OPENSLO = "openslo"
 
 
 @router.get(
@@ -152,18 +160,29 @@ def alerts(request: Request, slo: Id, at: At = None) -> Response:
     summary="Definition of the objective",
     responses=describe_responses(SPEC, YAML),
 )
-def spec(request: Request, slo: Id) -> Response:
-    """The `slo:` section of mm2slo.yaml for this objective, as YAML."""
+def spec(
+    request: Request,
+    slo: Id,
+    output_format: Annotated[
+        SpecFormat, Query(alias="format", description="Output format.")
+    ] = SpecFormat.NATIVE,
+) -> Response:
+    """YAML: the `slo:` section of mm2slo.yaml for this objective, or OpenSLO v1."""
     service = service_of(request)
     objective = service.reporter.objective(slo)
 
     def make() -> Body:
         # Imported on first use to keep the start fast.
         from mm2slo_core.config.slo_section import render_slo_section
+        from mm2slo_core.objectives.openslo import render_openslo
 
-        return Body.text(render_slo_section((objective,)), YAML)
+        renderers = {
+            SpecFormat.NATIVE: render_slo_section,
+            SpecFormat.OPENSLO: render_openslo,
+        }
+        return Body.text(renderers[output_format]((objective,)), YAML)
 
-    return respond_cached(request, (), make, service.freshness(None, service.now))
+    return respond_cached(request, (output_format,), make, service.freshness(None, service.now))
 
 
 def alerts_document(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Ids of objectives, for URLs and files."""
+"""Ids of objectives, for URLs, files and OpenSLO."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _UNSAFE: Final = re.compile(r"[^a-z0-9]+")
 _MAX_LENGTH: Final = 63
-"""One label of a host name (RFC 1123, section 2.1), as in Kubernetes names."""
+"""One label of a host name (RFC 1123, section 2.1), as in Kubernetes and OpenSLO names."""
 _DIGEST: Final = 8
 
 

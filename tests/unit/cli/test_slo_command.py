@@ -35,10 +35,22 @@ def config(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_slo_export_output_loads_as_the_same_objectives(
+def test_slo_export_default_format_is_openslo(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
     assert run(monkeypatch, "export", "--config", config) == 0
+    default = capsys.readouterr().out
+    slos = [each for each in yaml.safe_load_all(default) if each["kind"] == "SLO"]
+    assert len(slos) == 12
+    assert {each["apiVersion"] for each in slos} == {"openslo/v1"}
+    assert run(monkeypatch, "export", "--config", config, "--format", "openslo") == 0
+    assert capsys.readouterr().out == default
+
+
+def test_slo_export_native_output_loads_as_the_same_objectives(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], config: str
+) -> None:
+    assert run(monkeypatch, "export", "--config", config, "--format", "native") == 0
     section = capsys.readouterr().out
     assert len(yaml.safe_load(section)["slo"]["objectives"]) == 12
     without = "".join(CONFIG.splitlines(keepends=True)[:2])
@@ -48,7 +60,12 @@ def test_slo_export_output_loads_as_the_same_objectives(
 def test_slo_export_with_flow_prints_the_objectives_of_that_flow(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
-    assert run(monkeypatch, "export", "--config", config, "--flow", "us->eu") == 0
+    one = ("--config", config, "--flow", "us->eu")
+    assert run(monkeypatch, "export", *one) == 0
+    exported = list(yaml.safe_load_all(capsys.readouterr().out))
+    services = [each["metadata"]["name"] for each in exported if each["kind"] == "Service"]
+    assert services == ["us-to-eu"]
+    assert run(monkeypatch, "export", *one, "--format", "native") == 0
     entries = yaml.safe_load(capsys.readouterr().out)["slo"]["objectives"]
     assert [each["flows"] for each in entries] == [["us->eu"]] * 6
     assert entries[0]["target"] == "99.5%"

@@ -177,11 +177,19 @@ def test_list_shows_burn_start_of_pairs(service: ServiceFixture) -> None:
     assert [each["since"] for each in entry["alerts"]] == [None] * 4
 
 
-def test_spec_returns_slo_section_of_objective(service: ServiceFixture) -> None:
+def test_spec_returns_objective_in_each_format(service: ServiceFixture) -> None:
     native = service.client.get(f"{SLO}/spec")
     assert native.headers["content-type"] == "application/yaml; charset=utf-8"
     (objective,) = yaml.safe_load(native.text)["slo"]["objectives"]
     assert (objective["flows"], objective["target"], objective["window"]) == (
         ["us->eu"], "99.9%", "3d",
     )  # fmt: skip
-    assert service.client.get(f"{SLO}/spec?format=xml").status_code == 422
+    assert service.client.get(f"{SLO}/spec?format=native").text == native.text
+    openslo = service.client.get(f"{SLO}/spec?format=openslo")
+    assert openslo.headers["content-type"] == "application/yaml; charset=utf-8"
+    slos = [each for each in yaml.safe_load_all(openslo.text) if each["kind"] == "SLO"]
+    assert [
+        (each["metadata"]["name"], each["spec"]["objectives"][0]["target"]) for each in slos
+    ] == [("us-to-eu-availability", 0.999)]
+    rejected = service.client.get(f"{SLO}/spec?format=xml")
+    assert (rejected.status_code, rejected.json()["accepted"]) == (422, ["native", "openslo"])

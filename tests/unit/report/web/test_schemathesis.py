@@ -160,7 +160,12 @@ def test_generated_requests_conform_to_schema_thorough(
         ("GET", "/slo/{slo}", {"path_parameters": {"slo": "us-to-eu-availability"}}),
         ("GET", "/slo/{slo}/history", {"path_parameters": {"slo": "us-to-eu-availability"}}),
         ("GET", "/slo/{slo}/alerts", {"path_parameters": {"slo": "us-to-eu-availability"}}),
-        ("GET", "/slo/{slo}/spec", {"path_parameters": {"slo": "us-to-eu-latency-10s"}}),
+        # Without openslo: Schemathesis cannot parse a stream of YAML documents (RFC 9512).
+        (
+            "GET",
+            "/slo/{slo}/spec",
+            {"path_parameters": {"slo": "us-to-eu-latency-10s"}, "query": {"format": "native"}},
+        ),
         *(("GET", "/slo/report", {"query": {"format": form}}) for form in ("json", "csv", "md")),
         ("GET", "/flows/{slug}", {"path_parameters": {"slug": "us-to-eu"}}),
         ("GET", "/flows/{slug}/readiness", {"path_parameters": {"slug": "us-to-eu"}}),
