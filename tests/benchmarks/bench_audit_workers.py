@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from audit_matchers import NAMES
 from audit_matchers.spark_matcher import PARTITIONS
 from large_audit_data import generate, scopes
-from spark_standalone import standalone
+from spark_standalone import spark_standalone
 
 from mm2slo_audit.engine import judge
 from mm2slo_audit.engine.match_tally import tally_matches
@@ -73,7 +73,7 @@ def measure(workers: int, folder: Path, rounds: int, memory: str, job: Job) -> M
     # Off the heap, a worker of this machine needs a quarter of a gibibyte more.
     conf = {"spark.executor.memory": memory, "spark.executor.cores": "1"}
     with (
-        standalone(workers, cores=1, memory="4g", pinned=True) as cluster,
+        spark_standalone(workers, cores=1, memory="4g", pinned=True) as cluster,
         spark_session(SparkOptions(master=cluster.master, conf=conf)) as spark,
     ):
         wait_for_executors(spark, workers)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from large_flow import ExporterProcess, LargeFlow, Mover, Shape
-from large_flow.stamping import PeerProcess
+from large_flow.peer_process import PeerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def compare(flow: LargeFlow, seconds: float, mover: Mover | None) -> None:
     apart = abs(percentile(sorted(by_us), 0.99) - percentile(sorted(by_them), 0.99))
     middle = statistics.median(differences)
     print(
-        f"  median difference {middle:+.2f} ms, p99 apart by {apart:.2f} ms (reach: {REACH_MS} ms)"
+        f"  median difference {middle:+.2f} ms, p99 apart by {apart:.2f} ms (goal: {REACH_MS} ms)"
     )
 
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from confluent_kafka import Consumer, TopicPartition
+from exposition_baselines import bare_sender, fetch
 from large_flow import ExporterProcess, LargeFlow, Mover, Shape
-from measuring import bare_sender, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -190,7 +190,7 @@ def print_collection(spent: Spent, bare: Mapping[int, Bare]) -> None:
     say("bare: starts of both clusters", milliseconds(bare[START].process))
     say("our thread beyond the bare call: ends and all else", milliseconds(beyond_ends))
     say("our thread beyond the bare call: starts", milliseconds(beyond_starts))
-    say("collection per cycle", milliseconds(ours), f"{ours / needed:.2f}x (reach: 1.3x)")
+    say("collection per cycle", milliseconds(ours), f"{ours / needed:.2f}x (goal: 1.3x)")
 
 
 def print_requests(cycles: Sequence[Mapping[str, Any]]) -> None:
@@ -215,7 +215,7 @@ def print_timeline(cycles: Sequence[Mapping[str, Any]]) -> None:
 def print_memory(exporter: ExporterProcess) -> None:
     print("resident memory")
     for name, size in exporter.resident().items():
-        say(name, f"{size / 1e6:.1f} MB", "(reach: 250 MB)" if name == "exporter" else "")
+        say(name, f"{size / 1e6:.1f} MB", "(goal: 250 MB)" if name == "exporter" else "")
 
 
 def print_rendering(exporter: ExporterProcess, spent: Spent) -> None:
@@ -223,7 +223,7 @@ def print_rendering(exporter: ExporterProcess, spent: Spent) -> None:
     theirs, ours = compared["prometheus_client"], spent.per_call("publish: render", "thread")
     print(f"rendering {compared['series']:,} lines, both formats, with and without gzip; CPU")
     say("prometheus_client.generate_latest, classic text", milliseconds(theirs))
-    say("render, every value new", milliseconds(ours), f"{ours / theirs:.3f}x (reach: 0.25x)")
+    say("render, every value new", milliseconds(ours), f"{ours / theirs:.3f}x (goal: 0.25x)")
     say(
         "render, nothing kept from before",
         milliseconds(compared["first"]),
@@ -246,11 +246,11 @@ def print_scrapes(exporter: ExporterProcess, while_cycling: Sequence[float]) -> 
             ]
         bare, ours = (statistics.median(side) for side in zip(*pairs, strict=True))
         say(f"{encoding}: {len(content):,} bytes, bare send", milliseconds(bare))
-        say(f"{encoding}: scrape", milliseconds(ours), f"{ours / bare:.2f}x (reach: 3x)")
+        say(f"{encoding}: scrape", milliseconds(ours), f"{ours / bare:.2f}x (goal: 3x)")
         say(
             f"{encoding}: faster than KMinion's 0.5 s by",
             f"{KMINION_SECONDS / ours:.0f}x",
-            "(reach: 25x)",
+            "(goal: 25x)",
         )
     ordered = sorted(while_cycling)
     say("gzip, throughout the cycles: median", milliseconds(statistics.median(ordered)))

@@ -31,7 +31,7 @@ from fleet_history import (
     lookback,
     run_query,
 )
-from monitoring import Prometheus, own, prometheus
+from monitoring import Prometheus, own_metrics, prometheus
 from tsdb import write_blocks
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def main() -> None:
                 found = measure(server, queries[board["uid"]], options.rounds)
                 title = f"{board['uid']}, {board['time']['from'].removeprefix('now-')}"
                 report(title, found, each=options.all)
-            memory = own(server, "process_resident_memory_bytes")[""]
+            memory = own_metrics(server, "process_resident_memory_bytes")[""]
             print(f"resident memory of Prometheus: {memory / 2**20:.0f} MB")
 
 

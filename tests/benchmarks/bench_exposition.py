@@ -17,13 +17,14 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from exposition_baselines import fetch
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from mm2slo_core.catalogue import BY_NAME
 from mm2slo_core.config import Listen
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
-from mm2slo_exporter.exposition.deflate import LEVEL
+from mm2slo_exporter.exposition.gzip_member import LEVEL
 from mm2slo_exporter.web import ExporterServer, FlowOverview, Readiness, ReloadResult
 
 if TYPE_CHECKING:
@@ -188,16 +189,6 @@ def bare_sender(content: bytes) -> Iterator[int]:
         yield port
         socket.create_connection(("127.0.0.1", port)).close()  # the empty request that ends it
         thread.join()
-
-
-def fetch(port: int, request: bytes) -> int:
-    received = 0
-    buffer = bytearray(1 << 20)
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(request)
-        while size := connection.recv_into(buffer):
-            received += size
-    return received
 
 
 def scrape(server: ExporterServer, snapshot: Snapshot, encoding: Encoding) -> None:

@@ -16,16 +16,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from large_flow import rss
-from large_flow.sending import Sending
+from large_flow.record_sender import RecordSender
 
 from mm2slo_core.records import OffsetSync
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.health import Health
-from mm2slo_exporter.readers.internals import InternalsReader, TopicPlace
+from mm2slo_exporter.collection_health import Health
+from mm2slo_exporter.readers.internals_reader import InternalsReader, InternalTopicLocation
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
-from mm2slo_kafka.client import ClusterClient
+from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.topology import Engine
+from mm2slo_lab.lab_topology import Engine
 
 TOPIC = "mm2-offset-syncs.eu.internal"
 TOPICS, PARTITIONS = 2000, 5
@@ -39,7 +39,7 @@ def produce(properties: dict[str, str], records: int) -> None:
         for topic in range(TOPICS)
         for number in range(PARTITIONS)
     ]
-    with Sending(properties) as sending:
+    with RecordSender(properties) as sending:
         for n in range(records):
             round_, index = divmod(n, len(partitions))
             sync = OffsetSync(partitions[index], round_ * 200, round_ * 200 - round_ % 7)
@@ -57,7 +57,7 @@ def read(properties: dict[str, str], records: int) -> None:
     )
     before = rss()
     with ClusterClient("us", properties) as client:
-        place = TopicPlace(InternalTopic.OFFSET_SYNCS, client, TOPIC)
+        place = InternalTopicLocation(InternalTopic.OFFSET_SYNCS, client, TOPIC)
         reader = InternalsReader("us->eu", [place], store, Health())
         wall, cpu = time.perf_counter(), time.process_time()
         reader.start()
@@ -70,7 +70,7 @@ def read(properties: dict[str, str], records: int) -> None:
         reader.stop()
     assert not problems, problems[:3]
     print(f"  {records:,} offset syncs of {syncs:,} partitions, read to ready")
-    print(f"  wall        {took:8.1f} s    (reach: {REACH_SECONDS:.0f} s)")
+    print(f"  wall        {took:8.1f} s    (goal: {REACH_SECONDS:.0f} s)")
     print(f"  CPU         {spent:8.1f} s    {records / spent:,.0f} records per second of CPU")
     print(f"  resident    {resident / 1e6:8.1f} MB   {before / 1e6:.1f} MB before")
 

@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from mm2slo_core.records import OffsetSync
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.tail import TopicTail
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_lab import Engine, Lab, LabTopology
 
 if TYPE_CHECKING:

@@ -28,21 +28,21 @@ from mm2slo_core.catalogue import (
 )
 from mm2slo_core.objectives import Objective, Severity
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.reporting.history import MINUTE_MS, Indicator
-from mm2slo_core.reporting.question import Question
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator
+from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
-from mm2slo_report.sources.ahead import ReadAhead
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
+from mm2slo_report.sources.read_ahead import ReadAhead
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from monitoring import Prometheus, own, prometheus, write_days
+from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mm2slo_report.sources.port import SliSource
+    from mm2slo_report.sources.sli_source import SliSource
 
 HOUR, DAY = 3_600, 86_400
 RESTART = 7 * DAY
@@ -67,7 +67,7 @@ def objectives(flows: int) -> list[Objective]:
             key=key,
             target=0.999,
             window=28.0 * DAY,
-            worst=Severity.PAGE,
+            max_severity=Severity.PAGE,
             owner="",
             channel="",
         )
@@ -103,18 +103,18 @@ def measure(server: Prometheus, promised: Sequence[Objective], days: int, now: i
     indicators = [Indicator(each.flow, each.key) for each in promised]
 
     def told(name: str, started: float, before: float, more: str = "") -> None:
-        spent = own(server, CPU)[""] - before
+        spent = own_metrics(server, CPU)[""] - before
         print(f"{name:34}{time.monotonic() - started:8.3f} s, {spent:7.2f} s of Prometheus{more}")
 
     def ask(name: str, asked: SliSource) -> None:
-        question = Question(objectives=tuple(promised), as_of=clock[0], zone=ZoneInfo("UTC"))
-        started, before = time.monotonic(), own(server, CPU)[""]
+        question = ReportQuery(objectives=tuple(promised), as_of=clock[0], zone=ZoneInfo("UTC"))
+        started, before = time.monotonic(), own_metrics(server, CPU)[""]
         found = asked.counts(indicators, question.spans())
         asked.known_since(indicators)
         wrong = sum(isinstance(each, Exception) for each in found.values())
         told(name, started, before, f", {len(found) - wrong} indicators, {wrong} problems")
 
-    started, before = time.monotonic(), own(server, CPU)[""]
+    started, before = time.monotonic(), own_metrics(server, CPU)[""]
     with ReadAhead(source, 63.0 * DAY) as ahead:
         ask("asked at once", ahead)
         said: dict[str, None] = {}
@@ -128,11 +128,11 @@ def measure(server: Prometheus, promised: Sequence[Objective], days: int, now: i
         for _ in range(3):
             clock[0] += MINUTE_MS
             ask("a minute later", ahead)
-    started, before = time.monotonic(), own(server, CPU)[""]
+    started, before = time.monotonic(), own_metrics(server, CPU)[""]
     minutes = source.minutes(indicators[0], Span(clock[0] - days * DAY * 1000, clock[0]))
     told("minutes of one indicator", started, before, f", {len(minutes)} of them")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    memory = own(server, "process_resident_memory_bytes")[""] / 2**20
+    memory = own_metrics(server, "process_resident_memory_bytes")[""] / 2**20
     print(f"memory of this process at most: {peak:.0f} MB; of Prometheus: {memory:.0f} MB")
 
 
@@ -153,7 +153,7 @@ def main() -> None:
         def counters(start: int, end: int) -> Iterator[str]:
             return lines(promised, start, end, options.scrape)
 
-        write_days(counters, now - options.days * DAY, now, folder)
+        write_history_blocks(counters, now - options.days * DAY, now, folder)
         print(
             f"{len(promised)} indicators, {options.days} days, a scrape every {options.scrape} s: "
             f"written in {time.monotonic() - started:.0f} s"

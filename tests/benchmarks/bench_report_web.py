@@ -149,7 +149,7 @@ def main() -> None:
         starts = [command_start(path, chosen.flows, Path(scratch)) for _ in range(3)]
         print(
             f"  start of the command {statistics.median(starts):.2f} s "
-            f"(max {max(starts):.2f}; reach {START_S})"
+            f"(max {max(starts):.2f}; goal {START_S})"
         )
         command = [sys.executable, __file__, "--serve", str(now), "--store", str(path)]
         command += ["--flows", str(chosen.flows)]
@@ -173,15 +173,15 @@ def measure(connection: http.client.HTTPConnection, pid: int, port: int, seconds
     # Another filter of the same minute: nothing is asked of the store, the body is made anew.
     made = [fetch(connection, f"/slo?limit=100&sort={sort}")[0] for sort in ("id", "coverage")]
     print(
-        f"  list of {entries} entries, {len(body) / 1e3:.0f} kB: cold {cold:.0f} ms (reach "
-        f"{LIST_COLD_MS}), warm {statistics.median(warm):.1f} ms (max {max(warm):.0f}; reach "
+        f"  list of {entries} entries, {len(body) / 1e3:.0f} kB: cold {cold:.0f} ms (goal "
+        f"{LIST_COLD_MS}), warm {statistics.median(warm):.1f} ms (max {max(warm):.0f}; goal "
         f"{LIST_WARM_MS}), in another order {statistics.median(made):.0f} ms"
     )
     html, body = fetch(connection, "/slo/report?format=html&period=28d")
     page, _ = fetch(connection, "/")
     one, _ = fetch(connection, "/slo/cluster-7-to-hub-availability")
     print(
-        f"  report as HTML, {len(body) / 1e6:.1f} MB: {html:.0f} ms (reach {HTML_MS}); the page "
+        f"  report as HTML, {len(body) / 1e6:.1f} MB: {html:.0f} ms (goal {HTML_MS}); the page "
         f"{page:.0f} ms; one objective in depth {one:.0f} ms"
     )
     for clients in (1, 8):
@@ -190,10 +190,10 @@ def measure(connection: http.client.HTTPConnection, pid: int, port: int, seconds
         spent = time.perf_counter() - start
         used = cpu_seconds(pid) - before
         print(
-            f"  {clients} client{'s' if clients > 1 else ''}: {done / spent:.0f} lists/s (reach "
+            f"  {clients} client{'s' if clients > 1 else ''}: {done / spent:.0f} lists/s (goal "
             f"{RATE}); {used / done * 1e3:.2f} ms of a core each, so {done / used:.0f}/s on one"
         )
-    print(f"  memory {resident_mb(pid):.0f} MB (reach {MEMORY_MB})")
+    print(f"  memory {resident_mb(pid):.0f} MB (goal {MEMORY_MB})")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES, generated
+from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_core.catalogue import (
     BAD_STEP,
     DUE_STEP,
@@ -36,7 +36,7 @@ from mm2slo_core.flow_state import FlowStateName
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from monitoring import Prometheus, own, prometheus, write_days
+from monitoring import Prometheus, own_metrics, prometheus, write_history_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def write_history(count: int, days: int, folder: Path, now: int) -> None:
         if start >= today:
             yield from counter_lines(count, now - HOUR - 2 * SCRAPE, now)
 
-    write_days(lines, now - days * DAY, now, folder)
+    write_history_blocks(lines, now - days * DAY, now, folder)
 
 
 @contextmanager
@@ -156,8 +156,8 @@ def single(server: Prometheus, expression: str) -> float:
 
 def report(server: Prometheus) -> None:
     """The cost of each group, the worst one, and all together per interval."""
-    intervals = own(server, "prometheus_rule_group_interval_seconds")
-    last = own(server, "prometheus_rule_group_last_duration_seconds")
+    intervals = own_metrics(server, "prometheus_rule_group_interval_seconds")
+    last = own_metrics(server, "prometheus_rule_group_last_duration_seconds")
     total = 0.0
     print(f"{'group':28}{'every':>7}{'took':>10}{'per 30 s':>11}")
     for group, seconds in sorted(last.items(), key=lambda one: -one[1]):
@@ -170,16 +170,16 @@ def report(server: Prometheus) -> None:
 
 def measure(server: Prometheus, seconds: float) -> None:
     """Let the rules run, then tell what they cost and whether they recorded what they should."""
-    started, cpu = time.monotonic(), own(server, "process_cpu_seconds_total")[""]
+    started, cpu = time.monotonic(), own_metrics(server, "process_cpu_seconds_total")[""]
     time.sleep(seconds)
-    spent = own(server, "process_cpu_seconds_total")[""] - cpu
+    spent = own_metrics(server, "process_cpu_seconds_total")[""] - cpu
     took = time.monotonic() - started
     report(server)
-    failed = sum(own(server, "prometheus_rule_evaluation_failures_total").values())
-    missed = sum(own(server, "prometheus_rule_group_iterations_missed_total").values())
+    failed = sum(own_metrics(server, "prometheus_rule_evaluation_failures_total").values())
+    missed = sum(own_metrics(server, "prometheus_rule_group_iterations_missed_total").values())
     print(f"failed evaluations: {failed:.0f}, missed ones: {missed:.0f}")
     print(f"Prometheus itself, scrapes included: {spent * INTERVAL / took:.3f} s of CPU per 30 s")
-    memory = own(server, "process_resident_memory_bytes")[""]
+    memory = own_metrics(server, "process_resident_memory_bytes")[""]
     print(f"resident memory of Prometheus: {memory / 2**20:.0f} MB")
     for name in ("flow:mm2_slo_burn:ratio1h", "flow:mm2_slo_budget_remaining:ratio"):
         print(f"{name}: {single(server, f'count(last_over_time({name}[10m]))'):.0f} series")

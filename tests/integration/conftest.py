@@ -13,7 +13,7 @@ import pytest
 from mm2slo_lab import Lab, LabTopology
 
 if TYPE_CHECKING:
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 LabFactory = Callable[..., Lab]
 _NUMBERS = itertools.count(1)

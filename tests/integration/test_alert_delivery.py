@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from fake_slack import FakeSlackWebhook
 from monitoring import Alertmanager, WebhookReceiver, alert, alertmanager
-from slack_receiver import SlackReceiver
 
 from mm2slo_alerts.alertmanager import configuration
 from mm2slo_alerts.rule_model import Scale
 from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, SlackChannel, Webhook
 from mm2slo_core.config.slo_config import SloConfig
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,12 +55,14 @@ class Stage:
     """Alertmanager and all that it tells."""
 
     manager: Alertmanager
-    slack: SlackReceiver
-    other: SlackReceiver
+    slack: FakeSlackWebhook
+    other: FakeSlackWebhook
     on_call: WebhookReceiver
     pulse: WebhookReceiver
 
-    def told(self, part: str, count: int = 1, receiver: SlackReceiver | None = None) -> list[Any]:
+    def told(
+        self, part: str, count: int = 1, receiver: FakeSlackWebhook | None = None
+    ) -> list[Any]:
         """The messages with *part* in their title, once there are *count*."""
         slack = receiver or self.slack
 
@@ -81,8 +83,8 @@ class Stage:
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("alertmanager")
     with ExitStack() as stack:
-        slack = stack.enter_context(SlackReceiver(burst=100))
-        other = stack.enter_context(SlackReceiver(burst=1, rate=0.5))
+        slack = stack.enter_context(FakeSlackWebhook(burst=100))
+        other = stack.enter_context(FakeSlackWebhook(burst=1, rate=0.5))
         on_call = stack.enter_context(WebhookReceiver(token="a-token"))
         pulse = stack.enter_context(WebhookReceiver())
         files = {"slack": slack.url, "other": other.url, "token": "a-token"}

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from fake_slack import FakeSlackWebhook, check_message
 from monitoring import Alertmanager, alert, alertmanager
 from monitoring.alertmanager import EXTERNAL_URL
-from slack_receiver import SlackReceiver, check
 
 from mm2slo_alerts.alertmanager import configuration
 from mm2slo_alerts.output_files import alert_groups, links
@@ -21,7 +21,7 @@ from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig, Slac
 from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.topology import Flow
 from mm2slo_lab import LabError
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Delivery:
 
     config: AlertingConfig
     manager: Alertmanager
-    slack: SlackReceiver
+    slack: FakeSlackWebhook
 
     def until(self, payload: object) -> list[object]:
         """All messages once *payload* is among them, or after a minute.
@@ -69,7 +69,7 @@ class Delivery:
 def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
     folder = tmp_path_factory.mktemp("preview")
     with ExitStack() as stack:
-        slack = stack.enter_context(SlackReceiver(burst=100))
+        slack = stack.enter_context(FakeSlackWebhook(burst=100))
         secret = folder / "slack"
         secret.write_text(slack.url, encoding="utf-8")
         channel = SlackChannel(name="all", webhook_url_file=str(secret))
@@ -90,7 +90,7 @@ def test_every_alert_is_delivered_as_it_is_previewed(delivery: Delivery, rule: A
     previewed = render_message(known, delivery.config, State.FIRING, NOW)
     assert previewed in delivery.until(previewed)
     assert "<error expanding template" not in str(previewed)
-    check(blocks(previewed))
+    check_message(blocks(previewed))
 
 
 def test_its_end_is_delivered_as_it_is_previewed(delivery: Delivery) -> None:

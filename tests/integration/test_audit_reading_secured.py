@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from landing import land_in_child
-from reading import copied
+from landed_topics import land_in_child
+from topic_reader import count_copies
 
-from mm2slo_core.audit.scope import Window
+from mm2slo_core.audit.audit_scope import Window
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import LabTopology, Security
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ def test_a_secured_lab_lands_the_same_records_of_both_sides(
     us.admin.create_topic(fresh_topic, 3)
     start = round(time.time() * 1000)
     produce(us.librdkafka(), fresh_topic, Load(COUNT))
-    wait_for(lambda: copied(lab, fresh_topic) == COUNT, f"{COUNT} copies", 60.0)
+    wait_for(lambda: count_copies(lab, fresh_topic) == COUNT, f"{COUNT} copies", 60.0)
     window = Window(start, round(time.time() * 1000) + 1)
 
     census = land_in_child(lab.config_yaml(), tmp_path, window, "us->eu", fresh_topic)

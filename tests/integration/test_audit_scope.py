@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from topic_reader import copied
+from topic_reader import count_copies
 
 from mm2slo_audit.scope import open_clients, read_scopes
 from mm2slo_core.audit.audit_scope import Comparison, Cut, NotAuditedReason, TimestampType, Window
@@ -43,7 +43,7 @@ def replicated(
     us = lab.cluster("us")
     us.admin.create_topic(topic, partitions, configs or {})
     produce(us.librdkafka(), topic, Load(count))
-    wait_for(lambda: copied(lab, topic) == count, f"{count} copies of {topic}")
+    wait_for(lambda: count_copies(lab, topic) == count, f"{count} copies of {topic}")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_what_retention_took_before_it_was_copied_is_counted(
     assert gone.reason is NotAuditedReason.EXPIRED
 
     lab.mm2.start()
-    wait_for(lambda: copied(lab, topic) == 110, "the 60 that survived")
+    wait_for(lambda: count_copies(lab, topic) == 110, "the 60 that survived")
     # Copied records below 90 are on the target alone: their source records are gone.
     wait_for(
         lambda: (scope_of(lab, topic).scopes[0].flows[0].partitions[0].next_offset or 0) > 90,
@@ -116,7 +116,7 @@ def test_a_window_is_read_from_its_first_offset_and_judged_by_time(
     wait_for(lambda: time.time() % 1 > 0.1, "the next second")
     middle = round(time.time() * 1000)
     produce(lab.cluster("us").librdkafka(), fresh_topic, Load(60, first=40))
-    wait_for(lambda: copied(lab, fresh_topic) == 100, "100 copies")
+    wait_for(lambda: count_copies(lab, fresh_topic) == 100, "100 copies")
     (scope,) = scope_of(lab, fresh_topic, over=Window(middle, middle + 60_000)).scopes
     source, target = scope.flows[0].partitions[0], scope.partitions[0]
     assert (source.read_from, source.end) == (40, 100)

@@ -6,20 +6,20 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from reading import copied
-from watching import watch
+from exporter_watch import watch
+from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Scrape
+    from exporter_watch import Scrape
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
 
 LOST = "mm2_retention_lost_records_total"
 ROOM = "mm2_retention_headroom_records"
@@ -41,7 +41,7 @@ def replicated(lab: Lab, topic: str, count: int, configs: dict[str, str] | None 
     us = lab.cluster("us")
     us.admin.create_topic(topic, 1, configs or {})
     produce(us.librdkafka(), topic, Load(count))
-    wait_for(lambda: copied(lab, topic) == count, f"{count} copies of {topic}")
+    wait_for(lambda: count_copies(lab, topic) == count, f"{count} copies of {topic}")
 
 
 def test_loss_is_the_gap_and_survives_restarts_of_either_process(
@@ -91,8 +91,8 @@ def test_loss_is_the_gap_and_survives_restarts_of_either_process(
         assert lost(done) == {topic: 50, spared: 0}
         assert done.value(LAG, topic=topic) == 0
         # The count of what MM2 copied says the same: 150 produced, 50 never came.
-        assert copied(lab, topic) == 150 - 50
-        assert copied(lab, spared) == 150
+        assert count_copies(lab, topic) == 150 - 50
+        assert count_copies(lab, spared) == 150
         assert lost(seen.after_rounds()) == {topic: 50, spared: 0}
 
     with watch(lab, ["us->eu"]) as seen:

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from exporter_watch import watch
 from kafka_jvm import running_jvm
-from reading import copied, read_whole
-from watching import watch
+from topic_reader import count_copies, read_topic
 
 from mm2slo_core.records import (
     Checkpoint,
@@ -25,16 +25,16 @@ from mm2slo_core.records import (
 )
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from watching import Watch
+    from exporter_watch import Watch
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 TOPIC = "checkpoint-view"
 COMMITS = {
@@ -60,7 +60,7 @@ def groups(lab: Lab) -> Lab:
     us.admin.create_topic(TOPIC, 2)
     produce(us.librdkafka(), TOPIC, Load(3000, partition=0))
     produce(us.librdkafka(), TOPIC, Load(500, partition=1))
-    wait_for(lambda: copied(lab, TOPIC) == 3500, "the copies")
+    wait_for(lambda: count_copies(lab, TOPIC) == 3500, "the copies")
     for group, offsets in COMMITS.items():
         commit(us.librdkafka(), TOPIC, group, offsets)
     return lab
@@ -111,7 +111,7 @@ def test_checkpoints_are_those_that_kafka_s_client_translates_with(kafka: Any, g
         # Groups move on, so that checkpoints of the new task are compared as well.
         us = groups.cluster("us")
         produce(us.librdkafka(), TOPIC, Load(1000, partition=0, first=3000))
-        wait_for(lambda: copied(groups, TOPIC) == 4500, "the copies")
+        wait_for(lambda: count_copies(groups, TOPIC) == 4500, "the copies")
         commit(us.librdkafka(), TOPIC, "view-head", {0: 4000, 1: 500})
         moved = TopicPartition(f"us.{TOPIC}", 0)
         wait_for(lambda: ours(seen, "view-head")[moved] == 4000, "the group's new checkpoint", 60)
@@ -170,7 +170,7 @@ def understood(
 def test_every_record_that_mm2_wrote_decodes(
     groups: Lab, cluster: str, topic: str, check: Callable[..., bool]
 ) -> None:
-    records = read_whole(groups.cluster(cluster).librdkafka(), topic)
+    records = read_topic(groups.cluster(cluster).librdkafka(), topic)
     checked = Counter(check(record.key(), record.value()) for record in records)
     assert checked == {True: len(records)}
     assert records
@@ -186,7 +186,7 @@ def test_what_the_decoders_leave_to_others_is_a_closed_list(groups: Lab) -> None
             ("mm2-status.us.internal", decode_status),
             ("mm2-configs.us.internal", decode_config),
         )
-        for record in read_whole(eu, topic)
+        for record in read_topic(eu, topic)
         if decode(record.key(), record.value()) is None
     ]
     assert [key for key in skipped if not key.startswith(closed)] == []

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from steady import SteadyLoad
-from watching import watch
+from exporter_watch import watch
+from steady_load import SteadyLoad
 
 from mm2slo_exporter.web import handler
 from mm2slo_exporter.web.routes import respond
@@ -22,12 +22,12 @@ from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.record_producer import RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from watching import Watch
+    from exporter_watch import Watch
 
     from mm2slo_lab import Lab
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import exact
+import flow_checks
 import pytest
-from watching import counters_never_decreased
+from exporter_watch import counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import LabTopology
-from mm2slo_lab.connect import ConnectWorker
+from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.connect_worker import ConnectWorker
+from mm2slo_lab.lab_topology import Engine
 from mm2slo_lab.ports import free_ports
-from mm2slo_lab.topology import Engine
-from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -61,7 +61,7 @@ class OnConnect:
 @pytest.fixture(scope="module")
 def connect(lab_progress: Progress) -> Iterator[OnConnect]:
     topology = LabTopology(flows=(US_EU,), engine=Engine.NONE)
-    with exact.lab_with(topology, lab_progress, {(US_EU, TOPIC): (3, 1_000)}) as lab:
+    with flow_checks.start_lab(topology, lab_progress, {(US_EU, TOPIC): (3, 1_000)}) as lab:
         (port,) = free_ports(1)
         topology = replace(lab.topology, engine=Engine.CONNECT)
         brokers = {alias: lab.cluster(alias) for alias in topology.clusters}
@@ -77,7 +77,7 @@ def connect(lab_progress: Progress) -> Iterator[OnConnect]:
 def seen(connect: OnConnect) -> Iterator[Watch]:
     # Nobody writes heartbeats on the source: the exporter creates the topic for its canaries.
     assert "heartbeats" not in connect.lab.cluster("us").admin.topics()
-    with exact.watched(connect.lab, "connect", US_EU, settings=SETTINGS) as watching:
+    with flow_checks.watch_flows(connect.lab, "connect", US_EU, settings=SETTINGS) as watching:
         yield watching
 
 
@@ -93,9 +93,9 @@ def tasks(scrape: Scrape, connector: str) -> set[str]:
 
 
 def test_lag_is_exact_at_rest(connect: OnConnect, seen: Watch) -> None:
-    at_rest = exact.until_copied(connect.lab, seen, US_EU, TOPIC, copy=COPY)
-    assert exact.qualities(at_rest, US_EU, TOPIC) == {"live"}
-    assert exact.records(connect.lab, US_EU, COPY) == list(range(1_000))
+    at_rest = flow_checks.until_copied(connect.lab, seen, US_EU, TOPIC, copy=COPY)
+    assert flow_checks.position_qualities(at_rest, US_EU, TOPIC) == {"live"}
+    assert flow_checks.read_numbers(connect.lab, US_EU, COPY) == list(range(1_000))
     assert at_rest.value("mm2_flow_lag_records", flow=FLOW) == 0
 
 
@@ -132,8 +132,8 @@ def test_every_partition_is_assigned(seen: Watch) -> None:
 
 
 def test_a_group_at_the_head_is_ready(connect: OnConnect, seen: Watch) -> None:
-    commits = exact.commit_at_the_head(connect.lab, US_EU, TOPIC, "readers")
-    ready = exact.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
+    commits = flow_checks.commit_end_offsets(connect.lab, US_EU, TOPIC, "readers")
+    ready = flow_checks.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
     # At most the stretch between two offset syncs (offset.lag.max) in each partition.
     upper = ready.value("mm2_failover_redelivery_records", group="readers", bound="upper")
     assert upper is not None
@@ -144,7 +144,7 @@ def test_a_group_at_the_head_is_ready(connect: OnConnect, seen: Watch) -> None:
 
 
 def test_canaries_arrive_where_nobody_writes_heartbeats(connect: OnConnect, seen: Watch) -> None:
-    scrape = exact.until_canaries(seen, US_EU, 10)
+    scrape = flow_checks.until_canaries(seen, US_EU, 10)
     assert scrape.value("mm2_heartbeats_present", flow=FLOW) == 0
     assert scrape.values("mm2_heartbeat_age_seconds", flow=FLOW) == {}
     assert connect.lab.cluster("us").admin.topic_config("heartbeats", "cleanup.policy") == "compact"
@@ -152,22 +152,24 @@ def test_canaries_arrive_where_nobody_writes_heartbeats(connect: OnConnect, seen
     good, total, unknown = scrape.sli(FLOW, "availability")
     assert unknown == 0
     assert good >= 10
-    assert total - good == exact.canaries(scrape, US_EU, "late_total") <= 10
+    assert total - good == flow_checks.canary_value(scrape, US_EU, "late_total") <= 10
 
 
 def test_a_paused_connector_is_a_stopped_flow(connect: OnConnect, seen: Watch) -> None:
     lab, path = connect.lab, f"/connectors/{SOURCE.replace('>', '%3E')}"
-    start = exact.by_partition(seen.scrapes[-1], "mm2_replicated_source_offset", US_EU, TOPIC)
+    start = flow_checks.values_by_partition(
+        seen.scrapes[-1], "mm2_replicated_source_offset", US_EU, TOPIC
+    )
     connect.worker.rest("PUT", f"{path}/pause")
     seen.until(lambda s: state_of(s, SOURCE) == {"paused"}, "the pause")
-    exact.send(lab, US_EU, TOPIC, 500, first=1_000)
-    paused = exact.until_lag(lab, seen, US_EU, TOPIC, copied=start)
+    flow_checks.send(lab, US_EU, TOPIC, 500, first=1_000)
+    paused = flow_checks.until_lag(lab, seen, US_EU, TOPIC, copied=start)
     assert paused.value("mm2_flow_lag_records", flow=FLOW) == 500
     assert state_of(paused, SOURCE, 0) == {"paused"}
     seen.until(lambda s: s.state(FLOW) == "stopped", "the stop")
     connect.worker.rest("PUT", f"{path}/resume")
-    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert exact.records(lab, US_EU, COPY) == list(range(1_500))
+    flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert flow_checks.read_numbers(lab, US_EU, COPY) == list(range(1_500))
     seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to go on")
 
 
@@ -175,7 +177,7 @@ def test_a_failed_task_is_told_with_its_partitions(connect: OnConnect, seen: Wat
     lab, eu = connect.lab, connect.lab.cluster("eu")
     eu.admin.set_topic_configs(COPY, {"max.message.bytes": "20000"})
     too_large = Load(1, first=1_500, value_size=100_000, partition=0)
-    before = exact.ends(lab.cluster("us").librdkafka(), TOPIC)
+    before = flow_checks.end_offsets(lab.cluster("us").librdkafka(), TOPIC)
     produce(lab.cluster("us").librdkafka(), TOPIC, too_large)
     failed = seen.until(
         lambda s: [n for n in tasks(s, SOURCE) if state_of(s, SOURCE, int(n)) == {"failed"}],
@@ -191,12 +193,12 @@ def test_a_failed_task_is_told_with_its_partitions(connect: OnConnect, seen: Wat
         lambda s: s.value("mm2_partition_stalled", flow=FLOW, topic=TOPIC, partition="0") == 1,
         "the stall",
     )
-    lags = exact.by_partition(stalled, "mm2_replication_lag_records", US_EU, TOPIC)
+    lags = flow_checks.values_by_partition(stalled, "mm2_replication_lag_records", US_EU, TOPIC)
     assert lags == {**dict.fromkeys(before, 0), "0": 1}
 
     eu.admin.set_topic_configs(COPY, {"max.message.bytes": None})
     connect.worker.restart_connector(SOURCE)
-    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert set(exact.records(lab, US_EU, COPY)) == set(range(1_501))
+    flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert set(flow_checks.read_numbers(lab, US_EU, COPY)) == set(range(1_501))
     seen.until(lambda s: state_of(s, SOURCE, 0) == state_of(s, SOURCE, 1) == {"running"}, "tasks")
     assert counters_never_decreased(seen.scrapes) == []

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from exact import (
-    commit_at_the_head,
-    qualities,
-    records,
+from exporter_watch import watch
+from flow_checks import (
+    commit_end_offsets,
+    position_qualities,
+    read_numbers,
     send,
     until_canaries,
     until_copied,
     until_ready_to_fail_over,
 )
-from watching import watch
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab import Lab, LabTopology
@@ -22,9 +22,9 @@ from mm2slo_lab import Lab, LabTopology
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Watch
+    from exporter_watch import Watch
 
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -52,14 +52,14 @@ def seen(lab: Lab) -> Iterator[Watch]:
 def test_lag_is_exact_at_rest(lab: Lab, seen: Watch) -> None:
     at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     # Live: the offset syncs were found under their name.
-    assert qualities(at_rest, US_EU, TOPIC) == {"live"}
-    assert records(lab, US_EU, COPY) == list(range(400))
+    assert position_qualities(at_rest, US_EU, TOPIC) == {"live"}
+    assert read_numbers(lab, US_EU, COPY) == list(range(400))
     told = at_rest.values("mm2_topic_info", flow="us->eu", topic=TOPIC)
     assert {dict(labels)["target_topic"] for labels in told} == {COPY}
 
 
 def test_checkpoints_are_found_under_their_name(lab: Lab, seen: Watch) -> None:
-    commit_at_the_head(lab, US_EU, TOPIC, "readers")
+    commit_end_offsets(lab, US_EU, TOPIC, "readers")
     until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
 
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from reading import read_whole
-from watching import counters_never_decreased, watch
+from exporter_watch import counters_never_decreased, watch
+from topic_reader import read_topic
 
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 _PER_SECOND = 5
 _BLOCK = 15  # canaries after a flush, at least, that the kill leaves without a commit
@@ -52,7 +52,7 @@ def instance(carrier: str) -> str:
 def copies(lab: Lab, carrier: str) -> Counter[int]:
     """How often each canary of ours is on the target."""
     found: Counter[int] = Counter()
-    for message in read_whole(lab.cluster("eu").librdkafka(), _TARGETS[carrier]):
+    for message in read_topic(lab.cluster("eu").librdkafka(), _TARGETS[carrier]):
         headers = dict(message.headers() or [])
         sequence = headers.get("mm2slo-sequence")
         if headers.get("mm2slo-instance") == instance(carrier).encode() and sequence is not None:
@@ -62,7 +62,7 @@ def copies(lab: Lab, carrier: str) -> Counter[int]:
 
 def commits(lab: Lab) -> dict[str, int]:
     """MM2's newest committed offset of each partition, by its key."""
-    records = read_whole(lab.cluster("eu").librdkafka(), "mm2-offsets.us.internal")
+    records = read_topic(lab.cluster("eu").librdkafka(), "mm2-offsets.us.internal")
     return {
         (m.key() or b"").decode(): json.loads(m.value() or b"{}").get("offset") for m in records
     }

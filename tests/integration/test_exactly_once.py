@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-import exact
+import flow_checks
 import pytest
-from audited.auditing import Request, audit
-from audited.contents import now
-from reading import read_whole
-from watching import counters_never_decreased
+from audit_scenario.audit_process import AuditRequest, audit
+from audit_scenario.record_contents import now
+from exporter_watch import counters_never_decreased
+from topic_reader import read_topic
 
-from mm2slo_core.audit.scope import Window
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.audit_scope import Window
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce_in_transaction
 from mm2slo_lab import LabTopology
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from confluent_kafka import Message
-    from watching import Watch
+    from exporter_watch import Watch
 
     from mm2slo_lab import Lab
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -46,7 +46,7 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def lab(lab_progress: Progress) -> Iterator[Lab]:
     topology = LabTopology(flows=(US_EU,), mm2_properties=SETTINGS)
-    with exact.lab_with(topology, lab_progress, {(US_EU, TOPIC): (2, 0)}) as own:
+    with flow_checks.start_lab(topology, lab_progress, {(US_EU, TOPIC): (2, 0)}) as own:
         yield own
 
 
@@ -54,18 +54,18 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
 def seen(lab: Lab) -> Iterator[Watch]:
     assert "exactly_once: true" in lab.config_yaml()
     assert "isolation: read_committed" in lab.config_yaml()
-    with exact.watched(lab, INSTANCE, US_EU) as watching:
+    with flow_checks.watch_flows(lab, INSTANCE, US_EU) as watching:
         yield watching
 
 
 def committed(lab: Lab) -> list[int]:
-    return exact.records(lab, US_EU, COPY, "read_committed")
+    return flow_checks.read_numbers(lab, US_EU, COPY, "read_committed")
 
 
 def test_markers_on_the_target_are_no_lag(lab: Lab, seen: Watch) -> None:
-    exact.send(lab, US_EU, TOPIC, 1_000)
-    at_rest = exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert exact.qualities(at_rest, US_EU, TOPIC) == {"exactly_once"}
+    flow_checks.send(lab, US_EU, TOPIC, 1_000)
+    at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert flow_checks.position_qualities(at_rest, US_EU, TOPIC) == {"exactly_once"}
     assert committed(lab) == list(range(1_000))
     # What interpolation would have taken for records that nobody sent.
     assert copied(lab) > 1_000
@@ -82,7 +82,7 @@ def test_markers_and_aborted_records_on_the_source_are_no_lag(lab: Lab, seen: Wa
             transactional_id="orders",
             abort=abort,
         )
-    at_rest = exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert committed(lab) == list(range(1_050))
     assert at_rest.value("mm2_flow_lag_records", flow="us->eu") == 0
     for lost in at_rest.values("mm2_retention_lost_records_total", topic=TOPIC).values():
@@ -103,13 +103,13 @@ def test_an_open_transaction_holds_records_back_and_is_no_lag(lab: Lab, seen: Wa
         )
         assert held.value("mm2_replication_lag_records", topic=TOPIC, partition="0") == 0
         transaction.commit()
-    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert committed(lab) == list(range(1_080))
 
 
 def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch) -> None:
     """One partition ends in a marker since long, the other gets new ones: neither lags again."""
-    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     for number in range(3):
         produce_in_transaction(
             lab.cluster("us").librdkafka(),
@@ -118,11 +118,11 @@ def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch)
             transactional_id="none",
             abort=True,
         )
-        exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+        flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
         start = len(seen.scrapes)
         seen.after_rounds(6)
         lags = [
-            exact.by_partition(scrape, "mm2_replication_lag_records", US_EU, TOPIC)
+            flow_checks.values_by_partition(scrape, "mm2_replication_lag_records", US_EU, TOPIC)
             for scrape in seen.scrapes[start:]
         ]
         assert lags == [{"0": 0, "1": 0}] * len(lags), number
@@ -131,18 +131,18 @@ def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch)
 def test_a_kill_between_commits_gives_readers_no_duplicate(lab: Lab, seen: Watch) -> None:
     before, more = len(committed(lab)), 60_000
     start = copied(lab)
-    exact.send(lab, US_EU, TOPIC, more, first=before)
+    flow_checks.send(lab, US_EU, TOPIC, more, first=before)
     wait_for(lambda: copied(lab) > start + 5_000, "a part of the copies", 60)
     wait_for(lambda: paused_inside_a_transaction(lab), "a pause inside a transaction", 60)
     lab.mm2.kill()
     assert len(committed(lab)) < before + more
     lab.mm2.start()
-    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY, timeout=120)
+    flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY, timeout=120)
     assert committed(lab) == list(range(before + more))
     # What the kill left open was aborted, and copied again.
-    assert len(exact.records(lab, US_EU, COPY)) > before + more
-    after = exact.until_canaries(seen, US_EU, 10)
-    assert exact.qualities(after, US_EU, TOPIC) == {"exactly_once"}
+    assert len(flow_checks.read_numbers(lab, US_EU, COPY)) > before + more
+    after = flow_checks.until_canaries(seen, US_EU, 10)
+    assert flow_checks.position_qualities(after, US_EU, TOPIC) == {"exactly_once"}
     assert counters_never_decreased(seen.scrapes) == []
 
 
@@ -157,8 +157,8 @@ def test_an_audit_sees_what_a_committed_reader_sees(lab: Lab) -> None:
         at_source.send(Load(30, first=records, partition=0, value_size=20))
         at_target.send(Load(20, first=records, partition=1, value_size=20))
         window = Window(now() - 3_600_000, now())
-        found = audit(Request(lab.config_yaml(), window, topics=(TOPIC,)))
-        written = exact.ends(us, TOPIC), exact.ends(eu, COPY)
+        found = audit(AuditRequest(lab.config_yaml(), window, topics=(TOPIC,)))
+        written = flow_checks.end_offsets(us, TOPIC), flow_checks.end_offsets(eu, COPY)
     outcome = found.outcomes[COPY]
     assert {verdict: n for verdict, n in outcome.counts.items() if n} == {Verdict.MATCHED: records}
     assert found.conclusion.exit_code == 0
@@ -173,18 +173,18 @@ def paused_inside_a_transaction(lab: Lab) -> bool:
     lab.mm2.pause()
     # A second look: a commit that was under way has been answered by then.
     for _ in range(2):
-        if exact.ends(eu, COPY, "read_committed") == exact.ends(eu, COPY):
+        if flow_checks.end_offsets(eu, COPY, "read_committed") == flow_checks.end_offsets(eu, COPY):
             lab.mm2.resume()
             return False
     return True
 
 
 def copied(lab: Lab) -> int:
-    return sum(exact.ends(lab.cluster("eu").librdkafka(), COPY).values())
+    return sum(flow_checks.end_offsets(lab.cluster("eu").librdkafka(), COPY).values())
 
 
 def our_canaries(lab: Lab, isolation: str) -> list[Message]:
-    found = read_whole(lab.cluster("eu").librdkafka(), CARRIER, isolation=isolation)
+    found = read_topic(lab.cluster("eu").librdkafka(), CARRIER, isolation=isolation)
     return [m for m in found if dict(m.headers() or []).get("mm2slo-instance") == INSTANCE.encode()]
 
 
@@ -205,11 +205,13 @@ def test_a_canary_that_was_taken_back_has_not_arrived_twice(lab: Lab, seen: Watc
     produce_in_transaction(eu, CARRIER, again, transactional_id="aborted", abort=True)
     assert occurrences(lab, newest, "read_uncommitted") == 2
     assert occurrences(lab, newest, "read_committed") == 1
-    exact.until_canaries(seen, US_EU, 5)
+    flow_checks.until_canaries(seen, US_EU, 5)
     # The same record, committed, is a duplicate: the receiver does look.
     produce_in_transaction(eu, CARRIER, again, transactional_id="aborted")
-    found = seen.until(lambda s: exact.canaries(s, US_EU, "duplicates_total") > 0, "the duplicate")
-    assert exact.canaries(found, US_EU, "duplicates_total") == 1
+    found = seen.until(
+        lambda s: flow_checks.canary_value(s, US_EU, "duplicates_total") > 0, "the duplicate"
+    )
+    assert flow_checks.canary_value(found, US_EU, "duplicates_total") == 1
 
 
 def test_every_canary_is_accounted_for(seen: Watch) -> None:
@@ -219,4 +221,4 @@ def test_every_canary_is_accounted_for(seen: Watch) -> None:
     )
     good, total, _unknown = scrape.sli("us->eu", "completeness")
     assert good == total
-    assert exact.canaries(scrape, US_EU, "lost_total") == 0
+    assert flow_checks.canary_value(scrape, US_EU, "lost_total") == 0

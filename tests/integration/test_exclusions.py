@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from mm2slo_cli.main import main
-from mm2slo_cli.web_calls import Refused, Server
+from mm2slo_cli.monitoring_api import HttpStatusError, Server
 from mm2slo_core.user_errors import UserError
+from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.ports import free_ports
-from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,7 +181,7 @@ def test_an_alertmanager_that_is_away_costs_the_silence_alone(
     first, second = command.err.splitlines()
     assert first == "the store has changed, but these steps failed:"
     assert second.startswith(
-        f"no silence was created: Alertmanager at http://127.0.0.1:{port} does not answer: "
+        f"no silence was created: Alertmanager at http://127.0.0.1:{port} is unreachable: "
     )
     assert "s3cr3t" not in command.err
     (kept,) = command.listed()
@@ -224,7 +224,7 @@ def test_a_prometheus_reads_the_file_at_once(command: Command) -> None:
         )
         (folder / "rules" / "broken.rules.yml").write_text("groups: nonsense\n")
         assert command("write", *reload) == 2
-        assert "refused: 500 failed to reload config" in command.err
+        assert "returned HTTP 500: failed to reload config" in command.err
 
 
 def test_a_prometheus_without_the_lifecycle_api_is_told(command: Command) -> None:
@@ -239,6 +239,6 @@ def test_a_prometheus_without_the_lifecycle_api_is_told(command: Command) -> Non
                 "--web.enable-lifecycle, or send it SIGHUP"
             ),
         ]
-        with pytest.raises(Refused, match="refused: 404"):
+        with pytest.raises(HttpStatusError, match="returned HTTP 404"):
             server.call("GET", "/nowhere")
     assert yaml.safe_load((command.folder / RULES).read_text()) == {"groups": []}

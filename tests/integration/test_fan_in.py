@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-import exact
+import flow_checks
 import pytest
-from reading import read_whole
-from watching import counters_never_decreased
+from exporter_watch import counters_never_decreased
+from topic_reader import read_topic
 
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import Flow
@@ -17,10 +17,10 @@ from mm2slo_lab import LabTopology
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -36,57 +36,60 @@ COUNTS = {"us": 300, "eu": 500}
 def lab(lab_progress: Progress) -> Iterator[Lab]:
     topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS)
     topics = {(US_HUB, TOPIC): (2, COUNTS["us"]), (EU_HUB, TOPIC): (3, COUNTS["eu"])}
-    with exact.lab_with(topology, lab_progress, topics) as own:
+    with flow_checks.start_lab(topology, lab_progress, topics) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     flow = {"topics": [TOPIC], "canary": {"interval": "100ms"}}
-    with exact.watched(lab, "fan-in", *FLOWS, settings=flow) as watching:
+    with flow_checks.watch_flows(lab, "fan-in", *FLOWS, settings=flow) as watching:
         yield watching
 
 
 def settled(scrape: Scrape, flow: Flow) -> tuple[float, float]:
     """Sent canaries that need no longer be waited for, and those that arrived."""
-    pending = exact.canaries(scrape, flow, "pending")
-    return exact.canaries(scrape, flow, "sent_total") - pending, exact.canaries(
+    pending = flow_checks.canary_value(scrape, flow, "pending")
+    return flow_checks.canary_value(scrape, flow, "sent_total") - pending, flow_checks.canary_value(
         scrape, flow, "received_total"
     )
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=str)
 def test_each_flow_has_its_own_figures_at_rest(lab: Lab, seen: Watch, flow: Flow) -> None:
-    at_rest = exact.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
-    assert exact.qualities(at_rest, flow, TOPIC) == {"live"}
-    copied = exact.by_partition(at_rest, "mm2_target_end_offset", flow, TOPIC)
+    at_rest = flow_checks.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
+    assert flow_checks.position_qualities(at_rest, flow, TOPIC) == {"live"}
+    copied = flow_checks.values_by_partition(at_rest, "mm2_target_end_offset", flow, TOPIC)
     assert sum(copied.values()) == COUNTS[flow.source]
     assert len(copied) == {"us": 2, "eu": 3}[flow.source]
 
 
 def test_each_flow_has_its_own_lag(lab: Lab, seen: Watch) -> None:
-    before = {alias: exact.ends(lab.cluster(alias).librdkafka(), TOPIC) for alias in ("us", "eu")}
+    before = {
+        alias: flow_checks.end_offsets(lab.cluster(alias).librdkafka(), TOPIC)
+        for alias in ("us", "eu")
+    }
     lab.mm2.stop()
-    exact.send(lab, US_HUB, TOPIC, 40)
-    exact.send(lab, EU_HUB, TOPIC, 70)
+    flow_checks.send(lab, US_HUB, TOPIC, 40)
+    flow_checks.send(lab, EU_HUB, TOPIC, 70)
     for flow, lag in {US_HUB: 40, EU_HUB: 70, US_EU: 40}.items():
-        behind = exact.until_lag(lab, seen, flow, TOPIC, copied=before[flow.source])
+        behind = flow_checks.until_lag(lab, seen, flow, TOPIC, copied=before[flow.source])
         assert behind.value("mm2_flow_lag_records", flow=flow.label) == lag
     lab.mm2.start()
     for flow in FLOWS:
-        exact.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
+        flow_checks.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
 
 
 def test_canaries_of_two_flows_from_one_source_are_told_apart(seen: Watch) -> None:
     """Both are written into one topic, which both flows copy whole."""
     enough = seen.until(
-        lambda s: all(exact.canaries(s, flow, "received_total") >= 150 for flow in FLOWS),
+        lambda s: all(flow_checks.canary_value(s, flow, "received_total") >= 150 for flow in FLOWS),
         "150 canaries of each flow",
         90,
     )
     for flow in FLOWS:
         for fate in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
-            assert exact.canaries(enough, flow, f"{fate}_total") == 0, (flow, fate)
+            assert flow_checks.canary_value(enough, flow, f"{fate}_total") == 0, (flow, fate)
         sent, received = settled(enough, flow)
         assert abs(received - sent) <= 1, flow
     assert counters_never_decreased(seen.scrapes) == []
@@ -97,7 +100,7 @@ def test_the_timeline_keeps_flows_apart(lab: Lab, seen: Watch) -> None:
     seen.after_rounds(2)
     flows_of = defaultdict(set)
     newest: dict[tuple[Flow, Side], WatermarkRecord] = {}
-    for message in read_whole(lab.cluster("hub").librdkafka(), TIMELINE):
+    for message in read_topic(lab.cluster("hub").librdkafka(), TIMELINE):
         record = WatermarkRecord.decode(message.value())
         flows_of[message.key()].add(record.flow)
         if record.topic.endswith(TOPIC):
@@ -108,4 +111,4 @@ def test_the_timeline_keeps_flows_apart(lab: Lab, seen: Watch) -> None:
         at, topic = (flow.source, TOPIC) if side is Side.SOURCE else (flow.target, COPIES[flow])
         assert record.topic == topic
         found = dict(zip(map(str, record.partitions), record.ends, strict=True))
-        assert found == exact.ends(lab.cluster(at).librdkafka(), topic)
+        assert found == flow_checks.end_offsets(lab.cluster(at).librdkafka(), topic)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
-from flapping import flapping
+from flapping_proxy import flapping_proxy
 
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab import Lab, LabTopology
+from mm2slo_lab.lab_topology import Engine
 from mm2slo_lab.ports import HOST, free_ports
-from mm2slo_lab.topology import Engine
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -36,7 +36,7 @@ def test_group_offsets_outlive_the_end_of_the_process_that_asks() -> None:
     }
     with (
         Lab.start(topology) as lab,
-        flapping(port, lab.cluster("us").ports.client) as proxy,
+        flapping_proxy(port, lab.cluster("us").ports.client) as proxy,
         ClusterClient("us", properties) as client,
     ):
         ended = None
@@ -53,6 +53,6 @@ def test_group_offsets_outlive_the_end_of_the_process_that_asks() -> None:
             )
         assert ended is not None, f"no process ended within {_PATIENCE:.0f} s: is the bug mended?"
         assert "Assertion `eonce->refcnt > 0' failed" in ended.detail
-        proxy.steady()
+        proxy.stop_flapping()
         # No group has committed anything: an empty answer, of each.
         assert client.group_offsets_many(GROUPS, timeout=30.0) == {each: {} for each in GROUPS}

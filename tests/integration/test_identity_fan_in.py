@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import exact
+import flow_checks
 import pytest
-from watching import counters_never_decreased
+from exporter_watch import counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
@@ -16,10 +16,10 @@ from mm2slo_lab import LabTopology
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -38,25 +38,28 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
     }
     topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS, mm2_properties=properties)
     topics = {(flow, TOPIC): (2, COUNTS[flow]) for flow in FLOWS}
-    with exact.lab_with(topology, lab_progress, topics) as own:
+    with flow_checks.start_lab(topology, lab_progress, topics) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     flow = {"stall_after": "5s"}
-    with exact.watched(lab, "identity-fan-in", *FLOWS, settings=flow) as watching:
+    with flow_checks.watch_flows(lab, "identity-fan-in", *FLOWS, settings=flow) as watching:
         yield watching
 
 
 def lags(scrape: Scrape, flow: Flow) -> dict[str, float]:
-    return exact.by_partition(scrape, "mm2_replication_lag_records", flow, TOPIC)
+    return flow_checks.values_by_partition(scrape, "mm2_replication_lag_records", flow, TOPIC)
 
 
 def until_at_rest(lab: Lab, seen: Watch, flow: Flow, timeout: float) -> Scrape:
-    at_source = exact.ends(lab.cluster(flow.source).librdkafka(), TOPIC)
+    at_source = flow_checks.end_offsets(lab.cluster(flow.source).librdkafka(), TOPIC)
     at_rest = seen.until(
-        lambda s: exact.by_partition(s, "mm2_replicated_source_offset", flow, TOPIC) == at_source,
+        lambda s: (
+            flow_checks.values_by_partition(s, "mm2_replicated_source_offset", flow, TOPIC)
+            == at_source
+        ),
         f"{flow} to be copied",
         timeout,
     )
@@ -67,10 +70,10 @@ def until_at_rest(lab: Lab, seen: Watch, flow: Flow, timeout: float) -> Scrape:
 def test_positions_come_from_commits_and_are_exact_at_rest(lab: Lab, seen: Watch) -> None:
     for flow in FLOWS:
         at_rest = until_at_rest(lab, seen, flow, 60)
-        assert exact.qualities(at_rest, flow, TOPIC) == {"shared_target"}
-    both = exact.ends(lab.cluster("hub").librdkafka(), TOPIC)
+        assert flow_checks.position_qualities(at_rest, flow, TOPIC) == {"shared_target"}
+    both = flow_checks.end_offsets(lab.cluster("hub").librdkafka(), TOPIC)
     assert sum(both.values()) == sum(COUNTS.values())
-    assert len(exact.records(lab, US_HUB, TOPIC)) == sum(COUNTS.values())
+    assert len(flow_checks.read_numbers(lab, US_HUB, TOPIC)) == sum(COUNTS.values())
 
 
 def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch) -> None:
@@ -83,24 +86,32 @@ def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch)
     assert time.monotonic() - sent_at <= FLUSH + 10
     eu = seen.scrapes[start:]
     assert [lags(scrape, EU_HUB) for scrape in eu] == [{"0": 0, "1": 0}] * len(eu)
-    positions = [exact.by_partition(s, "mm2_replicated_source_offset", EU_HUB, TOPIC) for s in eu]
-    assert positions == [exact.ends(lab.cluster("eu").librdkafka(), TOPIC)] * len(eu)
+    positions = [
+        flow_checks.values_by_partition(s, "mm2_replicated_source_offset", EU_HUB, TOPIC)
+        for s in eu
+    ]
+    assert positions == [flow_checks.end_offsets(lab.cluster("eu").librdkafka(), TOPIC)] * len(eu)
 
 
 def test_a_backlog_does_not_shrink_by_what_others_write(lab: Lab, seen: Watch) -> None:
     """Interpolated, records that another flow copies meanwhile would pass for this flow's."""
-    start = {flow: exact.ends(lab.cluster(flow.source).librdkafka(), TOPIC) for flow in FLOWS}
+    start = {
+        flow: flow_checks.end_offsets(lab.cluster(flow.source).librdkafka(), TOPIC)
+        for flow in FLOWS
+    }
     backlog = {US_HUB: 50, EU_HUB: 80}
     lab.mm2.stop()
     for flow, count in backlog.items():
-        exact.send(lab, flow, TOPIC, count, first=10_000)
-    behind = {flow: exact.until_lag(lab, seen, flow, TOPIC, copied=start[flow]) for flow in FLOWS}
+        flow_checks.send(lab, flow, TOPIC, count, first=10_000)
+    behind = {
+        flow: flow_checks.until_lag(lab, seen, flow, TOPIC, copied=start[flow]) for flow in FLOWS
+    }
     produce(lab.cluster("hub").librdkafka(), TOPIC, Load(30, value_size=20))
     after = seen.after_rounds(3)
     for flow, count in backlog.items():
         assert after.value("mm2_flow_lag_records", flow=flow.label) == count
         assert lags(after, flow) == lags(behind[flow], flow)
-        assert exact.qualities(after, flow, TOPIC) == {"shared_target"}
+        assert flow_checks.position_qualities(after, flow, TOPIC) == {"shared_target"}
     seen.until(lambda s: {s.state(flow.label) for flow in FLOWS} == {"stopped"}, "two stops")
     lab.mm2.start()
     for flow in FLOWS:
@@ -109,6 +120,6 @@ def test_a_backlog_does_not_shrink_by_what_others_write(lab: Lab, seen: Watch) -
 
 def test_canaries_of_both_flows_arrive_apart(seen: Watch) -> None:
     for flow in FLOWS:
-        scrape = exact.until_canaries(seen, flow, 5)
-        assert exact.canaries(scrape, flow, "lost_total") == 0
+        scrape = flow_checks.until_canaries(seen, flow, 5)
+        assert flow_checks.canary_value(scrape, flow, "lost_total") == 0
     assert counters_never_decreased(seen.scrapes) == []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import exact
+import flow_checks
 import pytest
-from watching import counters_never_decreased
+from exporter_watch import counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab import LabTopology
@@ -14,10 +14,10 @@ from mm2slo_lab import LabTopology
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Watch
+    from exporter_watch import Watch
 
     from mm2slo_lab import Lab
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -32,22 +32,22 @@ IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.Identit
 def lab(lab_progress: Progress) -> Iterator[Lab]:
     topology = LabTopology(flows=(US_EU,), mm2_properties=IDENTITY)
     topics = {(US_EU, TOPIC): (3, 600), (US_EU, BEATS): (1, 600)}
-    with exact.lab_with(topology, lab_progress, topics) as own:
+    with flow_checks.start_lab(topology, lab_progress, topics) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     assert "kind: identity" in lab.config_yaml()
-    with exact.watched(lab, "identity", US_EU) as watching:
+    with flow_checks.watch_flows(lab, "identity", US_EU) as watching:
         yield watching
 
 
 @pytest.mark.parametrize(("topic", "copy"), [(TOPIC, TOPIC), (BEATS, COPIED_BEATS)])
 def test_lag_is_exact_at_rest(lab: Lab, seen: Watch, topic: str, copy: str) -> None:
-    at_rest = exact.until_copied(lab, seen, US_EU, topic, copy=copy)
-    assert exact.qualities(at_rest, US_EU, topic) == {"live"}
-    assert exact.records(lab, US_EU, copy) == list(range(600))
+    at_rest = flow_checks.until_copied(lab, seen, US_EU, topic, copy=copy)
+    assert flow_checks.position_qualities(at_rest, US_EU, topic) == {"live"}
+    assert flow_checks.read_numbers(lab, US_EU, copy) == list(range(600))
     told = at_rest.values("mm2_topic_info", flow="us->eu", topic=topic)
     assert {dict(labels)["target_topic"] for labels in told} == {copy}
 
@@ -59,28 +59,30 @@ def test_only_topics_of_the_source_are_watched(seen: Watch) -> None:
 
 
 def test_canaries_travel_in_heartbeats_that_keep_their_prefix(lab: Lab, seen: Watch) -> None:
-    scrape = exact.until_canaries(seen, US_EU, 5)
+    scrape = flow_checks.until_canaries(seen, US_EU, 5)
     assert {"heartbeats", "us.heartbeats"} <= lab.cluster("eu").admin.topics()
     assert scrape.value("mm2_heartbeats_present", flow="us->eu") == 1
-    assert exact.canaries(scrape, US_EU, "late_total") == 0
+    assert flow_checks.canary_value(scrape, US_EU, "late_total") == 0
 
 
 def test_a_group_at_the_head_is_ready(lab: Lab, seen: Watch) -> None:
-    exact.commit_at_the_head(lab, US_EU, TOPIC, "readers")
-    exact.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
+    flow_checks.commit_end_offsets(lab, US_EU, TOPIC, "readers")
+    flow_checks.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
 
 
 def test_a_stop_shows_the_backlog_and_a_start_clears_it(lab: Lab, seen: Watch) -> None:
-    before = exact.ends(lab.cluster("us").librdkafka(), TOPIC)
+    before = flow_checks.end_offsets(lab.cluster("us").librdkafka(), TOPIC)
     lab.mm2.stop()
-    exact.send(lab, US_EU, TOPIC, 90, first=600)
-    exact.until_lag(lab, seen, US_EU, TOPIC, copied=before)
+    flow_checks.send(lab, US_EU, TOPIC, 90, first=600)
+    flow_checks.until_lag(lab, seen, US_EU, TOPIC, copied=before)
     lab.mm2.start()
-    at_rest = exact.until_copied(lab, seen, US_EU, TOPIC, copy=TOPIC)
-    assert exact.by_partition(at_rest, "mm2_replication_lag_records", US_EU, TOPIC) == {
+    at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=TOPIC)
+    assert flow_checks.values_by_partition(
+        at_rest, "mm2_replication_lag_records", US_EU, TOPIC
+    ) == {
         "0": 0,
         "1": 0,
         "2": 0,
     }
-    assert exact.records(lab, US_EU, TOPIC) == list(range(690))
+    assert flow_checks.read_numbers(lab, US_EU, TOPIC) == list(range(690))
     assert counters_never_decreased(seen.scrapes) == []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import exact
+import flow_checks
 import pytest
-from watching import counters_never_decreased
+from exporter_watch import counters_never_decreased
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab import LabTopology
@@ -14,10 +14,10 @@ from mm2slo_lab import LabTopology
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Watch
+    from exporter_watch import Watch
 
     from mm2slo_lab import Lab
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -32,7 +32,7 @@ INTERNAL = "app.internal"
 def lab(lab_progress: Progress) -> Iterator[Lab]:
     topology = LabTopology(flows=(US_EU,), kafka_version="3.9.x")
     topics = {(US_EU, TOPIC): (3, 1_000), (US_EU, INTERNAL): (1, 10)}
-    with exact.lab_with(topology, lab_progress, topics) as own:
+    with flow_checks.start_lab(topology, lab_progress, topics) as own:
         assert any("connect-mirror-3.9." in jar.name for jar in own.jars)
         yield own
 
@@ -40,14 +40,14 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     flow = {"stall_after": "5s", "canary": {"deadline": "10s", "latency_tiers": ["5s", "10s"]}}
-    with exact.watched(lab, "older", US_EU, settings=flow) as watching:
+    with flow_checks.watch_flows(lab, "older", US_EU, settings=flow) as watching:
         yield watching
 
 
 def test_lag_is_exact_at_rest(lab: Lab, seen: Watch) -> None:
-    at_rest = exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert exact.qualities(at_rest, US_EU, TOPIC) == {"live"}
-    assert exact.records(lab, US_EU, COPY) == list(range(1_000))
+    at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert flow_checks.position_qualities(at_rest, US_EU, TOPIC) == {"live"}
+    assert flow_checks.read_numbers(lab, US_EU, COPY) == list(range(1_000))
     assert at_rest.value("mm2_flow_lag_records", flow=FLOW) == 0
 
 
@@ -73,35 +73,35 @@ def test_tasks_and_assignments_are_read(seen: Watch) -> None:
 
 
 def test_a_group_at_the_head_is_ready(lab: Lab, seen: Watch) -> None:
-    exact.commit_at_the_head(lab, US_EU, TOPIC, "readers")
-    exact.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
+    flow_checks.commit_end_offsets(lab, US_EU, TOPIC, "readers")
+    flow_checks.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
 
 
 def test_canaries_and_heartbeats_arrive(seen: Watch) -> None:
-    scrape = exact.until_canaries(seen, US_EU, 5)
+    scrape = flow_checks.until_canaries(seen, US_EU, 5)
     good, total, unknown = scrape.sli(FLOW, "availability")
     assert (good, unknown) == (total, 0)
     assert scrape.value("mm2_heartbeats_present", flow=FLOW) == 1
 
 
 def test_a_stop_is_told_and_a_start_clears_the_backlog(lab: Lab, seen: Watch) -> None:
-    before = exact.ends(lab.cluster("us").librdkafka(), TOPIC)
+    before = flow_checks.end_offsets(lab.cluster("us").librdkafka(), TOPIC)
     lab.mm2.stop()
-    exact.send(lab, US_EU, TOPIC, 120, first=1_000)
-    behind = exact.until_lag(lab, seen, US_EU, TOPIC, copied=before)
+    flow_checks.send(lab, US_EU, TOPIC, 120, first=1_000)
+    behind = flow_checks.until_lag(lab, seen, US_EU, TOPIC, copied=before)
     assert behind.value("mm2_flow_lag_records", flow=FLOW) == 120
     seen.until(lambda s: s.state(FLOW) == "stopped", "the stop to be told")
     lab.mm2.start()
-    exact.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert exact.records(lab, US_EU, COPY) == list(range(1_120))
+    flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
+    assert flow_checks.read_numbers(lab, US_EU, COPY) == list(range(1_120))
     end = seen.until(
         lambda s: (
             s.state(FLOW) in {"running", "idle"}
-            and s.sli(FLOW, "completeness")[1] == exact.canaries(s, US_EU, "sent_total")
+            and s.sli(FLOW, "completeness")[1] == flow_checks.canary_value(s, US_EU, "sent_total")
         ),
         "the canaries of the stop",
         90,
     )
-    sent = exact.canaries(end, US_EU, "sent_total")
+    sent = flow_checks.canary_value(end, US_EU, "sent_total")
     assert end.sli(FLOW, "completeness") == (sent, sent, 0)
     assert counters_never_decreased(seen.scrapes) == []

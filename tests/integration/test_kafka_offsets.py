@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.first_record import FirstRecord, TimestampType, Unfinished
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.first_record import FirstRecord, ReadFailure, TimestampType
 from mm2slo_kafka.group_offsets import Committed
-from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.traffic import Load, OpenTransaction, commit, produce, produce_in_transaction
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 KEEP_ALL = {"retention.ms": "-1"}  # records of long ago would be deleted within a second
 
 
@@ -74,7 +74,7 @@ def test_an_open_transaction_holds_back_the_committed_end_only(
         assert us.end_offsets([orders], "read_uncommitted").offsets == {orders: 8}
         assert us.end_offsets([orders], "read_committed").offsets == {orders: 5}
         answer = us.first_records({orders: (5, 8)}, "read_committed")
-        assert answer.unfinished == {orders: Unfinished.NOT_VISIBLE}
+        assert answer.failures == {orders: ReadFailure.NOT_VISIBLE}
         found = us.first_record_at_or_after(orders, 5, 8, "read_uncommitted")
         assert found is not None
         assert found.offset == 5

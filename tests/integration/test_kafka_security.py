@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_kafka.errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.producer import Delivered, DeliveryResult, RecordProducer
-from mm2slo_kafka.tail import TopicTail
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
+from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import APP, Engine, LabTopology, Security
 
 if TYPE_CHECKING:
     from tests.integration.conftest import LabFactory
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 WRONG = "wrong-horse-battery"
 
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import (
@@ -18,25 +19,20 @@ from mm2slo_kafka.traffic import (
     produce_in_transaction,
 )
 from mm2slo_lab import LabError, faults
-from mm2slo_lab.tasks import failed_tasks, task_states
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.task_states import failed_tasks, task_states
 
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 US_EU = Flow("us", "eu")
-
-
-def copied(lab: Lab, flow: Flow, topic: str) -> int:
-    remote = lab.topology.remote_topic(flow, topic)
-    return sum(lab.cluster(flow.target).admin.end_offsets(remote).values())
 
 
 def stays(lab: Lab, topic: str, count: int, seconds: float = 1.5) -> bool:
     """Whether nothing comes in a time that is long for a copy (50 ms as a rule)."""
     try:
-        wait_for(lambda: copied(lab, US_EU, topic) != count, "a change", timeout=seconds)
+        wait_for(lambda: count_copies(lab, topic) != count, "a change", timeout=seconds)
     except LabError:
         return True
     return False
@@ -51,7 +47,7 @@ def produce_and_copy(lab: Lab, flow: Flow, topic: str, count: int, partitions: i
     source = lab.cluster(flow.source)
     source.admin.create_topic(topic, partitions)
     produce(source.librdkafka(), topic, Load(count))
-    wait_for(lambda: copied(lab, flow, topic) == count, f"{count} copies of {topic}")
+    wait_for(lambda: count_copies(lab, topic, flow) == count, f"{count} copies of {topic}")
 
 
 @pytest.mark.parametrize("flow", [US_EU, US_EU.reverse], ids=str)
@@ -77,7 +73,7 @@ def test_headers_partition_and_timestamp_reach_the_target(lab: Lab, fresh_topic:
     produce(us.librdkafka(), fresh_topic, load)
 
     (message,) = consume(us.librdkafka(), [fresh_topic], 1)
-    wait_for(lambda: copied(lab, US_EU, fresh_topic) == 1, "the copy")
+    wait_for(lambda: count_copies(lab, fresh_topic) == 1, "the copy")
     (copy,) = consume(eu.librdkafka(), [f"us.{fresh_topic}"], 1)
 
     for found in (message, copy):
@@ -100,8 +96,8 @@ def test_a_stopped_mirrormaker_copies_nothing_until_it_is_started(
     finally:
         lab.mm2.start()
 
-    wait_for(lambda: copied(lab, US_EU, fresh_topic) >= 15, "the rest")
-    assert copied(lab, US_EU, fresh_topic) == 15, "a clean stop copies nothing twice"
+    wait_for(lambda: count_copies(lab, fresh_topic) >= 15, "the rest")
+    assert count_copies(lab, fresh_topic) == 15, "a clean stop copies nothing twice"
 
 
 @pytest.mark.long
@@ -116,7 +112,7 @@ def test_a_frozen_mirrormaker_runs_but_copies_nothing(lab: Lab, fresh_topic: str
     finally:
         lab.mm2.resume()
 
-    wait_for(lambda: copied(lab, US_EU, fresh_topic) == 15, "the rest")
+    wait_for(lambda: count_copies(lab, fresh_topic) == 15, "the rest")
 
 
 @pytest.mark.long
@@ -149,8 +145,8 @@ def test_a_restarted_cluster_keeps_its_port_and_its_data(lab: Lab, fresh_topic: 
         eu.start()
 
     assert eu.bootstrap_servers == address
-    assert copied(lab, US_EU, fresh_topic) >= 10
-    wait_for(lambda: copied(lab, US_EU, fresh_topic) >= 15, "the rest")
+    assert count_copies(lab, fresh_topic) >= 10
+    wait_for(lambda: count_copies(lab, fresh_topic) >= 15, "the rest")
     lab.mm2.wait_mirroring()
 
 
@@ -184,7 +180,7 @@ def test_added_partitions_are_copied(lab: Lab, fresh_topic: str) -> None:
     produce(us.librdkafka(), fresh_topic, Load(5, partition=2))
 
     wait_for(lambda: eu.admin.partition_count(f"us.{fresh_topic}") == 3, "three partitions")
-    wait_for(lambda: copied(lab, US_EU, fresh_topic) == 15, "the copies")
+    wait_for(lambda: count_copies(lab, fresh_topic) == 15, "the copies")
     assert eu.admin.end_offsets(f"us.{fresh_topic}") == {0: 10, 1: 0, 2: 5}
 
 
@@ -194,7 +190,7 @@ def test_foreign_records_are_on_the_target_alone(lab: Lab, fresh_topic: str) -> 
     delivered = faults.foreign_records(lab, US_EU, fresh_topic, 3, partition=0)
 
     assert (delivered.count, delivered.next_offsets) == (3, {0: 13})
-    assert copied(lab, US_EU, fresh_topic) == 13
+    assert count_copies(lab, fresh_topic) == 13
     assert lab.cluster("us").admin.end_offsets(fresh_topic) == {0: 10}
 
 
@@ -220,7 +216,7 @@ def test_one_of_two_tasks_fails_and_is_repaired(lab: Lab, fresh_topic: str) -> N
     assert sorted(sources.values()) == ["FAILED", "RUNNING"]
     assert [task for task, state in sources.items() if state == "FAILED"] == list(failed)
     assert failed_tasks(lab, US_EU) == ()
-    wait_for(lambda: copied(lab, US_EU, fresh_topic) >= 41, "the record that was too large")
+    wait_for(lambda: count_copies(lab, fresh_topic) >= 41, "the record that was too large")
 
 
 def test_a_group_commits_what_it_has_read(lab: Lab, fresh_topic: str) -> None:

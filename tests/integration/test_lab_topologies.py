@@ -10,7 +10,7 @@ import pytest
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import APP, Engine, Lab, LabTopology, Security
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,20 +7,20 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from reading import copied, read_whole
-from watching import watch
+from exporter_watch import watch
+from topic_reader import count_copies, read_topic
 
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 AGE = "mm2_replication_lag_seconds"
 LAG = "mm2_replication_lag_records"
@@ -29,7 +29,7 @@ LAG = "mm2_replication_lag_records"
 @pytest.fixture(scope="module")
 def stopped(lab: Lab) -> Iterator[Lab]:
     """MM2 does not run."""
-    wait_for(lambda: copied(lab, "heartbeats") > 0, "the lab to copy")
+    wait_for(lambda: count_copies(lab, "heartbeats") > 0, "the lab to copy")
     lab.mm2.stop()
     yield lab
     lab.mm2.start()
@@ -50,7 +50,7 @@ def origins(scrape: Scrape) -> dict[str, float]:
     return {
         origin: count
         for labels, count in found.items()
-        if count and (origin := dict(labels)["origin"]) != "nothing_waits"
+        if count and (origin := dict(labels)["origin"]) != "no_backlog"
     }
 
 
@@ -77,7 +77,7 @@ def age_now(seen: Watch, topic: str) -> tuple[float, float]:
 
 def bracket(lab: Lab, topic: str, offset: int) -> tuple[float, float]:
     """When *offset* arrived on the source, by the timeline topic: [previous request, answer]."""
-    for record in read_whole(lab.cluster("eu").librdkafka(), "mm2slo.watermarks.internal"):
+    for record in read_topic(lab.cluster("eu").librdkafka(), "mm2slo.watermarks.internal"):
         poll = json.loads(record.value() or b"{}")
         if (poll["f"], poll["s"], poll["t"]) != ("us->eu", "source", topic):
             continue
@@ -124,7 +124,7 @@ def test_what_is_older_than_the_timeline_is_aged_by_the_record(
 ) -> None:
     us = stopped.cluster("us")
     produce(us.librdkafka(), waiting, Load(10))
-    stamped = read_whole(us.librdkafka(), waiting)[0].timestamp()[1] / 1000
+    stamped = read_topic(us.librdkafka(), waiting)[0].timestamp()[1] / 1000
     with watch(stopped, ["us->eu"], exporter={"timeline": {"enabled": timeline}}) as seen:
         seen.until_ready()
         only_here(seen, waiting, "record")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
-from watching import Scrape, counters_never_decreased, watch
+from exporter_watch import Scrape, counters_never_decreased, watch
 
 from mm2slo_core.records import Checkpoint
 from mm2slo_core.timeline_record import Side, WatermarkRecord
@@ -22,7 +22,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

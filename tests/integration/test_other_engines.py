@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from steady import SteadyLoad
-from watching import counters_never_decreased, watch
+from exporter_watch import counters_never_decreased, watch
+from steady_load import SteadyLoad
 
 if TYPE_CHECKING:
-    from watching import Scrape
+    from exporter_watch import Scrape
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("failover-lab")]
 
 FLOW = "us->eu"
 OF_MIRRORMAKER = (

@@ -11,22 +11,22 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from watching import watch
+from exporter_watch import watch
 
 from mm2slo_core import catalogue
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
 from mm2slo_lab import LabError
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from watching import Watch
+    from exporter_watch import Watch
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 
 @contextmanager

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from large_flow import LargeFlow, Shape
 
-from mm2slo_cli.exporter import serving
+from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
-from mm2slo_kafka.client import ClusterClient
-from mm2slo_lab.waiting import wait_for
+from mm2slo_kafka.cluster_client import ClusterClient
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 SHAPE = Shape(topics=60, partitions=5, groups=10)
 PARTITIONS = 300
 ASKING = (
     "topics",
     "identify",
-    "begin_identify",
+    "start_identify",
     "end_offsets",
     "start_offsets",
     "offsets_at",
@@ -88,7 +88,7 @@ def test_kafka_is_asked_by_rounds_and_never_by_partitions_or_scrapes(
 ) -> None:
     calls = Calls(monkeypatch)
     config = load_config(flow.lab.config_yaml(flow={"topics": [".*"]}, exporter=SETTINGS))
-    with serving(lambda: config) as (exporter, server):
+    with run_exporter(lambda: config) as (exporter, server):
         wait_for(lambda: READY in scrape(server.url), "the flow to be ready")
         calls.counts.clear()
         before = Counter(exporter._flows.request_totals())

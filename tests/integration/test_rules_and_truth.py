@@ -20,17 +20,17 @@ from monitoring import Prometheus, prometheus
 from promtool import needs_promtool
 
 from mm2slo_alerts import recording
-from mm2slo_alerts.model import RecordingRule
+from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.objectives import ObjectiveRule
-from mm2slo_core.objectives.evaluation import Counters, short_window, step, step_sum
-from mm2slo_core.objectives.increase import Sample, extrapolation_bound
-from mm2slo_core.sli import Sli, SliKey
+from mm2slo_core.objectives.counter_increase import Sample, extrapolation_bound
+from mm2slo_core.objectives.rule_evaluation import Counters, short_window, step, step_sum
+from mm2slo_core.sli_counters import Sli, SliKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-pytestmark = needs_promtool
+pytestmark = [needs_promtool, pytest.mark.xdist_group("monitoring")]
 
 START = 1_700_000_100
 """Epoch seconds, a multiple of 300: evaluations of 5 minutes fall on it."""

@@ -16,7 +16,7 @@ from mm2slo_alerts.output_files import ALERTMANAGER, SLACK_TEMPLATE
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
 from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_core.objectives import DAY, DEFAULT_WINDOW
-from mm2slo_lab.monitoring.serving import get, program, server
+from mm2slo_lab.monitoring.monitoring_server import find_program, get_json, run_server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ GENERATED = ROOT / "alerts" / "generated"
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Path:
+def is_installed(tmp_path: Path) -> Path:
     """Laid out as deploy/prometheus/README.md says."""
     (tmp_path / "rules").mkdir()
     (tmp_path / "templates").mkdir()
@@ -56,9 +56,11 @@ def accepted(command: Sequence[str]) -> str:
 
 
 def test_promtool_and_amtool_accept_what_is_installed(installed: Path) -> None:
-    told = accepted([program("promtool"), "check", "config", str(installed / "prometheus.yml")])
+    told = accepted(
+        [find_program("promtool"), "check", "config", str(installed / "prometheus.yml")]
+    )
     assert "SUCCESS: 2 rule files found" in told
-    accepted([program("amtool"), "check-config", str(installed / "alertmanager.yml")])
+    accepted([find_program("amtool"), "check-config", str(installed / "alertmanager.yml")])
 
 
 def test_what_the_rules_read_is_scraped() -> None:
@@ -74,7 +76,7 @@ def test_what_the_rules_read_is_scraped() -> None:
 
 
 def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path) -> None:
-    binary = program("prometheus")
+    binary = find_program("prometheus")
 
     def command(listen: str) -> list[str]:
         return [
@@ -85,9 +87,9 @@ def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path)
             *arguments("prometheus.default"),
         ]
 
-    with server("prometheus", installed, command) as (address, _):
-        kept = get(f"{address}/api/v1/status/runtimeinfo")["data"]["storageRetention"]
-        groups = get(f"{address}/api/v1/rules")["data"]["groups"]
+    with run_server("prometheus", installed, command) as (address, _):
+        kept = get_json(f"{address}/api/v1/status/runtimeinfo")["data"]["storageRetention"]
+        groups = get_json(f"{address}/api/v1/rules")["data"]["groups"]
     days = re.fullmatch(r"(?:(\d+)w)?(?:(\d+)d)?", kept)
     assert days is not None, kept
     retention = DAY * (7 * int(days[1] or 0) + int(days[2] or 0))
@@ -96,7 +98,7 @@ def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path)
 
 
 def test_alertmanager_starts_with_what_is_installed(installed: Path) -> None:
-    binary = program("alertmanager")
+    binary = find_program("alertmanager")
 
     def command(listen: str) -> list[str]:
         return [
@@ -108,6 +110,6 @@ def test_alertmanager_starts_with_what_is_installed(installed: Path) -> None:
             *arguments("alertmanager.default"),
         ]
 
-    with server("alertmanager", installed, command) as (address, _):
-        status = get(f"{address}/api/v2/status")
+    with run_server("alertmanager", installed, command) as (address, _):
+        status = get_json(f"{address}/api/v2/status")
     assert "receiver: channel-default" in status["config"]["original"]

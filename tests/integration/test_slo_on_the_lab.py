@@ -1,9 +1,8 @@
-"""`/slo` through an outage, against a count of the canaries in the topics themselves.
+"""`/slo` during an outage, compared with canaries counted in the topics.
 
-Four minutes of two flows, one canary a second each, as a user runs them: `mm2slo exporter` and
-`mm2slo report serve` with its recorder. MirrorMaker 2 is killed for more than a minute of them.
-Every figure must be that of the count. Where a scrape is near to an event, the event may be on
-either side of it: the count then gives the least and the most there can be.
+Two flows run for four minutes with one canary per second each, with `mm2slo exporter` and
+`mm2slo report serve`. MirrorMaker 2 is killed for more than a minute. All values must equal the
+count. An event close to a scrape may be before or after it; the count then is a range.
 """
 
 from __future__ import annotations
@@ -13,9 +12,20 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from rendered.comparing import csv_says, html_says, markdown_says
-from slo_run import DEADLINE, LATE, MINUTE, OWN, SCRAPE, SHARED, SHOWN, TIMED, Story, utc
-from slo_run.playing import played
+from sample_report.format_assertions import check_csv, check_html, check_markdown
+from slo_scenario import (
+    DEADLINE,
+    HEARTBEATS,
+    MINUTE,
+    OWN_TOPIC,
+    PUBLISH_DELAY,
+    SCRAPE,
+    SCRAPE_DELAY,
+    TIMED_SLIS,
+    SloScenario,
+    utc,
+)
+from slo_scenario.outage_run import run_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,21 +33,26 @@ if TYPE_CHECKING:
     from canary_log import Counts
 
     from mm2slo_core.topology import Flow
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 ARRIVED: Final = ("uniqueness", "order", "affinity", "completeness")
 INDICATORS: Final = [
-    *(pytest.param(OWN, name, id=f"own-{name}") for name in (*TIMED, *ARRIVED)),
-    *(pytest.param(SHARED, name, id=f"shared-{name}") for name in (*TIMED, "completeness")),
+    *(pytest.param(OWN_TOPIC, name, id=f"own-{name}") for name in (*TIMED_SLIS, *ARRIVED)),
+    *(
+        pytest.param(HEARTBEATS, name, id=f"shared-{name}")
+        for name in (*TIMED_SLIS, "completeness")
+    ),
 ]
 
 
 @pytest.fixture(scope="module")
-def story(lab_progress: Progress, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    with played(tmp_path_factory.mktemp("slo"), lab_progress) as told:
-        yield told
+def scenario(
+    lab_progress: Progress, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SloScenario]:
+    with run_scenario(tmp_path_factory.mktemp("slo"), lab_progress) as run:
+        yield run
 
 
 def events_of(entry: dict[str, Any]) -> dict[str, Any]:
@@ -59,153 +74,166 @@ def undated(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "alerts": [{**pair, "since": None} for pair in entry["alerts"]]}
 
 
-def agrees(said: dict[str, Any], truth: Counts) -> None:
+def agrees(reported: dict[str, Any], truth: Counts) -> None:
     for name, wanted in truth._asdict().items():
-        assert wanted.holds(said[name]), (name, said, truth)
-    assert said["good"] + said["bad"] == said["total"]
-    assert said["unknown"] == 0
+        assert wanted.holds(reported[name]), (name, reported, truth)
+    assert reported["good"] + reported["bad"] == reported["total"]
+    assert reported["unknown"] == 0
 
 
 @pytest.mark.parametrize(("flow", "name"), INDICATORS)
-def test_each_minute_equals_the_count(story: Story, flow: Flow, name: str) -> None:
-    points = story.histories[slo(flow, name)]["points"]
-    ends = range(story.known_since + MINUTE, story.end + 1, MINUTE)
+def test_history_per_minute_equals_canary_log(scenario: SloScenario, flow: Flow, name: str) -> None:
+    points = scenario.histories[slo(flow, name)]["points"]
+    ends = range(scenario.known_since + MINUTE, scenario.end + 1, MINUTE)
     assert [each["end"] for each in points] == [utc(end) for end in ends]
     for point, end in zip(points, ends, strict=True):
-        start = max(story.first_scrape, end - MINUTE - SCRAPE)
-        agrees(point, story.truth(flow, name, start, end))
+        start = max(scenario.first_scrape, end - MINUTE - SCRAPE)
+        agrees(point, scenario.truth(flow, name, start, end))
         assert point["samples"] == 1
-    last = events_of(entry_of(story.lists[story.end], flow, name))
+    last = events_of(entry_of(scenario.lists[scenario.end], flow, name))
     for what in ("good", "bad", "total", "unknown"):
         assert sum(each[what] for each in points) == last[what]
 
 
 @pytest.mark.parametrize(("flow", "name"), INDICATORS)
-def test_figures_of_every_instant_equal_the_count(story: Story, flow: Flow, name: str) -> None:
-    for instant in story.instants:
-        entry = entry_of(story.lists[instant], flow, name)
+def test_report_at_each_instant_equals_canary_log(
+    scenario: SloScenario, flow: Flow, name: str
+) -> None:
+    for instant in scenario.instants:
+        entry = entry_of(scenario.lists[instant], flow, name)
         assert entry["as_of"] == utc(instant)
-        agrees(events_of(entry), story.so_far(flow, name, instant))
-        alone = story.last_minutes[instant, slo(flow, name)]["entry"]
-        assert alone["window"]["start"] == utc(instant - MINUTE)
-        start = max(story.first_scrape, instant - MINUTE - SCRAPE)
-        agrees(events_of(alone), story.truth(flow, name, start, instant))
+        agrees(events_of(entry), scenario.so_far(flow, name, instant))
+        minute = scenario.one_minute_reports[instant, slo(flow, name)]["entry"]
+        assert minute["window"]["start"] == utc(instant - MINUTE)
+        start = max(scenario.first_scrape, instant - MINUTE - SCRAPE)
+        agrees(events_of(minute), scenario.truth(flow, name, start, instant))
 
 
-@pytest.mark.parametrize("flow", [OWN, SHARED], ids=str)
-def test_what_the_outage_cost_is_counted_to_the_event(story: Story, flow: Flow) -> None:
-    """The edges of the outage are far from a scrape, so nothing is left open but a threshold."""
-    for name in TIMED:
-        calm, killed, _, end = (story.so_far(flow, name, each) for each in story.instants)
-        assert calm.bad == (0, 0)
-        assert killed.bad.least >= 15
-        # One a second is waiting when MirrorMaker 2 comes back; one may be at the threshold.
+@pytest.mark.parametrize("flow", [OWN_TOPIC, HEARTBEATS], ids=str)
+def test_outage_bad_events_equal_canary_log(scenario: SloScenario, flow: Flow) -> None:
+    """The outage's edges are far from a scrape, so only events at a threshold are uncertain."""
+    for name in TIMED_SLIS:
+        before_kill, after_kill, _, end = (
+            scenario.so_far(flow, name, each) for each in scenario.instants
+        )
+        assert before_kill.bad == (0, 0)
+        assert after_kill.bad.least >= 15
+        # MirrorMaker 2 restarts with one canary per second of outage; one may be at the threshold.
         assert end.bad.most - end.bad.least <= 1
         assert end.bad.least >= 50
-    spent = [events_of(entry_of(story.lists[story.end], flow, name))["bad"] for name in TIMED]
+    spent = [
+        events_of(entry_of(scenario.lists[scenario.end], flow, name))["bad"] for name in TIMED_SLIS
+    ]
     assert spent[1] > spent[0] == spent[2], "more are slower than 5 s than 10 s"
 
 
-@pytest.mark.parametrize("flow", [OWN, SHARED], ids=str)
-def test_what_is_not_decided_yet_is_in_no_figure(story: Story, flow: Flow) -> None:
-    scraped = story.killed - SCRAPE
-    due = [each for each in story.sent[flow] if story.first_scrape < each.due <= scraped]
-    for name in TIMED:
-        said = events_of(entry_of(story.lists[story.killed], flow, name))
-        # Each waits for its deadline, one a second; an edge may be off by what it shows late.
-        assert len(due) - said["total"] == pytest.approx(DEADLINE, abs=SHOWN + LATE)
-    complete = events_of(entry_of(story.lists[story.killed], flow, "completeness"))
-    available = events_of(entry_of(story.lists[story.killed], flow, "availability"))
+@pytest.mark.parametrize("flow", [OWN_TOPIC, HEARTBEATS], ids=str)
+def test_pending_canaries_are_not_counted(scenario: SloScenario, flow: Flow) -> None:
+    scraped = scenario.after_kill - SCRAPE
+    due = [each for each in scenario.sent[flow] if scenario.first_scrape < each.due <= scraped]
+    for name in TIMED_SLIS:
+        reported = events_of(entry_of(scenario.lists[scenario.after_kill], flow, name))
+        # One canary per second is pending until its deadline, within the publishing delays.
+        assert len(due) - reported["total"] == pytest.approx(
+            DEADLINE, abs=PUBLISH_DELAY + SCRAPE_DELAY
+        )
+    complete = events_of(entry_of(scenario.lists[scenario.after_kill], flow, "completeness"))
+    available = events_of(entry_of(scenario.lists[scenario.after_kill], flow, "availability"))
     assert (complete["total"], complete["bad"]) == (available["good"], 0)
     assert len(due) - complete["total"] >= 30
-    after = story.so_far(flow, "completeness", story.end)
-    assert after.bad == (0, 0), "what was out came late, and was not lost"
+    after = scenario.so_far(flow, "completeness", scenario.end)
+    assert after.bad == (0, 0), "pending canaries arrived late and were not lost"
     assert after.good.least >= len(due) + MINUTE
 
 
-def test_what_the_kill_made_come_again_is_counted(story: Story) -> None:
-    calm, _, _, end = (story.so_far(OWN, "uniqueness", each) for each in story.instants)
-    assert calm.bad == (0, 0)
+def test_duplicates_after_kill_are_counted(scenario: SloScenario) -> None:
+    before_kill, _, _, end = (
+        scenario.so_far(OWN_TOPIC, "uniqueness", each) for each in scenario.instants
+    )
+    assert before_kill.bad == (0, 0)
     assert end.bad.exact
-    said = events_of(entry_of(story.lists[story.end], OWN, "uniqueness"))
-    complete = events_of(entry_of(story.lists[story.end], OWN, "completeness"))
-    assert said["bad"] == end.bad.least > 0
-    assert said["good"] == complete["good"]
+    reported = events_of(entry_of(scenario.lists[scenario.end], OWN_TOPIC, "uniqueness"))
+    complete = events_of(entry_of(scenario.lists[scenario.end], OWN_TOPIC, "completeness"))
+    assert reported["bad"] == end.bad.least > 0
+    assert reported["good"] == complete["good"]
 
 
 @pytest.mark.parametrize(("flow", "name"), INDICATORS)
-def test_budget_coverage_and_status_follow_from_the_counts(
-    story: Story, flow: Flow, name: str
+def test_budget_coverage_and_status_equal_values_from_counts(
+    scenario: SloScenario, flow: Flow, name: str
 ) -> None:
-    for instant in story.instants:
-        entry = entry_of(story.lists[instant], flow, name)
-        said, budget, promised = events_of(entry), entry["budget"], entry["objective"]
-        allowed = said["total"] * (1 - promised)
+    for instant in scenario.instants:
+        entry = entry_of(scenario.lists[instant], flow, name)
+        reported, budget, objective = events_of(entry), entry["budget"], entry["objective"]
+        allowed = reported["total"] * (1 - objective)
         assert budget["total_events"] == pytest.approx(allowed)
-        assert budget["remaining_events"] == pytest.approx(allowed - said["bad"])
-        assert budget["consumed"] == pytest.approx(said["bad"] / allowed)
-        assert budget["remaining"] == pytest.approx(1 - said["bad"] / allowed)
-        # A budget is worth a share of the time that is known, not of the whole 28 days.
-        minutes = (instant - story.known_since) // MINUTE
-        assert budget["total_seconds"] == pytest.approx(minutes * MINUTE * (1 - promised))
+        assert budget["remaining_events"] == pytest.approx(allowed - reported["bad"])
+        assert budget["consumed"] == pytest.approx(reported["bad"] / allowed)
+        assert budget["remaining"] == pytest.approx(1 - reported["bad"] / allowed)
+        # The budget in seconds is a share of the observed time, not of 28 days.
+        minutes = (instant - scenario.known_since) // MINUTE
+        assert budget["total_seconds"] == pytest.approx(minutes * MINUTE * (1 - objective))
         assert budget["remaining_seconds"] == pytest.approx(
             budget["remaining"] * budget["total_seconds"]
         )
-        assert entry["sli_value"] == said["good"] / said["total"]
+        assert entry["sli_value"] == reported["good"] / reported["total"]
         assert entry["burn_rate"]["1h"] == pytest.approx(budget["consumed"])
-        assert entry["status"] == ("breached" if said["bad"] > allowed else "ok")
+        assert entry["status"] == ("breached" if reported["bad"] > allowed else "ok")
         assert entry["coverage"] == {
             "ratio": 1.0,
             "last_hour": 1.0,
             "samples": minutes,
             "expected_samples": minutes,
-            "known_since": utc(story.known_since),
+            "known_since": utc(scenario.known_since),
         }
         assert entry["errors"] == []
 
 
-@pytest.mark.parametrize("flow", [OWN, SHARED], ids=str)
-def test_the_incident_is_the_outage(story: Story, flow: Flow) -> None:
-    detail = story.details[story.end, slo(flow, "availability")]
+@pytest.mark.parametrize("flow", [OWN_TOPIC, HEARTBEATS], ids=str)
+def test_incident_covers_outage(scenario: SloScenario, flow: Flow) -> None:
+    detail = scenario.details[scenario.end, slo(flow, "availability")]
     (incident,) = detail["incidents"]
     assert incident["bad"] == events_of(detail["entry"])["bad"]
-    points = story.histories[slo(flow, "availability")]["points"]
+    points = scenario.histories[slo(flow, "availability")]["points"]
     bad = [each for each in points if each["bad"]]
-    assert incident["start"] == bad[0]["start"] == utc(story.calm)
+    assert incident["start"] == bad[0]["start"] == utc(scenario.before_kill)
     assert incident["end"] == bad[-1]["end"]
     assert sum(each["bad"] for each in detail["days"]) == incident["bad"]
 
 
-def test_at_in_the_past_gives_what_was_said_then(story: Story) -> None:
-    assert list(story.then) == list(story.instants)
-    for instant, said in story.then.items():
-        assert said["as_of"] == utc(instant)
-        assert story.lists[instant] == said
-    assert len(story.details_then) == len(story.instants) * len(story.ids())
-    for (instant, name), detail in story.details_then.items():
-        assert story.details[instant, name] == detail
+def test_query_with_past_time_equals_answer_at_that_time(scenario: SloScenario) -> None:
+    assert list(scenario.live_lists) == list(scenario.instants)
+    for instant, reported in scenario.live_lists.items():
+        assert reported["as_of"] == utc(instant)
+        assert scenario.lists[instant] == reported
+    assert len(scenario.live_details) == len(scenario.instants) * len(scenario.objective_ids())
+    for (instant, name), detail in scenario.live_details.items():
+        assert scenario.details[instant, name] == detail
     states = {
         instant: [
-            entry_of(story.lists[instant], flow, "availability")["status"] for flow in (OWN, SHARED)
+            entry_of(scenario.lists[instant], flow, "availability")["status"]
+            for flow in (OWN_TOPIC, HEARTBEATS)
         ]
-        for instant in story.instants
+        for instant in scenario.instants
     }
-    assert states == {each: ["ok" if each == story.calm else "breached"] * 2 for each in states}
+    assert states == {
+        each: ["ok" if each == scenario.before_kill else "breached"] * 2 for each in states
+    }
 
 
-def test_one_objective_is_told_as_in_the_list(story: Story) -> None:
-    for instant, name in product(story.instants, story.ids()):
-        (listed,) = (each for each in story.lists[instant]["entries"] if each["id"] == name)
-        # Lists say of the worst alone since when their alerts burn.
-        assert undated(story.details[instant, name]["entry"]) == undated(listed)
+def test_objective_detail_equals_list_entry(scenario: SloScenario) -> None:
+    for instant, name in product(scenario.instants, scenario.objective_ids()):
+        (listed,) = (each for each in scenario.lists[instant]["entries"] if each["id"] == name)
+        # Lists have the start of burning for the worst alert only.
+        assert undated(scenario.details[instant, name]["entry"]) == undated(listed)
 
 
-def test_every_form_carries_the_same_numbers(story: Story) -> None:
-    for instant in story.instants:
-        entries = json.loads(story.forms[instant, "json"][0])["entries"]
-        assert entries == story.lists[instant]["entries"]
-        assert len(entries) == len(story.ids())
-        for form, says in (("csv", csv_says), ("md", markdown_says), ("html", html_says)):
-            by_format, by_accept = story.forms[instant, form]
+def test_all_formats_have_same_values(scenario: SloScenario) -> None:
+    for instant in scenario.instants:
+        entries = json.loads(scenario.formats[instant, "json"][0])["entries"]
+        assert entries == scenario.lists[instant]["entries"]
+        assert len(entries) == len(scenario.objective_ids())
+        for form, check in (("csv", check_csv), ("md", check_markdown), ("html", check_html)):
+            by_format, by_accept = scenario.formats[instant, form]
             assert by_accept == by_format
-            says(by_format, entries)
+            check(by_format, entries)

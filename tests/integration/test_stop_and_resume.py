@@ -6,18 +6,18 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from watching import counters_never_decreased, watch
+from exporter_watch import counters_never_decreased, watch
 
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
 
 FLOW = "us->eu"
 DEADLINE, STALL_AFTER, THRESHOLD = 5.0, 5.0, 3.0

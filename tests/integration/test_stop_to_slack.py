@@ -7,17 +7,17 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from paging import paged
-from reading import copied
-from steady import SteadyLoad
+from alerting_lab import start_alerting_lab
+from steady_load import SteadyLoad
+from topic_reader import count_copies
 
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from paging import Paged
+    from alerting_lab import AlertingLab
 
     from mm2slo_lab import Lab
 
@@ -27,7 +27,7 @@ SILENCE = "amtool silence add --alertmanager.url=http://alertmanager.example -d 
 
 
 @contextmanager
-def watched(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterator[Paged]:
+def watched(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterator[AlertingLab]:
     """*topic* of each flow's source gets records all the time, and all is well."""
     with ExitStack() as stack:
         for source, target in (flow.split("->") for flow in flows):
@@ -37,9 +37,9 @@ def watched(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterator[Pa
             wait_for(lambda a=admin, c=copies: a.partition_count(c) > 0, "the copy", 60)  # type: ignore[misc]
             load = SteadyLoad(lab.cluster(source).librdkafka(), topic, (0, 1))
             stack.enter_context(load)
-        wait_for(lambda: copied(lab, topic) > 0, "the first copies", 60)
-        running = stack.enter_context(paged(lab, folder, flows, [topic]))
-        running.healthy(flows)
+        wait_for(lambda: count_copies(lab, topic) > 0, "the first copies", 60)
+        running = stack.enter_context(start_alerting_lab(lab, folder, flows, [topic]))
+        running.wait_healthy(flows)
         assert running.messages == []
         yield running
 
@@ -59,7 +59,7 @@ def test_a_stopped_mirror_is_one_message_and_its_end_another(
 ) -> None:
     with watched(lab, tmp_path, fresh_topic, ["us->eu"]) as running:
         lab.mm2.stop()
-        page = running.told(1, "the page")
+        page = running.wait_message(1, "the page")
         assert without_figures(page.payload) == {
             "title": "🔥 FIRING page · Flow us-&gt;eu has stopped.",
             "text": "Consumers on eu read nothing new from us, and a failover now would leave "
@@ -77,7 +77,7 @@ def test_a_stopped_mirror_is_one_message_and_its_end_another(
         burning = {"MM2FlowStopped", "MM2ErrorBudgetBurnFast"}
         wait_for(lambda: burning <= server.firing(), "a budget to burn", 60)
         lab.mm2.start()
-        resolved = running.told(2, "the end of it")
+        resolved = running.wait_message(2, "the end of it")
         assert without_figures(resolved.payload) == {
             "title": "✅ RESOLVED page · Flow us-&gt;eu has stopped.",
             "text": "*Lasted* LONG, TIME to TIME UTC\n*Budget when last measured* LEFT",
@@ -87,24 +87,32 @@ def test_a_stopped_mirror_is_one_message_and_its_end_another(
             "color": "#2e7d32",
             "mrkdwn_in": ["text"],
         }
-        wait_for(lambda: not running.pages(), "the pages to end", 240, 1)
+        wait_for(lambda: not running.active_pages(), "the pages to end", 240, 1)
         assert len(running.messages) == 2, running.monitoring.slack.titles()
-        running.nothing_to_tell()
+        running.wait_until_silenced()
         assert len(running.messages) == 2, running.monitoring.slack.titles()
 
 
 def test_a_cluster_that_is_down_is_one_page(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
     with watched(lab, tmp_path, fresh_topic, ["us->eu", "eu->us"]) as running:
         lab.cluster("eu").stop()
-        page = running.told(1, "the page")
+        page = running.wait_message(1, "the page")
         assert page.title == "🔥 FIRING page · Cluster eu does not answer."
         server = running.monitoring.prometheus
         roles = 'count(ALERTS{alertname="MM2ClusterUnreachable",alertstate="firing"}) == 2'
         wait_for(lambda: server.holds(roles), "both roles", 60)
         lab.cluster("eu").start()
-        assert running.told(2, "its end").title == "✅ RESOLVED page · Cluster eu does not answer."
+        assert (
+            running.wait_message(2, "its end").title
+            == "✅ RESOLVED page · Cluster eu does not answer."
+        )
         lab.mm2.wait_mirroring()
-        wait_for(lambda: not running.pages() and not running.quieting(), "the traces", 400, 1)
+        wait_for(
+            lambda: not running.active_pages() and not running.active_inhibitors(),
+            "the traces",
+            400,
+            1,
+        )
         assert len(running.messages) == 2, running.monitoring.slack.titles()
-        running.nothing_to_tell()
+        running.wait_until_silenced()
         assert len(running.messages) == 2, running.monitoring.slack.titles()

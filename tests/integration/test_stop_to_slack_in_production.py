@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from monitoring import monitoring
-from reading import copied
-from steady import SteadyLoad
+from steady_load import SteadyLoad
+from topic_reader import count_copies
 
-from mm2slo_cli.exporter import serving
+from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
-from mm2slo_core.config.published import default_objective_rules
-from mm2slo_core.sli import Sli
-from mm2slo_lab.waiting import wait_for
+from mm2slo_core.config.published_indicators import default_objective_rules
+from mm2slo_core.sli_counters import Sli
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
 REACH = 240.0
 HOUR = 3_600
@@ -78,9 +78,9 @@ def test_a_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic:
     config = load_config(lab.config_yaml(flow={"topics": [fresh_topic]}, exporter=settings))
     with (
         SteadyLoad(us.librdkafka(), fresh_topic, (0, 1)),
-        serving(lambda: config, ["us->eu"]) as (_service, server),
+        run_exporter(lambda: config, ["us->eu"]) as (_service, server),
     ):
-        wait_for(lambda: copied(lab, fresh_topic) > 0, "the first copies")
+        wait_for(lambda: count_copies(lab, fresh_topic) > 0, "the first copies")
         target = server.url.removeprefix("http://")
         history = healthy_hour(target, time.time())
         with monitoring(tmp_path, config, [target], history=history) as running:

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from reading import copied, read_whole
-from watching import watch
+from exporter_watch import watch
+from topic_reader import count_copies, read_topic
 
-from mm2slo_core.config.flow import DEFAULT_TOPICS_EXCLUDE
+from mm2slo_core.config.flow_config import DEFAULT_TOPICS_EXCLUDE
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce, produce_in_transaction
 from mm2slo_lab import faults
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 US_EU = Flow("us", "eu")
 LAG = "mm2_replication_lag_records"
@@ -67,7 +67,7 @@ def mirror(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Mirror]:
     lab.mm2.configure({"us.consumer.isolation.level": isolation})
     lab.mm2.start()
     # Starting is a standstill that may last longer than the short patience below.
-    wait_for(lambda: copied(lab, topic) > 0, "the copies", 60)
+    wait_for(lambda: count_copies(lab, topic) > 0, "the copies", 60)
     # What earlier tests left on the lab must not decide the flow's state.
     others = [re.escape(each) for each in left if each not in {topic, "heartbeats"}]
     settings = {
@@ -94,13 +94,13 @@ def compact(lab: Lab, topic: str) -> int:
         # A segment is rolled by the next record only, and the active one is never cleaned.
         if us.admin.end_offsets(topic)[0] < 1_000:
             produce(us.librdkafka(), topic, Load(1, keys=keys))
-        return len(read_whole(us.librdkafka(), topic)) < 200
+        return len(read_topic(us.librdkafka(), topic)) < 200
 
     wait_for(cleaned, "the cleaner", 60, poll=0.5)
     end = us.admin.end_offsets(topic)[0]
     if end < 1_000:
         produce(us.librdkafka(), topic, Load(1_000 - end, keys=keys))
-    return len(read_whole(us.librdkafka(), topic))
+    return len(read_topic(us.librdkafka(), topic))
 
 
 def at_rest(seen: Watch, topic: str, end: int) -> Scrape:
@@ -150,7 +150,7 @@ def created(lab: Lab, topic: str, partitions: int = 1) -> str:
 def test_a_commit_marker_at_the_end_is_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
     topic = mirror.topic("marker")
     at_rest(mirror.seen, topic, 11)
-    assert copied(mirror.lab, topic) == 10
+    assert count_copies(mirror.lab, topic) == 10
     unharmed(rested, topic)
 
 
@@ -158,12 +158,12 @@ def test_an_aborted_batch_at_the_end_is_no_lag(mirror: Mirror, rested: Sequence[
     topic = mirror.topic("aborted")
     expected = 15 if mirror.isolation == "read_uncommitted" else 10
     at_rest(mirror.seen, topic, 16)
-    assert copied(mirror.lab, topic) == expected
+    assert count_copies(mirror.lab, topic) == expected
     unharmed(rested, topic)
     # Data after the batch is found behind it.
     produce(mirror.lab.cluster("us").librdkafka(), topic, Load(3))
     at_rest(mirror.seen, topic, 19)
-    assert copied(mirror.lab, topic) == expected + 3
+    assert count_copies(mirror.lab, topic) == expected + 3
 
 
 def test_an_open_transaction_is_told_apart_from_lag(mirror: Mirror, fresh_topic: str) -> None:
@@ -178,7 +178,7 @@ def test_an_open_transaction_is_told_apart_from_lag(mirror: Mirror, fresh_topic:
             )
             position = 10
         else:
-            wait_for(lambda: copied(mirror.lab, topic) == 15, "the copies")
+            wait_for(lambda: count_copies(mirror.lab, topic) == 15, "the copies")
             held = mirror.seen.until(lambda s: s.value(POSITION, topic=topic) == 15, "position 15")
             position = 15
         held = mirror.seen.until(
@@ -191,15 +191,15 @@ def test_an_open_transaction_is_told_apart_from_lag(mirror: Mirror, fresh_topic:
         unharmed(since(mirror.seen, held), topic)
         transaction.commit()
     at_rest(mirror.seen, topic, 16)
-    assert copied(mirror.lab, topic) == 15
+    assert count_copies(mirror.lab, topic) == 15
 
 
 def test_gaps_of_a_compacted_topic_are_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
     topic = mirror.compacted
     at_rest(mirror.seen, topic, 1_000)
     # The cleaner may have gone on between the count before MM2 started and its reading.
-    left = len(read_whole(mirror.lab.cluster("us").librdkafka(), topic))
-    assert left <= copied(mirror.lab, topic) <= mirror.survivors < 300
+    left = len(read_topic(mirror.lab.cluster("us").librdkafka(), topic))
+    assert left <= count_copies(mirror.lab, topic) <= mirror.survivors < 300
     unharmed(rested, topic)
 
 
@@ -230,7 +230,7 @@ def seen(lab: Lab) -> Iterator[Watch]:
 def replicated(lab: Lab, topic: str, count: int) -> str:
     created(lab, topic)
     produce(lab.cluster("us").librdkafka(), topic, Load(count))
-    wait_for(lambda: copied(lab, topic) == count, "the copies")
+    wait_for(lambda: count_copies(lab, topic) == count, "the copies")
     return topic
 
 
@@ -269,7 +269,7 @@ def test_a_source_topic_created_anew_is_counted_and_no_loss(
     produce(us.librdkafka(), topic, Load(30))
     anew = seen.until(lambda s: recreations(s, topic)["source"] == 1, "a re-creation")
     assert recreations(anew, topic) == {"source": 1, "target": 0}
-    wait_for(lambda: copied(lab, topic) == 130, "the copies of the new topic", 60)
+    wait_for(lambda: count_copies(lab, topic) == 130, "the copies of the new topic", 60)
     done = at_rest(seen, topic, 30)
     assert recreations(done, topic) == {"source": 1, "target": 0}
     assert quality(done, topic) == "live"
@@ -287,7 +287,7 @@ def test_a_target_topic_created_anew_is_counted(lab: Lab, seen: Watch, fresh_top
     assert emptied.value("mm2_target_end_offset", topic=topic) == 0
     at_rest(seen, topic, 40)
     produce(lab.cluster("us").librdkafka(), topic, Load(5, first=40))
-    wait_for(lambda: copied(lab, topic) == 5, "the new copies", 60)
+    wait_for(lambda: count_copies(lab, topic) == 5, "the new copies", 60)
     seen.until(lambda s: quality(s, topic) == "live", "a live position")
     done = at_rest(seen, topic, 45)
     assert recreations(done, topic) == {"source": 0, "target": 1}

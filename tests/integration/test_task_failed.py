@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from steady import SteadyLoad
-from watching import watch
+from exporter_watch import watch
+from steady_load import SteadyLoad
 
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_kafka.traffic import Load, produce
@@ -16,11 +16,11 @@ from mm2slo_lab import faults
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
 
 US_EU = Flow("us", "eu")
 FLOW = US_EU.label

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from exporter_watch import watch
 from truth_table import (
     CLASS,
     FLOW,
@@ -18,8 +19,7 @@ from truth_table import (
     sli_cells,
     total,
 )
-from truth_table.scene import EU_US, US_EU, watched
-from watching import watch
+from truth_table.working_flows import EU_US, US_EU, watch_working_flows
 
 from mm2slo_core.canary_record import CanaryRecord
 from mm2slo_core.sli_counters import Sli
@@ -29,8 +29,8 @@ from mm2slo_lab import faults
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from exporter_watch import Scrape, Watch
     from truth_table import Observation
-    from watching import Scrape, Watch
 
     from mm2slo_exporter.service.flow_runner import FlowRunner
     from mm2slo_lab import Lab
@@ -42,7 +42,7 @@ ENOUGH = 3
 
 @contextmanager
 def watched_again(lab: Lab, topic: str, canary: Mapping[str, str]) -> Iterator[Watch]:
-    """The exporter of `watched` in a new process, as far as its canaries can tell."""
+    """The exporter of `watch_working_flows` in a new process, as far as its canaries can tell."""
     flow = {**FLOW_SETTINGS, "topics": [topic]}
     flow["canary"] = {**FLOW_SETTINGS["canary"], **canary}
     with watch(lab, [FLOW], flow=flow, exporter={"instance": topic}) as seen:
@@ -52,7 +52,7 @@ def watched_again(lab: Lab, topic: str, canary: Mapping[str, str]) -> Iterator[W
 
 @pytest.mark.long
 def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
-    with watched(lab, fresh_topic) as seen:
+    with watch_working_flows(lab, fresh_topic) as seen:
         lab.mm2.pause()
         try:
             observation = observe_fault(seen, "MM2 paused")
@@ -71,7 +71,7 @@ def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
 def test_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
     """Of two flows one gets records."""
     busy, idle = US_EU.label, EU_US.label
-    with watched(lab, fresh_topic, {US_EU: True, EU_US: False}) as seen:
+    with watch_working_flows(lab, fresh_topic, {US_EU: True, EU_US: False}) as seen:
         lab.mm2.stop()
         try:
             found = observe_faults(seen, {busy: "MM2 stopped", idle: "MM2 stopped, idle source"})
@@ -94,7 +94,7 @@ def test_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
 def test_mirrormaker_killed_and_back(lab: Lab, fresh_topic: str) -> None:
     """Canaries on the own topic: a killed MirrorMaker 2 copies some of them again."""
     canary = {"carrier": "topic", "interval": "200ms"}
-    with watched(lab, fresh_topic, canary=canary) as seen:
+    with watch_working_flows(lab, fresh_topic, canary=canary) as seen:
         before = seen.scrape()
         lab.mm2.kill()
         try:
@@ -165,7 +165,7 @@ class Outage:
 @pytest.fixture(scope="module")
 def outage(lab: Lab) -> Outage:
     us, topic = lab.cluster("us"), f"outage-{os.getpid()}"
-    with watched(lab, topic, {US_EU: True, EU_US: True}) as seen:
+    with watch_working_flows(lab, topic, {US_EU: True, EU_US: True}) as seen:
         up = seen.scrape()
         us.stop()
         try:
@@ -233,7 +233,7 @@ def test_target_down(outage: Outage) -> None:
 def test_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
     """Each canary is settled in one of three runs, and in one only: in flight or arrived."""
     slow = {"interval": "1500ms"}
-    with watched(lab, fresh_topic, canary=slow) as seen:
+    with watch_working_flows(lab, fresh_topic, canary=slow) as seen:
         # It ends right after an arrival was counted, before a next canary could tell of it.
         seen.until(lambda s: s.sli(FLOW, "completeness")[1] >= ENOUGH, "canaries")
         runner = seen.runner(FLOW)

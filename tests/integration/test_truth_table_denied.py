@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from steady import SteadyLoad
+from exporter_watch import watch
+from steady_load import SteadyLoad
 from truth_table import (
     CLASS,
     FLOW,
@@ -16,7 +17,6 @@ from truth_table import (
     observe_fault,
     total,
 )
-from watching import watch
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, OpenTransaction
@@ -25,10 +25,10 @@ from mm2slo_lab import APP, Lab, LabTopology, Security
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from exporter_watch import Scrape, Watch
     from truth_table import Observation
-    from watching import Scrape, Watch
 
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 

@@ -1,4 +1,4 @@
-"""Rows of docs/truth-table.md in which all processes run, watched side by side."""
+"""Rows of docs/truth-table.md in which all processes run, watch_working_flows side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from truth_table import documented, observe_faults, total
-from truth_table.scene import EU_US, US_EU, starting, wait_working
+from truth_table.working_flows import EU_US, US_EU, start_exporter, wait_until_working
 
 from mm2slo_kafka.traffic import Load, OpenTransaction
 
@@ -41,18 +41,18 @@ def undisturbed(lab: Lab) -> Undisturbed:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     one_busy, both_busy = {US_EU: True, EU_US: False}, {US_EU: True, EU_US: True}
     with (
-        starting(lab, QUIET, one_busy) as quiet,
-        starting(lab, STIRRED, both_busy) as stirred,
+        start_exporter(lab, QUIET, one_busy) as quiet,
+        start_exporter(lab, STIRRED, both_busy) as stirred,
         OpenTransaction(eu.librdkafka(), STIRRED, transactional_id=STIRRED) as pending,
         ThreadPoolExecutor(2) as side_by_side,
     ):
-        wait_working(stirred, STIRRED, both_busy)
+        wait_until_working(stirred, STIRRED, both_busy)
         # Before the stretches start: MirrorMaker 2 may start its tasks anew for it.
         us.admin.recreate_topic(STIRRED)
         stirred.until(
             lambda s: total(s, "mm2_flow_lag_records", flow=TO_EU) < 10, "the new topic's copies"
         )
-        wait_working(quiet, QUIET, one_busy)
+        wait_until_working(quiet, QUIET, one_busy)
         pending.send(Load(50, partition=0))
         first = side_by_side.submit(observe_faults, quiet, {TO_EU: "none", TO_US: "idle source"})
         second = side_by_side.submit(observe_faults, stirred, {TO_EU: RECREATED, TO_US: "none"})

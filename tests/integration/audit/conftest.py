@@ -1,4 +1,4 @@
-"""One story for all tests of the audit on the shared lab."""
+"""The audit scenario, shared by all tests of the audit."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from audited import Told, tell
+from audit_scenario import AuditScenario, play_scenario
 
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
 
 @pytest.fixture(scope="session")
-def told(lab: Lab) -> Told:
-    """The story, told once; MirrorMaker 2 runs as before when it is over."""
-    return tell(lab, f"audited-{os.getpid()}")
+def scenario(lab: Lab) -> AuditScenario:
+    """The scenario, run once; MirrorMaker 2's configuration is restored afterwards."""
+    return play_scenario(lab, f"audited-{os.getpid()}")

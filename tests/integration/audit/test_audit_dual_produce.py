@@ -1,4 +1,4 @@
-"""Producers that write both clusters, with as many partitions as each cluster likes."""
+"""Audit of dual-produced topics with different partition counts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from audited.auditing import Request, audit
-from audited.contents import keyed, now
+from audit_scenario.audit_process import AuditRequest, audit
+from audit_scenario.record_contents import keyed, now
 from fault_injection import Found, named, write
 
 from mm2slo_core.audit.audit_scope import Comparison, Window
@@ -18,31 +18,31 @@ from mm2slo_core.topology import Flow
 from mm2slo_lab import Engine, Lab, LabTopology
 
 if TYPE_CHECKING:
-    from audited.auditing import Audited
+    from audit_scenario.audit_process import AuditResult
 
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 US_EU = Flow("us", "eu")
 TOPIC = "orders"
 PARTITIONS = {"us": 10, "eu": 5}
 RECORDS, KEYS = 3_000, 100
 LOST, ALTERED = range(600, 660, 10), range(700, 740, 10)
-STRANGERS = 4
+FOREIGN = 4
 SPLIT = range(1_007, RECORDS, KEYS)
-"""Records of one key that the target's producer sends elsewhere."""
+"""Records of one key that the target's producer sends to another partition."""
 FLOW = {"engine": "dual-produce", "policy": {"kind": "identity"}, "topics": [TOPIC]}
 
 
 @pytest.fixture(scope="module")
-def audited(lab_progress: Progress) -> tuple[Audited, dict[Verdict, set[Found]]]:
+def result(lab_progress: Progress) -> tuple[AuditResult, dict[Verdict, set[Found]]]:
     topology = LabTopology(flows=(US_EU,), engine=Engine.NONE)
     with Lab.start(topology, progress=lab_progress) as lab:
         for alias, partitions in PARTITIONS.items():
             lab.cluster(alias).admin.create_topic(TOPIC, partitions)
         start = now()
-        # All of it an hour ago, so that what is missing is due, but for the last: progress.
+        # An hour ago, so that missing records are overdue; the last one proves progress.
         sent = [
             (number % KEYS, replace(content, timestamp=start - 3_600_000 + number))
             for number, (_, content) in enumerate(keyed(1, RECORDS, keys=KEYS))
@@ -51,7 +51,7 @@ def audited(lab_progress: Progress) -> tuple[Audited, dict[Verdict, set[Found]]]
         us = write(
             lab.cluster("us").librdkafka(), TOPIC, ((key % 10, content) for key, content in sent)
         )
-        there = [
+        on_target = [
             (
                 (key + (number in SPLIT)) % 5,
                 replace(content, value=b"changed") if number in ALTERED else content,
@@ -59,23 +59,23 @@ def audited(lab_progress: Progress) -> tuple[Audited, dict[Verdict, set[Found]]]
             for number, (key, content) in enumerate(sent)
             if number not in LOST
         ]
-        strangers = keyed(1, STRANGERS, first=90_000, keys=100_000, text="foreign")
-        there += [(0, replace(content, timestamp=start - 3_600_000)) for _, content in strangers]
-        eu = write(lab.cluster("eu").librdkafka(), TOPIC, there)
+        foreign = keyed(1, FOREIGN, first=90_000, keys=100_000, text="foreign")
+        on_target += [(0, replace(content, timestamp=start - 3_600_000)) for _, content in foreign]
+        eu = write(lab.cluster("eu").librdkafka(), TOPIC, on_target)
         window = Window(start - 3_700_000, start - 60_000)
-        found = audit(Request(lab.config_yaml(flow=FLOW), window, topics=(TOPIC,)))
+        found = audit(AuditRequest(lab.config_yaml(flow=FLOW), window, topics=(TOPIC,)))
     truth = {
         Verdict.LOST: {Found(Side.SOURCE, *us[number].place) for number in LOST},
         Verdict.ALTERED: {Found(Side.SOURCE, *us[number].place) for number in ALTERED},
-        Verdict.EXTRA: {Found(Side.TARGET, *each.place) for each in eu[-STRANGERS:]},
+        Verdict.EXTRA: {Found(Side.TARGET, *each.place) for each in eu[-FOREIGN:]},
     }
     return found, truth
 
 
-def test_faults_are_named_though_partitions_differ(
-    audited: tuple[Audited, dict[Verdict, set[Found]]],
+def test_audit_with_different_partition_counts_names_faults(
+    result: tuple[AuditResult, dict[Verdict, set[Found]]],
 ) -> None:
-    found, truth = audited
+    found, truth = result
     outcome = found.outcomes[TOPIC]
     assert outcome.scope.comparison is Comparison.KEYS
     assert named(outcome.evidence) == truth
@@ -83,17 +83,19 @@ def test_faults_are_named_though_partitions_differ(
     assert found.conclusion.exit_code == 1
 
 
-def test_the_key_that_left_its_partition_is_told(
-    audited: tuple[Audited, dict[Verdict, set[Found]]],
+def test_audit_reports_key_that_changed_partition(
+    result: tuple[AuditResult, dict[Verdict, set[Found]]],
 ) -> None:
-    affinity = audited[0].outcomes[TOPIC].affinity
+    affinity = result[0].outcomes[TOPIC].affinity
     assert affinity.keys == KEYS
     assert affinity.keys_split == len(affinity.broken_keys) == 1
     moved = len(SPLIT)
     assert affinity.records_moved == min(moved, RECORDS // KEYS - moved)
 
 
-def test_positions_are_not_made_up(audited: tuple[Audited, dict[Verdict, set[Found]]]) -> None:
-    (flow,) = audited[0].outcomes[TOPIC].scope.flows
+def test_audit_of_dual_produced_topic_has_no_positions(
+    result: tuple[AuditResult, dict[Verdict, set[Found]]],
+) -> None:
+    (flow,) = result[0].outcomes[TOPIC].scope.flows
     assert not flow.has_positions
     assert not list(itertools.filterfalse(lambda each: each.known_from == 0, flow.partitions))

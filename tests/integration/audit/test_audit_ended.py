@@ -1,4 +1,4 @@
-"""An audit of the lab that is told to end, or killed, while Spark reads: nothing stays behind."""
+"""An audit of the lab interrupted by a signal or killed while Spark reads leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from audited.auditing import QUICK
-from reading import copied
+from audit_scenario.audit_process import FAST_SPARK
+from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 from mm2slo_store import RunState, Store
 
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
 
 RECORDS = 60_000
-_PATIENCE = 240.0
-"""Seconds for what takes ten on a machine that does nothing else."""
+_TIMEOUT = 240.0
+"""Takes 10 s on an idle machine."""
 
 
 @pytest.fixture(scope="module")
 def topic(lab: Lab) -> str:
-    """Enough records that reading them takes a while on one slow core."""
+    """A topic with enough records that reading takes a while on one core."""
     name = f"ended-{os.getpid()}"
     us = lab.cluster("us")
     us.admin.create_topic(name, 1)
     produce(us.librdkafka(), name, Load(RECORDS))
-    wait_for(lambda: copied(lab, name) == RECORDS, f"{RECORDS} copies of {name}")
+    wait_for(lambda: count_copies(lab, name) == RECORDS, f"{RECORDS} copies of {name}")
     return name
 
 
@@ -45,7 +45,7 @@ def processes_of(folder: Path) -> list[str]:
         try:
             line = each.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just exited
         if str(folder) in line:
             found.append(line)
     return found
@@ -55,16 +55,19 @@ def landed(folder: Path) -> list[Path]:
     return list((folder / "records").glob("flow=*/window=*/run=*"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_ends_early_leaves_nothing_but_a_note(
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL],
+)
+def test_interrupted_audit_leaves_only_its_run_entry(
     lab: Lab, topic: str, tmp_path: Path, number: signal.Signals
 ) -> None:
     (tmp_path / "mm2slo.yaml").write_text(lab.config_yaml(), encoding="utf-8")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     # Java makes its own files in java.io.tmpdir, Spark in spark.local.dir.
-    java = f"{QUICK['spark.driver.extraJavaOptions']} -Djava.io.tmpdir={scratch}"
-    spark = {**QUICK, "spark.driver.extraJavaOptions": java, "spark.local.dir": str(scratch)}
+    java = f"{FAST_SPARK['spark.driver.extraJavaOptions']} -Djava.io.tmpdir={scratch}"
+    spark = {**FAST_SPARK, "spark.driver.extraJavaOptions": java, "spark.local.dir": str(scratch)}
     command = [
         *(sys.executable, "-m", "mm2slo_cli", "audit", "--config", str(tmp_path / "mm2slo.yaml")),
         *("--flow", "us->eu", "--topic", topic, "--since", "1h", "--sample", "100%"),
@@ -83,26 +86,26 @@ def test_a_run_that_ends_early_leaves_nothing_but_a_note(
         wait_for(
             lambda: process.poll() is not None or bool(landed(tmp_path)),
             "a folder of records",
-            _PATIENCE,
+            _TIMEOUT,
         )
         assert process.poll() is None, process.communicate()[1]
         process.send_signal(number)
-        said, told = process.communicate(timeout=_PATIENCE)
+        output, errors = process.communicate(timeout=_TIMEOUT)
     finally:
         process.kill()
     killed = number == signal.SIGKILL
-    assert process.returncode == (-number if killed else 128 + number), told
-    assert said == ""
-    assert "Traceback" not in told
-    assert "py4j" not in told
-    wait_for(lambda: not processes_of(scratch), "the end of its JVM", _PATIENCE)
+    assert process.returncode == (-number if killed else 128 + number), errors
+    assert output == ""
+    assert "Traceback" not in errors
+    assert "py4j" not in errors
+    wait_for(lambda: not processes_of(scratch), "its JVM to exit", _TIMEOUT)
     with Store.open(tmp_path / "store.db") as store:
         assert store.units() == ()
         (run,) = store.runs()
         assert run.state is (RunState.RUNNING if killed else RunState.FAILED)
         if not killed:
-            assert run.verdict_line == f"told to end by {number.name}"
+            assert run.verdict_line == f"interrupted by {number.name}"
     if not killed:
-        assert told.splitlines()[-1].startswith(f"told to end by {number.name}: ")
+        assert errors.splitlines()[-1].startswith(f"interrupted by {number.name}: ")
         assert landed(tmp_path) == []
         assert [each.name for each in scratch.iterdir() if "hsperf" not in each.name] == []

@@ -1,12 +1,12 @@
-"""Two sources into one topic under one name: each fault is told of the flow that has it."""
+"""Audit of two sources that replicate into one topic: each fault is attributed to its flow."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from audit_scenario.audit_process import Request, audit
-from audit_scenario.flow_waits import source_ends, wait_copied, wait_flushed
+from audit_scenario.audit_process import AuditRequest, audit
+from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, keyless, now
 from fault_injection import MARK, Injector, named
 
@@ -34,7 +34,7 @@ Injected = dict[Flow, Injector]
 
 
 @pytest.fixture(scope="module")
-def audited(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
+def fan_in(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
     topology = LabTopology(clusters=("us", "eu", "hub"), flows=FLOWS, mm2_properties=PROPERTIES)
     start = now()
     with Lab.start(topology, progress=lab_progress) as lab:
@@ -48,7 +48,7 @@ def audited(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
         same = list(keyed(2, 50, text="same"))
         for flow, injector in injectors.items():
             injector.plain(keyed(2, 400, text=flow.source))
-            # Equal in both flows: two copies, and neither is a duplicate.
+            # Equal records of both flows: two copies, neither is a duplicate.
             injector.plain(same)
         us, eu = injectors[US_HUB], injectors[EU_HUB]
         us.lose(keyed(2, 5, first=400, keys=5, text="lost"))
@@ -61,18 +61,17 @@ def audited(lab_progress: Progress) -> tuple[Injected, UnitOutcome]:
             injector.foreign(0, next(keyless(1, 1, text=f"foreign {flow}"))[1])
         wait_copied(lab, US_HUB, TOPIC, us.copied + eu.copied)
         for flow, injector in injectors.items():
-            ends = source_ends(lab, flow, TOPIC)
-            wait_flushed(lab, flow, TOPIC, {number: end - 1 for number, end in ends.items()})
+            wait_all_committed(lab, flow, TOPIC)
             injector.write_target()
-        request = Request(lab.config_yaml(), Window(start, now()), topics=(TOPIC,))
+        request = AuditRequest(lab.config_yaml(), Window(start, now()), topics=(TOPIC,))
         return injectors, audit(request).outcomes[TOPIC]
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_each_fault_is_told_of_the_flow_that_has_it(
-    audited: tuple[Injected, UnitOutcome], flow: Flow
+def test_audit_attributes_each_fault_to_its_flow(
+    fan_in: tuple[Injected, UnitOutcome], flow: Flow
 ) -> None:
-    injectors, outcome = audited
+    injectors, outcome = fan_in
     index = [each.flow for each in outcome.scope.flows].index(flow)
     found = named(each for each in outcome.evidence if each.flow == index)
     truth = injectors[flow].truth.places
@@ -80,16 +79,16 @@ def test_each_fault_is_told_of_the_flow_that_has_it(
         assert found.get(verdict, set()) == truth.get(verdict, set()), verdict
 
 
-def test_strangers_belong_to_no_flow(audited: tuple[Injected, UnitOutcome]) -> None:
-    injectors, outcome = audited
+def test_audit_attributes_foreign_records_to_no_flow(fan_in: tuple[Injected, UnitOutcome]) -> None:
+    injectors, outcome = fan_in
     expected = {place for each in injectors.values() for place in each.truth.places[Verdict.EXTRA]}
     found = named(each for each in outcome.evidence if each.verdict is Verdict.EXTRA)
     assert found == {Verdict.EXTRA: expected}
     assert len(expected) == 2
 
 
-def test_all_else_was_copied_by_its_own_flow(audited: tuple[Injected, UnitOutcome]) -> None:
-    injectors, outcome = audited
+def test_audit_matches_all_other_records_by_flow(fan_in: tuple[Injected, UnitOutcome]) -> None:
+    injectors, outcome = fan_in
     for index, each in enumerate(outcome.scope.flows):
         matched = sum(
             partition.counts.get(Verdict.MATCHED, 0)

@@ -1,21 +1,21 @@
-"""The injector says what is true: an independent reader of both clusters finds the same."""
+"""Checks the injector: an independent reader of both clusters finds the same faults."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from audited import (
-    APPENDED,
+from audit_scenario import (
+    BOTH_STAMPED,
     CLEAN,
     COMPACTED,
     EXPIRED,
     FAULTS,
-    ODD,
+    MORE_PARTITIONS,
     REPLAY,
-    STAMPED,
+    TARGET_STAMPED,
     TRANSACTIONS,
-    WIDER,
+    UNUSUAL,
 )
 from fault_injection import Place, replays
 
@@ -23,14 +23,14 @@ from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
-    from audited import Told
+    from audit_scenario import AuditScenario
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
 
 
-def places(told: Told, name: str, side: Side, *verdicts: Verdict) -> set[Place]:
-    """What the injector says of one side."""
-    truth = told.story.injectors[name].truth
+def places(scenario: AuditScenario, name: str, side: Side, *verdicts: Verdict) -> set[Place]:
+    """Places of injected faults on one side."""
+    truth = scenario.topics.injectors[name].truth
     return {
         Place(each.partition, each.offset)
         for verdict in verdicts
@@ -39,13 +39,15 @@ def places(told: Told, name: str, side: Side, *verdicts: Verdict) -> set[Place]:
     }
 
 
-def test_records_that_were_tampered_with_are_where_the_injector_says(told: Told) -> None:
-    read, truth = told.reads[FAULTS], told.story.injectors[FAULTS].truth
+def test_full_read_finds_injected_faults(scenario: AuditScenario) -> None:
+    read, truth = scenario.reads[FAULTS], scenario.topics.injectors[FAULTS].truth
     missing = (Verdict.LOST, Verdict.ALTERED, Verdict.MOVED)
-    assert read.missing == places(told, FAULTS, Side.SOURCE, *missing)
-    assert read.duplicates == places(told, FAULTS, Side.TARGET, Verdict.DUPLICATE)
-    by_hand = {*truth.counterparts.values()} | places(told, FAULTS, Side.TARGET, Verdict.EXTRA)
-    assert read.foreign == by_hand
+    assert read.missing == places(scenario, FAULTS, Side.SOURCE, *missing)
+    assert read.duplicates == places(scenario, FAULTS, Side.TARGET, Verdict.DUPLICATE)
+    written_by_test = {*truth.counterparts.values()} | places(
+        scenario, FAULTS, Side.TARGET, Verdict.EXTRA
+    )
+    assert read.foreign == written_by_test
     assert len(read.pairs) == 1_400
     assert truth.counts() == {
         Verdict.LOST: 12,
@@ -56,39 +58,43 @@ def test_records_that_were_tampered_with_are_where_the_injector_says(told: Told)
     }
 
 
-def test_the_kill_left_a_block_of_duplicates_in_each_partition(told: Told) -> None:
-    read = told.reads[REPLAY]
+def test_kill_causes_one_replay_per_partition(scenario: AuditScenario) -> None:
+    read = scenario.reads[REPLAY]
     blocks = replays(read.duplicates)
     assert sum(size for _, size in blocks) == len(read.duplicates) >= 1_000
     assert [start.partition for start, _ in blocks] == [0, 1]
     assert read.missing == read.foreign == frozenset()
 
 
-def test_what_expired_was_never_copied(told: Told) -> None:
-    truth = told.story.injectors[EXPIRED].truth
+def test_expired_records_have_no_copies(scenario: AuditScenario) -> None:
+    truth = scenario.topics.injectors[EXPIRED].truth
     assert truth.counts() == {Verdict.EXPIRED: 200}
-    # 500 before the gap, of which the source has no copy any more, and 50 after it.
-    assert len(told.target[EXPIRED]) == 550
-    assert len(told.reads[EXPIRED].pairs) == len(told.source[EXPIRED]) == 50
+    # 500 before the gap, which the source no longer holds, and 50 after it.
+    assert len(scenario.target[EXPIRED]) == 550
+    assert len(scenario.reads[EXPIRED].pairs) == len(scenario.source[EXPIRED]) == 50
 
 
-def test_a_compacted_topic_lost_three_newest_values(told: Told) -> None:
-    assert told.reads[COMPACTED].missing == places(told, COMPACTED, Side.SOURCE, Verdict.LOST)
-    assert len(told.reads[COMPACTED].missing) == 3
+def test_compacted_topic_misses_three_newest_values(scenario: AuditScenario) -> None:
+    assert scenario.reads[COMPACTED].missing == places(
+        scenario, COMPACTED, Side.SOURCE, Verdict.LOST
+    )
+    assert len(scenario.reads[COMPACTED].missing) == 3
 
 
 @pytest.mark.parametrize(
     ("name", "records"),
     [
-        (CLEAN, 205_000),
+        (CLEAN, 40_000),
         (TRANSACTIONS, 600),
-        (ODD, 90),
-        (APPENDED, 8_000),
-        (STAMPED, 8_000),
-        (WIDER, 3_000),
+        (UNUSUAL, 90),
+        (TARGET_STAMPED, 8_000),
+        (BOTH_STAMPED, 8_000),
+        (MORE_PARTITIONS, 3_000),
     ],
 )
-def test_all_others_were_copied_as_they_are(told: Told, name: str, records: int) -> None:
-    read = told.reads[name]
+def test_other_topics_were_replicated_unchanged(
+    scenario: AuditScenario, name: str, records: int
+) -> None:
+    read = scenario.reads[name]
     assert len(read.pairs) >= records
     assert read.missing == read.duplicates == read.foreign == frozenset()

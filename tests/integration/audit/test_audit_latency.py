@@ -1,8 +1,8 @@
-"""Latency from the timeline of polls, against the broker's own stamps and a reader's clock.
+"""Latency from polls, compared with append times and an independent consumer's clock.
 
-Both targets stamp what they append. The same records are judged again as if the stamps said
-nothing: what the polls then tell must hold the truth. A record can be read a little after its
-stamp, so its arrival lies between the stamp and the time at which a witness had it.
+Both target topics have append times. The same records are judged again without them: the bounds
+from polls must contain the true latency. A record arrives between its append time and the time at
+which the consumer received it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from accuracy.lab_accuracy import true_bounds
-from audited import APPENDED, STAMPED
+from audit_scenario import BOTH_STAMPED, TARGET_STAMPED
 
 from mm2slo_core.audit.latency_histogram import (
     PERCENTILES,
@@ -24,21 +24,21 @@ from mm2slo_core.audit.latency_histogram import (
 )
 
 if TYPE_CHECKING:
-    from audited import Told
+    from audit_scenario import AuditScenario
 
     from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
 
 POLL_MS = 500
-"""What the tests' exporter polls at."""
+"""Poll interval of the tests' exporter."""
 BUSY_MS = 1_500
-"""A poll may come late and take long on a machine that runs all of this."""
+"""Delay and duration of a poll on a busy machine."""
 
 
-def true_latencies(told: Told, name: str) -> list[int]:
-    """From source timestamp to target timestamp; on the stamped topic both are append times."""
-    pairs = told.reads[name].pairs
+def true_latencies(scenario: AuditScenario, name: str) -> list[int]:
+    """From source to target timestamp; both are append times on BOTH_STAMPED."""
+    pairs = scenario.reads[name].pairs
     return sorted(copy.content.timestamp - source.content.timestamp for source, copy in pairs)
 
 
@@ -50,8 +50,11 @@ def rank(values: list[int], q: float) -> int:
     return values[math.ceil(q * len(values)) - 1]
 
 
-def test_a_stamping_target_gives_exact_latencies(told: Told) -> None:
-    cells, truth = of_unit(told.outcome(APPENDED), "end_to_end"), true_latencies(told, APPENDED)
+def test_append_times_on_target_give_exact_latencies(scenario: AuditScenario) -> None:
+    cells, truth = (
+        of_unit(scenario.outcome(TARGET_STAMPED), "end_to_end"),
+        true_latencies(scenario, TARGET_STAMPED),
+    )
     assert cells.total_lower_ms == cells.total_upper_ms == sum(truth)
     for q in PERCENTILES:
         found = percentile(cells, q)
@@ -61,21 +64,30 @@ def test_a_stamping_target_gives_exact_latencies(told: Told) -> None:
         assert bucket(round(found.lower)) == bucket(round(found.upper))
 
 
-def test_two_stamping_sides_give_exact_transfers_and_nothing_else(told: Told) -> None:
-    cells, truth = of_unit(told.outcome(STAMPED), "transfer"), true_latencies(told, STAMPED)
+def test_append_times_on_both_sides_give_exact_transfer_latencies_only(
+    scenario: AuditScenario,
+) -> None:
+    cells, truth = (
+        of_unit(scenario.outcome(BOTH_STAMPED), "transfer"),
+        true_latencies(scenario, BOTH_STAMPED),
+    )
     assert cells.total_lower_ms == cells.total_upper_ms == sum(truth)
-    assert of_unit(told.outcome(STAMPED), "end_to_end").cells == {}
+    assert of_unit(scenario.outcome(BOTH_STAMPED), "end_to_end").cells == {}
 
 
 @pytest.mark.parametrize(
     ("name", "which", "brackets"),
-    [(APPENDED, "end_to_end", 1), (STAMPED, "end_to_end", 1), (STAMPED, "transfer", 2)],
+    [
+        (TARGET_STAMPED, "end_to_end", 1),
+        (BOTH_STAMPED, "end_to_end", 1),
+        (BOTH_STAMPED, "transfer", 2),
+    ],
 )
-def test_bounds_from_polls_hold_the_truth_and_are_as_narrow_as_the_polls(
-    told: Told, name: str, which: str, brackets: int
+def test_bounds_from_polls_contain_truth_within_poll_interval(
+    scenario: AuditScenario, name: str, which: str, brackets: int
 ) -> None:
-    outcome = told.audited.unstamped[told.story.copy(name)]
-    cells, truth = of_unit(outcome, which), true_bounds(told, name, which)
+    outcome = scenario.result.unstamped[scenario.topics.copy(name)]
+    cells, truth = of_unit(outcome, which), true_bounds(scenario, name, which)
     assert sum(cells.cells.values()) == len(truth.least)
     for q in PERCENTILES:
         found = percentile(cells, q)
@@ -83,7 +95,7 @@ def test_bounds_from_polls_hold_the_truth_and_are_as_narrow_as_the_polls(
         assert found.lower is not None
         assert found.lower <= rank(truth.greatest, q), q
         assert rank(truth.least, q) <= found.upper, q
-    # Each bracket: from the preceding request to the answer, rounded outward to buckets.
+    # Each bracket: from the preceding request to the response, rounded outward to buckets.
     allowed = brackets * (POLL_MS + BUSY_MS)
     for lower, upper in cells.cells:
         assert lower is not None

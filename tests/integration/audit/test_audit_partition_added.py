@@ -1,27 +1,27 @@
-"""A topic that grows within the window: keys go elsewhere on both sides, and nothing is amiss."""
+"""Audit of a topic that gets more partitions within the window."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from audited import US_EU
-from audited.auditing import Request, audit
-from audited.contents import keyed, now
-from audited.waiting import source_ends, wait_copied, wait_flushed
+from audit_scenario import US_EU
+from audit_scenario.audit_process import AuditRequest, audit
+from audit_scenario.flow_waits import wait_all_committed, wait_copied
+from audit_scenario.record_contents import keyed, now
 from fault_injection import Injector
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 
-def test_a_topic_that_grew_is_clean(lab: Lab, fresh_topic: str) -> None:
+def test_audit_of_topic_with_added_partitions_finds_no_fault(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     copy = f"us.{fresh_topic}"
     us.admin.create_topic(fresh_topic, 2)
@@ -33,10 +33,9 @@ def test_a_topic_that_grew_is_clean(lab: Lab, fresh_topic: str) -> None:
     injector.plain(keyed(4, 500, first=500))
     wait_for(lambda: eu.admin.partition_count(copy) == 4, f"four partitions of {copy}", 60)
     wait_copied(lab, US_EU, copy, injector.copied)
-    ends = source_ends(lab, US_EU, fresh_topic)
-    wait_flushed(lab, US_EU, fresh_topic, {number: end - 1 for number, end in ends.items()})
+    wait_all_committed(lab, US_EU, fresh_topic)
 
-    request = Request(lab.config_yaml(), Window(start, now()), topics=(fresh_topic,))
+    request = AuditRequest(lab.config_yaml(), Window(start, now()), topics=(fresh_topic,))
     found = audit(request)
 
     outcome = found.outcomes[copy]

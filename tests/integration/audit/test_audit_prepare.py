@@ -1,4 +1,4 @@
-"""`mm2slo audit prepare`, as a user runs it: what it says, and what later sessions have of it."""
+"""`mm2slo audit prepare`: its output, and its effect on later sessions."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_session_maps_what_preparing_has_archived(tmp_path: Path) -> None:
+def test_session_after_prepare_maps_class_archive(tmp_path: Path) -> None:
     before = run(tmp_path, "-c", SESSION).stdout.split()
-    told = run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare")
-    spark, self_test, archived = told.stdout.splitlines()
+    prepared = run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare")
+    spark, self_test, archived = prepared.stdout.splitlines()
     assert spark.startswith("Spark 4.0.")
     assert self_test == ("self-test passed: the audit found the lost and the duplicate record")
     (archive,) = (tmp_path / "mm2slo").iterdir()
     assert archived.startswith(f"class archive: {archive} (")
     after = run(tmp_path, "-c", SESSION).stdout.split()
-    # Java's own archive is mapped in any case.
+    # Java always maps its own archive.
     assert int(after[0]) > int(before[0]) >= 1
     assert before[1] == after[1] == "5"
 
 
-def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
+def test_prepare_with_remote_master_exits_with_2(tmp_path: Path) -> None:
     config = tmp_path / "mm2slo.yaml"
     config.write_text(
         "clusters:\n"
@@ -60,5 +60,5 @@ def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as refused:
         run(tmp_path, "-m", "mm2slo_cli", "audit", "prepare", "--config", str(config))
     assert refused.value.returncode == 2
-    told = " ".join(refused.value.stderr.split())
-    assert "the master is spark://127.0.0.1:7077; prepare supports only local masters" in told
+    errors = " ".join(refused.value.stderr.split())
+    assert "the master is spark://127.0.0.1:7077; prepare supports only local masters" in errors

@@ -1,4 +1,4 @@
-"""`mm2slo audit probe` on real topics whose copies were transformed."""
+"""`mm2slo audit probe` on topics with transformed copies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOPIC = f"probed-{os.getpid()}"
 
 @pytest.fixture(scope="module")
 def config(lab: Lab) -> Config:
-    """Another engine's flow, which masks values and adds a header; 100 records wait."""
+    """A flow of another engine that masks values and adds a header; 100 records have no copy."""
     start = now() - 60_000
     contents = [
         replace(content, timestamp=start + number // 3)
@@ -50,7 +50,7 @@ def config(lab: Lab) -> Config:
     )
 
 
-def test_it_finds_what_the_flow_changes(config: Config) -> None:
+def test_probe_finds_changed_value_and_added_header(config: Config) -> None:
     (found,), not_compared = probe(config, [], [TOPIC], records=600)
     assert not_compared == ()
     assert (found.source_topic, found.target_topic) == (TOPIC, TOPIC)
@@ -60,6 +60,6 @@ def test_it_finds_what_the_flow_changes(config: Config) -> None:
     assert suggest_identity(found.found) == Identity(value=False, ignored_headers=("trace",))
 
 
-def test_a_topic_that_no_flow_copies_is_refused(config: Config) -> None:
+def test_probe_of_unreplicated_topic_raises_user_error(config: Config) -> None:
     with pytest.raises(UserError, match="topic 'nowhere' is not copied by these flows"):
         probe(config, [], ["nowhere"])

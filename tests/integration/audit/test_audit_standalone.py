@@ -1,4 +1,4 @@
-"""A real Spark cluster of a master and two workers gives what one process gives."""
+"""An audit on a Spark standalone cluster equals an audit in one process."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audit_scenario import US_EU
-from audit_scenario.audit_process import QUICK, Request, auditor
-from audit_scenario.flow_waits import source_ends, wait_copied, wait_flushed
+from audit_scenario.audit_process import FAST_SPARK, AuditRequest, audit_process
+from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed, keyless, now
 from fault_injection import Injector, named
-from spark_standalone import standalone
+from spark_standalone import spark_standalone
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 PARTITIONS = 6
-TASK = "Finished task"
+TASK = "CommandResult task"
 
 
 def timeless(outcome: UnitOutcome) -> UnitOutcome:
-    """Without what differs between two audits of one window: when they were taken."""
+    """The outcome without the time at which it was taken."""
     return replace(outcome, scope=replace(outcome.scope, taken_at=0))
 
 
-def test_two_workers_find_what_one_process_finds(lab: Lab, fresh_topic: str) -> None:
+def test_audit_with_two_workers_equals_audit_in_one_process(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     copy = f"us.{fresh_topic}"
     us.admin.create_topic(fresh_topic, PARTITIONS)
@@ -42,24 +42,23 @@ def test_two_workers_find_what_one_process_finds(lab: Lab, fresh_topic: str) -> 
     wait_copied(lab, US_EU, copy, injector.copied)
     for number, record in enumerate(body[100:10_000:700]):
         injector.duplicate(record)
-        # Between two duplicates of a partition: they are no block.
-        stranger = next(keyless(1, 1, text=f"foreign {number}"))[1]
-        injector.foreign(record.place.partition, stranger)
+        # Between two duplicates of a partition, so that they do not form a replay.
+        foreign = next(keyless(1, 1, text=f"foreign {number}"))[1]
+        injector.foreign(record.place.partition, foreign)
     injector.write_target()
-    ends = source_ends(lab, US_EU, fresh_topic)
-    wait_flushed(lab, US_EU, fresh_topic, {number: end - 1 for number, end in ends.items()})
-    request = Request(lab.config_yaml(), Window(start, now()), topics=(fresh_topic,))
+    wait_all_committed(lab, US_EU, fresh_topic)
+    request = AuditRequest(lab.config_yaml(), Window(start, now()), topics=(fresh_topic,))
 
-    with auditor() as here:
-        alone = here.audit(request)
-    conf = {**QUICK, "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "6"}
-    with standalone(2) as cluster, auditor(cluster.master, conf) as there:
-        together = there.audit(request)
+    with audit_process() as local:
+        expected = local.audit(request)
+    conf = {**FAST_SPARK, "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "6"}
+    with spark_standalone(2) as cluster, audit_process(cluster.master, conf) as remote:
+        found = remote.audit(request)
         worked = [sum(log.count(TASK) for log in logs) for logs in cluster.executor_logs().values()]
 
     assert len(worked) == 2
     assert all(worked), worked
-    assert timeless(together.outcomes[copy]) == timeless(alone.outcomes[copy])
-    assert together.conclusion.line == alone.conclusion.line
-    assert named(together.outcomes[copy].evidence) == injector.truth.named()
-    assert together.outcomes[copy].counts[Verdict.MATCHED] == injector.copied == 25_000
+    assert timeless(found.outcomes[copy]) == timeless(expected.outcomes[copy])
+    assert found.conclusion.line == expected.conclusion.line
+    assert named(found.outcomes[copy].evidence) == injector.truth.named()
+    assert found.outcomes[copy].counts[Verdict.MATCHED] == injector.copied == 25_000

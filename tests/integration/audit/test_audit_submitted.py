@@ -1,4 +1,4 @@
-"""The audit as `spark-submit` runs it: its master, jars and memory, and the same exit codes."""
+"""The audit run by `spark-submit`, with its master, jars and memory, and the same exit codes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audit_scenario import US_EU
-from audit_scenario.audit_command import submitted
-from audit_scenario.flow_waits import source_ends, wait_copied, wait_flushed
+from audit_scenario.audit_command import run_spark_submit
+from audit_scenario.flow_waits import wait_all_committed, wait_copied
 from audit_scenario.record_contents import keyed
 from fault_injection import Injector
 
@@ -19,30 +19,29 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 
-def test_it_finds_a_fault_and_says_so_by_its_exit_code(lab: Lab, fresh_topic: str) -> None:
+def test_submitted_audit_with_overdue_records_exits_with_1(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 2)
     copy = f"us.{fresh_topic}"
     injector = Injector(us.librdkafka(), eu.librdkafka(), fresh_topic, copy)
     injector.plain(keyed(2, 500))
     wait_copied(lab, US_EU, copy, injector.copied)
-    ends = source_ends(lab, US_EU, fresh_topic)
-    wait_flushed(lab, US_EU, fresh_topic, {number: end - 1 for number, end in ends.items()})
+    wait_all_committed(lab, US_EU, fresh_topic)
     chosen = ("--since", "1h", "--sample", "100%", "--max-pending", "1ms")
     lab.mm2.stop()
     try:
         injector.plain(keyed(2, 6, first=500))
-        found = submitted(lab.config_yaml(), *chosen, "--topic", fresh_topic)
+        found = run_spark_submit(lab.config_yaml(), *chosen, "--topic", fresh_topic)
     finally:
         lab.mm2.start()
 
-    assert found.exit_code == 1, found.said
+    assert found.exit_code == 1, found.output
     (topic,) = found.report["topics"]
     counts = {verdict: n for verdict, n in topic["counts"].items() if n}
     assert counts == {Verdict.MATCHED: 500, Verdict.OVERDUE: 6}
-    assert "faults: 6 overdue; 500 matched" in found.said
+    assert "faults: 6 overdue; 500 matched" in found.output
 
-    refused = submitted(lab.config_yaml(), *chosen, "--topic", "nowhere")
+    refused = run_spark_submit(lab.config_yaml(), *chosen, "--topic", "nowhere")
     assert refused.exit_code == 2
-    assert "topic 'nowhere' is not copied by these flows" in refused.said
-    assert "Traceback" not in refused.said
+    assert "topic 'nowhere' is not copied by these flows" in refused.output
+    assert "Traceback" not in refused.output

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from alerting_lab import start_alerting_lab
 from chromium.headless import find_chromium, save_screenshot
 from dashboard_preview.board_page import rendered
 from dashboard_preview.grafana_json.dashboard_json import dashboards
@@ -22,20 +23,19 @@ from dashboard_preview.prometheus_http import HttpPrometheus
 from dashboard_preview.time_range import Span
 from generated_dashboards import ROOT
 from lab_dashboards import CommittingGroup
-from paging import paged
 from preview_fixtures import panel_html, visible_texts
-from reading import copied
-from steady import SteadyLoad
+from steady_load import SteadyLoad
+from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_dashboards.dashboard_files import DASHBOARD_FOLDER
 from mm2slo_lab import LabTopology
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from paging import Paged
+    from alerting_lab import AlertingLab
 
     from mm2slo_lab import Lab
 
@@ -62,7 +62,7 @@ def is_replicated(lab: Lab, flow: Flow, topic: str) -> bool:
 
 
 @contextmanager
-def monitored_flows(lab: Lab, folder: Path) -> Iterator[Paged]:
+def monitored_flows(lab: Lab, folder: Path) -> Iterator[AlertingLab]:
     """Flows with records and consumer groups, monitored for a while."""
     with ExitStack() as stack:
         for topic, interval in TOPICS.items():
@@ -76,17 +76,17 @@ def monitored_flows(lab: Lab, folder: Path) -> Iterator[Paged]:
                 stack.enter_context(SteadyLoad(send, topic, (0, 1), interval))
             group = f"{topic.removesuffix('s')}-service"
             stack.enter_context(CommittingGroup(lab.cluster("us").librdkafka(), topic, group))
-        wait_for(lambda: copied(lab, "orders") > 0, "the first copies", 60)
+        wait_for(lambda: count_copies(lab, "orders") > 0, "the first copies", 60)
         flows = [str(each) for each in FLOWS]
-        watched = stack.enter_context(paged(lab, folder, flows, list(TOPICS)))
-        watched.healthy(flows)
+        watched = stack.enter_context(start_alerting_lab(lab, folder, flows, list(TOPICS)))
+        watched.wait_healthy(flows)
         # One scrape a second; some are late on a busy machine.
         long = f'count_over_time(up{{job="mm2slo"}}[{BEFORE}m]) >= {BEFORE * 57}'
         wait_for(partial(watched.monitoring.prometheus.holds, long), "a history", 900, 1)
         yield watched
 
 
-def draw_pages(watched: Paged, folder: Path, minutes: int) -> dict[str, str]:
+def draw_pages(watched: AlertingLab, folder: Path, minutes: int) -> dict[str, str]:
     """The page of each board; the Flow board shows the first flow."""
     server, end = HttpPrometheus(watched.monitoring.prometheus.url), time.time()
     span = Span(end - minutes * 60, end, relative=True)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from alerting_lab import SCALE, start_alerting_lab
 from lab_dashboards import (
     FLOW,
     CommittingGroup,
@@ -14,12 +15,11 @@ from lab_dashboards import (
     observe_flow,
     wait_until_equal,
 )
-from paging import SCALE, paged
-from reading import copied
-from steady import SteadyLoad
+from steady_load import SteadyLoad
+from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, commit, produce
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def test_failover_panels_show_groups_without_checkpoints(
     us.admin.create_topic(fresh_topic, 2)
     for partition in (0, 1):
         produce(us.librdkafka(), fresh_topic, Load(20, partition=partition))
-    wait_for(lambda: copied(faulty_lab, fresh_topic) == 40, "the copies", 60)
+    wait_for(lambda: count_copies(faulty_lab, fresh_topic) == 40, "the copies", 60)
     ready = f"{fresh_topic}-ready"
     # MirrorMaker 2 excludes console consumers from checkpoints by default.
     first, second = (f"console-consumer-{fresh_topic}-{number}" for number in (1, 2))
@@ -101,10 +101,10 @@ def test_checkpoint_freshness_budget_of_active_group(
     )
     with (
         SteadyLoad(us.librdkafka(), fresh_topic, (0, 1)),
-        paged(faulty_lab, tmp_path, [FLOW], [fresh_topic], SCALE) as watched,
+        start_alerting_lab(faulty_lab, tmp_path, [FLOW], [fresh_topic], SCALE) as watched,
     ):
         seen = LabDashboards(watched.monitoring.prometheus)
-        watched.healthy([FLOW])
+        watched.wait_healthy([FLOW])
         assert {(BOARD, FRESHNESS)} == fault_panels <= seen.empty_panels()
         with CommittingGroup(us.librdkafka(), fresh_topic, f"{fresh_topic}-group") as group:
             wait_for(lambda: seen.value(BOARD, FRESHNESS) is not None, "a budget", 120, 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lab_dashboards import FLOW, PANEL_FAULTS, covers_fault, monitored_lab
 
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_panels_show_healthy_and_stopped_flow(
         healthy(seen, fresh_topic)
         stopped_at = time.time()
         faulty_lab.mm2.stop()
-        watched.told(1, "the page")
+        watched.wait_message(1, "the page")
         wait_for(lambda: not fault_panels & seen.empty_panels(), "the panels of a stop", 60, 1)
         assert fault_panels == {
             (FLEET, "Firing alerts by severity"),

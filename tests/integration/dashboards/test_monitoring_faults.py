@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from alerting_lab import SCALE
+from cli_process import run_mm2slo
 from confluent_kafka import Producer
+from exporter_watch import watch
+from fake_slack import FakeSlackWebhook
 from lab_dashboards import FLOW, LabDashboards, covers_fault, observe_flow
 from monitoring import alertmanager, prometheus
-from paging import SCALE
-from programs import program
-from slack_receiver import SlackReceiver
-from watching import watch
 
 from mm2slo_alerts.alertmanager import configuration
 from mm2slo_core.config.alerting_config import AlertingConfig, SlackChannel
@@ -22,8 +22,8 @@ from mm2slo_core.config.slo_config import SloConfig
 from mm2slo_core.records import Checkpoint
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.ports import accepts, free_ports
-from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +140,7 @@ def test_panel_shows_recorder_scrapes_by_exporter(
             seen = LabDashboards(server, builtin={"__rate_interval": "60s", "__range": "5m"})
             wait_for(lambda: server.holds('up{job="mm2slo"} == 1'), "the exporter", 60)
             assert {(BOARD, RECORDER)} == fault_panels <= seen.empty_panels()
-            with program(log, "report", "serve", "--config", str(config)):
+            with run_mm2slo(log, "report", "serve", "--config", str(config)):
                 wait_for(lambda: accepts(report), "the report service", 60)
                 since = "mm2_report_scrapes_total offset 65s"
                 wait_for(lambda: server.holds(since), "a minute of it", 180, 1)
@@ -156,7 +156,7 @@ def test_panel_shows_recorder_scrapes_by_exporter(
 def test_panel_counts_message_refused_by_slack(tmp_path: Path) -> None:
     (tmp_path / "manager").mkdir()
     (tmp_path / "prometheus").mkdir()
-    with SlackReceiver(burst=20) as slack:
+    with FakeSlackWebhook(burst=20) as slack:
         secret = tmp_path / "webhook"
         secret.write_text(slack.url, encoding="utf-8")
         channel = SlackChannel(name="mirroring", webhook_url_file=str(secret))

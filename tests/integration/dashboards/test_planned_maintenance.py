@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from alerting_lab import SCALE
 from lab_dashboards import FLOW, covers_fault, monitored_lab
-from paging import SCALE
 
 from mm2slo_alerts.maintenance_rules import groups, text
 from mm2slo_core.objectives.exclusion import Exclusion
 from mm2slo_core.topology import Flow
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from lab_dashboards import FLOW, covers_fault, observe_flow, wait_until_equal
-from reading import copied
-from steady import SteadyLoad
+from steady_load import SteadyLoad
+from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, OpenTransaction, produce
 from mm2slo_lab import faults
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def test_panel_shows_records_held_back_by_open_transactions(
     for topic in (fresh_topic, other):
         us.admin.create_topic(topic, 2)
         produce(us.librdkafka(), topic, Load(10, partition=0))
-        wait_for(lambda name=topic: copied(committed, name) == 10, "the copies", 60)  # type: ignore[misc]
+        wait_for(lambda name=topic: count_copies(committed, name) == 10, "the copies", 60)  # type: ignore[misc]
     settings = {"isolation": "read_committed"}
     topics = [fresh_topic, other]
     with observe_flow(committed, tmp_path, topics, flow=settings) as (_, seen):
@@ -81,7 +81,7 @@ def test_time_to_catch_up_follows_shrinking_backlog(
     us = faulty_lab.cluster("us")
     us.admin.create_topic(fresh_topic, 1)
     produce(us.librdkafka(), fresh_topic, Load(10))
-    wait_for(lambda: copied(faulty_lab, fresh_topic) == 10, "the copies", 60)
+    wait_for(lambda: count_copies(faulty_lab, fresh_topic) == 10, "the copies", 60)
     # Enough that several scrapes see the backlog shrink on a fast machine.
     count = 1_000_000
     with observe_flow(faulty_lab, tmp_path, [fresh_topic]) as (watched, seen):
@@ -110,7 +110,7 @@ def test_panels_show_records_lost_to_retention(
     us = faulty_lab.cluster("us")
     us.admin.create_topic(fresh_topic, 1)
     produce(us.librdkafka(), fresh_topic, Load(50))
-    wait_for(lambda: copied(faulty_lab, fresh_topic) == 50, "the copies", 60)
+    wait_for(lambda: count_copies(faulty_lab, fresh_topic) == 50, "the copies", 60)
     with observe_flow(faulty_lab, tmp_path, [fresh_topic]) as (_, seen):
         wait_for(lambda: seen.value(BOARD, HEADROOM, topic=fresh_topic) == 50, "the room", 60, 0.5)
         wait_until_equal(lambda: seen.value(BOARD, LOST), 0)
@@ -134,7 +134,7 @@ def test_panels_distinguish_failed_from_running_task(
     us = faulty_lab.cluster("us")
     us.admin.create_topic(fresh_topic, 4)
     with SteadyLoad(us.librdkafka(), fresh_topic, range(4)):
-        wait_for(lambda: copied(faulty_lab, fresh_topic) > 0, "the first copies", 60)
+        wait_for(lambda: count_copies(faulty_lab, fresh_topic) > 0, "the first copies", 60)
         with observe_flow(faulty_lab, tmp_path, [fresh_topic]) as (_, seen):
 
             def states() -> dict[tuple[str, ...], float]:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from audit_scenario import (
-    APPENDED,
+    BOTH_STAMPED,
     CLEAN,
     COMPACTED,
     EXPIRED,
     REPLAY,
-    STAMPED,
     STOPPED,
-    tell,
+    TARGET_STAMPED,
+    play_scenario,
 )
-from audit_scenario.scenario_steps import AFTER_THE_STOP
+from audit_scenario.scenario_steps import RECORDS_AFTER_STOP
 from fault_injection import Found
 
 from accuracy.latency_bounds import Truth, Widths, widths
@@ -28,7 +28,7 @@ from mm2slo_lab import Lab
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from audit_scenario import Told
+    from audit_scenario import AuditScenario
     from fault_injection import Stored
 
     from mm2slo_core.audit.audit_scope import UnitScope
@@ -49,7 +49,7 @@ class LabFigures:
 def lab_figures() -> LabFigures:
     """Start a lab, inject faults, audit, and compare."""
     with Lab.start() as lab:
-        lab_audit = tell(lab, "accuracy")
+        lab_audit = play_scenario(lab, "accuracy")
     tally = Tally()
     for name in lab_audit.reads:
         outcome = lab_audit.outcome(name)
@@ -63,12 +63,14 @@ def lab_figures() -> LabFigures:
     )
 
 
-def _truth(lab_audit: Told, name: str) -> tuple[dict[Verdict, set[Found]], dict[Verdict, int]]:
+def _truth(
+    lab_audit: AuditScenario, name: str
+) -> tuple[dict[Verdict, set[Found]], dict[Verdict, int]]:
     """True verdicts by offset, and counts of verdicts without evidence."""
     read, outcome = lab_audit.reads[name], lab_audit.outcome(name)
     counts = {Verdict.MATCHED: len(read.pairs)}
     truth = (
-        lab_audit.story.injectors[name].truth.named() if name in lab_audit.story.injectors else {}
+        lab_audit.topics.injectors[name].truth.named() if name in lab_audit.topics.injectors else {}
     )
     if name == REPLAY:
         truth = {Verdict.REPLAY: {Found(Side.TARGET, *place) for place in read.duplicates}}
@@ -95,10 +97,12 @@ def _in_traffic(pairs: Sequence[tuple[Stored, Stored]], scope: UnitScope) -> dic
     return {Verdict.MATCHED: sum(arrived), Verdict.PENDING: len(arrived) - sum(arrived)}
 
 
-def _overdue(lab_audit: Told) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[Found]]]:
+def _overdue(
+    lab_audit: AuditScenario,
+) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[Found]]]:
     """Records sent after MirrorMaker 2 stopped, and those in the command's report."""
-    sent = lab_audit.story.injectors[STOPPED].copied
-    true = {Found(Side.SOURCE, 0, offset) for offset in range(sent - AFTER_THE_STOP, sent)}
+    sent = lab_audit.topics.injectors[STOPPED].copied
+    true = {Found(Side.SOURCE, 0, offset) for offset in range(sent - RECORDS_AFTER_STOP, sent)}
     found: defaultdict[Verdict, set[Found]] = defaultdict(set)
     for topic in lab_audit.stopped.report["topics"]:
         for each in topic["evidence"]:
@@ -116,9 +120,9 @@ def equal_newest(source: list[Stored], target: list[Stored]) -> int:
     return sum(there.get(key) == content for key, content in here.items())
 
 
-def _latencies(lab_audit: Told) -> Iterator[tuple[str, Widths]]:
-    for name, which in ((APPENDED, "end_to_end"), (STAMPED, "transfer")):
-        outcome = lab_audit.audited.unstamped[lab_audit.story.copy(name)]
+def _latencies(lab_audit: AuditScenario) -> Iterator[tuple[str, Widths]]:
+    for name, which in ((TARGET_STAMPED, "end_to_end"), (BOTH_STAMPED, "transfer")):
+        outcome = lab_audit.result.unstamped[lab_audit.topics.copy(name)]
         kind = which.replace("_", " ")
         yield (
             f"lab, polls every {_POLL_MS} ms, {kind}",
@@ -126,17 +130,17 @@ def _latencies(lab_audit: Told) -> Iterator[tuple[str, Widths]]:
         )
 
 
-def true_bounds(lab_audit: Told, name: str, which: str) -> Truth:
+def true_bounds(lab_audit: AuditScenario, name: str, which: str) -> Truth:
     """Bounds from LogAppendTime, which precedes readability, and from the independent reader.
 
     All processes share one clock.
     """
-    pairs, had = lab_audit.reads[name].pairs, lab_audit.arrivals[name]
+    pairs, arrivals = lab_audit.reads[name].pairs, lab_audit.arrivals[name]
     produced = which == "end_to_end"
     least = (
         copy.content.timestamp
-        - (source.content.timestamp if produced else had.source[source.place])
+        - (source.content.timestamp if produced else arrivals.source[source.place])
         for source, copy in pairs
     )
-    greatest = (had.target[copy.place] - source.content.timestamp for source, copy in pairs)
+    greatest = (arrivals.target[copy.place] - source.content.timestamp for source, copy in pairs)
     return Truth(sorted(max(0, each) for each in least), sorted(greatest))

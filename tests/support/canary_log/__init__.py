@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
-from reading import read_whole
+from topic_reader import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def sent_canaries(
 ) -> list[Sent]:
     """All of one exporter and flow, in their order. None is missing among them."""
     found = []
-    for message in read_whole(properties, topic):
+    for message in read_topic(properties, topic):
         sequence = _sequence(message, instance, flow)
         if sequence is not None:
             due = int(dict(message.headers() or [])["mm2slo-sent"] or b"") / 1000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from confluent_kafka import Producer
-from topic_reader import read_whole
+from topic_reader import read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -94,7 +94,7 @@ def read_all(
     properties: Mapping[str, str], topic: str, isolation: str = "read_uncommitted"
 ) -> list[Stored]:
     """All current records of *topic*."""
-    return [_stored(message) for message in read_whole(properties, topic, isolation=isolation)]
+    return [_stored(message) for message in read_topic(properties, topic, isolation=isolation)]
 
 
 def _stored(message: Message) -> Stored:

@@ -9,9 +9,9 @@ import random
 from functools import cache
 from typing import Final
 
-from tsdb import LONGEST, SamplePattern
+from tsdb import MAX_SAMPLES, SamplePattern
 
-_LENGTH: Final = 4 * LONGEST
+_LENGTH: Final = 4 * MAX_SAMPLES
 KINDS: Final = 8
 """The number of patterns of each kind."""
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import py4j.java_gateway as java  # type: ignore[import-untyped]  # py4j ships no types
 import pyspark
 
-from mm2slo_lab.jars import classpath
-from mm2slo_lab.versions import DEFAULT_VERSION
+from mm2slo_lab.kafka_jars import classpath
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def running_jvm() -> Iterator[Any]:
-    """The view of a process with Kafka and Connect's mirror on its class path; it ends after."""
+    """Run a JVM with Kafka and MirrorMaker 2 on the class path; yields py4j's view of it."""
     (py4j_jar,) = Path(pyspark.__file__).parent.glob("jars/py4j-*.jar")
     port, token, process = java.launch_gateway(
         jarpath=str(py4j_jar),

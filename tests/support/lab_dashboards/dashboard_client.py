@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from generated_dashboards import Json, dashboards, fill_variables, named_targets, panels, variables
 
-from mm2slo_lab.errors import LabError
-from mm2slo_lab.monitoring.serving import get
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.lab_errors import LabError
+from mm2slo_lab.monitoring.monitoring_server import get_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -134,7 +134,7 @@ class LabDashboards:
 
     def _ask(self, path: str, parameters: Mapping[str, str]) -> list[Found]:
         query = urllib.parse.urlencode(parameters)
-        found: list[Found] = get(f"{self.server.url}/api/v1/{path}?{query}")["data"]["result"]
+        found: list[Found] = get_json(f"{self.server.url}/api/v1/{path}?{query}")["data"]["result"]
         return found
 
 

@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import yaml
-from paging import SCALE, paged
-from reading import copied
+from alerting_lab import SCALE, start_alerting_lab
 from recording_server import Answer, RecordingServer
-from steady import SteadyLoad
+from steady_load import SteadyLoad
+from topic_reader import count_copies
 
 from lab_dashboards.dashboard_client import FLOW, LabDashboards
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.catalogue.audit_result_metrics import Bound
 from mm2slo_kafka.traffic import commit
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from paging import Paged
+    from alerting_lab import AlertingLab
 
     from mm2slo_lab import Lab
 
@@ -64,24 +64,24 @@ def audit_metrics() -> str:
 @contextmanager
 def monitored_lab(
     lab: Lab, folder: Path, topic: str, group: str
-) -> Iterator[tuple[Paged, LabDashboards]]:
+) -> Iterator[tuple[AlertingLab, LabDashboards]]:
     """A healthy flow with a recorded budget; *group* has committed once."""
     lab.cluster("us").admin.create_topic(topic, 2)
     wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{topic}") > 0, "the copy", 60)
     send = lab.cluster("us").librdkafka()
     with SteadyLoad(send, topic, (0, 1)):
-        wait_for(lambda: copied(lab, topic) > 0, "the first copies", 60)
+        wait_for(lambda: count_copies(lab, topic) > 0, "the first copies", 60)
         commit(send, topic, group, {0: 5, 1: 5})
         with (
             RecordingServer(lambda _: Answer(body=audit_metrics())) as reports,
-            paged(lab, folder, [FLOW], [topic], SCALE) as watched,
+            start_alerting_lab(lab, folder, [FLOW], [topic], SCALE) as watched,
         ):
             scrape_more(watched, reports.address)
-            watched.healthy([FLOW])
+            watched.wait_healthy([FLOW])
             yield watched, LabDashboards(watched.monitoring.prometheus)
 
 
-def scrape_more(watched: Paged, reports: str) -> None:
+def scrape_more(watched: AlertingLab, reports: str) -> None:
     """Make Prometheus scrape itself and the report service as well."""
     server = watched.monitoring.prometheus
     path = server.folder / "prometheus.yml"

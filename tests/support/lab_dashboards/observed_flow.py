@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from alerting_lab import SCALE
+from exporter_watch import Watch, watch
 from monitoring import prometheus
-from paging import SCALE
-from watching import Watch, watch
 
 from lab_dashboards.dashboard_client import FLOW, LabDashboards
 

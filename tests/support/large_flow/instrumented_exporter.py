@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from large_flow.call_meters import Meters
-from mm2slo_cli.exporter import serving
+from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
 from mm2slo_exporter.canary.canary_events import Arrived
 from mm2slo_exporter.exposition import Renderer
@@ -134,12 +134,12 @@ def report_cycles() -> None:
 def compare_rendering() -> None:
     """CPU seconds of a first render and of prometheus_client for the same series."""
     # Imported here, so that it does not count as the exporter's memory.
-    from measuring import registry_of
+    from exposition_baselines import client_registry
     from prometheus_client import generate_latest
 
     wanted.set()
     kept.wait(60)
-    registry, left_out = registry_of(families)
+    registry, left_out = client_registry(families)
     theirs = []
     for _ in range(3):
         gc.collect()
@@ -190,7 +190,7 @@ def main() -> None:
     config = load_config(Path(sys.argv[1]).read_text())
     instrument()
     report_cycles()
-    with serving(lambda: config) as (_service, server):
+    with run_exporter(lambda: config) as (_service, server):
         write_line(kind="started", port=server.address.port, pid=os.getpid())
         for command in sys.stdin:
             match command.split():

@@ -21,7 +21,7 @@ from mm2slo_core.topology import TopicPartition as Partition
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab import Lab, LabTopology
-from mm2slo_lab.topology import Engine
+from mm2slo_lab.lab_topology import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

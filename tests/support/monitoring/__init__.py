@@ -1,16 +1,16 @@
-"""Prometheus, Alertmanager and the receivers of their messages, as real processes on this machine.
+"""Prometheus, Alertmanager and receivers of their messages, as local processes.
 
-`monitoring` starts all of them from the generated files; each part can be had alone. Ports are
-free ones on the loopback address, and every process ends with its context, or with this program.
+`monitoring` starts all of them from the generated files; each can be started alone. They listen on
+free loopback ports, and end with their context or with this process.
 """
 
 from mm2slo_lab.monitoring import Prometheus
 from monitoring.alertmanager import Alertmanager, alert, alertmanager
-from monitoring.blocks import write_days
-from monitoring.own import own
+from monitoring.history_blocks import write_history_blocks
+from monitoring.monitoring_stack import Monitoring, monitoring
+from monitoring.own_metrics import own_metrics
 from monitoring.prometheus import prometheus
-from monitoring.together import Monitoring, monitoring
-from monitoring.webhook import WebhookReceiver
+from monitoring.webhook_receiver import WebhookReceiver
 
 __all__ = [
     "Alertmanager",
@@ -20,7 +20,7 @@ __all__ = [
     "alert",
     "alertmanager",
     "monitoring",
-    "own",
+    "own_metrics",
     "prometheus",
-    "write_days",
+    "write_history_blocks",
 ]

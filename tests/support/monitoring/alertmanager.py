@@ -1,4 +1,4 @@
-"""Alertmanager: alerts in as Prometheus posts them, messages out to receivers."""
+"""Runs Alertmanager, and posts alerts to it as Prometheus does."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mm2slo_alerts.alertmanager import TEMPLATES
 from mm2slo_alerts.slack import template
 from mm2slo_lab.monitoring import Alertmanager as Running
 from mm2slo_lab.monitoring import alertmanager as running
-from mm2slo_lab.monitoring import program
-from mm2slo_lab.monitoring.serving import post
+from mm2slo_lab.monitoring import find_program
+from mm2slo_lab.monitoring.monitoring_server import post_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 EXTERNAL_URL: Final = "http://alertmanager.example"
-"""What messages name: a free port would make each of them another."""
+"""Address in messages; with the free port they would differ from run to run."""
 
 
 def alert(
@@ -30,7 +30,7 @@ def alert(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> dict[str, Any]:
-    """An alert as Prometheus posts it: it fires for the next five minutes, or ended at *until*."""
+    """An alert as Prometheus posts it: firing for five minutes, or resolved at *until*."""
     now = datetime.now(UTC)
     start = since or (now if until is None else until - timedelta(milliseconds=1))
     return {
@@ -43,13 +43,13 @@ def alert(
 
 
 class Alertmanager(Running):
-    """A running Alertmanager that tests talk to as Prometheus does."""
+    """A running Alertmanager that tests post alerts to."""
 
     __slots__ = ()
 
     def post(self, *alerts: Mapping[str, Any]) -> None:
-        """Post *alerts* in one request, so that they meet in their group; see `alert`."""
-        post(f"{self.url}/api/v2/alerts", alerts)
+        """Post *alerts* (see `alert`) in one request, so that they are grouped."""
+        post_json(f"{self.url}/api/v2/alerts", alerts)
 
     def fire(
         self,
@@ -58,7 +58,7 @@ class Alertmanager(Running):
         *,
         since: datetime | None = None,
     ) -> None:
-        """Post an alert that fires."""
+        """Post a firing alert."""
         self.post(alert(labels, annotations, since=since))
 
     def resolve(
@@ -69,11 +69,11 @@ class Alertmanager(Running):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> None:
-        """Post the same alert as one that has ended, by default now."""
+        """Post a resolved alert, which ends now by default."""
         self.post(alert(labels, annotations, since=since, until=until or datetime.now(UTC)))
 
     def metric(self, name: str, **labels: str) -> float:
-        """The sum of one of its own counters over series with *labels*."""
+        """Sum of one of Alertmanager's metrics over series with *labels*."""
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as reply:
             lines = reply.read().decode().splitlines()
         wanted = [f'{key}="{value}"' for key, value in labels.items()]
@@ -84,9 +84,9 @@ class Alertmanager(Running):
         )
 
     def amtool(self, *arguments: str) -> str:
-        """What amtool prints; its exit code must be 0."""
+        """Run amtool and return its output; the exit code must be 0."""
         done = subprocess.run(
-            [program("amtool"), *arguments, f"--alertmanager.url={self.url}"],
+            [find_program("amtool"), *arguments, f"--alertmanager.url={self.url}"],
             capture_output=True,
             text=True,
             check=False,

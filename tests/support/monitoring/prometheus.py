@@ -1,11 +1,11 @@
-"""Prometheus with the times of the generated rules."""
+"""Runs Prometheus with the intervals of the generated rules."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mm2slo_alerts.model import PRODUCTION, Scale
+from mm2slo_alerts.rule_model import PRODUCTION, Scale
 from mm2slo_lab.monitoring import Cadence, Prometheus
 from mm2slo_lab.monitoring import prometheus as running
 
@@ -24,7 +24,7 @@ def prometheus(
     scale: Scale = PRODUCTION,
     history: str | None = None,
 ) -> Iterator[Prometheus]:
-    """Run Prometheus in *folder*; its own intervals follow *scale* as those of the rules do."""
+    """Run Prometheus in *folder*, with its intervals scaled like those of the rules."""
     with running(
         folder,
         targets,

@@ -54,7 +54,7 @@ def judge_mutants(
             mutated = (mutant.applied(rules.recording), rules.alerts)
         else:
             mutated = (rules.recording, mutant.applied(rules.alerts))
-        killed = any(failure(test, mutated) for test in tests if _tests_rule(test, mutant.rule))
+        killed = any(failure([test], mutated) for test in tests if _tests_rule(test, mutant.rule))
         return Verdict(mutant, killed, equivalence_reason(mutant))
 
     with ThreadPoolExecutor(workers) as pool:

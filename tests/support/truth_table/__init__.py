@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from watching import Scrape, Watch
+    from exporter_watch import Scrape, Watch
 
 TABLE = Path(__file__).parents[3] / "docs" / "truth-table.md"
 FLOW = "us->eu"

@@ -1,10 +1,10 @@
-"""A history for Prometheus of any density, written in its own format.
+"""Writes a dense history in Prometheus's block format.
 
-promtool makes blocks of text, a few hundred thousand samples a second; what a large fleet leaves in
-a month are hundreds of millions. Here chunks that are alike are encoded once.
+A month of a large fleet has hundreds of millions of samples, and promtool converts a few hundred
+thousand per second. This package encodes identical chunks once.
 """
 
-from tsdb.block import Series, write_blocks
-from tsdb.chunks import LONGEST, SamplePattern
+from tsdb.block_writer import Series, write_blocks
+from tsdb.xor_chunks import MAX_SAMPLES, SamplePattern
 
-__all__ = ["LONGEST", "SamplePattern", "Series", "write_blocks"]
+__all__ = ["MAX_SAMPLES", "SamplePattern", "Series", "write_blocks"]

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from slack_receiver import check
+from fake_slack import check_message
 from typer.testing import CliRunner
 
 from mm2slo_alerts.output_files import alert_groups
@@ -64,7 +64,7 @@ def test_preview_json_is_accepted_by_slack(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     message = json.loads(preview("MM2TaskFailed", "--json", "--config", str(config)))
-    check(message)
+    check_message(message)
     [attachment] = message["attachments"]
     header, section, actions, context = attachment["blocks"]
     assert header["text"]["text"].startswith("⚠️ FIRING ticket · Task 0 of MirrorSourceConnector")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from digest_samples import NOW
-from slack_receiver import SlackReceiver
+from fake_slack import FakeSlackWebhook
 
-from mm2slo_cli import report_reading, report_slack
+from mm2slo_cli import report_slack, report_sources
 from mm2slo_cli.main import main
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, Indicator, Tally
 from mm2slo_core.sli_counters import Sli, SliKey
@@ -49,7 +49,7 @@ class Command:
         self.at(NOW)
 
     def at(self, now: int) -> None:
-        for module in (report_reading, report_slack):
+        for module in (report_slack, report_sources):
             self._patch.setattr(module, "now_ms", lambda: now)
 
     def __call__(self, *options: str) -> int:
@@ -65,8 +65,8 @@ class Command:
 
 
 @pytest.fixture
-def receiver() -> Iterator[SlackReceiver]:
-    with SlackReceiver() as found:
+def receiver() -> Iterator[FakeSlackWebhook]:
+    with FakeSlackWebhook() as found:
         yield found
 
 
@@ -86,7 +86,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: SlackReceiver, history: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: FakeSlackWebhook, history: Path
 ) -> Path:
     """A configuration, a webhook, and a history."""
     (tmp_path / "mm2slo.yaml").write_text(CONFIG, encoding="utf-8")
@@ -103,7 +103,7 @@ def slack(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Command
 
 
 def test_dry_run_prints_the_digest_and_posts_nothing(
-    slack: Command, receiver: SlackReceiver
+    slack: Command, receiver: FakeSlackWebhook
 ) -> None:
     assert slack("--dry-run") == 0
     # 3,000 good of 3,600; a budget of 0.1 % is spent 166.7 times.
@@ -118,7 +118,7 @@ def test_dry_run_prints_the_digest_and_posts_nothing(
 
 
 def test_dry_run_json_prints_the_payload_that_is_posted(
-    slack: Command, receiver: SlackReceiver
+    slack: Command, receiver: FakeSlackWebhook
 ) -> None:
     assert slack("--dry-run", "--json") == 0
     printed = json.loads(slack.out)
@@ -128,7 +128,7 @@ def test_dry_run_json_prints_the_payload_that_is_posted(
     assert {key: taken.payload[key] for key in ("text", "blocks")} == printed
 
 
-def test_second_run_posts_nothing_and_exits_with_0(slack: Command, receiver: SlackReceiver) -> None:
+def test_second_run_posts_nothing_and_exits_with_0(slack: Command, receiver: FakeSlackWebhook) -> None:
     assert slack("--channel", "ops") == 0
     assert slack.out == f"the digest '{NAME}' posted to ops\n"
     assert slack("--channel", "ops") == 0
@@ -139,7 +139,7 @@ def test_second_run_posts_nothing_and_exits_with_0(slack: Command, receiver: Sla
 
 
 def test_refused_post_prints_one_line_and_can_be_repeated(
-    slack: Command, receiver: SlackReceiver
+    slack: Command, receiver: FakeSlackWebhook
 ) -> None:
     receiver.fail(status=404, body="no_service")
     assert slack("--channel", "ops") == 2
@@ -173,7 +173,7 @@ def test_claim_released_meanwhile_is_not_reported_as_posted(
     assert "was not posted to ops: a concurrent run tried to" in slack.err
 
 
-def test_two_concurrent_processes_post_once(folder: Path, receiver: SlackReceiver) -> None:
+def test_two_concurrent_processes_post_once(folder: Path, receiver: FakeSlackWebhook) -> None:
     # The first response delays the first process by a second, in which the other one runs.
     receiver.fail(status=503)
     line = [sys.executable, "-m", "mm2slo_cli", "report", "slack", "--config", "mm2slo.yaml"]
@@ -207,7 +207,7 @@ def test_two_concurrent_processes_post_once(folder: Path, receiver: SlackReceive
     ],
 )
 def test_invalid_option_prints_one_line_and_posts_nothing(
-    slack: Command, receiver: SlackReceiver, options: list[str], expected: str
+    slack: Command, receiver: FakeSlackWebhook, options: list[str], expected: str
 ) -> None:
     assert slack(*options) == 2
     assert expected in slack.err

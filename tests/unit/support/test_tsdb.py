@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from promtool import needs_promtool
 from tsdb import SamplePattern, Series, write_blocks
-from tsdb.checksum import crc32c
+from tsdb.crc32c import crc32c
 
 if TYPE_CHECKING:
     from pathlib import Path

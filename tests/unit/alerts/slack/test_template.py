@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from slack_receiver import check
+from fake_slack import check_message
 
 from mm2slo_alerts.preview import message_parts, parse_message
 from mm2slo_alerts.slack import LIMITS, template
@@ -91,7 +91,7 @@ def message(folder: Path, *alerts: dict[str, Any], **more: Any) -> dict[str, Any
     """Return the attachment after the fake Slack server has accepted it."""
     text, settings = message_parts(CONFIG)
     found = parse_message(executed(folder, text, data(*alerts, **more)), settings)
-    check(found)
+    check_message(found)
     [attachment] = found["attachments"]
     return dict(attachment)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from one_unit import CENSUS, dst, found, scope, src
+from small_audit_unit import CENSUS, dst, found, scope, src
 
 from mm2slo_core.audit.audit_record import ArrivalPoll
 from mm2slo_core.audit.audit_scope import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from one_unit import counts, dst, found, scope, src
+from small_audit_unit import counts, dst, found, scope, src
 
 from mm2slo_core.audit.audit_scope import Comparison, Cut, TimestampType
 from mm2slo_core.audit.record_identity import Identity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from one_unit import counts, dst, found, scope, src
+from small_audit_unit import counts, dst, found, scope, src
 
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict

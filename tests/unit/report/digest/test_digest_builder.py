@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from digest_samples import NOW, MemoryDigestClaims, at
+from fake_slack import FakeSlackWebhook
 from minute_history import Minutes, objective
-from slack_receiver import SlackReceiver
 
 from mm2slo_core.reporting.minute_counts import MINUTE_MS, SpanCounts
 from mm2slo_core.secret import Secret
@@ -108,7 +108,7 @@ def test_build_shows_the_counted_events(source: Source) -> None:
 
 def test_post_once_of_built_digest_posts_last_month_once(source: Source) -> None:
     digests = MemoryDigestClaims()
-    with SlackReceiver() as receiver:
+    with FakeSlackWebhook() as receiver:
         poster = WebhookPoster(Secret(receiver.url), "ops")
         digest = DigestBuilder(reporter(source), "last-month", ReportLinks()).build()
         outcomes = [

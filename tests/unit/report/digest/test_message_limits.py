@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from digest_samples import NOW, detail, entry, report, texts
+from fake_slack import check_message
+from fake_slack.block_limits import TOTAL
+from fake_slack.slack_markup import find_unescaped, utf16_length
 from hypothesis import given
 from hypothesis import strategies as st
-from slack_receiver import check
-from slack_receiver.blocks import TOTAL
-from slack_receiver.markup import raw, units
 
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.report_entry import Confirmation, Incident
@@ -55,9 +55,9 @@ def messages(draw: st.DrawFn) -> Message:
 
 @given(messages())
 def test_message_any_report_is_accepted_by_slack(message: Message) -> None:
-    check({"text": message.text, "blocks": list(message.blocks)})
-    assert units(json.dumps(list(message.blocks), ensure_ascii=False)) <= TOTAL
-    assert all(raw(each) is None for each in texts(message.blocks))
+    check_message({"text": message.text, "blocks": list(message.blocks)})
+    assert utf16_length(json.dumps(list(message.blocks), ensure_ascii=False)) <= TOTAL
+    assert all(find_unescaped(each) is None for each in texts(message.blocks))
     assert all(
         len(line) <= 80
         for line in format_for_terminal(message).splitlines()
@@ -73,7 +73,7 @@ def test_message_hundred_flows_with_long_names_shows_the_worst() -> None:
         for sli in (Sli.AVAILABILITY, Sli.LATENCY, Sli.COMPLETENESS, Sli.ORDER)
     ]
     message = build_message(report(entries), [], LINKS)
-    check({"text": message.text, "blocks": list(message.blocks)})
+    check_message({"text": message.text, "blocks": list(message.blocks)})
     assert "*breached*" in "\n".join(texts(message.blocks))
 
 
@@ -97,7 +97,7 @@ def test_message_too_long_omits_flows_and_counts_them() -> None:
         for tier in range(6)
     ]
     message = build_message(report(entries), [], LINKS)
-    check({"text": message.text, "blocks": list(message.blocks)})
+    check_message({"text": message.text, "blocks": list(message.blocks)})
     text = "\n".join(texts(message.blocks))
     shown = text.count("*warning*")
     assert 1 <= shown < FLOWS

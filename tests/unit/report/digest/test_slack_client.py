@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from digest_samples import entry, report
-from slack_receiver import SlackApi, SlackReceiver
-from slack_receiver.web_api import TOKEN
+from fake_slack import FakeSlackApi, FakeSlackWebhook
+from fake_slack.slack_web_api import TOKEN
 
 from mm2slo_core.secret import Secret
 from mm2slo_core.topology import Flow
@@ -55,23 +55,23 @@ def clock() -> FakeSleep:
 
 
 @pytest.fixture
-def receiver() -> Iterator[SlackReceiver]:
-    with SlackReceiver(burst=20) as found:
+def receiver() -> Iterator[FakeSlackWebhook]:
+    with FakeSlackWebhook(burst=20) as found:
         yield found
 
 
 @pytest.fixture
-def api() -> Iterator[SlackApi]:
-    with SlackApi(CHANNEL, others=frozenset({"C0OTHERS00"})) as found:
+def api() -> Iterator[FakeSlackApi]:
+    with FakeSlackApi(CHANNEL, others=frozenset({"C0OTHERS00"})) as found:
         yield found
 
 
-def hook(receiver: SlackReceiver, clock: FakeSleep) -> WebhookPoster:
+def hook(receiver: FakeSlackWebhook, clock: FakeSleep) -> WebhookPoster:
     return WebhookPoster(Secret(receiver.url), "ops", sleep=clock)
 
 
 def bot(
-    api: SlackApi, clock: FakeSleep, *, token: str = TOKEN, channel: str = CHANNEL
+    api: FakeSlackApi, clock: FakeSleep, *, token: str = TOKEN, channel: str = CHANNEL
 ) -> BotPoster:
     return BotPoster(Secret(token), channel, base_url=api.base_url, sleep=clock)
 
@@ -117,7 +117,7 @@ def closed_port_url() -> str:
         return f"http://127.0.0.1:{server.getsockname()[1]}/"
 
 
-def test_webhook_post_sends_text_and_blocks(receiver: SlackReceiver, clock: FakeSleep) -> None:
+def test_webhook_post_sends_text_and_blocks(receiver: FakeSlackWebhook, clock: FakeSleep) -> None:
     assert hook(receiver, clock).post(MESSAGE) == ""
     assert receiver.refusals == []
     [taken] = receiver.messages
@@ -130,7 +130,7 @@ def test_webhook_post_sends_text_and_blocks(receiver: SlackReceiver, clock: Fake
 
 
 def test_webhook_post_rate_limited_waits_for_retry_after(clock: FakeSleep) -> None:
-    with SlackReceiver(burst=1, rate=0.05) as receiver:
+    with FakeSlackWebhook(burst=1, rate=0.05) as receiver:
         poster = hook(receiver, clock)
         poster.post(MESSAGE)
         with pytest.raises(PostRefusedError, match="allows no message for 20 s"):
@@ -139,14 +139,14 @@ def test_webhook_post_rate_limited_waits_for_retry_after(clock: FakeSleep) -> No
     assert len(receiver.messages) == 1
 
 
-def test_bot_post_retry_after_of_an_hour_is_refused(api: SlackApi, clock: FakeSleep) -> None:
+def test_bot_post_retry_after_of_an_hour_is_refused(api: FakeSlackApi, clock: FakeSleep) -> None:
     api.fail(429, '{"ok": false, "error": "ratelimited"}', retry_after="3600")
     with pytest.raises(PostRefusedError, match="for 3600 s, nothing was posted"):
         bot(api, clock).post(MESSAGE)
     assert clock.slept == []
 
 
-def test_bot_post_after_rate_limit_posts_once(api: SlackApi, clock: FakeSleep) -> None:
+def test_bot_post_after_rate_limit_posts_once(api: FakeSlackApi, clock: FakeSleep) -> None:
     api.fail(429, '{"ok": false, "error": "ratelimited"}', retry_after="7", times=2)
     assert bot(api, clock).post(MESSAGE) == "1784530800.000000"
     assert clock.slept == [7.0, 7.0]
@@ -154,7 +154,7 @@ def test_bot_post_after_rate_limit_posts_once(api: SlackApi, clock: FakeSleep) -
 
 
 def test_webhook_post_server_error_is_tried_four_times(
-    receiver: SlackReceiver, clock: FakeSleep
+    receiver: FakeSlackWebhook, clock: FakeSleep
 ) -> None:
     receiver.fail(status=503, body="", times=3)
     hook(receiver, clock).post(MESSAGE)
@@ -187,7 +187,7 @@ def test_webhook_post_timeout_is_not_retried(
 
 @pytest.mark.parametrize("status", [502, 504])
 def test_webhook_post_gateway_error_is_not_retried(
-    receiver: SlackReceiver, clock: FakeSleep, status: int
+    receiver: FakeSlackWebhook, clock: FakeSleep, status: int
 ) -> None:
     receiver.fail(status=status, body="<html>", times=1)
     with pytest.raises(PostUnconfirmedError, match=f"HTTP {status}"):
@@ -212,14 +212,14 @@ def test_webhook_post_connection_refused_is_retried(clock: FakeSleep) -> None:
     ],
 )
 def test_bot_post_refused_error_shows_the_fix(
-    api: SlackApi, clock: FakeSleep, token: str, channel: str, expected: str
+    api: FakeSlackApi, clock: FakeSleep, token: str, channel: str, expected: str
 ) -> None:
     with pytest.raises(PostRefusedError, match=expected):
         bot(api, clock, token=token, channel=channel).post(MESSAGE)
     assert clock.slept == []
 
 
-def test_bot_post_unknown_error_is_shown_verbatim(api: SlackApi, clock: FakeSleep) -> None:
+def test_bot_post_unknown_error_is_shown_verbatim(api: FakeSlackApi, clock: FakeSleep) -> None:
     api.fail(200, '{"ok": false, "error": "brand_new_error"}')
     with pytest.raises(
         PostRefusedError, match=r"brand_new_error \(HTTP 200\): look up this error in Slack's"
@@ -227,7 +227,7 @@ def test_bot_post_unknown_error_is_shown_verbatim(api: SlackApi, clock: FakeSlee
         bot(api, clock).post(MESSAGE)
 
 
-def test_webhook_post_proxy_page_is_refused(receiver: SlackReceiver, clock: FakeSleep) -> None:
+def test_webhook_post_proxy_page_is_refused(receiver: FakeSlackWebhook, clock: FakeSleep) -> None:
     receiver.fail(status=200, body="<html>log in</html>")
     with pytest.raises(
         PostRefusedError, match=r"HTTP 200, '<html>log in</html>' is not a response of Slack"
@@ -235,7 +235,7 @@ def test_webhook_post_proxy_page_is_refused(receiver: SlackReceiver, clock: Fake
         hook(receiver, clock).post(MESSAGE)
 
 
-def test_bot_update_replaces_the_message(api: SlackApi, clock: FakeSleep) -> None:
+def test_bot_update_replaces_the_message(api: FakeSlackApi, clock: FakeSleep) -> None:
     poster = bot(api, clock)
     ts = poster.post(MESSAGE)
     other = build_message(report([]), [], ReportLinks())
@@ -245,18 +245,18 @@ def test_bot_update_replaces_the_message(api: SlackApi, clock: FakeSleep) -> Non
         poster.update(other, "1.0")
 
 
-def test_webhook_update_raises_message_gone(receiver: SlackReceiver, clock: FakeSleep) -> None:
+def test_webhook_update_raises_message_gone(receiver: FakeSlackWebhook, clock: FakeSleep) -> None:
     with pytest.raises(MessageGoneError):
         hook(receiver, clock).update(MESSAGE, "1.0")
 
 
-def test_bot_poster_channel_name_is_refused(api: SlackApi, clock: FakeSleep) -> None:
+def test_bot_poster_channel_name_is_refused(api: FakeSlackApi, clock: FakeSleep) -> None:
     with pytest.raises(UserError, match=r"'#ops' is not the id of a Slack channel.*C0123456789"):
         bot(api, clock, channel="#ops")
 
 
 def test_posters_never_log_secrets(
-    receiver: SlackReceiver, api: SlackApi, clock: FakeSleep, caplog: pytest.LogCaptureFixture
+    receiver: FakeSlackWebhook, api: FakeSlackApi, clock: FakeSleep, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     receiver.fail(status=400, body="invalid_payload")

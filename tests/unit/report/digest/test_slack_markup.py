@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fake_slack.slack_markup import find_unescaped, utf16_length
 from hypothesis import given
 from hypothesis import strategies as st
-from slack_receiver.markup import raw, units
 
 from mm2slo_report.digest.slack_markup import format_code, slack_length, truncate, unescape
 
@@ -42,8 +42,8 @@ def test_format_code_replaces_backticks() -> None:
 @given(st.text(), st.integers(min_value=2, max_value=100))
 def test_truncate_any_text_is_short_and_escaped(text: str, longest: int) -> None:
     found = truncate(text, longest)
-    assert 0 < units(found) <= longest
-    assert raw(found) is None
+    assert 0 < utf16_length(found) <= longest
+    assert find_unescaped(found) is None
     assert "\n" not in found
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from digest_samples import NOW, at, detail, entry, report, texts, window
-from slack_receiver import check
+from fake_slack import check_message
 
 from mm2slo_core.objectives.slo_status import Reason, Status
 from mm2slo_core.reporting.report_entry import Confirmation, Incident
@@ -48,7 +48,7 @@ SILENT = entry(AP_EU, good=0, errors=("Prometheus answers <nothing>",))
 
 
 def message_text(message: Message) -> str:
-    check({"text": message.text, "blocks": list(message.blocks)})
+    check_message({"text": message.text, "blocks": list(message.blocks)})
     return "\n".join(texts(message.blocks))
 
 

@@ -1,0 +1,118 @@
+"""`python -m audit_scenario.audit_worker OPTIONS`: runs audits through the product's modules.
+
+Each line on standard input names the files of a request and of its result.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from audit_scenario.audit_process import AuditRequest, AuditResult
+from mm2slo_audit.engine import judge
+from mm2slo_audit.ingestion import land
+from mm2slo_audit.scope import open_clients, read_scopes
+from mm2slo_audit.session import SparkOptions, spark_session
+from mm2slo_core.audit.audit_scope import TimestampType, UnitScope
+from mm2slo_core.audit.conclusion import conclude
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.config import load_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from mm2slo_audit.ingestion import Landed
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
+
+_MEMORY: Final = "1g"
+
+
+class _Stages:
+    """Duration of each stage, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def ended(self, stage: str) -> None:
+        now = time.monotonic()
+        self.seconds[stage] = round(now - self._last, 1)
+        self._last = now
+
+
+def run(request: AuditRequest, spark: SparkSession, directory: str) -> AuditResult:
+    """Read scopes, land records, judge and conclude."""
+    stages = _Stages()
+    config, sample = load_config(request.config), Sample(request.sample)
+    with open_clients(config) as clients:
+        kafka_scopes = read_scopes(
+            config,
+            request.flows,
+            request.topics,
+            request.window,
+            clients,
+            max_pending=request.max_pending,
+        )
+        stages.ended("scopes")
+        landed = land(spark, kafka_scopes, config, sample, directory, run="test", clients=clients)
+        stages.ended("landing")
+    judged = _judge(spark, landed, request, sample, lambda scope: scope)
+    stages.ended("judging")
+    unstamped = _judge(spark, landed, request, sample, _unstamped)
+    stages.ended("unstamped")
+    not_audited = landed.kafka_scopes.not_audited
+    return AuditResult(
+        outcomes=judged,
+        not_audited=not_audited,
+        conclusion=conclude(list(judged.values()), not_audited, sample=sample),
+        seconds=stages.seconds,
+        unstamped=unstamped,
+    )
+
+
+def _judge(
+    spark: SparkSession,
+    landed: Landed,
+    request: AuditRequest,
+    sample: Sample,
+    seen: Callable[[UnitScope], UnitScope | None],
+) -> dict[str, UnitOutcome]:
+    scopes = [chosen for each in landed.kafka_scopes.scopes if (chosen := seen(each)) is not None]
+    found = judge(
+        spark, landed.records, landed.polls, scopes, sample, evidence_cap=request.evidence_cap
+    )
+    return {each.scope.target_topic: each for each in found}
+
+
+def _unstamped(scope: UnitScope) -> UnitScope | None:
+    """The scope without append times; None if the target has none."""
+    if scope.target_time is not TimestampType.LOG_APPEND:
+        return None
+    flows = tuple(replace(flow, source_time=TimestampType.CREATE) for flow in scope.flows)
+    return replace(scope, target_time=TimestampType.CREATE, flows=flows)
+
+
+def main() -> None:
+    """Process requests until standard input ends."""
+    master, conf, jars = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301 - our parent's
+    options = SparkOptions(
+        master=master, driver_memory=_MEMORY, conf=conf, jars=jars, app_name="mm2slo tests"
+    )
+    with spark_session(options) as spark:
+        for line in sys.stdin:
+            request_file, result_file = map(Path, line.rstrip("\n").split("\t"))
+            request: AuditRequest = pickle.loads(request_file.read_bytes())  # noqa: S301 - our parent's
+            with tempfile.TemporaryDirectory(prefix="mm2slo-landed-") as directory:
+                result_file.write_bytes(pickle.dumps(run(request, spark, directory)))
+            print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Runs `mm2slo` commands as processes, as a user starts them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def run_mm2slo(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `mm2slo` with output to *log*; it must exit with 0 after SIGTERM."""
+    command = [sys.executable, "-m", "mm2slo_cli", *arguments]
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
+        try:
+            yield process
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0, log.read_text(encoding="utf-8")
+        finally:
+            process.kill()

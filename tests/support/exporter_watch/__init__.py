@@ -1,0 +1,176 @@
+"""An exporter beside a lab, watched through its own /metrics as Prometheus would."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from mm2slo_cli.exporter import run_exporter
+from mm2slo_core.config import load_config
+from mm2slo_lab import ADMIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mm2slo_core.topology import Flow
+    from mm2slo_exporter.service.exporter import Exporter
+    from mm2slo_exporter.service.flow_runner import FlowRunner
+    from mm2slo_lab import Lab, User
+
+FAST = {
+    "listen": "127.0.0.1:0",
+    "poll_interval": "500ms",
+    "start_offsets_interval": "1s",
+    "metadata_interval": "1s",
+    "groups_interval": "1s",
+    "topic_configs_interval": "2s",
+    "granularity": "partition",
+}
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """One exposition: samples by name and labels."""
+
+    samples: Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+
+    @classmethod
+    def fetch(cls, url: str) -> Scrape:
+        """Scrape the exporter at *url*; raises OSError while it does not serve."""
+        with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        return cls(
+            {
+                (sample.name, frozenset(sample.labels.items())): sample.value
+                for family in text_string_to_metric_families(text)
+                for sample in family.samples
+            }
+        )
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The one sample of *name* that has (at least) *labels*; None when there is none."""
+        found = self.values(name, **labels)
+        if len(found) > 1:
+            raise AssertionError(f"{len(found)} series of {name} match {labels}: name more labels")
+        return next(iter(found.values()), None)
+
+    def values(self, name: str, **labels: str) -> dict[frozenset[tuple[str, str]], float]:
+        """All samples of *name* that have (at least) *labels*."""
+        wanted = set(labels.items())
+        return {
+            found: value
+            for (sample, found), value in self.samples.items()
+            if sample == name and wanted <= found
+        }
+
+    def state(self, flow: str) -> str | None:
+        """The state of a flow; None when it is not published."""
+        for labels, value in self.values("mm2_flow_state", flow=flow).items():
+            if value == 1:
+                return dict(labels)["state"]
+        return None
+
+    def sli(self, flow: str, sli: str, tier: str = "all") -> tuple[float, float, float]:
+        """Good, total and unknown events of an indicator."""
+        good, total, unknown = (
+            self.value(f"mm2_sli_{name}", flow=flow, sli=sli, tier=tier) or 0.0
+            for name in ("good_events_total", "events_total", "unknown_events_total")
+        )
+        return good, total, unknown
+
+
+@dataclass
+class Watch:
+    """A running exporter, and what was scraped from it."""
+
+    exporter: Exporter
+    url: str
+    scrapes: list[Scrape] = field(default_factory=list)
+
+    def scrape(self) -> Scrape:
+        """Scrape now."""
+        found = Scrape.fetch(self.url)
+        self.scrapes.append(found)
+        return found
+
+    def until(
+        self, condition: Callable[[Scrape], object], what: str, timeout: float = 120.0
+    ) -> Scrape:
+        """Scrape until *condition* holds; fails with *what* and the last verdict otherwise."""
+        deadline = time.monotonic() + timeout
+        pause = threading.Event()
+        while True:
+            found = self.scrape()
+            if condition(found):
+                return found
+            if time.monotonic() > deadline:
+                states = {flow: found.state(flow) for flow in self._flows(found)}
+                raise AssertionError(f"waited {timeout:.0f} s for {what}; states {states}")
+            pause.wait(0.25)
+
+    def until_ready(self, timeout: float = 120.0) -> Scrape:
+        """Wait until every flow's topics were read."""
+        return self.until(
+            lambda s: (found := s.values("mm2_exporter_flow_ready")) and all(found.values()),
+            "all flows to be ready",
+            timeout,
+        )
+
+    def after_rounds(self, count: int = 3, timeout: float = 120.0) -> Scrape:
+        """Wait until *count* more rounds of both clusters were read and evaluated."""
+        start = _rounds(self.scrape())
+        # A round under way at the first scrape and the one being evaluated prove nothing.
+        return self.until(
+            lambda s: min(_rounds(s)[each] - start[each] for each in start) >= count + 2,
+            f"{count} rounds",
+            timeout,
+        )
+
+    def runner(self, flow: str) -> FlowRunner:
+        """What serves *flow*, where the mechanism is the subject."""
+        return next(each for each in self.exporter._flows.running() if each.flow.label == flow)
+
+    @staticmethod
+    def _flows(scrape: Scrape) -> set[str]:
+        return {dict(labels)["flow"] for labels in scrape.values("mm2_flow_state")}
+
+
+def _rounds(scrape: Scrape) -> dict[frozenset[tuple[str, str]], float]:
+    return scrape.values("mm2_exporter_collect_duration_seconds_count", stage="end_offsets")
+
+
+@contextmanager
+def watch(
+    lab: Lab,
+    flows: Sequence[Flow | str] = (),
+    *,
+    flow: Mapping[str, object] | None = None,
+    exporter: Mapping[str, object] | None = None,
+    user: User = ADMIN,
+) -> Iterator[Watch]:
+    """Run an exporter in this process for *lab*; *flow* and *exporter* override settings."""
+    settings = {**FAST, **(exporter or {})}
+    text = lab.config_yaml(flow=dict(flow or {}), exporter=settings, user=user)
+    labels = [str(each) for each in flows]
+    with run_exporter(lambda: load_config(text), labels) as (service, server):
+        yield Watch(service, server.url)
+
+
+def counters_never_decreased(scrapes: Sequence[Scrape]) -> list[str]:
+    """Counters that went back between two scrapes, as text; empty when none did."""
+    fallen = []
+    for earlier, later in itertools.pairwise(scrapes):
+        for (name, labels), value in earlier.samples.items():
+            if not name.endswith(("_total", "_count", "_bucket")):
+                continue
+            after = later.samples.get((name, labels))
+            if after is not None and after < value:
+                fallen.append(f"{name}{dict(labels)} fell from {value} to {after}")
+    return fallen

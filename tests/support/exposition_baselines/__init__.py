@@ -1,0 +1,69 @@
+"""Baselines for benchmarks: prometheus_client's registry, and a server that only sends bytes."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from mm2slo_exporter.exposition.metric_family import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mm2slo_exporter.exposition import Family
+
+
+def client_registry(families: Sequence[Family]) -> tuple[CollectorRegistry, int]:
+    """A prometheus_client registry with the same series, and the number of omitted histograms."""
+    registry = CollectorRegistry()
+    left_out = 0
+    for family in families:
+        metric = family.metric
+        gauge = Gauge(
+            metric.name, metric.help, metric.labels_at(family.granularity), registry=registry
+        )
+        for labels, value in family.series:
+            if isinstance(value, Histogram):
+                left_out += 1
+            elif labels:
+                gauge.labels(*labels).set(value)
+            else:
+                gauge.set(value)
+    return registry, left_out
+
+
+def fetch(port: int, request: bytes) -> int:
+    """Send *request* and read until the server closes; returns the number of bytes read."""
+    received = 0
+    buffer = bytearray(1 << 20)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(request)
+        while size := connection.recv_into(buffer):
+            received += size
+    return received
+
+
+@contextmanager
+def bare_sender(content: bytes) -> Iterator[int]:
+    """Run a server that answers any request with *content*; yields its port."""
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("bare_sender.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(content)
+        process.stdin.close()
+        yield int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()

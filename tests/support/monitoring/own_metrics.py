@@ -1,0 +1,22 @@
+"""Prometheus's metrics about itself."""
+
+from __future__ import annotations
+
+import urllib.request
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mm2slo_lab.monitoring import Prometheus
+
+
+def own_metrics(server: Prometheus, name: str) -> dict[str, float]:
+    """Values of metric *name* by rule group, without its file; "" for other metrics."""
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as reply:
+        lines = reply.read().decode().splitlines()
+    found: dict[str, float] = {}
+    for line in lines:
+        key, _, value = line.rpartition(" ")
+        if key == name or key.startswith(f"{name}{{"):
+            group = key.partition('rule_group="')[2].partition('"')[0].rpartition(";")[2]
+            found[group] = found.get(group, 0.0) + float(value)
+    return found

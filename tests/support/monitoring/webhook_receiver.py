@@ -1,0 +1,49 @@
+"""A receiver of Alertmanager's generic webhook, format version 4."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Self
+
+from recording_server import Answer, RecordingServer
+
+if TYPE_CHECKING:
+    from recording_server import Request
+
+_KEYS = {
+    *("version", "groupKey", "truncatedAlerts", "status", "receiver", "groupLabels"),
+    *("commonLabels", "commonAnnotations", "externalURL", "alerts"),
+}
+
+
+class WebhookReceiver:
+    """Accepts messages at `url`; with *token*, only those that carry it."""
+
+    def __init__(self, token: str | None = None) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.refused: list[str] = []
+        self._token = token
+        self._server = RecordingServer(self._answer)
+
+    @property
+    def url(self) -> str:
+        """Address to post to."""
+        return f"{self._server.address}/alerts"
+
+    def __enter__(self) -> Self:
+        self._server.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.__exit__()
+
+    def _answer(self, request: Request) -> Answer:
+        if self._token and request.headers.get("authorization") != f"Bearer {self._token}":
+            self.refused.append(request.headers.get("authorization", "no authorization"))
+            return Answer(401, "unauthorized")
+        payload = json.loads(request.body)
+        if set(payload) != _KEYS or payload["version"] != "4":
+            self.refused.append(f"keys {sorted(payload)}")
+            return Answer(400, "bad request")
+        self.messages.append(payload)
+        return Answer()

@@ -1,0 +1,96 @@
+"""One unit with few records: the shortest way to ask for its verdicts.
+
+Contents and keys are numbers: fingerprint and key hash as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mm2slo_core.audit.audit_record import AuditRecord
+from mm2slo_core.audit.audit_scope import (
+    FlowScope,
+    SourcePartition,
+    TargetPartition,
+    UnitScope,
+    Window,
+)
+from mm2slo_core.audit.record_identity import Identity
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.reference import judge
+from mm2slo_core.timeline_record import Side
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mm2slo_core.audit.record_verdict import Verdict
+    from mm2slo_core.audit.unit_outcome import UnitOutcome
+
+CENSUS = Sample(1.0)
+NEXT = 100
+"""The position of every source partition; its end is beyond."""
+
+
+def scope(
+    *,
+    flows: int = 1,
+    source: dict[str, Any] | None = None,
+    target: dict[str, Any] | None = None,
+    flow: dict[str, Any] | None = None,
+    **changes: Any,
+) -> UnitScope:
+    sources = tuple(
+        SourcePartition(p, 0, 0, 1_000, **{"next_offset": NEXT, **(source or {})}) for p in (0, 1)
+    )
+    unit = UnitScope(
+        index=0,
+        target_topic="t",
+        flows=tuple(
+            FlowScope(Flow(f"s{n}", "t"), "t", sources, **(flow or {})) for n in range(flows)
+        ),
+        partitions=tuple(TargetPartition(p, 0, 0, 1_000, **(target or {})) for p in (0, 1)),
+        window=Window(1_000, 2_000),
+        identity=Identity(),
+        taken_at=2_500,
+        max_pending=1_000,
+    )
+    return replace(unit, **changes)
+
+
+def src(
+    offset: int,
+    content: int,
+    *,
+    key: int | None = None,
+    at: int = 1_500,
+    partition: int = 0,
+    flow: int = 0,
+    **more: Any,
+) -> AuditRecord:
+    return AuditRecord(0, flow, Side.SOURCE, partition, offset, at, content, key, 10, **more)
+
+
+def dst(
+    offset: int,
+    content: int,
+    *,
+    key: int | None = None,
+    at: int = 1_500,
+    partition: int = 0,
+    **more: Any,
+) -> AuditRecord:
+    return AuditRecord(0, 0, Side.TARGET, partition, offset, at, content, key, 10, **more)
+
+
+def counts(
+    records: Sequence[AuditRecord], unit: UnitScope | None = None, sample: Sample = CENSUS
+) -> dict[Verdict, int]:
+    return dict(found(records, unit, sample).counts)
+
+
+def found(
+    records: Sequence[AuditRecord], unit: UnitScope | None = None, sample: Sample = CENSUS
+) -> UnitOutcome:
+    return judge(records, (), unit or scope(), sample)
