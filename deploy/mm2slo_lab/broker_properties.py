@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mm2slo_lab.broker_tls import STORE_PASSWORD
+from mm2slo_lab.lab_topology import ADMIN, APP, Security
 from mm2slo_lab.ports import HOST
-from mm2slo_lab.tls import STORE_PASSWORD
-from mm2slo_lab.topology import ADMIN, APP, Security
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mm2slo_lab.tls import TlsFiles
+    from mm2slo_lab.broker_tls import TlsFiles
 
 NODE_ID = 1
-# One node serves both roles, so every internal topic has one replica; partitions are few because
-# each costs start-up time. Retention, cleaner and segment deletion look every second: tests and
-# demonstrations of retention cannot wait for the five minutes of the defaults.
+# One node has both roles, so every internal topic has one replica; partitions are few because each
+# costs startup time. Retention, log cleaner and segment deletion run every second instead of every
+# five minutes, for tests and demos of retention.
 _BASE = {
     "process.roles": "broker,controller",
     "node.id": str(NODE_ID),
@@ -52,9 +52,9 @@ def server_properties(
     tls: TlsFiles | None,
     overrides: Mapping[str, str],
 ) -> dict[str, str]:
-    """The settings of one broker; *overrides* win.
+    """Return the properties of a broker; *overrides* take precedence.
 
-    *tls* is needed for SASL_SSL alone.
+    *tls* is required for SASL_SSL only.
     """
     return {
         **_BASE,
@@ -74,7 +74,7 @@ def _secured(security: Security, tls: TlsFiles | None) -> dict[str, str]:
         return {}
     secured = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # The controller listener knows no SASL: its peer is this very process.
+        # The controller listener has no SASL: its only client is this process.
         "super.users": f"User:{ADMIN.name};User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "false",
     }
@@ -109,7 +109,7 @@ def _tls(tls: TlsFiles | None) -> dict[str, str]:
         "ssl.keystore.location": str(tls.keystore),
         "ssl.keystore.password": STORE_PASSWORD,
         "ssl.key.password": STORE_PASSWORD,
-        # The broker is a client of itself, too.
+        # The broker is also its own client.
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(tls.ca_file),
     }

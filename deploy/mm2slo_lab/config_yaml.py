@@ -1,4 +1,4 @@
-"""The mm2slo.yaml that matches a lab (pure)."""
+"""The mm2slo.yaml of a lab (pure)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from mm2slo_lab import connect_properties as connect
+from mm2slo_lab import connect_properties as connect_worker
+from mm2slo_lab.kafka_versions import release_line
+from mm2slo_lab.lab_topology import Engine
 from mm2slo_lab.mirror_properties import CONNECTOR_SETTINGS, WORKER_SETTINGS
-from mm2slo_lab.topology import Engine
-from mm2slo_lab.versions import release_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_core.topology import Flow
-    from mm2slo_lab.topology import LabTopology
+    from mm2slo_lab.lab_topology import LabTopology
 
 
 def render_config(
@@ -25,9 +25,9 @@ def render_config(
     flow: Mapping[str, Any] | None = None,
     exporter: Mapping[str, Any] | None = None,
 ) -> str:
-    """The configuration for every flow of *topology*; *clusters* are the entries by alias.
+    """Render the configuration for all flows of *topology*; *clusters* are entries by alias.
 
-    *flow* is merged into each flow, *exporter* into the exporter's section.
+    *flow* is merged into each flow, *exporter* into the exporter section.
     """
     document: dict[str, Any] = {
         "clusters": {alias: dict(entry) for alias, entry in clusters.items()},
@@ -42,14 +42,14 @@ def render_config(
 
 
 def _flow(topology: LabTopology, flow: Flow) -> dict[str, Any]:
-    """What the lab runs *flow* with, in the configuration's words."""
+    """Translate the MirrorMaker 2 properties of *flow* to configuration keys."""
     given = {
         **CONNECTOR_SETTINGS,
         "topics.exclude": _topics_excluded(topology),
         **{f"{flow.target}.{key}": value for key, value in WORKER_SETTINGS.items()},
         **topology.mm2_properties,
     }
-    # A flow's own keys override all others (MirrorMakerConfig.connectorBaseConfig).
+    # Keys of a flow override all others (MirrorMakerConfig.connectorBaseConfig).
     prefix = f"{flow.label}."
     given |= {
         key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)
@@ -71,19 +71,19 @@ def _flow(topology: LabTopology, flow: Flow) -> dict[str, Any]:
     entry |= {key.replace(".", "_"): _listed(given[key]) for key in lists if key in given}
     if topology.engine is Engine.CONNECT:
         entry["connect"] = {
-            "offsets_topic": connect.OFFSETS_TOPIC,
-            "status_topic": connect.STATUS_TOPIC,
-            "configs_topic": connect.CONFIGS_TOPIC,
-            "source_connector": connect.connector_name(flow, connect.SOURCE),
-            "checkpoint_connector": connect.connector_name(flow, connect.CHECKPOINT),
-            "heartbeat_connector": connect.connector_name(flow, connect.HEARTBEAT),
+            "offsets_topic": connect_worker.OFFSETS_TOPIC,
+            "status_topic": connect_worker.STATUS_TOPIC,
+            "configs_topic": connect_worker.CONFIGS_TOPIC,
+            "source_connector": connect_worker.connector_name(flow, connect_worker.SOURCE),
+            "checkpoint_connector": connect_worker.connector_name(flow, connect_worker.CHECKPOINT),
+            "heartbeat_connector": connect_worker.connector_name(flow, connect_worker.HEARTBEAT),
         }
     return entry
 
 
 def _topics_excluded(topology: LabTopology) -> str:
     if topology.engine is Engine.CONNECT:
-        return connect.topics_excluded(topology)
+        return connect_worker.topics_excluded(topology)
     return release_line(topology.kafka_version).topics_excluded
 
 

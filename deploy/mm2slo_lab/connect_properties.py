@@ -1,18 +1,18 @@
-"""Kafka Connect with the three mirror connectors, as Strimzi lays them out (pure)."""
+"""Properties of Kafka Connect and the mirror connectors, as deployed by Strimzi (pure)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mm2slo_lab.kafka_versions import release_line
 from mm2slo_lab.mirror_properties import CONNECTOR_SETTINGS, STORAGE_SETTINGS, WORKER_SETTINGS
 from mm2slo_lab.ports import HOST
-from mm2slo_lab.versions import release_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_core.topology import Flow
-    from mm2slo_lab.topology import LabTopology
+    from mm2slo_lab.lab_topology import LabTopology
 
 OFFSETS_TOPIC = "connect-offsets"
 STATUS_TOPIC = "connect-status"
@@ -25,7 +25,7 @@ _CONVERTERS = {f"{part}.converter": _BYTES for part in ("key", "value", "header"
 
 
 def worker_properties(client: Mapping[str, str], rest_port: int) -> dict[str, str]:
-    """The file of a distributed worker whose cluster is the target of its connectors."""
+    """Return the properties of a distributed worker on the target of its connectors."""
     roles = ("", "producer.", "consumer.", "admin.")
     security = {key: value for key, value in client.items() if key != "bootstrap.servers"}
     return {
@@ -43,26 +43,26 @@ def worker_properties(client: Mapping[str, str], rest_port: int) -> dict[str, st
 
 
 def topics_excluded(topology: LabTopology) -> str:
-    """MirrorMaker 2's default with Connect's own topics.
+    """Return MirrorMaker 2's default plus the internal topics of Connect.
 
-    They do not look internal to it: copied, each commit of an offset would be one more record
-    to copy.
+    MirrorMaker 2 does not treat those as internal. If they were replicated, each offset commit
+    would create another record to replicate.
     """
     return f"{release_line(topology.kafka_version).topics_excluded}, connect-.*"
 
 
 def connector_name(flow: Flow, connector: str) -> str:
-    """The name that Strimzi gives a connector of *flow*, as in `us->eu.MirrorSourceConnector`."""
+    """Return the name as in Strimzi, for example `us->eu.MirrorSourceConnector`."""
     return f"{flow.label}.{connector}"
 
 
 def connectors(
     topology: LabTopology, pair: Flow, clients: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
-    """The connectors of *pair* by name.
+    """Return the connector configurations of *pair* by name.
 
-    A flow has all three; where only the reverse flow is wanted, the heartbeat connector stays,
-    for it writes those heartbeats on the reverse flow's source that this then copies.
+    A flow has all three. If only the reverse flow exists, *pair* has the heartbeat connector: it
+    writes the heartbeats that the reverse flow replicates.
     """
     if pair in topology.flows:
         kinds: tuple[str, ...] = (SOURCE, CHECKPOINT, HEARTBEAT)
@@ -70,7 +70,7 @@ def connectors(
         kinds = (HEARTBEAT,) if pair.reverse in topology.flows else ()
     properties = topology.mm2_properties
     given = {key: value for key, value in properties.items() if "->" not in key}
-    # A flow's own keys override all others, as in dedicated mode.
+    # Keys of a flow override all others, as in dedicated mode.
     prefix = f"{pair.label}."
     given |= {
         key.removeprefix(prefix): value

@@ -1,20 +1,20 @@
-"""Faults that need more than a signal: each says what it did, in figures, and how to undo it."""
+"""Faults that need more than a signal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab.errors import LabError
-from mm2slo_lab.tasks import failed_tasks
-from mm2slo_lab.waiting import wait_for
+from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.lab_errors import LabError
+from mm2slo_lab.task_states import failed_tasks
 
 if TYPE_CHECKING:
     from mm2slo_core.topology import Flow
     from mm2slo_kafka.traffic import Delivered
     from mm2slo_lab.lab import Lab
 
-# Far above what any test record has, far below the record that fails the task.
+# Larger than any test record, smaller than the record that fails the task.
 _SMALL, _LARGE = 20_000, 100_000
 _LIMIT = "max.message.bytes"
 
@@ -22,7 +22,7 @@ _LIMIT = "max.message.bytes"
 def foreign_records(
     lab: Lab, flow: Flow, topic: str, count: int = 1, partition: int | None = None
 ) -> Delivered:
-    """Write *count* records into the copy of *topic*, as only MirrorMaker 2 should."""
+    """Produce *count* records to the target topic of *topic*, as only MirrorMaker 2 should."""
     target = lab.cluster(flow.target)
     return produce(
         target.librdkafka(),
@@ -32,19 +32,19 @@ def foreign_records(
 
 
 def fail_task(lab: Lab, flow: Flow, topic: str, partition: int = 0) -> tuple[str, ...]:
-    """Make the one task that copies *partition* of *topic* fail; the tasks that failed.
+    """Fail the task that replicates *partition* of *topic*; returns the failed tasks.
 
-    The copy's record limit is lowered on the target, then a larger record comes: the producer
-    is refused with RecordTooLargeException and, as `errors.tolerance` is none, the task ends.
-    MirrorMaker 2 would restore the limit at its next config sync, ten minutes after its start.
-    `repair_task` undoes it.
+    Lowers the record limit of the target topic, then produces a larger record: the producer of
+    MirrorMaker 2 gets RecordTooLargeException and, with `errors.tolerance` none, the task fails.
+    MirrorMaker 2 restores the limit at its next config sync, ten minutes after its start.
+    `repair_task` undoes the fault.
 
-    Raises LabError when the topic is not copied yet, or no task fails.
+    Raises LabError when the topic is not replicated yet, or no task fails.
     """
     source, target = lab.cluster(flow.source), lab.cluster(flow.target)
     remote = lab.topology.remote_topic(flow, topic)
     if not target.admin.partition_count(remote):
-        raise LabError(f"{remote} is not on {flow.target} yet: produce to {topic} and wait for it")
+        raise LabError(f"{remote} does not exist on {flow.target}: produce to {topic} and wait")
     before = set(failed_tasks(lab, flow))
     target.admin.set_topic_configs(remote, {_LIMIT: str(_SMALL)})
     load = Load(1, keys=("too-large",), value_size=_LARGE, partition=partition)
@@ -54,7 +54,7 @@ def fail_task(lab: Lab, flow: Flow, topic: str, partition: int = 0) -> tuple[str
 
 
 def repair_task(lab: Lab, flow: Flow, topic: str) -> None:
-    """Undo `fail_task`: the limit goes back to its default and MirrorMaker 2 is restarted."""
+    """Undo `fail_task`: reset the limit and restart MirrorMaker 2."""
     remote = lab.topology.remote_topic(flow, topic)
     lab.cluster(flow.target).admin.set_topic_configs(remote, {_LIMIT: None})
     lab.restart_mirroring(flow)

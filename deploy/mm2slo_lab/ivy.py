@@ -1,4 +1,4 @@
-"""Apache Ivy, as PySpark ships it: the module file and the command line (pure)."""
+"""Module file and command line of the Apache Ivy in PySpark (pure)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mm2slo_lab.versions import Artifact
+    from mm2slo_lab.kafka_versions import Artifact
 
 RETRIEVE_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 
 
 def render_module(artifacts: Iterable[Artifact]) -> str:
-    """The ivy.xml that asks for *artifacts* with all they need at run time.
+    """Render the ivy.xml for *artifacts* and their runtime dependencies.
 
-    `default->default` maps Maven's runtime scope; Ivy's own resolver settings name the
-    repository, so that an organisation's mirror is configured where it always is: in Ivy.
+    `default->default` maps Maven's runtime scope. Repositories come from Ivy's settings, so that
+    mirrors are configured there.
     """
     dependencies = "\n".join(
         f"    <dependency org={quoteattr(artifact.organisation)}"
@@ -39,7 +39,7 @@ def render_module(artifacts: Iterable[Artifact]) -> str:
 def command(
     *, java: str, ivy_jar: Path, module: Path, cache: Path, target: Path, settings: Path | None
 ) -> tuple[str, ...]:
-    """Download what *module* asks for into *target*; *settings* replaces Ivy's own."""
+    """Return the command that downloads the jars of *module* to *target*."""
     return (
         java,
         "-Xmx256m",

@@ -1,4 +1,4 @@
-"""The lab: Kafka clusters and MirrorMaker 2 as processes of this machine."""
+"""The lab: Kafka clusters and MirrorMaker 2 as processes on this machine."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mm2slo_lab.broker import Broker, BrokerPorts
 from mm2slo_lab.config_yaml import render_config
-from mm2slo_lab.connect import ConnectWorker
-from mm2slo_lab.errors import LabError
-from mm2slo_lab.jars import jar_paths
+from mm2slo_lab.connect_worker import ConnectWorker
+from mm2slo_lab.java_runtime import Runtime
+from mm2slo_lab.kafka_jars import jar_paths
+from mm2slo_lab.lab_errors import LabError
+from mm2slo_lab.lab_state import LabState
+from mm2slo_lab.lab_topology import ADMIN, Engine, LabTopology, User
 from mm2slo_lab.mirrormaker import MirrorMaker
 from mm2slo_lab.ports import free_ports
-from mm2slo_lab.runtime import Runtime
-from mm2slo_lab.state import LabState
-from mm2slo_lab.topology import ADMIN, Engine, LabTopology, User
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mm2slo_core.topology import Flow
-    from mm2slo_lab.jars import Progress
-    from mm2slo_lab.process import ManagedProcess, ProcessHandle
+    from mm2slo_lab.kafka_jars import Progress
+    from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
 
 _LISTENERS = ("client", "controller", "rest")
 
 
 class Lab:
-    """A running topology; leaving the context ends every process and deletes its data."""
+    """A running topology; a context manager that stops all processes and deletes their data."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class Lab:
         progress: Progress | None = None,
         on_change: Callable[[LabState], None] | None = None,
     ) -> Self:
-        """Start every process of *topology* and wait until each flow copies.
+        """Start all processes of *topology* and wait until every flow replicates.
 
-        *progress* gets a line for each step, *on_change* the state whenever processes were added.
-        Raises LabError; nothing is left running then.
+        *progress* gets a line per step, *on_change* the state after processes were added. Raises
+        LabError after stopping all processes.
         """
-        tell = progress or (lambda _line: None)
+        report_step = progress or (lambda _line: None)
         topology = topology or LabTopology()
         directory = root or Path(tempfile.mkdtemp(prefix="mm2slo-lab-"))
         try:
@@ -102,7 +102,7 @@ class Lab:
             raise
         lab = cls(topology, runtime, ports, outlives_parent=outlives_parent)
         try:
-            lab._start(tell, on_change or (lambda _state: None))
+            lab._start(report_step, on_change or (lambda _state: None))
         except BaseException:
             lab.close()
             raise
@@ -110,14 +110,14 @@ class Lab:
 
     @classmethod
     def attach(cls, state: LabState) -> Self:
-        """The lab that another command left running."""
+        """Attach to the lab that another command has started."""
         runtime = Runtime.prepare(state.topology.kafka_version, state.root)
         return cls(
             state.topology, runtime, state.ports, outlives_parent=True, handles=state.handles
         )
 
-    def _start(self, tell: Progress, on_change: Callable[[LabState], None]) -> None:
-        tell(f"starting the clusters {', '.join(self._brokers)}")
+    def _start(self, report_step: Progress, on_change: Callable[[LabState], None]) -> None:
+        report_step(f"starting the clusters {', '.join(self._brokers)}")
         for broker in self._brokers.values():
             broker.format()
             broker.start(wait=False)
@@ -125,43 +125,45 @@ class Lab:
         for broker in self._brokers.values():
             broker.wait_ready()
         if self.topology.engine is Engine.DEDICATED:
-            tell("starting MirrorMaker 2")
+            report_step("starting MirrorMaker 2")
             self._mm2.start(wait=False)
             on_change(self.state)
             self._mm2.wait_mirroring()
         elif self.topology.engine is Engine.CONNECT:
-            tell("starting Kafka Connect with the mirror connectors")
+            report_step("starting Kafka Connect with the mirror connectors")
             for worker in self._workers.values():
                 worker.start(wait=False)
             on_change(self.state)
             for worker in self._workers.values():
                 worker.wait_ready()
             next(iter(self._workers.values())).wait_mirroring()
-        tell("the lab is up")
+        report_step("the lab is running")
 
     def cluster(self, alias: str) -> Broker:
-        """The cluster of that *alias*. Raises LabError when there is none."""
+        """Return a cluster. Raises LabError when it does not exist."""
         try:
             return self._brokers[alias]
         except KeyError:
             known = ", ".join(self._brokers)
-            raise LabError(f"no cluster {alias!r} in this lab: it has {known}") from None
+            raise LabError(f"unknown cluster {alias!r}; expected one of {known}") from None
 
     @property
     def mm2(self) -> MirrorMaker:
-        """MirrorMaker 2 in dedicated mode. Raises LabError in a lab that has none."""
+        """MirrorMaker 2 in dedicated mode. Raises LabError for another engine."""
         if self.topology.engine is not Engine.DEDICATED:
-            raise LabError(f"this lab runs no dedicated MirrorMaker 2: {self.topology.engine}")
+            raise LabError(
+                f"this lab has no dedicated MirrorMaker 2; its engine is {self.topology.engine}"
+            )
         return self._mm2
 
     def connect(self, alias: str) -> ConnectWorker:
-        """The Connect worker beside a cluster. Raises LabError in a lab that has none."""
+        """Return the Connect worker of a target cluster. Raises LabError for another engine."""
         if self.topology.engine is not Engine.CONNECT:
-            raise LabError(f"this lab runs no Connect worker: {self.topology.engine}")
+            raise LabError(f"this lab has no Connect worker; its engine is {self.topology.engine}")
         return self._workers[self.cluster(alias).alias]
 
     def restart_mirroring(self, flow: Flow) -> None:
-        """Restart what copies *flow*, which also revives its failed tasks."""
+        """Restart the process that replicates *flow*, which also restarts failed tasks."""
         if self.topology.engine is Engine.DEDICATED:
             self._mm2.restart()
             return
@@ -172,12 +174,12 @@ class Lab:
 
     @property
     def jars(self) -> tuple[Path, ...]:
-        """Kafka's jars, as for a comparison with Kafka's own classes."""
+        """Kafka's jars."""
         return jar_paths(self.topology.kafka_version)
 
     @property
     def processes(self) -> dict[str, ManagedProcess]:
-        """Every process of this topology by name, running or not."""
+        """All processes by name, running or not."""
         found = {alias: broker.process for alias, broker in self._brokers.items()}
         if self.topology.engine is Engine.DEDICATED:
             found["mm2"] = self._mm2.process
@@ -187,7 +189,7 @@ class Lab:
 
     @property
     def state(self) -> LabState:
-        """What another command needs to attach."""
+        """State that another command needs to attach."""
         handles = {
             name: process.handle
             for name, process in self.processes.items()
@@ -202,16 +204,16 @@ class Lab:
         exporter: Mapping[str, Any] | None = None,
         user: User = ADMIN,
     ) -> str:
-        """A matching mm2slo.yaml; *flow* is merged into each flow, *exporter* into its section."""
+        """Render the mm2slo.yaml; *flow* is merged into each flow, *exporter* into its section."""
         clusters = {alias: broker.yaml(user) for alias, broker in self._brokers.items()}
         return render_config(self.topology, clusters, flow=flow, exporter=exporter)
 
     def close(self) -> None:
-        """End every process at once and delete the data."""
-        with ExitStack() as every:
-            every.callback(shutil.rmtree, self.runtime.root, ignore_errors=True)
+        """Kill all processes and delete the data."""
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, self.runtime.root, ignore_errors=True)
             for process in self.processes.values():
-                every.callback(process.kill)
+                stack.callback(process.kill)
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,7 @@
-"""MirrorMaker 2's properties file, as the lab runs it (pure).
+"""Properties of MirrorMaker 2 in the lab (pure).
 
-Intervals are a second where MirrorMaker 2's own are one to ten minutes, so that a test sees what
-a day of operation would show; every one can be overridden by the topology's `mm2_properties`.
+Intervals are one second instead of the defaults of one to ten minutes; `mm2_properties` of the
+topology override them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_core.topology import Flow
-    from mm2slo_lab.topology import LabTopology
+    from mm2slo_lab.lab_topology import LabTopology
 
 CONNECTOR_SETTINGS = {
     "topics": ".*",
@@ -36,14 +36,14 @@ STORAGE_SETTINGS = {
     "status.storage.partitions": "1",
     "config.storage.replication.factor": "1",
 }
-# Looking into every class of 94 jars, once for the file and once for each herder, takes five
-# seconds; Kafka's own connectors announce themselves (KIP-898).
+# Scanning 94 jars, once for the process and once per herder, takes five seconds; Kafka's connectors
+# support service loading (KIP-898).
 _DISCOVERY = {"plugin.discovery": "service_load"}
-# Read by the worker from the target's keys only: without the prefix they are ignored.
+# Workers read these only with the prefix of the target.
 WORKER_SETTINGS = {
     "offset.flush.interval.ms": "1000",
     "scheduled.rebalance.max.delay.ms": "1000",
-    # A killed worker is missed after this time, and its tasks wait for it.
+    # Tasks of a killed worker are reassigned after this time.
     "session.timeout.ms": "6000",
     "heartbeat.interval.ms": "1500",
     **_DISCOVERY,
@@ -53,11 +53,11 @@ WORKER_SETTINGS = {
 def mirror_properties(
     topology: LabTopology, clients: Mapping[str, Mapping[str, str]]
 ) -> dict[str, str]:
-    """The file of one process that runs all flows; *clients* holds each cluster's Java settings.
+    """Return the properties of a process with all flows; *clients* are Java properties by alias.
 
-    A herder starts for every ordered pair unless both the flow and its heartbeats are off
-    (`MirrorMakerConfig.clusterPairs`, KAFKA-10710). The reverse of a flow keeps its heartbeats:
-    it writes those on the source that the flow then copies.
+    A herder starts for every ordered pair unless both the flow and its heartbeats are disabled
+    (`MirrorMakerConfig.clusterPairs`, KAFKA-10710). Heartbeats stay enabled for the reverse of a
+    flow: it writes those that the flow replicates.
     """
     properties = {"clusters": ", ".join(topology.clusters)}
     for alias in topology.clusters:

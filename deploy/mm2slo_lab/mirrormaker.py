@@ -1,27 +1,27 @@
-"""MirrorMaker 2 in dedicated mode: every flow of the lab in one process."""
+"""MirrorMaker 2 in dedicated mode: all flows in one process."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mm2slo_lab.java_properties import render
+from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
 from mm2slo_lab.mirror_properties import mirror_properties
-from mm2slo_lab.process import ManagedProcess, ProcessHandle
-from mm2slo_lab.progress import MirroringProbe
-from mm2slo_lab.properties import render
+from mm2slo_lab.mirroring_probe import MirroringProbe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_lab.broker import Broker
-    from mm2slo_lab.runtime import Runtime
-    from mm2slo_lab.topology import LabTopology
+    from mm2slo_lab.java_runtime import Runtime
+    from mm2slo_lab.lab_topology import LabTopology
 
 READY_TIMEOUT = 120.0
 _MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 
 
 class MirrorMaker:
-    """Start, stop, kill, pause and resume MirrorMaker 2."""
+    """The process of MirrorMaker 2."""
 
     def __init__(
         self,
@@ -41,17 +41,17 @@ class MirrorMaker:
 
     @property
     def running(self) -> bool:
-        """Whether the process exists; a paused one does."""
+        """Whether the process exists, including a paused one."""
         return self.process.running
 
     def configure(self, overrides: Mapping[str, str]) -> None:
-        """Override properties of the file from the next start on; `{}` undoes it."""
+        """Override properties from the next start on; `{}` removes the overrides."""
         self._overrides = dict(overrides)
 
     def start(self, *, wait: bool = True) -> float | None:
-        """Write the file and start; with *wait* until every flow copies, and how long that took.
+        """Start; with *wait*, until every flow replicates; returns the seconds that took.
 
-        Waiting needs both clusters up. Raises ProcessError with the last log lines.
+        Waiting needs running clusters. Raises ProcessError with the last log lines.
         """
         clients = {alias: broker.java() for alias, broker in self._brokers.items()}
         properties = {**mirror_properties(self._topology, clients), **self._overrides}
@@ -60,30 +60,30 @@ class MirrorMaker:
         self.process.start()
         if probe is None:
             return None
-        return self.process.wait_until(probe.copying, "copying on every flow", READY_TIMEOUT)
+        return self.process.wait_until(probe.is_replicating, "replicating all flows", READY_TIMEOUT)
 
     def wait_mirroring(self, timeout: float = READY_TIMEOUT) -> float:
-        """Wait until every flow has copied something from now on; the seconds it took."""
+        """Wait until every flow has replicated a new record; returns the seconds it took."""
         probe = MirroringProbe(self._topology, self._brokers)
-        return self.process.wait_until(probe.copying, "copying on every flow", timeout)
+        return self.process.wait_until(probe.is_replicating, "replicating all flows", timeout)
 
     def stop(self) -> None:
-        """Shut down cleanly: offsets are flushed, so nothing is copied twice afterwards."""
+        """Stop cleanly: offsets are flushed, so that no record is replicated twice."""
         self.process.stop()
 
     def kill(self) -> None:
-        """End with SIGKILL: what was copied since the last flush is copied again later."""
+        """Send SIGKILL: records since the last offset flush are replicated twice."""
         self.process.kill()
 
     def pause(self) -> None:
-        """Freeze: the process exists and does nothing."""
+        """Send SIGSTOP."""
         self.process.pause()
 
     def resume(self) -> None:
-        """Let a frozen process go on."""
+        """Resume a paused process."""
         self.process.resume()
 
     def restart(self, *, wait: bool = True) -> float | None:
-        """Stop and start, which also revives failed tasks (dedicated mode has no REST for it)."""
+        """Restart, which also restarts failed tasks (dedicated mode has no REST API for it)."""
         self.stop()
         return self.start(wait=wait)

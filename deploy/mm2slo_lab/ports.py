@@ -1,8 +1,7 @@
 """Free TCP ports on the loopback address.
 
-Ports below the range that the system gives to outgoing connections: a broker that is stopped and
-started again must find its port free, and a client that dials a dead port inside that range can
-be given the very same port for its own end and connect to itself.
+Ports are below the ephemeral range: a restarted broker must find its port free, and a client that
+connects to an unused port inside that range may get the same port as its own and connect to itself.
 """
 
 from __future__ import annotations
@@ -11,18 +10,15 @@ import random
 import socket
 from contextlib import ExitStack
 
-from mm2slo_lab.errors import LabError
+from mm2slo_lab.lab_errors import LabError
 
 HOST = "127.0.0.1"
-FIRST, LAST = 20_000, 31_999  # Linux hands out 32768-60999, macOS 49152-65535
+FIRST, LAST = 20_000, 31_999  # ephemeral: Linux 32768-60999, macOS 49152-65535
 _ATTEMPTS = 500
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """*count* different ports that nothing listens on.
-
-    Raises LabError when none can be found.
-    """
+    """Return *count* different free ports. Raises LabError when they cannot be found."""
     chosen: list[int] = []
     with ExitStack() as held:
         for port in random.sample(range(FIRST, LAST + 1), _ATTEMPTS):
@@ -35,11 +31,13 @@ def free_ports(count: int) -> tuple[int, ...]:
             except OSError:
                 continue
             chosen.append(port)
-    raise LabError(f"no {count} free ports on {HOST} among {_ATTEMPTS} between {FIRST} and {LAST}")
+    raise LabError(
+        f"{count} free ports not found on {HOST} in {_ATTEMPTS} attempts from {FIRST} to {LAST}"
+    )
 
 
 def accepts(port: int, timeout: float = 0.5) -> bool:
-    """Whether something on the loopback address accepts a connection on *port*."""
+    """Whether a connection to *port* on loopback is accepted."""
     try:
         with socket.create_connection((HOST, port), timeout=timeout):
             return True

@@ -1,18 +1,18 @@
-"""Prometheus and Alertmanager beside the lab: real processes on loopback, ended with the lab.
+"""Prometheus and Alertmanager processes for the lab.
 
-Rules, routes and templates are handed in as text. What is not installed is said as `LabError`.
+Rules, routes and templates are passed as text. Raises LabError if a program is not installed.
 """
 
 from mm2slo_lab.monitoring.alertmanager import Alertmanager, alertmanager
+from mm2slo_lab.monitoring.monitoring_server import find_program, is_installed
 from mm2slo_lab.monitoring.prometheus import Cadence, Prometheus, prometheus
-from mm2slo_lab.monitoring.serving import installed, program
 
 __all__ = [
     "Alertmanager",
     "Cadence",
     "Prometheus",
     "alertmanager",
-    "installed",
-    "program",
+    "find_program",
+    "is_installed",
     "prometheus",
 ]

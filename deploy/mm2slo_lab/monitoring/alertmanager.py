@@ -1,4 +1,4 @@
-"""Alertmanager: alerts in as Prometheus posts them, messages out to receivers."""
+"""Runs Alertmanager."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_lab.monitoring.serving import get, program, server
+from mm2slo_lab.monitoring.monitoring_server import find_program, get_json, run_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from mm2slo_lab.process import ManagedProcess
+    from mm2slo_lab.managed_process import ManagedProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,16 @@ class Alertmanager:
 
     @property
     def config_file(self) -> Path:
-        """Its configuration."""
         return self.folder / "alertmanager.yml"
 
     @property
     def listen(self) -> str:
-        """Where Prometheus sends to, `host:port`."""
+        """Address for Prometheus, `host:port`."""
         return self.url.removeprefix("http://")
 
     def alerts(self) -> list[dict[str, Any]]:
-        """What it knows, with the state of each alert and what silences it."""
-        found: list[dict[str, Any]] = get(f"{self.url}/api/v2/alerts")
+        """Return all alerts with their status."""
+        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v2/alerts")
         return found
 
 
@@ -47,12 +46,12 @@ def alertmanager(
     *,
     external_url: str | None = None,
 ) -> Iterator[Alertmanager]:
-    """Run Alertmanager in *folder* with *templates*, texts by the path the configuration names.
+    """Run Alertmanager in *folder* with *templates*, texts by path as in the configuration.
 
-    Messages name *external_url*, by default the address it listens on. Raises LabError when it is
-    not installed, and ProcessError when it does not start.
+    Links in messages use *external_url*, by default the listen address. Raises LabError when it is
+    not installed, ProcessError when it does not start.
     """
-    binary = program("alertmanager")
+    binary = find_program("alertmanager")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in templates.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -71,5 +70,5 @@ def alertmanager(
             "--log.level=info",
         ]
 
-    with server("alertmanager", folder, command) as (address, process):
+    with run_server("alertmanager", folder, command) as (address, process):
         yield Alertmanager(address, folder, process)

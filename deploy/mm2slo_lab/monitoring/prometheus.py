@@ -1,4 +1,4 @@
-"""Prometheus: scrapes targets, evaluates rules, sends to Alertmanager."""
+"""Runs Prometheus."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from mm2slo_lab.monitoring.serving import get, post, program, server
+from mm2slo_lab.monitoring.monitoring_server import find_program, get_json, post_json, run_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mm2slo_lab.process import ManagedProcess
+    from mm2slo_lab.managed_process import ManagedProcess
 
 _MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """Prometheus's own times, in seconds."""
+    """Intervals of Prometheus in seconds."""
 
     scrape: float = 15.0
     evaluation: float = 30.0
     resend: float = 60.0
-    """An alert that fires is sent again after this; Alertmanager forgets it after four of it."""
+    """Firing alerts are sent again after this time; they resolve after four times as long."""
 
     def scaled(self, factor: float) -> Cadence:
-        """The same with every time shortened by *factor*."""
+        """Return the intervals multiplied by *factor*."""
         return Cadence(self.scrape * factor, self.evaluation * factor, self.resend * factor)
 
 
@@ -47,27 +47,29 @@ class Prometheus:
     process: ManagedProcess
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The instant vector now."""
+        """Return the current instant vector."""
         parameters = urllib.parse.urlencode({"query": expression})
-        found: list[dict[str, Any]] = get(f"{self.url}/api/v1/query?{parameters}")["data"]["result"]
+        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v1/query?{parameters}")["data"][
+            "result"
+        ]
         return found
 
     def holds(self, expression: str) -> bool:
-        """Whether the instant vector now has any series."""
+        """Whether the current instant vector has any series."""
         return bool(self.query(expression))
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Alerts that are pending or fire."""
-        found: list[dict[str, Any]] = get(f"{self.url}/api/v1/alerts")["data"]["alerts"]
+        """Return pending and firing alerts."""
+        found: list[dict[str, Any]] = get_json(f"{self.url}/api/v1/alerts")["data"]["alerts"]
         return found
 
     def firing(self) -> set[str]:
-        """The names of alerts that fire."""
+        """Return the names of firing alerts."""
         return {each["labels"]["alertname"] for each in self.alerts() if each["state"] == "firing"}
 
     def reload(self) -> None:
-        """Read the configuration and the rules again."""
-        post(f"{self.url}/-/reload")
+        """Reload the configuration and the rules."""
+        post_json(f"{self.url}/-/reload")
 
 
 @contextmanager
@@ -80,12 +82,12 @@ def prometheus(
     cadence: Cadence = PRODUCTION,
     history: str | None = None,
 ) -> Iterator[Prometheus]:
-    """Run Prometheus in *folder*, with the OpenMetrics text *history* already in its blocks.
+    """Run Prometheus in *folder*; *history* (OpenMetrics text) is loaded as blocks.
 
-    *targets* are `host:port` by job, *rules* texts of rule files by name, *alertmanager* a
-    `host:port`. Raises LabError when it is not installed, and ProcessError when it does not start.
+    *targets* are `host:port` by job, *rules* texts of rule files by name, *alertmanager* is a
+    `host:port`. Raises LabError when it is not installed, ProcessError when it does not start.
     """
-    binary = program("prometheus")
+    binary = find_program("prometheus")
     (folder / "rules").mkdir(parents=True, exist_ok=True)
     for name, text in (rules or {}).items():
         (folder / "rules" / name).write_text(text, encoding="utf-8")
@@ -107,7 +109,7 @@ def prometheus(
             "--log.level=warn",
         ]
 
-    with server("prometheus", folder, command) as (address, process):
+    with run_server("prometheus", folder, command) as (address, process):
         yield Prometheus(address, folder, process)
 
 
@@ -139,5 +141,5 @@ def _duration(seconds: float) -> str:
 def _write_blocks(folder: Path, history: str) -> None:
     text = folder / "history.txt"
     text.write_text(history, encoding="utf-8")
-    command = [program("promtool"), "tsdb", "create-blocks-from", "openmetrics"]
+    command = [find_program("promtool"), "tsdb", "create-blocks-from", "openmetrics"]
     subprocess.run([*command, str(text), str(folder / "data")], check=True, capture_output=True)

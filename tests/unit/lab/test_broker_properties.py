@@ -1,4 +1,4 @@
-"""The properties of a broker, and of the clients that connect to it."""
+"""Properties of a broker and its clients."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_lab import clients
+from mm2slo_lab import client_properties
 from mm2slo_lab.broker_properties import server_properties
-from mm2slo_lab.tls import tls_files
-from mm2slo_lab.topology import ADMIN, APP, Security
+from mm2slo_lab.broker_tls import tls_files
+from mm2slo_lab.lab_topology import ADMIN, APP, Security
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ def rendered(
     )
 
 
-def test_one_node_is_broker_and_its_own_controller() -> None:
+def test_node_is_broker_and_controller() -> None:
     properties = rendered()
 
     assert properties["process.roles"] == "broker,controller"
@@ -42,19 +42,19 @@ def test_one_node_is_broker_and_its_own_controller() -> None:
     assert "authorizer.class.name" not in properties
 
 
-def test_every_replication_factor_is_one() -> None:
+def test_all_replication_factors_are_one() -> None:
     factors = {key: value for key, value in rendered().items() if "replication.factor" in key}
 
     assert set(factors.values()) == {"1"}
     assert len(factors) == 2
 
 
-def test_the_users_broker_properties_win() -> None:
+def test_broker_properties_override_defaults() -> None:
     assert rendered(overrides={"num.io.threads": "8"})["num.io.threads"] == "8"
 
 
 @pytest.mark.parametrize("security", [Security.SASL_PLAINTEXT, Security.SASL_SSL])
-def test_a_secured_broker_refuses_what_no_acl_allows(security: Security) -> None:
+def test_secured_broker_denies_without_acl(security: Security) -> None:
     properties = rendered(security)
 
     assert properties["authorizer.class.name"].endswith("StandardAuthorizer")
@@ -90,16 +90,14 @@ def test_a_secured_broker_refuses_what_no_acl_allows(security: Security) -> None
         ),
     ],
 )
-def test_a_librdkafka_client_matches_the_listener(
-    security: Security, expected: dict[str, str]
-) -> None:
-    found = clients.librdkafka("127.0.0.1:20001", security, CA, APP)
+def test_librdkafka_properties_match_listener(security: Security, expected: dict[str, str]) -> None:
+    found = client_properties.librdkafka("127.0.0.1:20001", security, CA, APP)
 
     assert found == {"bootstrap.servers": "127.0.0.1:20001", **expected}
 
 
-def test_a_java_client_logs_in_through_jaas() -> None:
-    found = clients.java("127.0.0.1:20001", Security.SASL_SSL, CA)
+def test_java_properties_use_jaas() -> None:
+    found = client_properties.java("127.0.0.1:20001", Security.SASL_SSL, CA)
 
     assert found["sasl.jaas.config"] == (
         "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -108,5 +106,5 @@ def test_a_java_client_logs_in_through_jaas() -> None:
     assert found["ssl.truststore.location"] == "/lab/us/ca.pem"
 
 
-def test_a_user_shows_no_password() -> None:
+def test_user_repr_hides_password() -> None:
     assert repr(ADMIN) == "User(name='admin')"

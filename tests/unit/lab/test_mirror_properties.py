@@ -1,4 +1,4 @@
-"""The properties of MirrorMaker 2 and of Kafka Connect."""
+"""Properties of MirrorMaker 2 and Kafka Connect."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab.connect_properties import connectors, worker_properties
+from mm2slo_lab.lab_topology import Engine, LabTopology
 from mm2slo_lab.mirror_properties import mirror_properties
-from mm2slo_lab.topology import Engine, LabTopology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,13 +31,13 @@ def rendered(topology: LabTopology) -> dict[str, str]:
         ((US_EU, EU_US), US_EU, "true", "true"),
         ((US_EU, EU_US), EU_US, "true", "true"),
         ((US_EU,), US_EU, "true", "true"),
-        # It writes the heartbeats on us that us->eu copies.
+        # It writes the heartbeats on us that us->eu replicates.
         ((US_EU,), EU_US, "false", "true"),
         ((US_EU,), Flow("us", "hub"), "false", "false"),
         ((US_EU,), Flow("hub", "us"), "false", "false"),
     ],
 )
-def test_the_reverse_of_a_flow_keeps_its_heartbeats(
+def test_reverse_of_flow_keeps_heartbeats_enabled(
     flows: tuple[Flow, ...], pair: Flow, enabled: str, heartbeats: str
 ) -> None:
     properties = rendered(LabTopology(clusters=("us", "eu", "hub"), flows=flows))
@@ -46,7 +46,7 @@ def test_the_reverse_of_a_flow_keeps_its_heartbeats(
     assert properties[f"{pair.label}.emit.heartbeats.enabled"] == heartbeats
 
 
-def test_worker_settings_carry_the_prefix_of_each_cluster() -> None:
+def test_worker_settings_have_cluster_prefixes() -> None:
     properties = rendered(LabTopology())
 
     assert properties["us.offset.flush.interval.ms"] == "1000"
@@ -54,7 +54,7 @@ def test_worker_settings_carry_the_prefix_of_each_cluster() -> None:
     assert "offset.flush.interval.ms" not in properties
 
 
-def test_the_users_properties_win() -> None:
+def test_mm2_properties_override_defaults() -> None:
     given = {"tasks.max": "7", "eu.offset.flush.interval.ms": "10000", "us->eu.enabled": "false"}
 
     properties = rendered(LabTopology(mm2_properties=given))
@@ -63,7 +63,7 @@ def test_the_users_properties_win() -> None:
     assert properties["us.offset.flush.interval.ms"] == "1000"
 
 
-def test_connect_gets_three_connectors_for_a_flow_and_heartbeats_for_its_reverse() -> None:
+def test_connectors_of_flow_and_of_its_reverse() -> None:
     topology = LabTopology(flows=(US_EU,), engine=Engine.CONNECT)
     found = {
         name: config["connector.class"].rpartition(".")[2]
@@ -79,7 +79,7 @@ def test_connect_gets_three_connectors_for_a_flow_and_heartbeats_for_its_reverse
     }
 
 
-def test_a_connectors_clusters_are_source_and_target_of_its_flow() -> None:
+def test_connector_has_source_and_target_of_flow() -> None:
     topology = LabTopology(engine=Engine.CONNECT)
     config = connectors(topology, US_EU, clients(topology))["us->eu.MirrorSourceConnector"]
 
@@ -89,7 +89,7 @@ def test_a_connectors_clusters_are_source_and_target_of_its_flow() -> None:
     assert "connect-.*" in config["topics.exclude"]
 
 
-def test_a_worker_hands_its_security_to_every_client_role() -> None:
+def test_worker_passes_security_to_all_clients() -> None:
     client = {"bootstrap.servers": "eu:9092", "security.protocol": "SASL_SSL"}
 
     properties = worker_properties(client, 8083)

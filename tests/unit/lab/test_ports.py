@@ -1,4 +1,4 @@
-"""Ports that a stopped broker finds free when it comes back."""
+"""Free ports for the lab."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import socket
 from mm2slo_lab import ports
 
 
-def test_ports_differ_and_lie_below_those_of_outgoing_connections() -> None:
+def test_free_ports_are_distinct_and_below_ephemeral_range() -> None:
     found = ports.free_ports(20)
 
     assert len(set(found)) == 20
     assert all(ports.FIRST <= port <= ports.LAST < 32768 for port in found)
 
 
-def test_a_port_in_use_is_not_free() -> None:
+def test_free_ports_exclude_port_in_use() -> None:
     with socket.socket() as listener:
         listener.bind((ports.HOST, ports.free_ports(1)[0]))
         listener.listen()

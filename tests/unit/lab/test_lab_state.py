@@ -1,4 +1,4 @@
-"""A lab's state between two commands, and its configuration."""
+"""The state file, configuration and topology of a lab."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from mm2slo_core.config import Resolvers, load_config
 from mm2slo_core.topology import Flow
-from mm2slo_lab import clients
+from mm2slo_lab import client_properties
 from mm2slo_lab.config_yaml import render_config
-from mm2slo_lab.errors import LabError
-from mm2slo_lab.process import ProcessHandle
-from mm2slo_lab.state import LabState, save
-from mm2slo_lab.topology import Engine, LabTopology, Security
+from mm2slo_lab.lab_errors import LabError
+from mm2slo_lab.lab_state import LabState, save
+from mm2slo_lab.lab_topology import Engine, LabTopology, Security
+from mm2slo_lab.managed_process import ProcessHandle
 
 TOPOLOGIES = [
     LabTopology(),
@@ -31,7 +31,7 @@ TOPOLOGIES = [
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_a_state_is_read_back_as_written(topology: LabTopology, tmp_path: Path) -> None:
+def test_saved_state_parses_to_the_same_state(topology: LabTopology, tmp_path: Path) -> None:
     state = LabState(
         root=tmp_path,
         topology=topology,
@@ -46,21 +46,21 @@ def test_a_state_is_read_back_as_written(topology: LabTopology, tmp_path: Path) 
     assert [path.name for path in file.parent.iterdir()] == ["state.json"]
 
 
-def test_a_state_of_another_format_is_refused() -> None:
-    with pytest.raises(LabError, match="has format 7, this version reads 1"):
+def test_parse_state_of_other_format_raises() -> None:
+    with pytest.raises(LabError, match="has format 7, expected 1"):
         LabState.parse('{"format": 7}')
 
 
 def configuration(topology: LabTopology) -> str:
     entries = {
-        alias: clients.mm2slo("127.0.0.1:20001", topology.security, Path("/ca.pem"))
+        alias: client_properties.mm2slo("127.0.0.1:20001", topology.security, Path("/ca.pem"))
         for alias in topology.clusters
     }
     return render_config(topology, entries, flow={"stall_after": "5s"})
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_the_configuration_of_a_lab_is_valid(topology: LabTopology) -> None:
+def test_rendered_config_is_valid(topology: LabTopology) -> None:
     resolvers = Resolvers(env=str, file=str)
 
     config = load_config(configuration(topology), resolvers=resolvers, name="mm2slo.yaml")
@@ -91,24 +91,23 @@ def test_the_configuration_of_a_lab_is_valid(topology: LabTopology) -> None:
         ),
     ],
 )
-def test_the_configuration_says_what_mirrormaker_runs_with(
-    topology: LabTopology, line: str
-) -> None:
+def test_rendered_config_matches_mirrormaker_properties(topology: LabTopology, line: str) -> None:
     assert line in configuration(topology).splitlines()
 
 
 @pytest.mark.parametrize(
     ("clusters", "message"),
-    [(("us", "us"), "expected different names"), (("us", "asia"), r"flows name \['eu'\]")],
+    [
+        (("us", "us"), "expected one or more different names"),
+        (("us", "asia"), r"unknown clusters \['eu'\]"),
+    ],
 )
-def test_a_topology_that_could_not_start_is_refused(
-    clusters: tuple[str, ...], message: str
-) -> None:
+def test_invalid_topology_raises(clusters: tuple[str, ...], message: str) -> None:
     with pytest.raises(LabError, match=message):
         LabTopology(clusters=clusters)
 
 
-def test_a_remote_topic_has_the_name_that_the_policy_gives_it() -> None:
+def test_remote_topic_follows_replication_policy() -> None:
     flow = Flow("us", "eu")
     identity = {"replication.policy.class": "x.y.IdentityReplicationPolicy"}
 

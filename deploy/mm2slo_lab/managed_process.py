@@ -1,8 +1,4 @@
-"""One operating-system process of the lab: started, signalled, waited for.
-
-The same object serves a process that this program started and one that an earlier `mm2slo lab up`
-left running.
-"""
+"""A process of the lab, started by this program or by an earlier `mm2slo lab up`."""
 
 from __future__ import annotations
 
@@ -16,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mm2slo_lab import guard
-from mm2slo_lab.errors import ProcessError
+from mm2slo_lab import process_guard
+from mm2slo_lab.lab_errors import ProcessError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +22,13 @@ _POLL = 0.05
 _TAIL = 12
 _SIGNAL_TIMEOUT = 10.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# The guard's signal is bound to the thread that starts the process: this one never ends early.
+# The guard's signal depends on the thread that starts the process: this one never ends early.
 _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab-spawner")
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """What to run and where its output goes."""
+    """Command and log file of a process."""
 
     name: str
     command: tuple[str, ...]
@@ -41,10 +37,10 @@ class ProcessSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProcessHandle:
-    """A process that is told apart from a later one with the same pid.
+    """Identifies a process; `started` distinguishes it from a later one with the same pid.
 
-    `started` is field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); None where
-    there is no /proc.
+    `started` is field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); None without
+    /proc.
     """
 
     pid: int
@@ -52,9 +48,9 @@ class ProcessHandle:
 
 
 class ManagedProcess:
-    """Start, stop, kill, pause and resume one process.
+    """Starts, signals and watches one process.
 
-    With *outlives_parent* the process goes on when this program ends; otherwise it ends with it.
+    It is killed when this program exits, unless *outlives_parent*.
     """
 
     def __init__(
@@ -71,12 +67,12 @@ class ManagedProcess:
 
     @property
     def handle(self) -> ProcessHandle | None:
-        """The process now running; None when there is none."""
+        """Handle of the running process, or None."""
         return self._handle if self.running else None
 
     @property
     def running(self) -> bool:
-        """Whether the process exists; a paused one does."""
+        """Whether the process exists, including a paused one."""
         if self._handle is None:
             return False
         if self._child is not None:
@@ -84,7 +80,7 @@ class ManagedProcess:
         status = _status(self._handle.pid)
         return (
             status is not None
-            and status[0] != "Z"  # ended, and not yet collected by init
+            and status[0] != "Z"  # exited, not yet reaped by init
             and self._handle.started in (None, status[1])
         )
 
@@ -96,7 +92,7 @@ class ManagedProcess:
 
     @property
     def rss(self) -> int | None:
-        """Resident memory in bytes; None when it does not run or there is no /proc."""
+        """Resident memory in bytes; None if it is not running or without /proc."""
         if self._handle is None or not self.running:
             return None
         try:
@@ -106,12 +102,12 @@ class ManagedProcess:
         return int(statm.split()[1]) * _PAGE
 
     def start(self) -> None:
-        """Start the process in a process group of its own.
+        """Start the process in its own process group.
 
-        Raises ProcessError when it runs already or cannot be started.
+        Raises ProcessError when it is already running or cannot be started.
         """
         if self.running:
-            raise ProcessError(f"{self.spec.name} runs already")
+            raise ProcessError(f"{self.spec.name} is already running")
         self.spec.log_file.parent.mkdir(parents=True, exist_ok=True)
         try:
             if self._outlives_parent:
@@ -125,7 +121,7 @@ class ManagedProcess:
         self._handle = ProcessHandle(pid, None if status is None else status[1])
 
     def _spawn_guarded(self) -> subprocess.Popen[bytes]:
-        guarded = (sys.executable, "-I", "-S", guard.__file__, str(os.getpid()))
+        guarded = (sys.executable, "-I", "-S", process_guard.__file__, str(os.getpid()))
         with self.spec.log_file.open("ab") as log:
             return subprocess.Popen(
                 (*guarded, *self.spec.command),
@@ -136,7 +132,7 @@ class ManagedProcess:
             )
 
     def _spawn_detached(self) -> int:
-        # Not a Popen: that belongs to its parent, and says so when it is dropped.
+        # Popen would warn when it is garbage-collected before the process exits.
         with self.spec.log_file.open("ab") as log, Path(os.devnull).open("rb") as nothing:
             return os.posix_spawnp(
                 self.spec.command[0],
@@ -151,69 +147,69 @@ class ManagedProcess:
             )
 
     def stop(self, timeout: float = 30.0) -> None:
-        """End it with SIGTERM, and with SIGKILL when it has not ended after *timeout* seconds."""
+        """Send SIGTERM, and SIGKILL if it is still running after *timeout* seconds."""
         if not self.running:
             return
         self._signal(signal.SIGTERM)
         self._signal(signal.SIGCONT)
-        if not self._ended(timeout):
+        if not self._has_exited(timeout):
             self.kill()
 
     def kill(self) -> None:
-        """End it with SIGKILL."""
+        """Send SIGKILL."""
         if self.running:
             self._signal(signal.SIGKILL)
-            if not self._ended(_SIGNAL_TIMEOUT):
+            if not self._has_exited(_SIGNAL_TIMEOUT):
                 raise ProcessError(
-                    f"{self.spec.name} did not end {_SIGNAL_TIMEOUT:.0f} s after SIGKILL"
+                    f"{self.spec.name} is still running {_SIGNAL_TIMEOUT:.0f} s after SIGKILL"
                 )
 
     def pause(self) -> None:
-        """Freeze it with SIGSTOP; it stands still when this returns."""
-        self._demand_running()
+        """Send SIGSTOP and wait until the process is paused."""
+        self._require_running()
         self._signal(signal.SIGSTOP)
-        self.wait_until(lambda: self.paused, "standing still", _SIGNAL_TIMEOUT)
+        self.wait_until(lambda: self.paused, "paused", _SIGNAL_TIMEOUT)
 
     def resume(self) -> None:
-        """Let it go on with SIGCONT."""
-        self._demand_running()
+        """Send SIGCONT and wait until the process is resumed."""
+        self._require_running()
         self._signal(signal.SIGCONT)
-        self.wait_until(lambda: not self.paused, "going on", _SIGNAL_TIMEOUT)
+        self.wait_until(lambda: not self.paused, "resumed", _SIGNAL_TIMEOUT)
 
     def wait_until(self, ready: Callable[[], bool], what: str, timeout: float) -> float:
-        """Wait until *ready* says so; the seconds it took.
+        """Wait until *ready*; returns the seconds it took.
 
-        Raises ProcessError, with the last lines of its log, when the process ends before or the
-        *timeout* passes.
+        Raises ProcessError with the last lines of the log when the process exits or *timeout*
+        passes.
         """
         start = time.monotonic()
         while not ready():
             if not self.running:
-                raise ProcessError(f"{self.spec.name} ended before {what}.\n{self.tail()}")
+                raise ProcessError(f"{self.spec.name} exited before it was {what}.\n{self.tail()}")
             if time.monotonic() - start > timeout:
                 raise ProcessError(
-                    f"{self.spec.name}: {what} did not come within {timeout:.0f} s.\n{self.tail()}"
+                    f"{self.spec.name} is not {what} after {timeout:.0f} s.\n{self.tail()}"
                 )
             time.sleep(_POLL)
         return time.monotonic() - start
 
     def tail(self, lines: int = _TAIL) -> str:
-        """The last lines of its log."""
+        """Return the last lines of the log."""
         try:
             text = self.spec.log_file.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
-            return f"(no log: {error})"
+            return f"(log not readable: {error})"
         return f"Last lines of {self.spec.log_file}:\n" + "\n".join(text.splitlines()[-lines:])
 
-    def _demand_running(self) -> None:
+    def _require_running(self) -> None:
         if not self.running:
-            raise ProcessError(f"{self.spec.name} does not run: start it first")
+            raise ProcessError(f"{self.spec.name} is not running: start it first")
 
     def _signal(self, number: signal.Signals) -> None:
         if self._handle is not None and self.running:
             os.kill(self._handle.pid, number)
 
-    def _ended(self, timeout: float) -> bool:
+    def _has_exited(self, timeout: float) -> bool:
         end = time.monotonic() + timeout
         while self.running:
             if time.monotonic() > end:
@@ -223,11 +219,11 @@ class ManagedProcess:
 
 
 def _status(pid: int) -> tuple[str, int] | None:
-    """The state letter and start time of *pid*; None when there is no such process."""
+    """Return the state letter and start time of *pid*; None if it does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name in parentheses may hold blanks: fields are counted from its end.
+    # The name in parentheses may contain spaces: count fields after it.
     fields = text.rpartition(")")[2].split()
     return fields[0], int(fields[19])

@@ -1,4 +1,4 @@
-"""One server: found on PATH, started on a free port, waited for, ended."""
+"""Runs a server of Prometheus or Alertmanager on a free port."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from mm2slo_lab.errors import LabError
+from mm2slo_lab.lab_errors import LabError
+from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
 from mm2slo_lab.ports import HOST, free_ports
-from mm2slo_lab.process import ManagedProcess, ProcessSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,22 +20,22 @@ _READY: Final = 60.0
 _NAMES: Final = {
     "prometheus": ("prometheus",),
     "promtool": ("promtool",),
-    # Debian's package names the server after itself.
+    # Name in Debian's package.
     "alertmanager": ("prometheus-alertmanager", "alertmanager"),
     "amtool": ("amtool",),
 }
 _PACKAGES: Final = {"prometheus": "prometheus", "promtool": "prometheus"}
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether the program *name* is on PATH."""
     return any(shutil.which(each) for each in _NAMES[name])
 
 
-def program(name: str) -> str:
-    """The path of *name*: prometheus, promtool, alertmanager or amtool.
+def find_program(name: str) -> str:
+    """Return the path of prometheus, promtool, alertmanager or amtool.
 
-    Raises LabError with what to install.
+    Raises LabError if it is not installed.
     """
     found = next((path for each in _NAMES[name] if (path := shutil.which(each))), None)
     if found is None:
@@ -45,10 +45,10 @@ def program(name: str) -> str:
 
 
 @contextmanager
-def server(
+def run_server(
     name: str, folder: Path, command: Callable[[str], Sequence[str]]
 ) -> Iterator[tuple[str, ManagedProcess]]:
-    """Run *command* of a `host:port` to listen on; its address once it says that it is ready."""
+    """Run *command*, a function of the listen address; yields the URL once it is ready."""
     [port] = free_ports(1)
     listen = f"{HOST}:{port}"
     spec = ProcessSpec(name, tuple(command(listen)), folder / f"{name}.log")
@@ -56,30 +56,30 @@ def server(
     process.start()
     try:
         address = f"http://{listen}"
-        process.wait_until(lambda: _ready(address), "ready", _READY)
+        process.wait_until(lambda: _is_ready(address), "ready", _READY)
         yield address, process
     finally:
         process.stop(10.0)
 
 
-def get(url: str) -> Any:
-    """The JSON at *url*."""
+def get_json(url: str) -> Any:
+    """Return the JSON at *url*."""
     with urllib.request.urlopen(url, timeout=10) as reply:
         return json.load(reply)
 
 
-def post(url: str, content: object = None) -> Any:
-    """What *url* answers to *content* as JSON; None when it answers nothing."""
+def post_json(url: str, content: object = None) -> Any:
+    """Post *content* as JSON; returns the JSON response, or None if it is empty."""
     body = b"" if content is None else json.dumps(content).encode()
     request = urllib.request.Request(
         url, data=body, headers={"Content-Type": "application/json"}, method="POST"
     )
     with urllib.request.urlopen(request, timeout=10) as reply:
-        answer = reply.read()
-    return json.loads(answer) if answer.strip() else None
+        response = reply.read()
+    return json.loads(response) if response.strip() else None
 
 
-def _ready(address: str) -> bool:
+def _is_ready(address: str) -> bool:
     try:
         with urllib.request.urlopen(f"{address}/-/ready", timeout=2) as reply:
             return bool(reply.status == 200)

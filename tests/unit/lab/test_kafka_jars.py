@@ -1,4 +1,4 @@
-"""Jars: what is asked of Ivy, what is found in the cache, and what goes wrong on the way."""
+"""Download and cache of Kafka's jars."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mm2slo_core.java_version import java_major
-from mm2slo_lab import ivy, jars, java
-from mm2slo_lab.errors import JarsUnavailableError, JavaMissingError, LabError
-from mm2slo_lab.versions import Artifact, artifacts, release_line
+from mm2slo_lab import ivy, java_lookup, kafka_jars
+from mm2slo_lab.kafka_versions import Artifact, artifacts, release_line
+from mm2slo_lab.lab_errors import JarsUnavailableError, JavaMissingError, LabError
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def fill(cache: Path, version: str) -> Path:
 
 
 def fake_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ivy_script: str) -> Path:
-    """A `java` that is version 17 and runs *ivy_script*, with Ivy's last argument as $last."""
+    """Create a `java` of version 17 that runs *ivy_script*, with Ivy's last argument as $last."""
     home = tmp_path / "java"
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
@@ -44,7 +44,7 @@ def fake_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ivy_script: str) 
     return program
 
 
-def test_ivy_is_asked_for_the_runtime_of_each_artifact() -> None:
+def test_ivy_module_lists_artifacts() -> None:
     module = ET.fromstring(  # noqa: S314 - our own text
         ivy.render_module([Artifact("org.example", "a&b", "4.1.+")])
     )
@@ -57,7 +57,7 @@ def test_ivy_is_asked_for_the_runtime_of_each_artifact() -> None:
     ]
 
 
-def test_ivy_runs_on_the_given_files_and_on_the_users_settings() -> None:
+def test_ivy_command_has_paths_and_settings() -> None:
     command = ivy.command(
         java="/jdk/bin/java",
         ivy_jar=Path("/ivy.jar"),
@@ -82,7 +82,7 @@ def test_ivy_runs_on_the_given_files_and_on_the_users_settings() -> None:
         ("3.9.x", "3.9.+", "slf4j-reload4j"),
     ],
 )
-def test_a_line_asks_for_its_newest_patch_and_brings_its_log_binding(
+def test_artifacts_have_newest_patch_and_log_binding(
     version: str, revision: str, binding: str
 ) -> None:
     *kafka, log = artifacts(version)
@@ -91,7 +91,7 @@ def test_a_line_asks_for_its_newest_patch_and_brings_its_log_binding(
     assert log.name == binding
 
 
-def test_an_unknown_line_is_refused_with_the_known_ones() -> None:
+def test_release_line_unknown_version_raises_with_known_ones() -> None:
     with pytest.raises(LabError, match=r"'2\.8\.0'.*4\.1\.x, 3\.9\.x"):
         release_line("2.8.0")
 
@@ -105,56 +105,58 @@ def test_an_unknown_line_is_refused_with_the_known_ones() -> None:
         ("no such thing", None),
     ],
 )
-def test_the_major_version_of_java_is_read(text: str, major: int | None) -> None:
+def test_java_major_parses_version(text: str, major: int | None) -> None:
     assert java_major(text) == major
 
 
-def test_the_newest_patch_in_the_cache_is_by_number_not_by_text(cache: Path) -> None:
+def test_resolved_version_is_numerically_newest_patch(cache: Path) -> None:
     for patch in ("4.1.9", "4.1.10", "3.9.2"):
         fill(cache, patch)
 
-    assert jars.resolved_version("4.1.x") == "4.1.10"
-    assert jars.resolved_version("4.1.9") == "4.1.9"
+    assert kafka_jars.resolved_version("4.1.x") == "4.1.10"
+    assert kafka_jars.resolved_version("4.1.9") == "4.1.9"
 
 
-def test_a_class_path_lists_the_jars(cache: Path) -> None:
+def test_classpath_lists_jars(cache: Path) -> None:
     folder = fill(cache, "4.1.2")
     (folder / "a.jar").touch()
 
-    assert jars.classpath("4.1.x") == os.pathsep.join(
+    assert kafka_jars.classpath("4.1.x") == os.pathsep.join(
         [f"{folder}/a.jar", f"{folder}/kafka-clients-4.1.2.jar"]
     )
 
 
-def test_without_java_the_message_names_what_to_install(
+def test_jar_paths_without_java_raises_with_install_hint(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nonexistent")
 
     with pytest.raises(JavaMissingError, match="apt-get install openjdk-17-jre-headless"):
-        jars.jar_paths("4.1.x")
+        kafka_jars.jar_paths("4.1.x")
     assert not cache.exists()
 
 
-def test_too_old_a_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_java_too_old_raises_with_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake_java(tmp_path, monkeypatch, "exit 0")
 
-    with pytest.raises(JavaMissingError, match=r"version 17, this Kafka needs 21"):
-        java.find_java(21)
+    with pytest.raises(JavaMissingError, match=r"version 17, this Kafka requires 21"):
+        java_lookup.find_java(21)
 
 
-def test_a_failed_download_says_why_and_leaves_no_folder(
+def test_failed_download_raises_with_reason_and_leaves_no_folder(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_java(tmp_path, monkeypatch, "echo first; echo 'WARN: unknown host repository'; exit 1")
 
     with pytest.raises(JarsUnavailableError, match=r"exit status 1.*unknown host repository"):
-        jars.jar_paths("4.1.x")
+        kafka_jars.jar_paths("4.1.x")
     assert not list(cache.glob("kafka-*"))
 
 
-def test_a_download_is_told_and_becomes_the_cache(
+def test_download_reports_progress_and_fills_cache(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_java(
@@ -163,16 +165,16 @@ def test_a_download_is_told_and_becomes_the_cache(
         'mkdir -p "$lib"; touch "$lib/kafka-clients-4.1.7.jar"\n'
         "echo head; echo 'downloading scheme:/x/kafka-clients-4.1.7.jar ...'",
     )
-    told: list[str] = []
+    lines: list[str] = []
 
-    found = jars.jar_paths("4.1.x", told.append)
+    found = kafka_jars.jar_paths("4.1.x", lines.append)
 
     assert found == (cache / "kafka-4.1.7" / "kafka-clients-4.1.7.jar",)
-    assert "downloading kafka-clients-4.1.7.jar" in told
+    assert "downloading kafka-clients-4.1.7.jar" in lines
     assert not (cache / "ivy").exists()
 
 
-def test_two_programs_download_once(
+def test_concurrent_callers_download_once(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = tmp_path / "runs"
@@ -181,7 +183,7 @@ def test_two_programs_download_once(
         monkeypatch,
         f'echo run >> {runs}; sleep 0.3; mkdir -p "$lib"; touch "$lib/kafka-clients-4.1.7.jar"',
     )
-    threads = [threading.Thread(target=jars.jar_paths, args=("4.1.x",)) for _ in range(2)]
+    threads = [threading.Thread(target=kafka_jars.jar_paths, args=("4.1.x",)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

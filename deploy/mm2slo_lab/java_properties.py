@@ -25,7 +25,7 @@ def _key(text: str) -> str:
 
 def _value(text: str) -> str:
     escaped = "".join(_ESCAPED.get(character, character) for character in text)
-    # Leading blanks of a value would be taken for the space after the separator.
+    # Leading spaces of a value would be skipped as space after the separator.
     return _ascii(f"\\{escaped}" if escaped.startswith(" ") else escaped)
 
 

@@ -1,4 +1,4 @@
-"""A key and a certificate for a lab broker, made by the JDK's keytool."""
+"""Key and certificate of a lab broker, created with the JDK's keytool."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from mm2slo_lab.errors import LabError
+from mm2slo_lab.lab_errors import LabError
 
 STORE_PASSWORD = "lab-store"
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """A PKCS#12 keystore for the broker, its certificate (PEM) for whoever trusts it."""
+    """PKCS#12 keystore of the broker, and its certificate (PEM) for clients."""
 
     keystore: Path
     ca_file: Path
 
 
 def tls_files(directory: Path) -> TlsFiles:
-    """Where the files of a broker are."""
+    """Return the paths of a broker's files."""
     return TlsFiles(directory / "keystore.p12", directory / "ca.pem")
 
 
 def create(java: str, directory: Path) -> TlsFiles:
-    """A self-signed certificate for 127.0.0.1, valid for a year.
+    """Create a self-signed certificate for 127.0.0.1, valid for a year.
 
     Raises LabError when keytool fails.
     """
@@ -43,9 +43,9 @@ def create(java: str, directory: Path) -> TlsFiles:
 
 def _keytool(java: str, *arguments: str) -> None:
     keytool = Path(java).resolve().with_name("keytool")
-    answer = subprocess.run(
+    result = subprocess.run(
         [str(keytool), *arguments], capture_output=True, text=True, timeout=60, check=False
     )
-    if answer.returncode != 0:
-        said = (answer.stdout + answer.stderr).strip()
-        raise LabError(f"{keytool} {arguments[0]} failed: {said}")
+    if result.returncode != 0:
+        output = (result.stdout + result.stderr).strip()
+        raise LabError(f"{keytool} {arguments[0]} failed: {output}")

@@ -1,10 +1,10 @@
-"""Client settings for the lab's listeners: for librdkafka, for Java and as mm2slo.yaml (pure)."""
+"""Client properties for the lab's listeners: librdkafka, Java, mm2slo.yaml (pure)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_lab.topology import ADMIN, Security, User
+from mm2slo_lab.lab_topology import ADMIN, Security, User
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ _MODULES = {
 def librdkafka(
     bootstrap_servers: str, security: Security, ca_file: Path | None, user: User = ADMIN
 ) -> dict[str, str]:
-    """Properties for a librdkafka client of one cluster."""
+    """Return the properties of a librdkafka client of a cluster."""
     properties = {"bootstrap.servers": bootstrap_servers, "security.protocol": security.value}
     if security is not Security.PLAINTEXT:
         properties |= {
@@ -35,7 +35,7 @@ def librdkafka(
 def java(
     bootstrap_servers: str, security: Security, ca_file: Path | None, user: User = ADMIN
 ) -> dict[str, str]:
-    """Properties for a Java client of one cluster."""
+    """Return the properties of a Java client of a cluster."""
     properties = {"bootstrap.servers": bootstrap_servers}
     if security is not Security.PLAINTEXT:
         properties |= {
@@ -53,7 +53,7 @@ def java(
 def mm2slo(
     bootstrap_servers: str, security: Security, ca_file: Path | None, user: User = ADMIN
 ) -> dict[str, Any]:
-    """The cluster's entry in mm2slo.yaml."""
+    """Return the cluster's entry in mm2slo.yaml."""
     entry: dict[str, Any] = {"bootstrap_servers": bootstrap_servers}
     if security is Security.PLAINTEXT:
         return entry

@@ -1,4 +1,4 @@
-"""Processes: signals, readiness, and that they end with their parent."""
+"""Processes of the lab: signals, readiness, exit with their parent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_lab.errors import ProcessError
-from mm2slo_lab.process import ManagedProcess, ProcessHandle, ProcessSpec
+from mm2slo_lab.lab_errors import ProcessError
+from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle, ProcessSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PARENT = """
 import sys, time
 from pathlib import Path
-from mm2slo_lab.process import ManagedProcess, ProcessSpec
+from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
 process = ManagedProcess(
     ProcessSpec("sleeper", ("sleep", "600"), Path(sys.argv[1])),
     outlives_parent=sys.argv[2] == "outlives",
@@ -45,7 +45,7 @@ def becomes(condition: Callable[[], bool], timeout: float = 10.0) -> bool:
     return condition()
 
 
-def test_a_process_is_started_frozen_resumed_and_stopped(sleeper: ManagedProcess) -> None:
+def test_process_starts_pauses_resumes_and_stops(sleeper: ManagedProcess) -> None:
     assert sleeper.handle is None
     assert sleeper.rss is None
 
@@ -54,15 +54,15 @@ def test_a_process_is_started_frozen_resumed_and_stopped(sleeper: ManagedProcess
     assert (sleeper.rss or 0) > 0
 
     sleeper.pause()
-    frozen = sleeper.paused
+    was_paused = sleeper.paused
     sleeper.resume()
-    assert (frozen, sleeper.paused) == (True, False)
+    assert (was_paused, sleeper.paused) == (True, False)
 
     sleeper.stop()
     assert not sleeper.running
 
 
-def test_a_frozen_process_can_be_stopped(sleeper: ManagedProcess) -> None:
+def test_paused_process_can_be_stopped(sleeper: ManagedProcess) -> None:
     sleeper.start()
     sleeper.pause()
 
@@ -71,54 +71,52 @@ def test_a_frozen_process_can_be_stopped(sleeper: ManagedProcess) -> None:
     assert not sleeper.running
 
 
-def test_starting_twice_is_refused(sleeper: ManagedProcess) -> None:
+def test_start_of_running_process_raises(sleeper: ManagedProcess) -> None:
     sleeper.start()
-    with pytest.raises(ProcessError, match="sleeper runs already"):
+    with pytest.raises(ProcessError, match="sleeper is already running"):
         sleeper.start()
 
 
-def test_a_stopped_process_cannot_be_frozen(sleeper: ManagedProcess) -> None:
-    with pytest.raises(ProcessError, match="sleeper does not run: start it first"):
+def test_pause_of_stopped_process_raises(sleeper: ManagedProcess) -> None:
+    with pytest.raises(ProcessError, match="sleeper is not running: start it first"):
         sleeper.pause()
 
 
-def test_an_early_end_shows_the_last_log_lines(tmp_path: Path) -> None:
+def test_early_exit_raises_with_last_log_lines(tmp_path: Path) -> None:
     command = ("sh", "-c", "for n in $(seq 20); do echo line $n; done; exit 3")
     process = ManagedProcess(ProcessSpec("us", command, tmp_path / "us.log"))
     process.start()
 
-    with pytest.raises(ProcessError, match="us ended before serving") as caught:
+    with pytest.raises(ProcessError, match="us exited before it was serving") as caught:
         process.wait_until(lambda: False, "serving", timeout=10)
 
     assert str(caught.value).splitlines()[2:] == [f"line {number}" for number in range(9, 21)]
 
 
-def test_a_timeout_says_what_did_not_come(sleeper: ManagedProcess) -> None:
+def test_wait_timeout_raises_with_condition(sleeper: ManagedProcess) -> None:
     sleeper.start()
-    with pytest.raises(ProcessError, match="sleeper: serving did not come within 0 s"):
+    with pytest.raises(ProcessError, match="sleeper is not serving after 0 s"):
         sleeper.wait_until(lambda: False, "serving", timeout=0.1)
 
 
-def test_another_program_finds_the_process_by_its_handle(
-    sleeper: ManagedProcess, tmp_path: Path
-) -> None:
+def test_process_is_found_by_its_handle(sleeper: ManagedProcess, tmp_path: Path) -> None:
     sleeper.start()
     handle = sleeper.handle
     assert handle is not None
 
     assert ManagedProcess(sleeper.spec, handle=handle).running
-    # The pid of a process that ended may belong to another one later.
+    # A pid may be reused.
     later = ProcessHandle(handle.pid, (handle.started or 0) + 1)
     assert not ManagedProcess(sleeper.spec, handle=later).running
     assert not ManagedProcess(ProcessSpec("x", (), tmp_path / "x"), handle=None).running
 
 
 def sleeps(pid: int) -> bool:
-    """Whether the guard has become the command."""
+    """Whether the guard has exec'd the command."""
     return Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x00600\x00"
 
 
-def test_a_process_outlives_the_thread_that_started_it(sleeper: ManagedProcess) -> None:
+def test_process_outlives_the_thread_that_started_it(sleeper: ManagedProcess) -> None:
     def start() -> None:
         sleeper.start()
         handle = sleeper.handle
@@ -129,7 +127,7 @@ def test_a_process_outlives_the_thread_that_started_it(sleeper: ManagedProcess) 
     thread.start()
     thread.join()
 
-    # The kernel's signal would come with the thread's end, if it came at all.
+    # The kernel would send the signal when the thread ends.
     assert not becomes(lambda: not sleeper.running, timeout=0.5)
 
 
@@ -141,7 +139,7 @@ def test_a_process_outlives_the_thread_that_started_it(sleeper: ManagedProcess) 
         ("outlives", "later", True),
     ],
 )
-def test_a_process_ends_with_a_killed_parent_unless_it_shall_outlive_it(
+def test_process_of_killed_parent_exits_unless_it_outlives_it(
     tmp_path: Path, mode: str, when: str, *, lives: bool
 ) -> None:
     log = tmp_path / "log"

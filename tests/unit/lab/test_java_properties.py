@@ -1,12 +1,12 @@
-"""Java properties files, read back as java.util.Properties reads them."""
+"""Java properties files."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_lab.properties import render
+from mm2slo_lab.java_properties import render
 
 TEXT = st.text(st.characters(codec="utf-16-le", exclude_characters="\x00"), min_size=1)
 
@@ -23,18 +23,17 @@ TEXT = st.text(st.characters(codec="utf-16-le", exclude_characters="\x00"), min_
         ({"k": "\U0001f40d"}, "k=\\ud83d\\udc0d\n"),
     ],
 )
-def test_a_file_has_the_escapes_of_the_format(properties: dict[str, str], text: str) -> None:
+def test_render_escapes_special_characters(properties: dict[str, str], text: str) -> None:
     assert render(properties) == text
 
 
 @given(st.dictionaries(TEXT, st.text(st.characters(codec="utf-16-le", exclude_characters="\x00"))))
-@settings(deadline=None)
-def test_java_reads_back_what_was_written(properties: dict[str, str]) -> None:
+def test_render_output_loads_as_the_same_properties(properties: dict[str, str]) -> None:
     assert load(render(properties)) == properties
 
 
 def load(text: str) -> dict[str, str]:
-    """java.util.Properties.load for files without continuation lines, by its documentation."""
+    """Parse like java.util.Properties.load, without continuation lines."""
     found = {}
     for line in text.split("\n")[:-1]:
         assert line.isascii()

@@ -1,4 +1,4 @@
-"""The one lab per user that goes on after the command that started it."""
+"""The lab of `mm2slo lab`, which outlives the command that started it; one per user."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mm2slo_lab.errors import LabRunningError, NoLabError
 from mm2slo_lab.lab import Lab
-from mm2slo_lab.state import LabState, save, state_directory
+from mm2slo_lab.lab_errors import LabRunningError, NoLabError
+from mm2slo_lab.lab_state import LabState, save, state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mm2slo_lab.jars import Progress
-    from mm2slo_lab.topology import LabTopology
+    from mm2slo_lab.kafka_jars import Progress
+    from mm2slo_lab.lab_topology import LabTopology
 
 
 def up(topology: LabTopology, progress: Progress | None = None) -> Lab:
     """Start a lab that outlives this program, and write its mm2slo.yaml.
 
-    Raises LabRunningError when one is up already; what a dead one left is removed.
+    Removes the remains of a dead lab. Raises LabRunningError when one is running.
     """
-    with _alone():
+    with _exclusive():
         file = _state_file()
         if file.exists():
-            running = [name for name, process in _attached().processes.items() if process.running]
+            running = [name for name, process in _attach().processes.items() if process.running]
             if running:
                 raise LabRunningError(
-                    f"a lab is up ({', '.join(running)}): see `mm2slo lab status`,"
-                    " end it with `mm2slo lab down`"
+                    f"a lab is already running ({', '.join(running)}): show it with"
+                    " `mm2slo lab status`, stop it with `mm2slo lab down`"
                 )
-            _forget()
+            _delete_state()
         try:
             lab = Lab.start(
                 topology,
@@ -51,20 +51,20 @@ def up(topology: LabTopology, progress: Progress | None = None) -> Lab:
 
 
 def config_file(lab: Lab) -> Path:
-    """The mm2slo.yaml of a persisted lab."""
+    """Return the path of the lab's mm2slo.yaml."""
     return lab.runtime.root / "mm2slo.yaml"
 
 
-def current() -> Lab:
-    """The lab that is up, to look at. Raises NoLabError when there is none."""
-    return _attached()
+def attach() -> Lab:
+    """Return the running lab. Raises NoLabError."""
+    return _attach()
 
 
 @contextmanager
-def changed() -> Iterator[Lab]:
-    """The lab that is up, to start and stop its processes: the state is written afterwards."""
-    with _alone():
-        lab = _attached()
+def open_for_update() -> Iterator[Lab]:
+    """Open the running lab to start and stop processes; saves its state afterwards."""
+    with _exclusive():
+        lab = _attach()
         try:
             yield lab
         finally:
@@ -72,27 +72,27 @@ def changed() -> Iterator[Lab]:
 
 
 def down() -> tuple[str, ...]:
-    """End every process of the lab and delete its data; the names of those that ran.
+    """Stop the lab and delete its data; returns the names of processes that were running.
 
-    Raises NoLabError when there is none.
+    Raises NoLabError.
     """
-    with _alone():
-        lab = _attached()
+    with _exclusive():
+        lab = _attach()
         ran = tuple(name for name, process in lab.processes.items() if process.running)
         lab.close()
-        _forget()
+        _delete_state()
         return ran
 
 
-def _attached() -> Lab:
+def _attach() -> Lab:
     try:
         text = _state_file().read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise NoLabError("no lab is up: start one with `mm2slo lab up`") from None
+        raise NoLabError("no lab is running: start one with `mm2slo lab up`") from None
     return Lab.attach(LabState.parse(text))
 
 
-def _forget() -> None:
+def _delete_state() -> None:
     shutil.rmtree(state_directory() / "data", ignore_errors=True)
     _state_file().unlink(missing_ok=True)
 
@@ -102,12 +102,14 @@ def _state_file() -> Path:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _exclusive() -> Iterator[None]:
     directory = state_directory()
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabRunningError("another `mm2slo lab` command is at work: wait for it") from None
+            raise LabRunningError(
+                "another `mm2slo lab` command is running: wait for it to finish"
+            ) from None
         yield

@@ -1,7 +1,7 @@
-"""Kafka's jars: downloaded once per user, then found on disk.
+"""Kafka's jars: downloaded once per user, then cached.
 
-A folder `kafka-<version>` in the cache is complete by construction: it is filled under another
-name and renamed at the end.
+A folder `kafka-<version>` in the cache is always complete: it is filled under another name, then
+renamed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mm2slo_core.errors import MissingExtraError
+from mm2slo_core.user_errors import MissingExtraError
 from mm2slo_core.user_folders import cache_folder
 from mm2slo_lab import ivy
-from mm2slo_lab.errors import JarsUnavailableError
-from mm2slo_lab.java import find_java
-from mm2slo_lab.versions import artifacts, release_line
+from mm2slo_lab.java_lookup import find_java
+from mm2slo_lab.kafka_versions import artifacts, release_line
+from mm2slo_lab.lab_errors import JarsUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,29 +35,29 @@ _REASONS = ("UNRESOLVED", "Exception", "ERROR", "not found", "unknown host", "re
 
 
 def jar_paths(version: str, progress: Progress | None = None) -> tuple[Path, ...]:
-    """The jars of a Kafka *version* (`4.1.x` or exact), downloaded when they are not here yet.
+    """Return the jars of a Kafka *version* (`4.1.x` or exact), downloading them if necessary.
 
-    *progress* gets a line for each step of a download, which takes a minute or two.
+    A download takes a minute or two; *progress* gets a line per step.
     Raises JavaMissingError, or JarsUnavailableError when the download fails.
     """
-    tell = progress or (lambda _line: None)
+    report_step = progress or (lambda _line: None)
     line = release_line(version)
     folder = _cached(version)
     if folder is None:
         java = find_java(line.java)
-        with _exclusive(cache_folder(), tell):
-            # Another process may have filled the cache while this one waited for the lock.
-            folder = _cached(version) or _download(java, version, tell)
+        with _exclusive(cache_folder(), report_step):
+            # Another process may have filled the cache in the meantime.
+            folder = _cached(version) or _download(java, version, report_step)
     return tuple(sorted(folder.glob("*.jar")))
 
 
 def classpath(version: str, progress: Progress | None = None) -> str:
-    """The jars of *version* as a Java class path."""
+    """Return the jars of *version* as a class path."""
     return os.pathsep.join(str(path) for path in jar_paths(version, progress))
 
 
 def resolved_version(version: str, progress: Progress | None = None) -> str:
-    """The exact version that *version* stands for on this machine, as in `4.1.2`."""
+    """Resolve *version* to the exact version on this machine, for example `4.1.2`."""
     return _version_of(jar_paths(version, progress))
 
 
@@ -77,24 +77,26 @@ def _version_of(jars: tuple[Path, ...]) -> str:
         match = _CLIENTS.match(path.name)
         if match is not None:
             return match["version"]
-    raise JarsUnavailableError(f"no kafka-clients among {len(jars)} downloaded jars: try again")
+    raise JarsUnavailableError(
+        f"kafka-clients is missing in {len(jars)} downloaded jars: try again"
+    )
 
 
 @contextmanager
-def _exclusive(directory: Path, tell: Progress) -> Iterator[None]:
+def _exclusive(directory: Path, report_step: Progress) -> Iterator[None]:
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "download.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell("waiting for another process that downloads Kafka")
+            report_step("waiting for another process to download Kafka")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _download(java: str, version: str, tell: Progress) -> Path:
+def _download(java: str, version: str, report_step: Progress) -> Path:
     cache = cache_folder()
-    # Kept after a failure, so that the next attempt goes on where this one ended.
+    # Kept after a failure, so that the next attempt can continue.
     ivy_cache = cache / "ivy"
     with tempfile.TemporaryDirectory(prefix="kafka-incomplete-", dir=cache) as staging:
         module = Path(staging, "ivy.xml")
@@ -109,30 +111,31 @@ def _download(java: str, version: str, tell: Progress) -> Path:
             target=target,
             settings=Path(settings) if settings else None,
         )
-        _run_ivy(command, version, tell)
+        _run_ivy(command, version, report_step)
         folder = cache / f"kafka-{_version_of(tuple(target.glob('*.jar')))}"
         if not folder.exists():
             target.rename(folder)
     shutil.rmtree(ivy_cache, ignore_errors=True)
-    tell(f"Kafka's jars are in {folder}")
+    report_step(f"Kafka's jars are in {folder}")
     return folder
 
 
 def _ivy_jar() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        # Kafka is downloaded with the Ivy inside PySpark.
+        # Kafka is downloaded with the Ivy of PySpark.
         raise MissingExtraError(module="pyspark", install="pip install 'mm2slo[lab]'")
     found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
     if not found:
         raise JarsUnavailableError(
-            f"no jars/ivy-*.jar beside {spec.origin}: reinstall pyspark (pip install 'mm2slo[lab]')"
+            f"jars/ivy-*.jar not found next to {spec.origin}: "
+            "reinstall pyspark (pip install 'mm2slo[lab]')"
         )
     return found[-1]
 
 
-def _run_ivy(command: tuple[str, ...], version: str, tell: Progress) -> None:
-    tell(f"downloading Kafka {version} and MirrorMaker 2 (60 MB, once per user)")
+def _run_ivy(command: tuple[str, ...], version: str, report_step: Progress) -> None:
+    report_step(f"downloading Kafka {version} and MirrorMaker 2 (60 MB, once per user)")
     reasons: list[str] = []
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -142,13 +145,13 @@ def _run_ivy(command: tuple[str, ...], version: str, tell: Progress) -> None:
         for count, line in enumerate(process.stdout):
             match = _DOWNLOADING.match(line)
             if match is not None:
-                tell(f"downloading {match['file']}")
+                report_step(f"downloading {match['file']}")
             elif count and any(reason in line for reason in _REASONS):
                 reasons.append(line.strip())
     if process.returncode != 0:
-        last = "; ".join(reasons[-3:]) or "it gave no reason"
+        last = "; ".join(reasons[-3:]) or "no reason given"
         raise JarsUnavailableError(
             f"Ivy could not download Kafka {version} (exit status {process.returncode}): {last}."
-            " Check the network, then run the same command again; MM2SLO_IVY_SETTINGS names"
-            " an Ivy settings file for a mirror"
+            " Check the network and try again; for a mirror, set MM2SLO_IVY_SETTINGS to"
+            " an Ivy settings file"
         )

@@ -1,4 +1,4 @@
-"""A lab that goes on after the command that started it: what the next command must know."""
+"""The state file of a persistent lab."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mm2slo_core.user_folders import state_folder
-from mm2slo_lab.errors import LabError
-from mm2slo_lab.process import ProcessHandle
-from mm2slo_lab.topology import LabTopology
+from mm2slo_lab.lab_errors import LabError
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.managed_process import ProcessHandle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class LabState:
-    """Where a lab is, what it consists of, its ports by listener and its processes by name."""
+    """Folder, topology, ports by listener, and processes by name."""
 
     root: Path
     topology: LabTopology
@@ -28,7 +28,7 @@ class LabState:
     handles: Mapping[str, ProcessHandle]
 
     def render(self) -> str:
-        """The state file's text."""
+        """Render the state file."""
         document = {
             "format": _FORMAT,
             "root": str(self.root),
@@ -40,12 +40,12 @@ class LabState:
 
     @classmethod
     def parse(cls, text: str) -> LabState:
-        """Read a state file's text. Raises LabError for another format."""
+        """Parse a state file. Raises LabError for another format."""
         document: dict[str, Any] = json.loads(text)
         if document.get("format") != _FORMAT:
             raise LabError(
-                f"the lab's state has format {document.get('format')!r}, this version reads"
-                f" {_FORMAT}: end that lab with the mm2slo that started it"
+                f"the lab's state has format {document.get('format')!r}, expected {_FORMAT}:"
+                " stop that lab with the mm2slo version that started it"
             )
         return cls(
             root=Path(document["root"]),
@@ -58,12 +58,12 @@ class LabState:
 
 
 def state_directory() -> Path:
-    """Where this user's persisted lab lives: `$XDG_STATE_HOME/mm2slo/lab`."""
+    """Return the state folder of the persistent lab: `$XDG_STATE_HOME/mm2slo/lab`."""
     return state_folder() / "lab"
 
 
 def save(state: LabState, file: Path) -> None:
-    """Replace *file* at once: a reader sees the old state or the new one."""
+    """Replace *file* atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(".new")
     fresh.write_text(state.render(), encoding="utf-8")

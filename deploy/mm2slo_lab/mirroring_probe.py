@@ -1,4 +1,4 @@
-"""Whether MirrorMaker 2 copies: seen from outside, on the copied heartbeats of each flow."""
+"""Detects that MirrorMaker 2 replicates, by the heartbeats of each flow on its target."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ if TYPE_CHECKING:
 
     from mm2slo_core.topology import Flow
     from mm2slo_lab.broker import Broker
-    from mm2slo_lab.topology import LabTopology
+    from mm2slo_lab.lab_topology import LabTopology
 
 
 class MirroringProbe:
-    """Remembers how far each copy was at construction; `copying` once all have moved on."""
+    """Detects that every flow has replicated a heartbeat since the probe was created."""
 
     def __init__(self, topology: LabTopology, brokers: Mapping[str, Broker]) -> None:
         self._topology = topology
         self._brokers = brokers
-        self._waiting = {flow: self._copied(flow) for flow in topology.flows}
+        self._waiting = {flow: self._heartbeats_on_target(flow) for flow in topology.flows}
 
-    def copying(self) -> bool:
-        """Whether every flow has copied a heartbeat since."""
+    def is_replicating(self) -> bool:
         for flow, before in list(self._waiting.items()):
-            if self._copied(flow) > before:
+            if self._heartbeats_on_target(flow) > before:
                 del self._waiting[flow]
         return not self._waiting
 
-    def _copied(self, flow: Flow) -> int:
+    def _heartbeats_on_target(self, flow: Flow) -> int:
         topic = self._topology.heartbeats_topic(flow)
         return sum(self._brokers[flow.target].admin.end_offsets(topic).values())

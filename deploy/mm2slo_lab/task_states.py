@@ -1,4 +1,4 @@
-"""Connector and task states, read from Connect's status topic as an outsider would."""
+"""Task states, read from Connect's status topic."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 def status_topic(flow: Flow) -> str:
-    """The status topic of a flow's worker, in dedicated mode, on the flow's target."""
+    """Return the status topic of a flow in dedicated mode, on its target."""
     return f"mm2-status.{flow.source}.internal"
 
 
 def task_states(lab: Lab, flow: Flow) -> dict[str, str]:
-    """The newest state by task, as `{"MirrorSourceConnector-0": "RUNNING"}`.
+    """Return states by task, for example `{"MirrorSourceConnector-0": "RUNNING"}`.
 
-    Keys and values: `KafkaStatusBackingStore`; a null value means the task is gone.
+    Format: `KafkaStatusBackingStore`; a null value deletes the task.
     """
     target = lab.cluster(flow.target)
     topic = status_topic(flow)
     end = sum(target.admin.end_offsets(topic).values())
     start = sum(target.admin.start_offsets(topic).values())
     states: dict[str, str] = {}
-    # Compaction may have removed records meanwhile: what is there is read, up to the end.
+    # Compaction may have removed records, so read up to the end instead of a count.
     for message in consume(target.librdkafka(), [topic], end - start, until_end=True):
         name = (message.key() or b"").decode()
         if not name.startswith("status-task-"):
@@ -41,7 +41,7 @@ def task_states(lab: Lab, flow: Flow) -> dict[str, str]:
 
 
 def failed_tasks(lab: Lab, flow: Flow) -> tuple[str, ...]:
-    """The tasks of *flow* that have failed."""
+    """Return the failed tasks of *flow*."""
     return tuple(
         sorted(task for task, state in task_states(lab, flow).items() if state == "FAILED")
     )

@@ -1,4 +1,4 @@
-"""Kafka Connect in distributed mode: one worker beside each target cluster."""
+"""Kafka Connect in distributed mode: one worker per target cluster."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from mm2slo_lab.connect_properties import connectors, worker_properties
-from mm2slo_lab.errors import ProcessError
+from mm2slo_lab.java_properties import render
+from mm2slo_lab.lab_errors import ProcessError
+from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
+from mm2slo_lab.mirroring_probe import MirroringProbe
 from mm2slo_lab.ports import HOST, accepts
-from mm2slo_lab.process import ManagedProcess, ProcessHandle
-from mm2slo_lab.progress import MirroringProbe
-from mm2slo_lab.properties import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mm2slo_lab.broker import Broker
-    from mm2slo_lab.runtime import Runtime
-    from mm2slo_lab.topology import LabTopology
+    from mm2slo_lab.java_runtime import Runtime
+    from mm2slo_lab.lab_topology import LabTopology
 
 READY_TIMEOUT = 120.0
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 
 
 class ConnectWorker:
-    """The worker that hosts every mirror connector whose target is one cluster."""
+    """The worker that runs all mirror connectors with the same target."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ConnectWorker:
         self.process = ManagedProcess(spec, outlives_parent=outlives_parent, handle=handle)
 
     def start(self, *, wait: bool = True) -> None:
-        """Start the worker; with *wait* until its REST answers and its connectors exist."""
+        """Start the worker; with *wait*, until its REST API responds and its connectors exist."""
         properties = worker_properties(self._brokers[self.alias].java(), self.rest_port)
         self._file.write_text(render(properties), encoding="ascii")
         self.process.start()
@@ -58,21 +58,21 @@ class ConnectWorker:
             self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Wait for the REST, then create or update the connectors."""
-        self.process.wait_until(self._answers, "answering REST requests", READY_TIMEOUT)
+        """Wait for the REST API, then create or update the connectors."""
+        self.process.wait_until(self._is_responding, "serving REST requests", READY_TIMEOUT)
         clients = {alias: broker.java() for alias, broker in self._brokers.items()}
         for pair in self._topology.pairs:
             if pair.target == self.alias:
                 for name, config in connectors(self._topology, pair, clients).items():
-                    self.rest("PUT", f"/connectors/{_quoted(name)}/config", config)
+                    self.rest("PUT", f"/connectors/{_quote(name)}/config", config)
 
     def wait_mirroring(self) -> float:
-        """Wait until every flow of the lab has copied something from now on."""
+        """Wait until every flow has replicated a new record; returns the seconds it took."""
         probe = MirroringProbe(self._topology, self._brokers)
-        return self.process.wait_until(probe.copying, "copying on every flow", READY_TIMEOUT)
+        return self.process.wait_until(probe.is_replicating, "replicating all flows", READY_TIMEOUT)
 
     def states(self) -> dict[str, str]:
-        """The state by task, as `{"us->eu.MirrorSourceConnector-0": "RUNNING"}`."""
+        """Return states by task, for example `{"us->eu.MirrorSourceConnector-0": "RUNNING"}`."""
         found = self.rest("GET", "/connectors?expand=status")
         return {
             f"{name}-{task['id']}": task["state"]
@@ -81,13 +81,13 @@ class ConnectWorker:
         }
 
     def restart_connector(self, name: str) -> None:
-        """Restart a connector with its tasks."""
-        self.rest("POST", f"/connectors/{_quoted(name)}/restart?includeTasks=true")
+        """Restart a connector and its tasks."""
+        self.rest("POST", f"/connectors/{_quote(name)}/restart?includeTasks=true")
 
     def rest(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:
-        """Ask the worker's REST; None when it answers without a body.
+        """Call the REST API; returns None for an empty response.
 
-        Raises ProcessError with the worker's own words when it refuses.
+        Raises ProcessError with the message of the worker for an error status.
         """
         request = urllib.request.Request(
             f"http://{HOST}:{self.rest_port}{path}",
@@ -96,14 +96,14 @@ class ConnectWorker:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                text = answer.read()
+            with urllib.request.urlopen(request, timeout=60) as response:
+                text = response.read()
         except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace")
-            raise ProcessError(f"{method} {path}: HTTP {error.code}: {said}") from error
+            message = error.read().decode(errors="replace")
+            raise ProcessError(f"{method} {path}: HTTP {error.code}: {message}") from error
         return json.loads(text) if text else None
 
-    def _answers(self) -> bool:
+    def _is_responding(self) -> bool:
         if not accepts(self.rest_port):
             return False
         try:
@@ -114,5 +114,5 @@ class ConnectWorker:
         return True
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return urllib.parse.quote(name, safe="")

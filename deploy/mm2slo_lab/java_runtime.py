@@ -1,27 +1,27 @@
-"""What every process of a lab shares: Java, jars, directories, heap flags."""
+"""Java, jars, folder and JVM flags of a lab."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mm2slo_lab.jars import classpath
-from mm2slo_lab.java import find_java
-from mm2slo_lab.process import ProcessSpec
-from mm2slo_lab.versions import release_line
+from mm2slo_lab.java_lookup import find_java
+from mm2slo_lab.kafka_jars import classpath
+from mm2slo_lab.kafka_versions import release_line
+from mm2slo_lab.managed_process import ProcessSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mm2slo_lab.jars import Progress
+    from mm2slo_lab.kafka_jars import Progress
 
-# Measured on two cores: half the start-up time of the defaults, 370 MB a broker.
+# Measured on two cores: half the startup time of the defaults, 370 MB per broker.
 _FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Java, the class path and the lab's directory."""
+    """Java, class path and folder of a lab."""
 
     java: str
     class_path: str
@@ -30,7 +30,7 @@ class Runtime:
 
     @classmethod
     def prepare(cls, version: str, root: Path, progress: Progress | None = None) -> Runtime:
-        """Find Java and the jars (downloading them at first), write the logging configuration."""
+        """Find Java and the jars (downloaded if necessary); write the logging configuration."""
         line = release_line(version)
         java = find_java(line.java)
         class_path = classpath(version, progress)
@@ -40,16 +40,16 @@ class Runtime:
         return cls(java, class_path, root, f"-D{line.log_option}=file:{log_config}")
 
     def spec(self, name: str, heap: int, main: str, *arguments: str) -> ProcessSpec:
-        """A Java program with a heap of *heap* MiB that logs to `logs/<name>.log`."""
+        """Return the spec of a Java program with *heap* MiB that logs to `logs/<name>.log`."""
         return ProcessSpec(name, self.command(heap, main, *arguments), self.log_file(name))
 
     def command(self, heap: int, main: str, *arguments: str) -> tuple[str, ...]:
-        """The command line of a Java program."""
+        """Return the command line of a Java program."""
         memory = f"-Xmx{heap}m"
         return (
             self.java, memory, *_FLAGS, self.log_option, "-cp", self.class_path, main, *arguments
         )  # fmt: skip
 
     def log_file(self, name: str) -> Path:
-        """Where *name* logs."""
+        """Return the log file of *name*."""
         return self.root / "logs" / f"{name}.log"

@@ -1,12 +1,12 @@
-"""Transforms of the lab's flows."""
+"""Message transforms of the lab."""
 
 from __future__ import annotations
 
 from mm2slo_core.topology import Flow
 from mm2slo_lab.connect_properties import connectors
+from mm2slo_lab.lab_topology import LabTopology
+from mm2slo_lab.message_transforms import dropping
 from mm2slo_lab.mirror_properties import mirror_properties
-from mm2slo_lab.topology import LabTopology
-from mm2slo_lab.transforms import dropping
 
 US_EU = Flow("us", "eu")
 CLIENTS = {alias: {"bootstrap.servers": f"{alias}:9092"} for alias in ("us", "eu")}
@@ -20,7 +20,7 @@ EXPECTED = {
 }
 
 
-def test_a_flow_takes_transforms_in_dedicated_mode_and_on_connect() -> None:
+def test_dropping_applies_in_dedicated_mode_and_on_connect() -> None:
     topology = LabTopology(mm2_properties=dropping(US_EU, "gone"))
 
     dedicated = mirror_properties(topology, CLIENTS)
@@ -30,7 +30,7 @@ def test_a_flow_takes_transforms_in_dedicated_mode_and_on_connect() -> None:
     assert not any("->" in name for name in on_connect)
 
 
-def test_other_flows_keep_every_record() -> None:
+def test_dropping_does_not_affect_other_flows() -> None:
     topology = LabTopology(mm2_properties=dropping(US_EU, "gone"))
 
     assert "transforms" not in mirror_properties(topology, CLIENTS)

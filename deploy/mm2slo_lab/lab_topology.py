@@ -1,4 +1,4 @@
-"""What a lab consists of: a frozen description, written to and read from the state file."""
+"""The topology of a lab: clusters, flows and their settings."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from mm2slo_core.topology import Flow
-from mm2slo_lab.errors import LabError
-from mm2slo_lab.versions import DEFAULT_VERSION
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.lab_errors import LabError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 class Security(StrEnum):
-    """How clients reach the brokers.
+    """Security protocol of the brokers.
 
-    The secured ones run Kafka's StandardAuthorizer: `admin` may do everything, any other user
-    only what an ACL allows.
+    With SASL, brokers run StandardAuthorizer: `admin` is the super user, other users need ACLs.
     """
 
     PLAINTEXT = "PLAINTEXT"
     SASL_PLAINTEXT = "SASL_PLAINTEXT"  # mechanism PLAIN
-    SASL_SSL = "SASL_SSL"  # mechanism SCRAM-SHA-512, a CA of the lab's own
+    SASL_SSL = "SASL_SSL"  # mechanism SCRAM-SHA-512, with the lab's CA
 
 
 class Engine(StrEnum):
-    """What runs the mirror connectors."""
+    """Process that runs the mirror connectors."""
 
     DEDICATED = "dedicated"  # org.apache.kafka.connect.mirror.MirrorMaker, all flows in one process
     CONNECT = "connect"  # one distributed Connect worker per target cluster
@@ -37,7 +36,7 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A SASL user; what it may do is for ACLs to say, unless it is the super user."""
+    """A SASL user."""
 
     name: str
     password: str = field(repr=False)
@@ -51,8 +50,7 @@ APP = User("app", "app-secret")
 class LabTopology:
     """Clusters, flows and their settings.
 
-    `mm2_properties` go into MirrorMaker 2's file last and so override the lab's own;
-    `broker_properties` do the same for every broker. Heap sizes are in MiB.
+    `mm2_properties` and `broker_properties` override the lab's settings. Heap sizes are in MiB.
     """
 
     clusters: tuple[str, ...] = ("us", "eu")
@@ -66,22 +64,26 @@ class LabTopology:
     mm2_heap: int = 384
 
     def __post_init__(self) -> None:
-        """Refuse a topology that could not start."""
+        """Raise LabError for an invalid topology."""
         if not self.clusters or len(set(self.clusters)) != len(self.clusters):
-            raise LabError(f"clusters {self.clusters!r}: expected different names, at least one")
-        strangers = {alias for flow in self.flows for alias in (flow.source, flow.target)}
-        strangers -= set(self.clusters)
-        if strangers:
-            raise LabError(f"flows name {sorted(strangers)}, the clusters are {self.clusters!r}")
+            raise LabError(
+                f"invalid clusters {self.clusters!r}; expected one or more different names"
+            )
+        unknown = {alias for flow in self.flows for alias in (flow.source, flow.target)}
+        unknown -= set(self.clusters)
+        if unknown:
+            raise LabError(
+                f"flows use unknown clusters {sorted(unknown)}; expected {self.clusters!r}"
+            )
 
     @property
     def pairs(self) -> tuple[Flow, ...]:
-        """Every ordered pair of clusters, each with a herder or none (MirrorMakerConfig)."""
+        """All ordered pairs of clusters."""
         return tuple(Flow(source, target) for source, target in permutations(self.clusters, 2))
 
     @property
     def separator(self) -> str:
-        """What stands between alias and topic in a remote topic's name."""
+        """Separator of alias and topic in remote topic names."""
         return self.mm2_properties.get("replication.policy.separator", ".")
 
     @property
@@ -91,20 +93,20 @@ class LabTopology:
         return policy.endswith("IdentityReplicationPolicy")
 
     def heartbeats_topic(self, flow: Flow) -> str:
-        """The copy of the source's heartbeats on the target; the same under either policy."""
+        """Return the heartbeats topic of the source on the target; the same for both policies."""
         return f"{flow.source}{self.separator}heartbeats"
 
     def remote_topic(self, flow: Flow, topic: str) -> str:
-        """The name of *topic* on the target of *flow*."""
+        """Return the name of *topic* on the target of *flow*."""
         return topic if self.identity else f"{flow.source}{self.separator}{topic}"
 
     def to_json(self) -> dict[str, Any]:
-        """This topology in JSON's own types; flows as `us->eu`."""
+        """Convert to JSON types; flows as `us->eu`."""
         return {**asdict(self), "flows": [flow.label for flow in self.flows]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LabTopology:
-        """Read what `to_json` wrote."""
+        """Create a topology from `to_json`."""
         return cls(
             **{
                 **data,

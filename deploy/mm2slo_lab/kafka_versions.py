@@ -1,13 +1,13 @@
-"""The Kafka release lines that the lab runs: the one place that names versions.
+"""Kafka release lines of the lab.
 
-A line is asked for as `4.1.x` (its newest patch) or by an exact version, `4.1.1`.
+A version is `4.1.x` (newest patch) or exact, `4.1.1`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mm2slo_lab.errors import LabError
+from mm2slo_lab.lab_errors import LabError
 
 DEFAULT_VERSION = "4.1.x"
 SCALA = "2.13"
@@ -15,7 +15,7 @@ SCALA = "2.13"
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One Maven module; the revision may be dynamic in Ivy's notation, as in `4.1.+`."""
+    """A Maven module; the revision may be dynamic in Ivy's notation, for example `4.1.+`."""
 
     organisation: str
     name: str
@@ -24,10 +24,10 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLine:
-    """A Kafka minor release and the logging binding that its jars leave to the user.
+    """A Kafka minor release and its logging binding.
 
-    Kafka 4 logs through log4j 2, Kafka 3 through reload4j; neither broker brings the SLF4J
-    binding (`kafka_2.13` declares it as compile-only). `topics_excluded` is the default of
+    Kafka 4 logs with log4j 2, Kafka 3 with reload4j; the SLF4J binding is not among the runtime
+    dependencies of `kafka_2.13`. `topics_excluded` is the default of
     MirrorMaker 2's `topics.exclude` (KIP-1074 changed it in 4.0).
     """
 
@@ -76,19 +76,18 @@ LINES = (
 
 
 def release_line(version: str) -> ReleaseLine:
-    """The line that *version* belongs to.
-
-    Raises LabError for a line that the lab does not know.
-    """
+    """Return the release line of *version*. Raises LabError if it is not supported."""
     for line in LINES:
         if version.startswith(f"{line.minor}."):
             return line
     known = ", ".join(f"{line.minor}.x" for line in LINES)
-    raise LabError(f"the lab does not run Kafka {version!r}: choose one of {known}, or a patch")
+    raise LabError(
+        f"unsupported Kafka version {version!r}; expected {known}, or a patch release of these"
+    )
 
 
 def artifacts(version: str) -> tuple[Artifact, ...]:
-    """The Maven modules that a broker, MirrorMaker 2, Connect and Kafka's tools need."""
+    """Return the Maven modules of broker, MirrorMaker 2, Connect and Kafka's tools."""
     line = release_line(version)
     revision = f"{line.minor}.+" if version == f"{line.minor}.x" else version
     kafka = (
