@@ -1,1 +1,1 @@
-"""The `mm2slo` command: composes the rooms, imports each lazily."""
+"""The `mm2slo` command: combines the packages and imports them lazily."""

@@ -14,8 +14,8 @@ from mm2slo_alerts.output_files import generated, notices
 from mm2slo_alerts.rule_model import Scale
 from mm2slo_cli.alerts_check import problems
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.generated_files import write
-from mm2slo_cli.main import REST, hand_on
+from mm2slo_cli.generated_files import write_file
+from mm2slo_cli.main import PASS_THROUGH, run_sub_app
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def generate(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -
     read = _read(config)
     console = Console(highlight=False, soft_wrap=True)
     for name, text in generated(read, _scale(scale)).items():
-        write(out / name, text)
+        write_file(out / name, text)
         console.print(f"{out / name}", markup=False)
     for notice in notices(read):
         console.print(f"note: {notice}", markup=False)
@@ -75,13 +75,13 @@ def check(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> N
         raise typer.Exit(1)
 
 
-@alerts_app.command(context_settings=REST)
+@alerts_app.command(context_settings=PASS_THROUGH)
 def preview(context: typer.Context) -> None:
     """Show an alert's Slack message."""
     _run("preview", context)
 
 
-@alerts_app.command(context_settings=REST)
+@alerts_app.command(context_settings=PASS_THROUGH)
 def test(context: typer.Context) -> None:
     """Run promtool's tests of the alerts."""
     _run("test", context)
@@ -94,7 +94,7 @@ def _run(name: str, context: typer.Context) -> None:
         pretty_exceptions_enable=False, pretty_exceptions_show_locals=False, add_completion=False
     )
     app.command()(getattr(module, name))
-    hand_on(app, f"alerts {name}", context)
+    run_sub_app(app, f"alerts {name}", context)
 
 
 def _read(path: Path | None) -> Config | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.output_files import ALERT_RULES, ALERTMANAGER, RECORDING_RULES
-from mm2slo_cli import tools
-from mm2slo_cli.generated_files import stale
+from mm2slo_cli import monitoring_tools
+from mm2slo_cli.generated_files import stale_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ def problems(
 
     *report* gets the result of each check.
     """
-    if outdated := stale(folder, expected, command):
+    if outdated := stale_files(folder, expected, command):
         return outdated
     report(f"{len(expected)} files in {folder} are current")
     return tuple(
@@ -51,11 +51,13 @@ def problems(
 
 def _rejections(folder: Path, checker: _Checker, report: Callable[[str], None]) -> tuple[str, ...]:
     name, *arguments = checker.arguments
-    if absent := tools.missing(name, so=f", so {', '.join(checker.files)} was not checked"):
+    if absent := monitoring_tools.missing_tool(
+        name, so=f", so {', '.join(checker.files)} was not checked"
+    ):
         report(absent)
         return ()
     files = [str(folder / file) for file in checker.files]
-    done = tools.run(name, *arguments, *files)
+    done = monitoring_tools.run_tool(name, *arguments, *files)
     if done.returncode:
         return (f"{name} rejects {', '.join(files)}:\n{done.stdout}{done.stderr}",)
     report(f"{name} accepts {', '.join(checker.files)}")

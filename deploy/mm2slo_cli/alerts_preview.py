@@ -17,7 +17,7 @@ from mm2slo_alerts import preview as preview_parts
 from mm2slo_alerts.output_files import alert_groups, links
 from mm2slo_alerts.rule_model import AlertRule
 from mm2slo_alerts.slack import template
-from mm2slo_cli import tools
+from mm2slo_cli import monitoring_tools
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.alerting_config import AlertingConfig
@@ -51,7 +51,9 @@ def preview(
     flow: Annotated[str, typer.Option(help="The flow in the message.")] = "us->eu",
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="The mm2slo.yaml: links and channels."),
+        typer.Option(
+            "--config", metavar="FILE", help="Path of mm2slo.yaml, for links and channels."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print Slack's blocks as JSON.")] = False,
 ) -> None:
@@ -86,7 +88,9 @@ def render_alert(rule: AlertRule, flow: Flow) -> preview_parts.Fired:
         folder = Path(name)
         _write(folder, preview_parts.annotation_files(rule, preview_parts.sample(rule, flow)))
         # The test expects no alert, so promtool fails and prints the one it got.
-        done = tools.run("promtool", "test", "rules", preview_parts.TESTS_FILE, folder=folder)
+        done = monitoring_tools.run_tool(
+            "promtool", "test", "rules", preview_parts.TESTS_FILE, folder=folder
+        )
     try:
         return preview_parts.parse_fired(done.stdout + done.stderr)
     except ValueError as error:
@@ -104,7 +108,7 @@ def render_message(
     with tempfile.TemporaryDirectory(prefix="mm2slo-preview-") as name:
         folder = Path(name)
         _write(folder, {"mm2slo.tmpl": template(), "data.json": data})
-        done = tools.run(
+        done = monitoring_tools.run_tool(
             "amtool",
             "template",
             "render",

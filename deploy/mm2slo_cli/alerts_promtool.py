@@ -11,7 +11,7 @@ import yaml
 
 from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES
 from mm2slo_alerts.rule_tests import RULES, SUFFIX, RuleTest
-from mm2slo_cli import tools
+from mm2slo_cli import monitoring_tools
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -50,13 +50,20 @@ def read_tests(folder: Path) -> tuple[RuleTest, ...]:
     return found
 
 
-def failure(test: RuleTest, rules: Sequence[Mapping[str, Any]]) -> str:
-    """Run *test* on those of *rules* (rule files) that it needs; promtool's output if it fails."""
+def failure(tests: Sequence[RuleTest], rules: Sequence[Mapping[str, Any]]) -> str:
+    """Run *tests* in one promtool, each on those of *rules* (rule files) that it needs.
+
+    Returns promtool's output if one fails, else an empty text.
+    """
     with TemporaryDirectory(prefix="mm2slo-rules-") as name:
-        folder = Path(name)
-        _write(folder / RULES, test.rules_of(*rules))
-        _write(folder / f"{test.name}{SUFFIX}", test.reduced())
-        done = tools.run("promtool", "test", "rules", f"{test.name}{SUFFIX}", folder=folder)
+        files = []
+        for test in tests:
+            folder = Path(name) / test.name
+            folder.mkdir()
+            _write(folder / RULES, test.rules_of(*rules))
+            _write(folder / f"{test.name}{SUFFIX}", test.reduced())
+            files.append(f"{test.name}/{test.name}{SUFFIX}")
+        done = monitoring_tools.run_tool("promtool", "test", "rules", *files, folder=Path(name))
     return (
         "" if done.returncode == 0 else f"{done.stdout}{done.stderr}".strip() or "promtool failed"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from mm2slo_cli import tools
+from mm2slo_cli import monitoring_tools
 from mm2slo_cli.alerts_promtool import failure, read_rules, read_tests
 from mm2slo_core.user_errors import UserError
 
@@ -38,7 +38,7 @@ def test(
 
     Exits with 1 when a test fails.
     """
-    tools.demand("promtool")
+    monitoring_tools.require_tool("promtool")
     rules = read_rules(out)
     chosen = _of_alerts(read_tests(tests), alert)
     console = Console(highlight=False, soft_wrap=True, markup=False)
@@ -59,7 +59,7 @@ def _of_alerts(tests: Sequence[RuleTest], names: Sequence[str] | None) -> list[R
 def _has_failure(rules: RuleFiles, tests: Sequence[RuleTest], console: Console) -> bool:
     failed = False
     for each in tests:
-        output = failure(each, (rules.recording, rules.alerts))
+        output = failure([each], (rules.recording, rules.alerts))
         console.print(f"{'FAILED' if output else 'ok    '}  {each.name}")
         if output:
             console.print(output)

@@ -1,4 +1,4 @@
-"""`mm2slo audit`: whether what arrived is what was sent."""
+"""`mm2slo audit`: compares source and target records of a flow."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,74 +36,87 @@ def run(  # noqa: PLR0913 - one parameter per option
     context: typer.Context,
     *,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")
+        Path | None, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")
     ] = None,
     flow: Annotated[
         list[str] | None,
-        typer.Option(metavar="FLOW", help="Audit this flow only, as in 'us->eu'; repeatable."),
+        typer.Option(
+            metavar="FLOW", help="Audit only this flow, for example 'us->eu'; repeatable."
+        ),
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOPIC", help="Audit this topic only, by either name; repeatable."),
+        typer.Option(
+            metavar="TOPIC", help="Audit only this topic (source or target name); repeatable."
+        ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Look back so far, as in 1h.")
+        str | None,
+        typer.Option(metavar="TIME", help="Start of the window as an age, for example 1h."),
     ] = None,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Begin of the window, ISO 8601.")
+        str | None, typer.Option("--from", metavar="TIME", help="Start of the window (ISO 8601).")
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Its end. [default: now]")
+        str | None,
+        typer.Option("--to", metavar="TIME", help="End of the window (ISO 8601). [default: now]"),
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="Share of the records; 100% is a census."),
+        typer.Option(metavar="SHARE", help="Share of records to audit; 100% is a census."),
     ] = None,
-    salt: Annotated[int, typer.Option(help="Another salt draws another sample.")] = 0,
+    salt: Annotated[
+        int, typer.Option(help="Salt of the sample; change it to draw another sample.")
+    ] = 0,
     max_pending: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Age at which what did not arrive is overdue."),
+        typer.Option(metavar="TIME", help="Age at which a record without a copy is overdue."),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the report to FILE.html, .md or .json."),
+        typer.Option(metavar="FILE", help="Report file: .html, .md or .json."),
     ] = None,
     every: Annotated[
         str | None,
         typer.Option(
-            "--follow", metavar="TIME", help="Audit again and again, as in 10m, until Ctrl-C."
+            "--follow",
+            metavar="TIME",
+            help="Repeat at this interval, for example 10m, until Ctrl-C.",
         ),
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Results store instead of `audit.store`.")
+        str | None, typer.Option(metavar="URL", help="Results store; overrides audit.store.")
     ] = None,
     directory: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Record detail instead of `audit.directory`."),
+        typer.Option(metavar="PATH", help="Folder for record details; overrides audit.directory."),
     ] = None,
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark master instead of `local[*]`.")
+        str | None, typer.Option(metavar="URL", help="Spark master. [default: local[*]]")
     ] = None,
     jars: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="The Kafka connector's jars, without a repository."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder with the jars of the Kafka connector, for use without a Maven repository.",
+        ),
     ] = None,
     spark_conf: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A Spark property; repeatable."),
+        typer.Option(metavar="KEY=VALUE", help="Spark property; repeatable."),
     ] = None,
 ) -> None:
-    """Audit what arrived: loss, duplicates, order, affinity and latency, by the records themselves.
+    """Compare source and target records: loss, duplicates, order, key affinity and latency.
 
-    Without --since or --from it goes on where the last run was complete; the first one looks
-    back an hour.
+    Without --since or --from, an audit continues where the previous one was complete; the first
+    one covers the last hour.
 
-    Exit code 0: clean, 1: faults found, 2: nothing could be audited.
+    Exit codes: 0 clean, 1 faults found, 2 nothing could be audited.
     """
     if context.invoked_subcommand is not None:
         return
     if config is None:
-        raise typer.BadParameter("name the mm2slo.yaml", param_hint="--config")
+        raise typer.BadParameter("missing; give the path of mm2slo.yaml", param_hint="--config")
     loaded = read_config(config)
     options = AuditOptions(
         flows=tuple(flow or ()),
@@ -112,10 +125,10 @@ def run(  # noqa: PLR0913 - one parameter per option
         sample=_sample(sample, loaded, salt),
         max_pending=None if max_pending is None else _seconds("--max-pending", max_pending),
     )
-    loaded.select(options.flows)  # an unknown flow, before anything starts
+    loaded.select(options.flows)  # report an unknown flow before anything starts
     pause = None if every is None else _seconds("--follow", every)
     if pause is not None and (start is not None or end is not None):
-        raise UserError("--follow goes on where each run ended: leave out --from and --to")
+        raise UserError("--follow continues where each run ended: leave out --from and --to")
     target = None if report is None else check_report_path(report)
     spark = SparkOptions.from_config(loaded.audit.spark)
     spark = replace(
@@ -132,22 +145,26 @@ def run(  # noqa: PLR0913 - one parameter per option
 
 @audit_app.command()
 def probe(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")],
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
     flow: Annotated[
         list[str] | None,
-        typer.Option(metavar="FLOW", help="Probe this flow only, as in 'us->eu'; repeatable."),
+        typer.Option(
+            metavar="FLOW", help="Probe only this flow, for example 'us->eu'; repeatable."
+        ),
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOPIC", help="Probe this topic only, by either name; repeatable."),
+        typer.Option(
+            metavar="TOPIC", help="Probe only this topic (source or target name); repeatable."
+        ),
     ] = None,
     records: Annotated[
-        int, typer.Option(min=1, help="How many records of each topic are compared.")
+        int, typer.Option(min=1, help="Number of records to compare per topic.")
     ] = RECORDS,
 ) -> None:
-    """Compare a thousand records and suggest what an audit of transformed ones leaves out.
+    """Compare sample records and suggest what to ignore when a transform changes records.
 
-    Exit code 0, or 2 when no record could be compared.
+    Exit codes: 0 compared, 2 no record could be compared.
     """
     console = Console()
     with show_steps(Console(stderr=True), "probing") as report_step:
@@ -162,17 +179,20 @@ def probe(
 def prepare(
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="The mm2slo.yaml, for its `audit.spark`."),
+        typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml, for audit.spark."),
     ] = None,
     jars: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="The Kafka connector's jars, without a repository."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder with the jars of the Kafka connector, for use without a Maven repository.",
+        ),
     ] = None,
 ) -> None:
-    """Try Spark and Java, fetch the connector, and make later audits start sooner.
+    """Test Spark and Java, download the connector, and speed up the start of later audits.
 
-    Audits generated records with known faults; then Java writes an archive of Spark's classes to
-    the cache folder of the user, which audits on this machine map. Repeat it after an upgrade of
+    Audits generated records with known faults, then writes a class data archive of Spark to the
+    user's cache folder, which later audits on this machine use. Run it again after an upgrade of
     Java or mm2slo.
     """
     spark = (
@@ -199,5 +219,5 @@ def _seconds(option: str, text: str) -> float:
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
-        raise UserError(f"{option} {text!r} is not a time: write for example 10m or 30s")
+        raise UserError(f"{option} {text!r} is not a positive duration: use for example 10m or 30s")
     return seconds

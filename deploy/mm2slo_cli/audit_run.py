@@ -1,4 +1,4 @@
-"""Composes a run of the audit: Kafka, Spark, the store and the terminal."""
+"""Runs an audit with Kafka, Spark, the results store and the terminal."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _NOTHING: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ResultLocations:
-    """Where results are kept."""
+    """Where results are stored."""
 
     store: str = field(repr=False)
-    """URL or path; may hold a password."""
+    """URL or path; may contain a password."""
     directory: str
 
 
 class Output:
-    """Where reports go, and after how many seconds the next run starts."""
+    """Report file and, with --follow, the pause between runs in seconds."""
 
     def __init__(self, target: Path | None, pause: float | None) -> None:
         self.target = target
@@ -49,8 +49,8 @@ class Output:
         self.exit_code = 0
 
     def publish(self, report: RunReport) -> None:
-        """Print it, and write it where it was asked for."""
-        # Following, a window without any record is no news.
+        """Print the report, and write it to the report file if there is one."""
+        # With --follow, a window without records is normal.
         self.exit_code = max(
             self.exit_code, 0 if report.exit_code == _NOTHING else report.exit_code
         )
@@ -66,7 +66,7 @@ def run_audit(
     spark: SparkOptions,
     output: Output,
 ) -> int:
-    """Everything from the first question to the last line; the exit code."""
+    """Run one audit, or audits until a signal; returns the exit code."""
     with interrupt_on_signals() as interrupts:
         try:
             long_lived = output.pause is not None
@@ -75,21 +75,21 @@ def run_audit(
                     report = audit(config, options, ports)
                 else:
                     _follow(config, options, ports, output)
-                # From here on everything is being ended anyway.
+                # Cleanup must not be interrupted.
                 interrupts.disable()
             output.publish(report)
-        except Interrupted as told:
+        except Interrupted as signal:
             if output.pause is not None:
                 return output.exit_code
-            sys.stderr.write(f"{told}: a run that does not come to its end stores no result\n")
-            return told.exit_code
+            sys.stderr.write(f"{signal}: an interrupted run stores no results\n")
+            return signal.exit_code
     return report.exit_code
 
 
 def _follow(config: Config, options: AuditOptions, ports: Ports, output: Output) -> NoReturn:
     assert output.pause is not None  # noqa: S101 - for the type checker
     follow(config, options, ports, every=output.pause, on_report=output.publish, wait=time.sleep)
-    raise AssertionError("following ends by a signal alone")
+    raise AssertionError("only a signal ends --follow")
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def open_ports(
     *,
     long_lived: bool = False,
 ) -> Iterator[Ports]:
-    """Kafka, Spark, the store and the terminal behind a run's ports; *long_lived*: of many runs."""
+    """Open the ports of a run; *long_lived* if several runs use them."""
     with (
         show_progress() as progress,
         Store.open(locations.store) as store,

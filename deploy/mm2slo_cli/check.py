@@ -1,4 +1,4 @@
-"""`mm2slo check`: whether a configuration is good, and which flows it describes."""
+"""`mm2slo check`: validates a configuration and lists its flows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(path: Path, *, as_json: bool) -> None:
 
 
 def summary(config: Config) -> dict[str, object]:
-    """What `--json` prints: the flows, the effective configuration, and what it goes without."""
+    """Content of `--json`: flows, effective configuration, and notices."""
     return {
         "flows": [
             {
@@ -51,7 +51,7 @@ def summary(config: Config) -> dict[str, object]:
 def _print_table(console: Console, path: Path, config: Config) -> None:
     flows, clusters = len(config.flows), len(config.clusters)
     console.print(
-        f"{path}: good; {flows} {'flow' if flows == 1 else 'flows'}, "
+        f"{path}: valid; {flows} {'flow' if flows == 1 else 'flows'}, "
         f"{clusters} {'cluster' if clusters == 1 else 'clusters'}",
         markup=False,
         highlight=False,
@@ -62,7 +62,7 @@ def _print_table(console: Console, path: Path, config: Config) -> None:
         table.add_column(heading, overflow="fold")
     for flow in config.flows:
         table.add_row(*_row(config, flow))
-    # A regular expression is not markup: rich would read [a-z] as a style.
+    # No markup: rich would read [a-z] of a regular expression as a style.
     console.print(table, markup=False, highlight=False)
     for notice in notices(config):
         console.print(f"note: {notice}", markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""Reads mm2slo.yaml and the files that it refers to: the only place that opens them."""
+"""Reads mm2slo.yaml and the files it refers to."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config import Config, Resolvers, UnresolvedError, load_config
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def read_config(path: Path) -> Config:
-    """The configuration in the file *path*, with secrets from the environment and from files.
+    """Load the configuration file *path*, with secrets from the environment and from files.
 
-    Relative `${file:...}` paths start at the configuration's folder. Raises UserError when the
-    file cannot be read, ConfigError for what is wrong in it.
+    Relative `${file:...}` paths start at the folder of the configuration. Raises UserError when the
+    file cannot be read, ConfigError when it is invalid.
     """
     folder = path.resolve().parent
     resolvers = Resolvers(env=_from_environment, file=lambda name: _from_file(folder / name))

@@ -99,9 +99,9 @@ def _type(info: FieldInfo) -> str:
         at_least = _bound(bound)
         return f"duration, at least {format_duration(at_least or 0.0)}"
     if _is_share(info):
-        return "percentage, as in `1%`"
+        return "percentage, for example `1%`"
     if _validated_by(info, TargetBound):
-        return "percentage, as in `99.9%`"
+        return "percentage, for example `99.9%`"
     return _cell(_type_name(info.annotation))
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.generated_files import stale, write
+from mm2slo_cli.generated_files import stale_files, write_file
 from mm2slo_dashboards.dashboard_files import generate_files
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ dashboards_app = typer.Typer(
 _Config = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="The mm2slo.yaml. [default: the default objectives]"
+        "--config", metavar="FILE", help="Path of mm2slo.yaml. [default: the default objectives]"
     ),
 ]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
@@ -44,7 +44,7 @@ def generate(config: _Config = None, out: _Out = FOLDER) -> None:
     """Write the dashboards and provisioning files."""
     console = Console(highlight=False, soft_wrap=True)
     for name, text in generate_files(_read(config)).items():
-        write(out / name, text)
+        write_file(out / name, text)
         console.print(f"{out / name}", markup=False)
 
 
@@ -53,7 +53,7 @@ def check(config: _Config = None, out: _Out = FOLDER) -> None:
     """Check that the files are current."""
     console = Console(highlight=False, soft_wrap=True)
     expected = generate_files(_read(config))
-    outdated = stale(out, expected, "mm2slo dashboards generate")
+    outdated = stale_files(out, expected, "mm2slo dashboards generate")
     for problem in outdated:
         console.print(problem, markup=False)
     if outdated:

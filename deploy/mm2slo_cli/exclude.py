@@ -29,7 +29,7 @@ from mm2slo_cli.exclude_request import (
 )
 from mm2slo_cli.exclude_rules import refuse_missing_folder
 from mm2slo_cli.exclude_view import as_json, block, is_current, listing
-from mm2slo_cli.web_calls import Server
+from mm2slo_cli.monitoring_api import Server
 from mm2slo_core.objectives.exclusion_document import MAX_NAME_LENGTH
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import Store
@@ -49,42 +49,42 @@ exclude_app = typer.Typer(
 )
 
 _HINT: Final = "give --reload-url"
-ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")]
+ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")]
 StoreUrl = Annotated[
     str | None,
-    typer.Option("--store", metavar="URL", help="Results store instead of `audit.store`."),
+    typer.Option("--store", metavar="URL", help="Results store; overrides audit.store."),
 ]
 RulesFile = Annotated[
     Path | None,
     typer.Option(
         "--rules-file",
         metavar="FILE",
-        help="Rule file instead of `alerting.maintenance.rules_file`.",
+        help="Rule file; overrides alerting.maintenance.rules_file.",
     ),
 ]
 ReloadUrl = Annotated[
     str | None,
-    typer.Option("--reload-url", metavar="URL", help="Prometheus to reload."),
+    typer.Option("--reload-url", metavar="URL", help="URL of the Prometheus to reload."),
 ]
 AlertmanagerUrl = Annotated[
     str | None,
     typer.Option(
         "--alertmanager-url",
         metavar="URL",
-        help="Alertmanager instead of `alerting.links.alertmanager`.",
+        help="Alertmanager URL; overrides alerting.links.alertmanager.",
     ),
 ]
 By = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Name of the user; default: you.")
+    str | None, typer.Option("--by", metavar="NAME", help="User name. [default: the current user]")
 ]
 
 
 @exclude_app.command(
     help="Exclude planned maintenance of flows from their error budgets.\n\n"
     "Events that settle during it are counted as excluded. Reports leave out exactly this time. "
-    "Burn rates apply start and end within 30 s, and leave out every 5 minutes that it touches and "
+    "Burn rates apply start and end within 30 s, and leave out each 5-minute step it overlaps and "
     "the 2 minutes after it, in which its last events settle. Alerts about stopped flows are "
-    "suspended; --silence silences every alert of the flows.\n\n"
+    "suspended; --silence silences all alerts of the flows.\n\n"
     "If it is added after its start, only reports exclude the time before, and they mark it."
 )
 def add(  # noqa: PLR0913 - one parameter per option
@@ -102,7 +102,8 @@ def add(  # noqa: PLR0913 - one parameter per option
     ],
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End.")] = None,
     lasting: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="Length instead of --to: 2h.")
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Duration, instead of --to; for example 2h."),
     ] = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, shown in reports.")],
     by: By = None,

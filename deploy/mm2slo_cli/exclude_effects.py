@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.exclude_rules import reload, write_rules
+from mm2slo_cli.monitoring_api import Server
 from mm2slo_cli.silences import end_silence, silence
-from mm2slo_cli.web_calls import Server
 from mm2slo_core.objectives.exclusion_document import matching_flows
 from mm2slo_core.objectives.objective import DEFAULT_WINDOW
 from mm2slo_core.user_errors import UserError
@@ -110,12 +110,14 @@ def add_silence(
     results: Store, targets: ExclusionTargets, new: Exclusion, steps: Steps
 ) -> Exclusion:
     """Create a silence and return *new* with its id, or *new* if that failed."""
-    made = None
+    silence_id = None
     if targets.alertmanager is not None:
         with steps.one():
-            made = silence(targets.alertmanager, new, matching_flows(new.flows, targets.flows))
-            results.set_silence(new.id, made)
-    return new if made is None else replace(new, silence=made)
+            silence_id = silence(
+                targets.alertmanager, new, matching_flows(new.flows, targets.flows)
+            )
+            results.set_silence(new.id, silence_id)
+    return new if silence_id is None else replace(new, silence=silence_id)
 
 
 def expire_silence(removed: Exclusion, targets: ExclusionTargets, now: int, steps: Steps) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from mm2slo_cli.moments import moment, shown
+from mm2slo_cli.time_options import format_time, parse_time
 from mm2slo_core.config.durations import format_duration, parse_duration
 from mm2slo_core.objectives.exclusion import (
     MAX_EXCLUSION_MS,
@@ -55,12 +55,12 @@ def exclusion_times(start: str, end: str | None, lasting: str | None, now: int) 
     """
     if (end is None) == (lasting is None):
         raise UserError("no end or two ends: give either --to or --for, for example --for 2h")
-    starts = moment("--from", start, now)
-    ends = starts + _milliseconds(lasting) if lasting else moment("--to", end or "", now)
+    starts = parse_time("--from", start, now)
+    ends = starts + _milliseconds(lasting) if lasting else parse_time("--to", end or "", now)
     if ends <= starts:
         raise UserError(
-            f"the maintenance ends at {shown(ends)}, not after its start at {shown(starts)}: "
-            "give a --to that is later than --from"
+            f"the maintenance ends at {format_time(ends)}, "
+            f"not after its start at {format_time(starts)}: give a --to that is later than --from"
         )
     if ends - starts < MIN_EXCLUSION_MS:
         raise UserError(
@@ -99,8 +99,8 @@ def refuse_overlap(new: Exclusion, existing: Iterable[Exclusion], flows: Iterabl
     former, flow = found
     span = former.in_reports or former
     raise UserError(
-        f"{flow.label} is already excluded from {shown(span.start)} to {shown(span.end)} by "
-        f"{former.id} ({former.reason}): give other times, or first run "
+        f"{flow.label} is already excluded from {format_time(span.start)} to "
+        f"{format_time(span.end)} by {former.id} ({former.reason}): give other times, or first run "
         f"mm2slo exclude remove {former.id}"
     )
 

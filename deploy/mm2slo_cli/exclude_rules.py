@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.maintenance_rules import groups, text
 from mm2slo_alerts.rule_model import RecordingRule
-from mm2slo_cli.web_calls import Refused
+from mm2slo_cli.monitoring_api import HttpStatusError
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from mm2slo_alerts.rule_model import Group
-    from mm2slo_cli.web_calls import Server
+    from mm2slo_cli.monitoring_api import Server
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
 
@@ -76,18 +76,18 @@ def reload(server: Server, expected: Iterable[Group]) -> str | None:
     """
     try:
         server.call("POST", _RELOAD)
-    except Refused as error:
+    except HttpStatusError as error:
         if error.status != _FORBIDDEN:
             raise
         raise UserError(
             f"{server} does not reload on request: start it with --web.enable-lifecycle, "
             "or send it SIGHUP"
         ) from None
-    answer = server.call("GET", "/api/v1/rules?type=record")
+    response = server.call("GET", "/api/v1/rules?type=record")
     try:
         loaded = {
             (rule["name"], rule["labels"].get("flow"), _moments(rule["query"]))
-            for group in answer["data"]["groups"]
+            for group in response["data"]["groups"]
             for rule in group["rules"]
         }
     except (KeyError, TypeError):

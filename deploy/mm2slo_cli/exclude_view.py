@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_cli.exclude_request import length_text
-from mm2slo_cli.moments import shown
+from mm2slo_cli.time_options import format_time
 from mm2slo_core.objectives.exclusion import ExclusionState, Mark
 from mm2slo_core.objectives.exclusion_document import exclusion_document
 
@@ -29,9 +29,8 @@ _MARKS: Final = {
 def block(exclusion: Exclusion, now: int) -> str:
     """Format one exclusion; the first line has id, state and times."""
     span = exclusion.in_reports or exclusion
-    head = (
-        f"{exclusion.id:<15}  {exclusion.state(now):<7}  {shown(span.start)} to {shown(span.end)}"
-    )
+    times = f"{format_time(span.start)} to {format_time(span.end)}"
+    head = f"{exclusion.id:<15}  {exclusion.state(now):<7}  {times}"
     length = length_text(span.end - span.start)
     fits = len(head) + len(length) + 2 <= COLUMNS
     lines = [f"{head}  {length}" if fits else head]
@@ -48,7 +47,7 @@ def listing(exclusions: Iterable[Exclusion], now: int) -> str:
 
 def as_json(exclusions: Iterable[Exclusion], now: int) -> str:
     """Format as JSON; times are ISO 8601 in UTC or null."""
-    found = [exclusion_document(each, now, shown) for each in exclusions]
+    found = [exclusion_document(each, now, format_time) for each in exclusions]
     return json.dumps(found, indent=2, ensure_ascii=False)
 
 
@@ -62,14 +61,14 @@ def _remarks(exclusion: Exclusion) -> Iterator[str]:
     if mark is not None:
         yield _MARKS[mark].format(added=_second(exclusion.added_at), removed=removed, by=by)
     if removed and mark is not Mark.REMOVED_LATE:
-        planned = f", planned until {shown(exclusion.end)}" if exclusion.in_reports else ""
+        planned = f", planned until {format_time(exclusion.end)}" if exclusion.in_reports else ""
         yield f"{'ended' if exclusion.in_reports else 'removed'} at {removed} by {by}{planned}"
     if exclusion.silence is not None:
         yield f"silence {exclusion.silence}"
 
 
 def _second(epoch_ms: int) -> str:
-    return shown(epoch_ms // 1000 * 1000)
+    return format_time(epoch_ms // 1000 * 1000)
 
 
 def _wrapped(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`mm2slo exporter`: runs the exporter until it is told to stop."""
+"""`mm2slo exporter`: runs the exporter until a signal stops it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_exporter import logs
+from mm2slo_exporter import log_output
 from mm2slo_exporter.service.exporter import Exporter
 from mm2slo_exporter.web import ExporterServer, WebConfigFile
 
@@ -24,12 +24,12 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def serving(
+def run_exporter(
     load: Callable[[], Config], flows: Sequence[str] = ()
 ) -> Iterator[tuple[Exporter, ExporterServer]]:
-    """Run an exporter and its web server; both are ended on the way out.
+    """Run an exporter and its web server.
 
-    The port is bound before anything is read: a port in use is a UserError at once.
+    The port is bound before anything else: raises UserError at once if it is in use.
     """
     exporter = Exporter(load, flows=flows, version=version("mm2slo"))
     settings = exporter.config.exporter
@@ -47,7 +47,7 @@ def serving(
 
 def run(config: Path, flows: list[str]) -> None:
     """Serve until SIGINT or SIGTERM; SIGHUP reloads the configuration."""
-    logs.set_up(read_config(config).exporter.log)
+    log_output.configure_logging(read_config(config).exporter.log)
     stopping, reloading = threading.Event(), threading.Event()
 
     def on_signal(number: int, _frame: object) -> None:
@@ -55,7 +55,7 @@ def run(config: Path, flows: list[str]) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
-    with serving(lambda: read_config(config), flows) as (exporter, server):
+    with run_exporter(lambda: read_config(config), flows) as (exporter, server):
         logger.info("serving %s/metrics", server.url)
         while not stopping.wait(0.2):
             if reloading.is_set():

@@ -1,4 +1,4 @@
-"""`mm2slo lab`: Kafka clusters and MirrorMaker 2 on this machine, to try, show and break."""
+"""`mm2slo lab`: Kafka clusters and MirrorMaker 2 on this machine."""
 
 import json
 from typing import Annotated
@@ -9,20 +9,26 @@ from rich.console import Console
 from rich.table import Table
 
 from mm2slo_cli.lab_faults import fault_app
-from mm2slo_cli.lab_terminal import counting, on_cluster, pairs, serving, steps
-from mm2slo_core.errors import UserError
+from mm2slo_cli.lab_terminal import (
+    count_progress,
+    kafka_errors_as_user_errors,
+    parse_key_values,
+    running_broker,
+    show_steps,
+)
 from mm2slo_core.topology import Flow
+from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.traffic import Load, produce
-from mm2slo_lab import persisted
+from mm2slo_lab import persistent_lab
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION
 from mm2slo_lab.lab import Lab
+from mm2slo_lab.lab_topology import Engine, LabTopology, Security
+from mm2slo_lab.managed_process import ManagedProcess
 from mm2slo_lab.ports import HOST
-from mm2slo_lab.process import ManagedProcess
-from mm2slo_lab.topology import Engine, LabTopology, Security
-from mm2slo_lab.versions import DEFAULT_VERSION
 
 lab_app = typer.Typer(
     name="lab",
-    help="Kafka clusters and MirrorMaker 2 on this machine, for trying and testing.",
+    help="Run Kafka clusters and MirrorMaker 2 on this machine, for experiments and tests.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -35,29 +41,29 @@ _MIB = 2**20
 def up(
     *,
     cluster: Annotated[
-        list[str] | None, typer.Option(help="A cluster's alias; repeatable. [default: us, eu]")
+        list[str] | None, typer.Option(help="Cluster alias; repeatable. [default: us, eu]")
     ] = None,
     flow: Annotated[
         list[str] | None,
-        typer.Option(help="A flow, as in 'us->eu'; repeatable. [default: both ways]"),
+        typer.Option(help="Flow, for example 'us->eu'; repeatable. [default: both directions]"),
     ] = None,
     kafka_version: Annotated[
-        str, typer.Option(help="A release line or an exact version.")
+        str, typer.Option(help="Kafka release line (4.1.x) or exact version.")
     ] = DEFAULT_VERSION,
     engine: Annotated[
-        Engine, typer.Option(help="What runs the mirror connectors.")
+        Engine, typer.Option(help="Process that runs the mirror connectors.")
     ] = Engine.DEDICATED,
     security: Annotated[
-        Security, typer.Option(help="How clients connect; with SASL, ACLs hold, too.")
+        Security, typer.Option(help="Protocol of the listeners; with SASL, ACLs are enforced.")
     ] = Security.PLAINTEXT,
     mm2_property: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE for MirrorMaker 2's file; repeatable.")
+        list[str] | None, typer.Option(help="MirrorMaker 2 property, KEY=VALUE; repeatable.")
     ] = None,
     broker_property: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE for every broker; repeatable.")
+        list[str] | None, typer.Option(help="Broker property, KEY=VALUE; repeatable.")
     ] = None,
 ) -> None:
-    """Start a lab; it runs until `mm2slo lab down`."""
+    """Start a lab. It runs until `mm2slo lab down`."""
     default = LabTopology()
     aliases = tuple(cluster) if cluster else default.clusters
     topology = LabTopology(
@@ -66,26 +72,26 @@ def up(
         kafka_version=kafka_version,
         engine=engine,
         security=security,
-        mm2_properties=pairs(mm2_property),
-        broker_properties=pairs(broker_property),
+        mm2_properties=parse_key_values(mm2_property),
+        broker_properties=parse_key_values(broker_property),
     )
     console = Console()
-    with steps(console, "starting the lab") as tell:
-        lab = persisted.up(topology, tell)
+    with show_steps(console, "starting the lab") as report_step:
+        lab = persistent_lab.up(topology, report_step)
     _print_lab(console, lab)
 
 
 @lab_app.command()
 def down() -> None:
-    """End every process of the lab and delete its data."""
-    ran = persisted.down()
-    Console().print(f"ended {', '.join(ran)}" if ran else "nothing ran; the data is deleted")
+    """Stop the lab and delete its data."""
+    ran = persistent_lab.down()
+    Console().print(f"stopped {', '.join(ran)}" if ran else "no process was running; data deleted")
 
 
 @lab_app.command()
 def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show the processes of the lab."""
-    lab = persisted.current()
+    lab = persistent_lab.attach()
     if as_json:
         typer.echo(json.dumps(_summary(lab), indent=2))
     else:
@@ -95,30 +101,30 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON."
 @lab_app.command("produce")
 def produce_records(
     *,
-    cluster: Annotated[str, typer.Option(help="The cluster's alias.")],
-    topic: Annotated[str, typer.Option(help="The topic; created when it does not exist.")],
-    count: Annotated[int, typer.Option(min=1, help="How many records.")] = 1000,
-    partitions: Annotated[int, typer.Option(min=1, help="Partitions of a new topic.")] = 1,
-    value_size: Annotated[int, typer.Option(min=1, help="Bytes of each value.")] = 100,
+    cluster: Annotated[str, typer.Option(help="Cluster alias.")],
+    topic: Annotated[str, typer.Option(help="Topic; created if it does not exist.")],
+    count: Annotated[int, typer.Option(min=1, help="Number of records.")] = 1000,
+    partitions: Annotated[int, typer.Option(min=1, help="Partition count of a new topic.")] = 1,
+    value_size: Annotated[int, typer.Option(min=1, help="Size of each value in bytes.")] = 100,
     rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Records per second; else all at once.")
+        float | None, typer.Option(min=0.001, help="Records per second. [default: unlimited]")
     ] = None,
 ) -> None:
     """Produce records to a topic of the lab."""
-    broker = serving(persisted.current(), cluster)
+    broker = running_broker(persistent_lab.attach(), cluster)
     console = Console()
     load = Load(count, value_size=value_size, rate=rate)
-    with on_cluster(cluster, f"producing to {topic}"):
+    with kafka_errors_as_user_errors(cluster, f"producing to {topic}"):
         if not broker.admin.partition_count(topic):
             broker.admin.create_topic(topic, partitions)
-        with counting(console, f"producing to {topic}", count) as progress:
+        with count_progress(console, f"producing to {topic}", count) as progress:
             delivered = produce(broker.librdkafka(), topic, load, progress)
     ends = ", ".join(f"{part}: {end}" for part, end in sorted(delivered.next_offsets.items()))
-    console.print(f"{delivered.count} records are in {topic} on {cluster}; next offsets {ends}")
+    console.print(f"produced {delivered.count} records to {topic} on {cluster}; end offsets {ends}")
 
 
 def _flows(labels: list[str] | None, aliases: tuple[str, ...]) -> tuple[Flow, ...]:
-    """The flows asked for; without any, those between the first two clusters."""
+    """Parse the flows; the default is both directions between the first two clusters."""
     if labels:
         try:
             return tuple(Flow.parse(label) for label in labels)
@@ -134,7 +140,7 @@ def _summary(lab: Lab) -> dict[str, object]:
     return {
         "kafka_version": lab.topology.kafka_version,
         "flows": [flow.label for flow in lab.topology.flows],
-        "config": str(persisted.config_file(lab)),
+        "config": str(persistent_lab.config_file(lab)),
         "processes": {
             name: {
                 "state": _state(process),
@@ -167,8 +173,10 @@ def _print_lab(console: Console, lab: Lab) -> None:
     console.print(table)
     flows = ", ".join(flow.label for flow in lab.topology.flows) or "none"
     console.print(f"Flows: {flows}", highlight=False)
-    # Paths stay on one line, to be copied.
-    console.print(f"Configuration: {persisted.config_file(lab)}", soft_wrap=True, highlight=False)
+    # Paths stay on one line, so that they can be copied.
+    console.print(
+        f"Configuration: {persistent_lab.config_file(lab)}", soft_wrap=True, highlight=False
+    )
     console.print(f"Logs: {lab.runtime.root / 'logs'}", soft_wrap=True, highlight=False)
 
 
@@ -179,7 +187,7 @@ def _state(process: ManagedProcess) -> str:
 
 
 def _address(lab: Lab, name: str) -> str | None:
-    """Where clients reach a process; None for one that nobody connects to."""
+    """Address of a process; None for one without clients."""
     if name in lab.topology.clusters:
         return lab.cluster(name).bootstrap_servers
     if name.startswith("connect-"):

@@ -1,4 +1,4 @@
-"""What the lab's commands share at the terminal: progress, KEY=VALUE options, Kafka's refusals."""
+"""Terminal helpers of the commands: progress, KEY=VALUE options, Kafka errors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaOperationError, translated
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import KafkaOperationError, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def steps(console: Console, what: str) -> Iterator[Callable[[str], None]]:
-    """A spinner that names the step; where there is no terminal, a line for each step."""
+def show_steps(console: Console, what: str) -> Iterator[Callable[[str], None]]:
+    """Show the current step as a spinner; without a terminal, print a line per step."""
     if console.is_terminal:
         with console.status(f"{what} ...") as spinner:
             yield lambda line: spinner.update(f"{line} ...")
     else:
-        # Every single file of a download would drown the rest in a log.
+        # A line per downloaded file would flood a log.
         yield lambda line: _log(console, line)
 
 
@@ -36,8 +36,8 @@ def _log(console: Console, line: str) -> None:
 
 
 @contextmanager
-def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the count and the time; gone when done."""
+def count_progress(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar with count and time; it disappears when done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
@@ -47,8 +47,8 @@ def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int]
 
 
 @contextmanager
-def on_cluster(alias: str, operation: str) -> Iterator[None]:
-    """Turn a cluster's refusal into one line for the user."""
+def kafka_errors_as_user_errors(alias: str, operation: str) -> Iterator[None]:
+    """Raise errors of a cluster as UserError."""
     try:
         with translated(alias, operation):
             yield
@@ -56,20 +56,22 @@ def on_cluster(alias: str, operation: str) -> Iterator[None]:
         raise UserError(str(problem)) from None
 
 
-def serving(lab: Lab, alias: str) -> Broker:
-    """The cluster of that alias. Raises UserError when it does not run: Kafka would time out."""
+def running_broker(lab: Lab, alias: str) -> Broker:
+    """Return a cluster. Raises UserError when it is not running, where Kafka would time out."""
     broker = lab.cluster(alias)
     if not broker.running or broker.process.paused:
-        raise UserError(f"{alias} does not run: `mm2slo lab fault start-cluster {alias}` starts it")
+        raise UserError(
+            f"{alias} is not running: start it with `mm2slo lab fault start-cluster {alias}`"
+        )
     return broker
 
 
-def pairs(given: list[str] | None) -> dict[str, str]:
-    """KEY=VALUE options as a mapping. Raises UserError for one without `=`."""
+def parse_key_values(given: list[str] | None) -> dict[str, str]:
+    """Parse KEY=VALUE options. Raises UserError for one without `=`."""
     found: dict[str, str] = {}
     for text in given or []:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise UserError(f"{text!r} is not KEY=VALUE, as in tasks.max=4")
+            raise UserError(f"{text!r} is not KEY=VALUE, for example tasks.max=4")
         found[key] = value
     return found

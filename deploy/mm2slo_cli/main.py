@@ -1,7 +1,7 @@
 """The root of the `mm2slo` command.
 
-Each command imports what it needs when it runs: `mm2slo check` loads no Kafka client, and the
-root's help loads no command at all.
+Each command is imported when it runs: `mm2slo check` loads no Kafka client, and `mm2slo --help`
+loads no command.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mm2slo_cli.loading import loading
+from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_core.user_errors import MissingExtraError, UserError
 
 app = typer.Typer(
@@ -38,8 +38,8 @@ _EXTRAS = {
     "grafanalib": "dashboards",
 }
 
-REST: dict[str, Any] = {
-    # Everything after the name, --help as well, belongs to the command's own command line.
+PASS_THROUGH: dict[str, Any] = {
+    # All arguments after the name, also --help, are parsed by the command itself.
     "allow_extra_args": True,
     "ignore_unknown_options": True,
     "help_option_names": [],
@@ -47,22 +47,22 @@ REST: dict[str, Any] = {
 
 
 def main() -> int:
-    """Run the command line; the exit code for the shell.
+    """Run the command line; returns the exit code.
 
-    0 when done, 2 for what the user can mend (one line or a report on stderr), 130 after Ctrl-C.
+    0 on success, 2 for an error the user can fix (reported on stderr), 130 after Ctrl-C.
     """
     try:
         app()
     except UserError as error:
-        return _tell(error)
+        return _print_error(error)
     except ModuleNotFoundError as error:
-        return _tell(_missing(error))
+        return _print_error(_missing(error))
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-def _tell(error: UserError) -> int:
+def _print_error(error: UserError) -> int:
     sys.stderr.write(f"{error}\n")
     return error.exit_code
 
@@ -88,23 +88,25 @@ def root(
 
 @app.command()
 def check(
-    config: Annotated[Path, typer.Argument(metavar="FILE", help="The mm2slo.yaml to check.")],
+    config: Annotated[Path, typer.Argument(metavar="FILE", help="Path of mm2slo.yaml.")],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check a configuration and list its flows."""
+    """Validate a configuration and list its flows."""
     _load("mm2slo_cli.check").run(config, as_json=as_json)
 
 
 @app.command()
 def exporter(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")],
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
     flow: Annotated[
         list[str] | None,
-        typer.Option(metavar="FLOW", help="Serve this flow only, as in 'us->eu'; repeatable."),
+        typer.Option(
+            metavar="FLOW", help="Export only this flow, for example 'us->eu'; repeatable."
+        ),
     ] = None,
 ) -> None:
-    """Publish the metrics of the configured flows."""
+    """Run the Prometheus exporter for the configured flows."""
     _load("mm2slo_cli.exporter").run(config, flow or [])
 
 
@@ -113,97 +115,96 @@ def demo(
     seconds: Annotated[
         float | None,
         typer.Option(
-            min=0.0, help="End after this time, else at Ctrl-C; with --once, wait no longer."
+            min=0.0, help="Stop after this time instead of at Ctrl-C; with --once, the timeout."
         ),
     ] = None,
     *,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Print the figures once and end: 0, or 1 when one is missing."),
+        typer.Option("--once", help="Print the figures once and exit: 0, or 1 if one is missing."),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, one line each time.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="With --once: leave all running until Ctrl-C.")
+        bool, typer.Option("--keep", help="With --once: keep everything running until Ctrl-C.")
     ] = False,
     audited: Annotated[
-        bool, typer.Option("--audit/--no-audit", help="Audit the traffic at the end.")
+        bool, typer.Option("--audit/--no-audit", help="Audit the traffic before exiting.")
     ] = True,
     scenario: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Play stop-mirror, show the message it sends to Slack, and end."
+            metavar="NAME",
+            help="Run the scenario stop-mirror: an outage, its Slack messages, its incident.",
         ),
     ] = None,
 ) -> None:
-    """Two Kafka clusters, MirrorMaker 2 and the exporter, live on this machine; then an audit."""
+    """Run two Kafka clusters, MirrorMaker 2 and the exporter on this machine, then an audit."""
     _load("mm2slo_cli.demo").run(
         seconds, once=once, as_json=as_json, keep=keep, audited=audited, scenario=scenario
     )
 
 
-@app.command("audit", context_settings=REST)
+@app.command("audit", context_settings=PASS_THROUGH)
 def audit(context: typer.Context) -> None:
-    """Audit what arrived: loss, duplicates, order, affinity and latency."""
+    """Compare source and target records: loss, duplicates, order, affinity and latency."""
     _sub_command("audit", context)
 
 
-@app.command("alerts", context_settings=REST)
+@app.command("alerts", context_settings=PASS_THROUGH)
 def alerts(context: typer.Context) -> None:
-    """Prometheus rules and Alertmanager's configuration from the objectives."""
+    """Generate and test Prometheus rules and the Alertmanager configuration."""
     _sub_command("alerts", context)
 
 
-@app.command("dashboards", context_settings=REST)
+@app.command("dashboards", context_settings=PASS_THROUGH)
 def dashboards(context: typer.Context) -> None:
-    """Grafana dashboards with thresholds from the objectives, and their provisioning."""
+    """Generate Grafana dashboards and their provisioning files."""
     _sub_command("dashboards", context)
 
 
-@app.command("exclude", context_settings=REST)
+@app.command("exclude", context_settings=PASS_THROUGH)
 def exclude(context: typer.Context) -> None:
     """Exclude planned maintenance from error budgets."""
     _sub_command("exclude", context)
 
 
-@app.command("slo", context_settings=REST)
+@app.command("slo", context_settings=PASS_THROUGH)
 def slo(context: typer.Context) -> None:
-    """Print the effective objectives, the defaults included."""
+    """Print the effective objectives, including defaults."""
     _sub_command("slo", context)
 
 
-@app.command("report", context_settings=REST)
+@app.command("report", context_settings=PASS_THROUGH)
 def report(context: typer.Context) -> None:
-    """Reports on the objectives: an API, a page, and a Slack digest."""
+    """Report on objectives: web page, API, and Slack digest."""
     _sub_command("report", context)
 
 
-@app.command("lab", context_settings=REST)
+@app.command("lab", context_settings=PASS_THROUGH)
 def lab(context: typer.Context) -> None:
-    """Kafka clusters and MirrorMaker 2 on this machine, for trying and testing."""
+    """Run Kafka clusters and MirrorMaker 2 on this machine, for experiments and tests."""
     _sub_command("lab", context)
 
 
 def _sub_command(name: str, context: typer.Context) -> None:
     sub_app: typer.Typer = getattr(_load(f"mm2slo_cli.{name}"), f"{name}_app")
-    hand_on(sub_app, name, context)
+    run_sub_app(sub_app, name, context)
 
 
-def hand_on(sub_app: typer.Typer, name: str, context: typer.Context) -> None:
-    """Run *sub_app* as `mm2slo <name>` on the rest of the line; its exit code becomes ours."""
+def run_sub_app(sub_app: typer.Typer, name: str, context: typer.Context) -> None:
+    """Run *sub_app* as `mm2slo <name>` with the remaining arguments, and exit with its code."""
     code: Any = sub_app(args=context.args, prog_name=f"mm2slo {name}", standalone_mode=False)
     if isinstance(code, int) and code:
         raise typer.Exit(code)
 
 
 def _load(module: str) -> ModuleType:
-    with loading():
+    with paused_gc():
         return importlib.import_module(module)
 
 
 def _missing(error: ModuleNotFoundError) -> UserError:
-    """What to tell the user about a module that is not there."""
+    """Return the error for a module that cannot be imported."""
     name = error.name or "a module"
     package = name.partition(".")[0]
     if package.startswith(_OURS):

@@ -1,4 +1,4 @@
-"""`mm2slo report`: answers for the objectives, as a service and as messages."""
+"""`mm2slo report`: reports on objectives, as a service and in Slack."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from importlib import import_module
 
 import typer
 
-from mm2slo_cli.loading import loading
-from mm2slo_cli.main import REST, hand_on
+from mm2slo_cli.gc_pause import paused_gc
+from mm2slo_cli.main import PASS_THROUGH, run_sub_app
 
 report_app = typer.Typer(
     name="report",
@@ -20,16 +20,16 @@ report_app = typer.Typer(
 
 @report_app.callback()
 def about() -> None:
-    """Whether the promises are kept: an API, a page, reports, and a Slack digest."""
+    """Report on objectives: web page, API, and Slack digest."""
 
 
-@report_app.command(context_settings=REST)
+@report_app.command(context_settings=PASS_THROUGH)
 def serve(context: typer.Context) -> None:
-    """Serve the page, the API and reports."""
+    """Serve the status page, the API and reports over HTTP."""
     _run("serve", context)
 
 
-@report_app.command(context_settings=REST)
+@report_app.command(context_settings=PASS_THROUGH)
 def slack(context: typer.Context) -> None:
     """Post a report to Slack."""
     _run("slack", context)
@@ -37,10 +37,10 @@ def slack(context: typer.Context) -> None:
 
 def _run(name: str, context: typer.Context) -> None:
     """Run the function *name* of `mm2slo_cli.report_<name>` as a command."""
-    with loading():
+    with paused_gc():
         module = import_module(f"mm2slo_cli.report_{name}")
     app = typer.Typer(
         pretty_exceptions_enable=False, pretty_exceptions_show_locals=False, add_completion=False
     )
     app.command(help=module.HELP)(getattr(module, name))
-    hand_on(app, f"report {name}", context)
+    run_sub_app(app, f"report {name}", context)

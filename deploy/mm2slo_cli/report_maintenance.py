@@ -1,4 +1,4 @@
-"""Planned maintenance over HTTP, with the effects of `mm2slo exclude`."""
+"""Applies exclusions of the report service as `mm2slo exclude` does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mm2slo_cli.exclude_effects import (
     expire_silence,
     silence_obstacle,
 )
-from mm2slo_cli.web_calls import Server
+from mm2slo_cli.monitoring_api import Server
 from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _HINT: Final = "set alerting.links.prometheus"
 
 
-class InForce:
-    """A `Maintenance` of the report service, by *loaded*. Raises UserError for no address.
+class MaintenanceActions:
+    """Implements `Maintenance` of the report service. Raises UserError for an invalid URL.
 
-    A rule file is written only where the configuration names one: the service may run elsewhere
-    than Prometheus, and no Prometheus would read a file in its own folder.
+    Rules are written only if the configuration names a rule file: the service may run on another
+    machine than Prometheus.
     """
 
     def __init__(self, loaded: Config, results: Store) -> None:
@@ -39,18 +39,18 @@ class InForce:
             if address is None
             else Server.of("Prometheus", "alerting.links.prometheus", address),
         )
-        self._writes = "rules_file" in alerting.maintenance.model_fields_set
+        self._writes_rules = "rules_file" in alerting.maintenance.model_fields_set
         self._silences = alerting.maintenance.silence
         self._results = results
 
     def silence_problem(self, new: Exclusion, now: int, *, requested: bool | None) -> str:
-        """Why *new* cannot be silenced although *requested*."""
+        """Return why *new* cannot be silenced, or "" if it can or is not *requested* to be."""
         return silence_obstacle(self._targets, new, now) if requested else ""
 
     def apply_added(
         self, new: Exclusion, now: int, *, silence: bool | None
     ) -> tuple[Exclusion, Steps]:
-        """Silence, then write."""
+        """Create the silence if wanted, then write the rules."""
         steps = Steps()
         if self._silences if silence is None else silence:
             reason = silence_obstacle(self._targets, new, now)
@@ -58,18 +58,18 @@ class InForce:
                 steps.problems.append(f"no silence was created: it {reason}")
             else:
                 new = add_silence(self._results, self._targets, new, steps)
-        self._write(now, steps)
+        self._write_rules(now, steps)
         return new, steps
 
     def apply_removed(self, removed: Exclusion, now: int) -> Steps:
-        """End the silence, then write."""
+        """Expire the silence, then write the rules."""
         steps = Steps()
         expire_silence(removed, self._targets, now, steps)
-        self._write(now, steps)
+        self._write_rules(now, steps)
         return steps
 
-    def _write(self, now: int, steps: Steps) -> None:
-        if self._writes:
+    def _write_rules(self, now: int, steps: Steps) -> None:
+        if self._writes_rules:
             apply_exclusions(self._results, self._targets, now, steps, hint=_HINT)
         else:
             steps.problems.append(RULES_NOT_WRITTEN)

@@ -1,4 +1,4 @@
-"""Whether the Prometheus that figures come from has loaded the generated rules."""
+"""Checks whether Prometheus has loaded the generated rules."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mm2slo_core.config import Config
-    from mm2slo_report.sources.port import SliSource
+    from mm2slo_report.sources.sli_source import SliSource
 
 
 def missing_rules(loaded: Config, source: SliSource) -> Callable[[], Sequence[str]] | None:
-    """Asks *source*, a sentence for each group that is missing; None where there is no rule."""
+    """Return a function that lists missing rule groups; None if *source* is not Prometheus."""
     from mm2slo_report.sources.prometheus import PrometheusSource
 
     if not isinstance(source, PrometheusSource):
@@ -23,11 +23,11 @@ def missing_rules(loaded: Config, source: SliSource) -> Callable[[], Sequence[st
 
 
 def expected_groups(loaded: Config) -> tuple[str, ...]:
-    """The names of the groups that `mm2slo alerts generate` writes for *loaded*."""
-    # Only readiness needs them, and a start need not wait for them.
+    """Return the names of the groups that `mm2slo alerts generate` writes for *loaded*."""
+    # Only readiness needs these; importing them would slow down the start.
     from mm2slo_alerts import recording
-    from mm2slo_alerts.files import alert_groups, links
-    from mm2slo_alerts.model import PRODUCTION
+    from mm2slo_alerts.output_files import alert_groups, links
+    from mm2slo_alerts.rule_model import PRODUCTION
 
     recorded = recording.groups(loaded.objective_rules, PRODUCTION)
     alerts = alert_groups(links(loaded.alerting.links))

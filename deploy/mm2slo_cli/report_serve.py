@@ -1,4 +1,4 @@
-"""`mm2slo report serve`: the report service, with the recorder where there is no Prometheus."""
+"""`mm2slo report serve`: the report service, with a recorder if no Prometheus is configured."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from urllib.parse import urlsplit
 import typer
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.ending import Told, told_by_signals
-from mm2slo_cli.loading import loading
-from mm2slo_cli.report_reading import (
-    exporters_of,
-    kept_seconds,
-    now_ms,
-    opened,
-    reporting,
-    sources,
-)
+from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_cli.report_rules import missing_rules
+from mm2slo_cli.report_sources import (
+    create_reporter,
+    exporter_urls,
+    minute_retention_seconds,
+    now_ms,
+    open_sources,
+    open_store,
+)
+from mm2slo_cli.signals import Interrupted, interrupt_on_signals
 from mm2slo_core.config import Listen
 from mm2slo_core.user_errors import UserError
-from mm2slo_exporter import logs
-from mm2slo_report.web.settings import Settings, hosts_of, is_loopback, refuse_open
+from mm2slo_exporter import log_output
+from mm2slo_report.web.service_settings import (
+    Settings,
+    allowed_hosts,
+    is_loopback,
+    require_tokens_or_loopback,
+)
 from mm2slo_report.web.token_file import TokenFile
 
 if TYPE_CHECKING:
@@ -40,75 +45,79 @@ if TYPE_CHECKING:
 
     from mm2slo_core.config import Config
     from mm2slo_report.recording.recorder import Recorder
-    from mm2slo_report.sources.port import SliSource
+    from mm2slo_report.sources.sli_source import SliSource
     from mm2slo_store import Store
 
 logger = logging.getLogger(__name__)
 
 HELP = (
-    "Answer for the objectives: a page at /, JSON at /slo, reports at /slo/report.\n\n"
-    "Figures come from `report.prometheus`; where none is named, this service records the "
-    "exporters' counters itself, in the results store."
+    "Serve reports over HTTP: status page at /, API at /slo, reports at /slo/report.\n\n"
+    "Reads history from the server in report.prometheus. If none is configured, the service "
+    "scrapes the exporters itself and records their counters in the results store."
 )
 _BACKLOG = 512
 
 
 def serve(
     *,
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")],
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Results store, not `audit.store`.")
+        str | None, typer.Option(metavar="URL", help="Results store; overrides audit.store.")
     ] = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM."""
     loaded = read_config(config)
-    logs.set_up(loaded.report.log)
-    # Of each start it tells what it is made of.
+    log_output.configure_logging(loaded.report.log)
+    # Logs its plugins at each start.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
-    # The server takes signals while it runs, and hands them on when it has ended.
-    with told_by_signals(), suppress(Told), serving(loaded, store) as (server, listening):
+    # The server handles signals while it runs, and re-raises them afterwards.
+    with (
+        interrupt_on_signals(),
+        suppress(Interrupted),
+        open_server(loaded, store) as (server, listening),
+    ):
         scheme = "http" if loaded.report.tls is None else "https"
-        logger.info("serving %s://%s/", scheme, address(listening))
+        logger.info("serving %s://%s/", scheme, listen_address(listening))
         server.run(sockets=[listening])
 
 
 @contextmanager
-def serving(
-    loaded: Config, store: str | None = None, *, kept: float | None = None
+def open_server(
+    loaded: Config, store: str | None = None, *, cache_seconds: float | None = None
 ) -> Iterator[tuple[Server, socket.socket]]:
-    """A server that is ready to run, and what it listens on; all is ended on the way out.
+    """Create a server and its listening socket; everything is closed afterwards.
 
-    *kept*: seconds for which an answer is shown again, if not as many as usual. Raises UserError
-    for what cannot be served: an address in use, files that cannot be read.
+    *cache_seconds* overrides how long responses are cached. Raises UserError
+    when the address is in use or a file cannot be read.
     """
-    settings = settings_of(loaded)
-    if kept is not None:
-        settings = replace(settings, kept_seconds=kept)
+    settings = create_settings(loaded)
+    if cache_seconds is not None:
+        settings = replace(settings, cache_seconds=cache_seconds)
     _check_tls(loaded)
     with ExitStack() as stack:
-        listening = stack.enter_context(_listening(loaded.report.listen))
-        results = stack.enter_context(opened(loaded, store))
+        listening = stack.enter_context(_open_socket(loaded.report.listen))
+        results = stack.enter_context(open_store(loaded, store))
         recorder = None
         if loaded.report.prometheus is None:
-            recorder = stack.enter_context(recording(loaded, results))
-        source, waiting = stack.enter_context(sources(loaded, results))
-        rules = missing_rules(loaded, waiting)
+            recorder = stack.enter_context(run_recorder(loaded, results))
+        source, blocking = stack.enter_context(open_sources(loaded, results))
+        rules = missing_rules(loaded, blocking)
         yield _server(loaded, results, settings, recorder, source, rules=rules), listening
 
 
-def settings_of(loaded: Config) -> Settings:
-    """What the service is told. Raises UserError."""
+def create_settings(loaded: Config) -> Settings:
+    """Create the settings of the service. Raises UserError."""
     from mm2slo_report.rendering.references import References
 
     report, links = loaded.report, loaded.alerting.links
     tokens = None if report.tokens_file is None else TokenFile(report.tokens_file)
-    refuse_open(report.listen.host, tokens)
+    require_tokens_or_loopback(report.listen.host, tokens)
     named = [*report.hosts, *([urlsplit(links.report).hostname or ""] if links.report else [])]
     own = (socket.gethostname(), socket.getfqdn()) if not is_loopback(report.listen.host) else ()
     return Settings(
         version=version("mm2slo"),
         tokens=tokens,
-        hosts=hosts_of(report.listen.host, named, own),
+        hosts=allowed_hosts(report.listen.host, named, own),
         any_address=not is_loopback(report.listen.host),
         tls=report.tls is not None,
         reports_per_minute=report.reports_per_minute,
@@ -119,26 +128,26 @@ def settings_of(loaded: Config) -> Settings:
 
 
 @contextmanager
-def recording(loaded: Config, results: Store) -> Iterator[Recorder]:
-    """Record the exporters' counters meanwhile; of several services on one store, one does."""
-    with loading():
-        from mm2slo_report.recording.duty import Duty
+def run_recorder(loaded: Config, results: Store) -> Iterator[Recorder]:
+    """Run the recorder; of several services with one store, one records."""
+    with paused_gc():
         from mm2slo_report.recording.recorder import Recorder
-        from mm2slo_report.recording.scraping import Target
-        from mm2slo_report.recording.service import RecordingThread
+        from mm2slo_report.recording.recorder_lease import RecorderLease
+        from mm2slo_report.recording.recording_thread import RecordingThread
+        from mm2slo_report.recording.scraper import Target
 
     settings = loaded.report.recorder
     targets = [
         Target.at(each, token_file=_path(settings.token_file), ca_file=_path(settings.ca_file))
-        for each in exporters_of(loaded)
+        for each in exporter_urls(loaded)
     ]
     holder = f"{socket.gethostname()}, {loaded.report.listen}"
     recorder = Recorder(
         targets,
         results,
         now_ms,
-        keep=kept_seconds(loaded),
-        duty=Duty(results, holder, settings.interval),
+        keep=minute_retention_seconds(loaded),
+        lease=RecorderLease(results, holder, settings.interval),
     )
     with RecordingThread(recorder, now_ms, interval=settings.interval):
         yield recorder
@@ -153,24 +162,24 @@ def _server(
     *,
     rules: Callable[[], Sequence[str]] | None,
 ) -> Server:
-    with loading():
+    with paused_gc():
         import uvicorn
 
-        from mm2slo_cli.report_maintenance import InForce
+        from mm2slo_cli.report_maintenance import MaintenanceActions
         from mm2slo_report.web.app import create_app
-        from mm2slo_report.web.fetching import Fetcher
-        from mm2slo_report.web.service import Service
-        from mm2slo_report.web.surroundings import ExporterSurroundings
+        from mm2slo_report.web.flow_status import ExporterFlowStatus
+        from mm2slo_report.web.metrics_fetcher import MetricsFetcher
+        from mm2slo_report.web.report_service import ReportService
 
     report = loaded.report
-    fetch = Fetcher(_path(report.recorder.token_file), _path(report.recorder.ca_file))
-    service = Service(
-        reporting(loaded, results, source),
+    fetch = MetricsFetcher(_path(report.recorder.token_file), _path(report.recorder.ca_file))
+    service = ReportService(
+        create_reporter(loaded, results, source),
         results,
         settings,
-        ExporterSurroundings(exporters_of(loaded), fetch),
+        ExporterFlowStatus(exporter_urls(loaded), fetch),
         recorder,
-        maintenance=InForce(loaded, results),
+        maintenance=MaintenanceActions(loaded, results),
         missing_rules=rules,
     )
     return uvicorn.Server(
@@ -179,7 +188,7 @@ def _server(
             log_config=None,
             access_log=False,
             server_header=False,
-            # What a client says of itself decides nothing here.
+            # No decision depends on headers that clients can set.
             proxy_headers=False,
             lifespan="off",
             ws="none",
@@ -191,39 +200,39 @@ def _server(
 
 
 @contextmanager
-def _listening(listen: Listen) -> Iterator[socket.socket]:
+def _open_socket(listen: Listen) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if listen.is_ipv6 else socket.AF_INET
     try:
-        made = socket.create_server(
+        listener = socket.create_server(
             (listen.host, listen.port), family=family, backlog=_BACKLOG, reuse_port=False
         )
     except (OSError, OverflowError) as error:
         number = getattr(error, "errno", None)
         reason = str(error) if number is None or number < 0 else os.strerror(number)
         raise UserError(
-            f"cannot listen on {listen}: {reason}; set report.listen to an address that is free"
+            f"cannot listen on {listen}: {reason}; set report.listen to a free address"
         ) from None
-    with made:
-        yield made
+    with listener:
+        yield listener
 
 
-def address(listening: socket.socket) -> Listen:
-    """Where it listens, with the port that the system chose."""
+def listen_address(listening: socket.socket) -> Listen:
+    """Return the address of the socket, with the port that the system chose."""
     host, port = listening.getsockname()[:2]
     return Listen(host, port)
 
 
 def _check_tls(loaded: Config) -> None:
-    """Raise UserError for a certificate or a key that cannot be used, before anything starts."""
+    """Raise UserError for an unusable certificate or key before anything starts."""
     tls = loaded.report.tls
     if tls is None:
         return
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        # A password is refused: nobody is there to type one.
+        # Without a callback, an encrypted key would prompt for a password.
         context.load_cert_chain(tls.cert_file, tls.key_file, password=lambda: b"")
     except (OSError, ssl.SSLError) as error:
-        reason = getattr(error, "reason", None) or error.strerror or "it cannot be used"
+        reason = getattr(error, "reason", None) or error.strerror or "unusable"
         raise UserError(
             f"report.tls: {tls.cert_file!r} with {tls.key_file!r}: {reason}; expected a "
             "certificate and its key in PEM, not encrypted"

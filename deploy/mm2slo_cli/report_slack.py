@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.moments import shown
-from mm2slo_cli.report_reading import now_ms, opened, reporting
+from mm2slo_cli.report_sources import create_reporter, now_ms, open_store
+from mm2slo_cli.time_options import format_time
 from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.digest.digest_builder import DigestBuilder
@@ -46,7 +46,7 @@ Period = Annotated[
 
 def slack(
     *,
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The mm2slo.yaml.")],
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
     period: Period = "7d",
     channel: Annotated[
         str | None,
@@ -84,9 +84,9 @@ def slack(
         raise UserError("--json prints the message instead of posting it: add --dry-run")
     loaded = read_config(config)
     poster = None if dry_run else _poster(loaded, channel, webhook_file, token_file)
-    with opened(loaded, store) as results:
+    with open_store(loaded, store) as results:
         builder = DigestBuilder(
-            reporting(loaded, results), period, ReportLinks(loaded.alerting.links.report)
+            create_reporter(loaded, results), period, ReportLinks(loaded.alerting.links.report)
         )
         digest = builder.build()
         if poster is None:
@@ -106,7 +106,7 @@ def _post(digest: Digest, poster: Poster, claims: DigestClaims, *, again: bool) 
                 f"{name} was not posted to {poster.channel}: a concurrent run tried to, and Slack "
                 "refused it; run the command again"
             )
-        since = f"since {shown(claim.claimed_at)} by a run that did not report completion"
+        since = f"since {format_time(claim.claimed_at)} by a run that did not report completion"
         if now_ms() - claim.claimed_at < _POSTING_MS:
             return f"{name} is being posted to {poster.channel}, {since}"
         raise UserError(
@@ -114,7 +114,7 @@ def _post(digest: Digest, poster: Poster, claims: DigestClaims, *, again: bool) 
             "with --again if it is missing"
         )
     if result is PostResult.POSTED_BEFORE and claim is not None and claim.sent_at is not None:
-        return f"{name} was already posted to {poster.channel} at {shown(claim.sent_at)}"
+        return f"{name} was already posted to {poster.channel} at {format_time(claim.sent_at)}"
     return (
         f"{name} {'updated in' if result is PostResult.UPDATED else 'posted to'} {poster.channel}"
     )

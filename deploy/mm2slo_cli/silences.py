@@ -6,14 +6,14 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from mm2slo_cli.moments import shown
-from mm2slo_cli.web_calls import Refused
+from mm2slo_cli.monitoring_api import HttpStatusError
+from mm2slo_cli.time_options import format_time
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mm2slo_cli.web_calls import Server
+    from mm2slo_cli.monitoring_api import Server
     from mm2slo_core.objectives.exclusion import Exclusion
     from mm2slo_core.topology import Flow
 
@@ -46,7 +46,7 @@ def end_silence(server: Server, silence_id: str) -> bool:
         if isinstance(found, dict) and found.get("status") == {"state": "expired"}:
             return False
         server.call("DELETE", path)
-    except Refused as error:
+    except HttpStatusError as error:
         if error.status == _NOT_FOUND:
             return False
         raise
@@ -54,10 +54,10 @@ def end_silence(server: Server, silence_id: str) -> bool:
 
 
 def _create(server: Server, body: dict[str, object]) -> str:
-    answer = server.call("POST", "/api/v2/silences", body)
-    if not isinstance(answer, dict) or "silenceID" not in answer:
+    response = server.call("POST", "/api/v2/silences", body)
+    if not isinstance(response, dict) or "silenceID" not in response:
         raise UserError(f"{server} returned an unexpected response: check the URL")
-    return str(answer["silenceID"])
+    return str(response["silenceID"])
 
 
 def amtool_line(server: Server, exclusion: Exclusion, flows: Sequence[Flow]) -> str:
@@ -103,7 +103,7 @@ def _pattern(flows: Sequence[Flow]) -> str:
 
 def _moment(epoch_ms: int) -> str:
     """Always with seconds, as Go's RFC 3339 requires."""
-    text = shown(epoch_ms)
+    text = format_time(epoch_ms)
     return text.replace("Z", ":00Z") if epoch_ms % 60_000 == 0 else text
 
 

@@ -1,4 +1,4 @@
-"""`mm2slo demo` as a user runs it: its figures against an independent client's, and its end."""
+"""`mm2slo demo`: figures compared with an independent client, exit and cleanup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 from confluent_kafka import Consumer, TopicPartition
-from demos import PROGRAM, descendants, environment, none_is_left, played
+from demos import PROGRAM, all_exited, descendants, environment, run_demo
 
 from mm2slo_cli.demo import command
 from mm2slo_lab import Lab
@@ -32,7 +32,7 @@ TOPICS = {"us->eu": {"orders", "payments"}, "eu->us": {"orders", "clicks"}}
 
 @dataclass
 class Demo:
-    """A demo that printed its figures and stays up, and what its end looked like."""
+    """A running demo that has printed its figures."""
 
     process: subprocess.Popen[str]
     folder: Path
@@ -95,9 +95,9 @@ def read_whole(servers: str, topic: str) -> dict[int, list[tuple[int, bytes, byt
 def committed(servers: str, group: str, topic: str, partitions: int) -> dict[int, int]:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     try:
-        asked = [TopicPartition(topic, partition) for partition in range(partitions)]
-        answers = consumer.committed(asked, timeout=30)
-        return {each.partition: each.offset for each in answers if each.offset >= 0}
+        partitions_of_topic = [TopicPartition(topic, partition) for partition in range(partitions)]
+        offsets = consumer.committed(partitions_of_topic, timeout=30)
+        return {each.partition: each.offset for each in offsets if each.offset >= 0}
     finally:
         consumer.close()
 
@@ -119,7 +119,7 @@ def checkpoints(servers: str, topic: str) -> dict[tuple[str, str, int], int]:
 
 
 @pytest.mark.parametrize("label", FLOWS)
-def test_offsets_are_those_of_an_independent_client(kept: Demo, label: str) -> None:
+def test_demo_offsets_match_independent_client(kept: Demo, label: str) -> None:
     source, _, target = label.partition("->")
     servers, flow = kept.figures["bootstrap_servers"], kept.flow(label)
     assert set(flow["topics"]) == TOPICS[label]
@@ -140,47 +140,47 @@ def test_offsets_are_those_of_an_independent_client(kept: Demo, label: str) -> N
 
 
 @pytest.mark.parametrize("label", FLOWS)
-def test_redelivery_bounds_hold_what_a_failover_would_read_again(kept: Demo, label: str) -> None:
+def test_demo_redelivery_bounds_contain_actual_redelivery(kept: Demo, label: str) -> None:
     source, _, target = label.partition("->")
     servers, flow = kept.figures["bootstrap_servers"], kept.flow(label)
     marks = checkpoints(servers[target], f"{source}.checkpoints.internal")
     assert len(flow["groups"]) == 3
     for group, figures in flow["groups"].items():
-        again = 0
+        redelivered = 0
         for topic in flow["topics"]:
             for partition, commit in committed(servers[source], group, topic, 4).items():
-                # Copies have the offsets of their originals here: the test above compares them.
+                # Source and target offsets are equal here: the test above compares them.
                 mark = marks[group, f"{source}.{topic}", partition]
-                again += max(commit - mark, 0)
-        assert figures["redelivery_lower"] <= again <= figures["redelivery_upper"], group
+                redelivered += max(commit - mark, 0)
+        assert figures["redelivery_lower"] <= redelivered <= figures["redelivery_upper"], group
         assert (figures["ready"], figures["blocked"]) == (True, [])
 
 
 @pytest.mark.parametrize("label", FLOWS)
-def test_each_flow_is_alive_and_its_latency_plausible(kept: Demo, label: str) -> None:
+def test_demo_flows_are_alive_with_plausible_latency(kept: Demo, label: str) -> None:
     flow = kept.flow(label)
     assert flow["state"] in {"running", "idle"}
     for probe in ("canary_latency_seconds", "heartbeat_latency_seconds"):
         assert 0 < flow[probe]["p50"] <= flow[probe]["p99"] < 30
 
 
-def test_the_addresses_answer(kept: Demo) -> None:
+def test_demo_urls_respond(kept: Demo) -> None:
     urls = kept.figures["urls"]
     pages = {}
     for name, url in urls.items():
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            pages[name] = answer.read().decode()
+        with urllib.request.urlopen(url, timeout=10) as response:
+            pages[name] = response.read().decode()
     assert 'mm2_flow_state{flow="us->eu"' in pages["metrics"]
     assert "eu-&gt;us" in pages["page"]
-    assert "MirrorMaker 2 replication, now" in pages["report"]
+    assert '<p class="brand">MirrorMaker 2 replication</p>' in pages["report"]
     for label in FLOWS:
-        # As the exporter says now, whatever the recorder has by then.
+        # The state comes from the exporter, not from the recorder.
         slug, shown = label.replace("->", "-to-"), label.replace("->", "-&gt;")
         assert f'href="#flow-{slug}"' in pages["report"]
         assert re.search(rf"<title>{shown}: (running|idle)", pages["report"])
 
 
-def test_an_audit_of_the_demo_finds_every_record(kept: Demo, tmp_path: Path) -> None:
+def test_audit_of_demo_matches_every_record(kept: Demo, tmp_path: Path) -> None:
     config = {
         "clusters": {
             alias: {"bootstrap_servers": servers}
@@ -209,20 +209,20 @@ def test_an_audit_of_the_demo_finds_every_record(kept: Demo, tmp_path: Path) -> 
     ]  # fmt: skip
 
 
-def test_an_end_leaves_nothing_and_keeps_the_verdict(kept: Demo) -> None:
+def test_demo_interrupted_leaves_no_processes_and_exits_0(kept: Demo) -> None:
     below = descendants(kept.process.pid)
     assert len(below) >= 4  # two brokers, MirrorMaker 2, the canary
     kept.process.send_signal(signal.SIGINT)
     out, err = kept.process.communicate(timeout=180)
     assert kept.process.returncode == 0
-    assert out == ""  # the one line was all
+    assert out == ""  # only the one line before
     assert "Traceback" not in err
-    assert none_is_left(below)
+    assert all_exited(below)
     assert list(kept.folder.iterdir()) == []
 
 
 @pytest.mark.long
-def test_a_stopped_mirrormaker_fails_the_demo(
+def test_demo_with_stopped_mirrormaker_exits_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Stopped:
@@ -240,27 +240,27 @@ def test_a_stopped_mirrormaker_fails_the_demo(
     figures = json.loads(out)
     for flow in figures["flows"]:
         assert flow["state"] == "stopped"
-        assert f"missing: {flow['flow']}: not alive: stopped (" in err
+        assert f"missing: {flow['flow']}: flow is stopped (" in err
 
 
-def test_the_live_view_fits_and_ends_with_ctrl_c_and_an_audit(tmp_path: Path) -> None:
-    with played(tmp_path) as terminal:
+def test_demo_live_view_fits_80_columns_and_audits_after_ctrl_c(tmp_path: Path) -> None:
+    with run_demo(tmp_path) as terminal:
         terminal.read(lambda seen: seen.count("RUNNING") >= 2 and "3/3 ready" in seen)
         below = descendants(terminal.pid)
-        with urllib.request.urlopen(terminal.page, timeout=30) as answer:
-            page = answer.read().decode()
+        with urllib.request.urlopen(terminal.page, timeout=30) as response:
+            page = response.read().decode()
         terminal.press("\x03")
         assert terminal.end() == 130
     assert "<h1>" in page
     assert "us-&gt;eu" in page
-    assert none_is_left(below)
+    assert all_exited(below)
     assert list(tmp_path.iterdir()) == []
     seen = terminal.seen
     # The verdict is one line, which the terminal wraps.
     assert max(len(line) for line in terminal.lines if not line.startswith("verdict: ")) == 80
-    for words in ("starting MirrorMaker 2", "us->eu", "/metrics", "/alerts", "Ctrl-C or q ends"):
-        assert words in seen
-    for words in ("census: every record of the window was compared", "us.payments", "eu.clicks"):
-        assert words in seen
+    for text in ("starting MirrorMaker 2", "us->eu", "/metrics", "/alerts", "Ctrl-C or q to exit"):
+        assert text in seen
+    for text in ("census: every record of the window was compared", "us.payments", "eu.clicks"):
+        assert text in seen
     assert re.search(r"verdict: clean; [\d,]+ matched; .*complete up to \d{4}-", seen)
     assert "Traceback" not in seen

@@ -1,6 +1,6 @@
-"""`mm2slo demo --scenario stop-mirror` to its end: what terminal and page tell of the outage.
+"""`mm2slo demo --scenario stop-mirror`: the outage on the terminal and on the status page.
 
-With MM2SLO_SCREENSHOTS, a folder, the pages are kept there as pictures: `make screenshots`.
+Writes screenshots to the folder MM2SLO_SCREENSHOTS if it is set (`make screenshots`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from chromium import browsing
 from chromium.headless import find_chromium
-from demos import Terminal, descendants, none_is_left, played
+from demos import Terminal, all_exited, descendants, run_demo
 
-from mm2slo_lab.monitoring import installed
+from mm2slo_lab.monitoring import is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [
+    pytest.mark.xdist_group("demo"),
     pytest.mark.lab,
     pytest.mark.long,
     pytest.mark.skipif(
-        not (installed("prometheus") and installed("alertmanager")),
+        not (is_installed("prometheus") and is_installed("alertmanager")),
         reason="no Prometheus or Alertmanager: run make prometheus",
     ),
 ]
@@ -36,19 +37,19 @@ SIZE = (1180, 1320)
 BAD_STATES = {"breached", "warning"}
 
 
-def fetched(address: str, accept: str = "text/html") -> str:
+def fetch(address: str, accept: str = "text/html") -> str:
     request = urllib.request.Request(address, headers={"Accept": accept})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return str(answer.read().decode())
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return str(response.read().decode())
 
 
-def told(address: str) -> Any:
-    return json.loads(fetched(address, "application/json"))
+def fetch_json(address: str) -> Any:
+    return json.loads(fetch(address, "application/json"))
 
 
 @dataclass
 class Outage:
-    """What was seen while MirrorMaker 2 was stopped, and after it all."""
+    """Output while MirrorMaker 2 was stopped, and after the scenario."""
 
     terminal: Terminal
     stopped: str
@@ -63,31 +64,31 @@ class Outage:
 def outage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outage]:
     folder = tmp_path_factory.mktemp("demo")
     pictures = os.environ.get("MM2SLO_SCREENSHOTS")
-    with played(folder, "--scenario", "stop-mirror") as terminal:
-        terminal.read(lambda seen: "Slack has the pages" in seen)
-        found = Outage(terminal, stopped=fetched(terminal.page))
-        terminal.read(lambda seen: "The page stays up" in seen, patience=400)
-        found.page, found.slo = fetched(terminal.page), told(f"{terminal.page}slo")
+    with run_demo(folder, "--scenario", "stop-mirror") as terminal:
+        terminal.read(lambda seen: "Slack received a page" in seen)
+        found = Outage(terminal, stopped=fetch(terminal.page))
+        terminal.read(lambda seen: "The page stays up" in seen, timeout=400)
+        found.page, found.slo = fetch(terminal.page), fetch_json(f"{terminal.page}slo")
         found.details = [
-            told(f"{terminal.page}slo/{each['id']}")
+            fetch_json(f"{terminal.page}slo/{each['id']}")
             for each in found.slo["entries"]
             if each["status"] in BAD_STATES
         ]
         if pictures and find_chromium():
-            keep_pictures(terminal.page, Path(pictures), tmp_path_factory.mktemp("profile"))
+            save_screenshots(terminal.page, Path(pictures), tmp_path_factory.mktemp("profile"))
         below = descendants(terminal.pid)
         terminal.press("q")
         found.exit_code = terminal.end()
-        found.left = not none_is_left(below) or list(folder.iterdir()) != []
+        found.left = not all_exited(below) or list(folder.iterdir()) != []
         yield found
 
 
-def keep_pictures(page: str, folder: Path, profile: Path) -> None:
-    """The page by light and the report by dark, each as much as a tall screen shows."""
+def save_screenshots(page: str, folder: Path, profile: Path) -> None:
+    """Take screenshots of the page (light) and the report (dark)."""
     with browsing(profile) as tab:
         for name, address, section, dark in (
             ("page", page, "body", False),
-            # What used the budget: the objectives are on the page already.
+            # The spent budget: the objectives are on the page.
             ("report", f"{page}slo/report?format=html", "#costs", True),
         ):
             tab.show(*SIZE, dark=dark)
@@ -96,12 +97,12 @@ def keep_pictures(page: str, folder: Path, profile: Path) -> None:
             tab.picture(folder / f"{name}.png", whole=False)
 
 
-def test_the_terminal_tells_it_in_80_columns(outage: Outage) -> None:
+def test_scenario_prints_steps_in_80_columns(outage: Outage) -> None:
     seen = outage.terminal.seen
     assert max(map(len, outage.terminal.lines)) <= 80
     steps = (
-        "MirrorMaker 2 has stopped", "Prometheus fires MM2FlowStopped", "FIRING page",
-        "MirrorMaker 2 runs again", "RESOLVED", "the page has the outage", "bad events, ",
+        "MirrorMaker 2 has stopped", "MM2FlowStopped is firing", "FIRING page",
+        "MirrorMaker 2 is running again", "RESOLVED", "the page shows the outage", "bad events, ",
     )  # fmt: skip
     places = [seen.find(each) for each in steps]
     assert -1 not in places, dict(zip(steps, places, strict=True))
@@ -109,13 +110,13 @@ def test_the_terminal_tells_it_in_80_columns(outage: Outage) -> None:
     assert "Traceback" not in seen
 
 
-def test_a_stopped_flow_is_red_on_the_map_while_it_is(outage: Outage) -> None:
+def test_page_map_shows_stopped_flows(outage: Outage) -> None:
     for label in ("us-&gt;eu", "eu-&gt;us"):
         assert re.search(rf'class="edge breached"[^>]*>\s*<title>{label}: stopped', outage.stopped)
     assert "<title>2 of 2 flows are stopped. " in outage.stopped
 
 
-def test_the_page_shows_the_outage_when_it_is_over(outage: Outage) -> None:
+def test_page_shows_outage_after_its_end(outage: Outage) -> None:
     entries = outage.slo["entries"]
     worst = entries[0]
     assert worst["status"] in BAD_STATES
@@ -131,7 +132,7 @@ def test_the_page_shows_the_outage_when_it_is_over(outage: Outage) -> None:
     assert "stopped" not in outage.page[outage.page.index("<h1>") : outage.page.index("</h1>")]
 
 
-def test_the_incident_begins_and_ends_within_the_demo(outage: Outage) -> None:
+def test_incident_starts_and_ends_within_the_scenario(outage: Outage) -> None:
     as_of = datetime.fromisoformat(outage.slo["as_of"])
     assert outage.details
     for detail in outage.details:
@@ -139,11 +140,11 @@ def test_the_incident_begins_and_ends_within_the_demo(outage: Outage) -> None:
         start, end = (datetime.fromisoformat(incident[name]) for name in ("start", "end"))
         assert as_of - timedelta(minutes=8) < start < end < as_of
         assert incident["bad"] == detail["entry"]["events"]["bad"] > 0
-        # By minutes, from all of it down: more than a dot at the right edge.
+        # By minute: more than one point in the chart.
         assert len(detail["days"]) >= 2
         assert sum(each["bad"] for each in detail["days"]) == incident["bad"]
 
 
-def test_q_ends_everything(outage: Outage) -> None:
+def test_q_exits_and_leaves_no_processes(outage: Outage) -> None:
     assert outage.exit_code == 0
     assert not outage.left

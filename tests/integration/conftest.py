@@ -1,4 +1,4 @@
-"""The lab that integration tests share, and labs of their own for tests that need one."""
+"""Fixtures: the lab that integration tests share, and separate labs."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def lab_progress(request: pytest.FixtureRequest) -> Progress:
-    """Says on the terminal what a start waits for; the first one downloads Kafka."""
+    """Prints the progress of a lab's start; the first one downloads Kafka."""
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
 
-    def tell(line: str) -> None:
+    def print_line(line: str) -> None:
         if reporter is not None and not line.startswith("downloading kafka-"):
             reporter.write_line(f"lab: {line}")
 
-    return tell
+    return print_line
 
 
 @pytest.fixture(scope="session")
 def lab(lab_progress: Progress) -> Iterator[Lab]:
-    """The default topology (us and eu, both ways), once for the whole run.
+    """The default topology (us and eu, both directions), once per run.
 
-    Each test uses topics of its own (`fresh_topic`) and undoes its faults.
+    Each test uses its own topics (`fresh_topic`) and clears its faults.
     """
     with Lab.start(progress=lab_progress) as shared:
         yield shared
@@ -43,7 +43,7 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
 
 @pytest.fixture
 def lab_factory(lab_progress: Progress) -> Iterator[LabFactory]:
-    """Starts labs with topologies of their own; each ends with the test."""
+    """Starts separate labs, which end with the test."""
     with ExitStack() as labs:
 
         def start(topology: LabTopology | None = None) -> Lab:

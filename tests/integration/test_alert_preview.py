@@ -1,4 +1,4 @@
-"""What `mm2slo alerts preview` shows is what a real Alertmanager delivers, for every alert."""
+"""Every alert is delivered by Alertmanager as `mm2slo alerts preview` shows it."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ SINCE: Final = NOW - timedelta(minutes=12)
 
 @dataclass(frozen=True)
 class Delivery:
-    """Alertmanager before a strict Slack."""
+    """Alertmanager with a fake Slack."""
 
     config: AlertingConfig
     manager: Alertmanager
     slack: FakeSlackWebhook
 
     def until(self, payload: object) -> list[object]:
-        """All messages once *payload* is among them, or after a minute.
+        """All messages as soon as *payload* is among them, or after a minute.
 
-        Those of former tests may come between: their groups are repeated.
+        Messages of other tests may be repeated in between.
         """
         with suppress(LabError):
             wait_for(lambda: payload in self._payloads(), "the message", 60.0, 0.02)
@@ -75,14 +75,14 @@ def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
         channel = SlackChannel(name="all", webhook_url_file=str(secret))
         config = AlertingConfig(links=LINKS, slack=(channel,))
         text = configuration(config, SloConfig(), Scale(0.001))
-        # Alerts of no flow are each silenced by another one here; who silences whom is not asked.
+        # Without inhibition, because alerts without a flow would inhibit each other here.
         text = text[: text.index("inhibit_rules:")] + text[text.index("receivers:") :]
         yield Delivery(config, stack.enter_context(alertmanager(folder, text)), slack)
         assert slack.refusals == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.alert)
-def test_every_alert_is_delivered_as_it_is_previewed(delivery: Delivery, rule: AlertRule) -> None:
+def test_delivered_alert_equals_preview(delivery: Delivery, rule: AlertRule) -> None:
     # A flow of its own, so that no other alert is in its group.
     flow = Flow("us", f"eu{RULES.index(rule)}")
     known = render_alert(rule, flow)
@@ -93,7 +93,7 @@ def test_every_alert_is_delivered_as_it_is_previewed(delivery: Delivery, rule: A
     check_message(blocks(previewed))
 
 
-def test_its_end_is_delivered_as_it_is_previewed(delivery: Delivery) -> None:
+def test_delivered_resolved_message_equals_preview(delivery: Delivery) -> None:
     [rule] = [each for each in RULES if each.alert == "MM2FlowStopped"]
     flow = Flow("ap", "us")
     known = render_alert(rule, flow)

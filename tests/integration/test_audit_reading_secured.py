@@ -1,4 +1,4 @@
-"""Both sides through Spark's connector with SCRAM over TLS, headers and transactions included."""
+"""Spark's connector reads both sides with SCRAM over TLS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 COUNT = 3000
 
 
-def test_a_secured_lab_lands_the_same_records_of_both_sides(
+def test_secured_lab_lands_equal_records_of_both_sides(
     lab_factory: LabFactory, fresh_topic: str, tmp_path: Path
 ) -> None:
     lab = lab_factory(LabTopology(security=Security.SASL_SSL))
@@ -44,7 +44,7 @@ def test_a_secured_lab_lands_the_same_records_of_both_sides(
     assert census["manifests"] == [["r1", 2 * COUNT, 2 * COUNT]]
     assert census["progress"] == [2 * COUNT, 2 * COUNT]
 
-    # The same run again replaces its rows, and a sample is the same on both sides.
+    # Repeating the run replaces its rows; both sides are sampled equally.
     sampled = land_in_child(lab.config_yaml(), tmp_path, window, "us->eu", fresh_topic, sample=0.1)
     (source, target) = sampled["sides"]
     assert source[2] == target[2] == sampled["rows"] / 2

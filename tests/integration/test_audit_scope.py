@@ -1,4 +1,4 @@
-"""What an audit may judge, read from the lab: positions, windows, expiry, reasons not to."""
+"""Scopes of audits read from the lab: positions, windows, expiry, unauditable topics."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
 from mm2slo_audit.scope import open_clients, read_scopes
@@ -16,8 +17,6 @@ from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mm2slo_audit.scope import KafkaScopes
     from mm2slo_lab import Lab
 
@@ -37,25 +36,8 @@ def scope_of(
         return read_scopes(config, [flow], topics, over or window(), clients)
 
 
-def replicated(
-    lab: Lab, topic: str, count: int, partitions: int = 1, configs: dict[str, str] | None = None
-) -> None:
-    us = lab.cluster("us")
-    us.admin.create_topic(topic, partitions, configs or {})
-    produce(us.librdkafka(), topic, Load(count))
-    wait_for(lambda: count_copies(lab, topic) == count, f"{count} copies of {topic}")
-
-
-@pytest.fixture
-def stopped(lab: Lab) -> Iterator[Lab]:
-    """A lab whose MM2 the test stops; it runs again afterwards."""
-    yield lab
-    if not lab.mm2.running:
-        lab.mm2.start()
-
-
-def test_a_copied_topic_is_judged_up_to_its_position(lab: Lab, fresh_topic: str) -> None:
-    replicated(lab, fresh_topic, 300, partitions=3)
+def test_scope_of_replicated_topic_ends_at_position(lab: Lab, fresh_topic: str) -> None:
+    create_replicated_topic(lab, fresh_topic, 300, partitions=3)
     taken = scope_of(lab, fresh_topic)
     assert taken.not_audited == ()
     (scope,) = taken.scopes
@@ -70,7 +52,7 @@ def test_a_copied_topic_is_judged_up_to_its_position(lab: Lab, fresh_topic: str)
     assert [each.end for each in scope.partitions] == [each.end for each in flow.partitions]
     for each in flow.partitions:
         assert (each.log_start, each.read_from, each.known_from, each.expired) == (0, 0, 0, 0)
-        # MM2 writes a sync for the first record of a partition at once.
+        # MM2 writes an offset sync for the first record of a partition.
         assert each.next_offset is not None
         assert 1 <= each.next_offset <= each.end
     assert all(each.auditable_from == 0 for each in scope.partitions)
@@ -78,12 +60,10 @@ def test_a_copied_topic_is_judged_up_to_its_position(lab: Lab, fresh_topic: str)
     assert taken.planned == 600
 
 
-def test_what_retention_took_before_it_was_copied_is_counted(
-    stopped: Lab, fresh_topic: str
-) -> None:
-    lab, topic = stopped, fresh_topic
+def test_scope_counts_expired_records(stoppable_lab: Lab, fresh_topic: str) -> None:
+    lab, topic = stoppable_lab, fresh_topic
     us = lab.cluster("us")
-    replicated(lab, topic, 50)
+    create_replicated_topic(lab, topic, 50)
     lab.mm2.stop()
     produce(us.librdkafka(), topic, Load(100, first=50))
     us.admin.delete_records(topic, {0: 90})
@@ -91,14 +71,14 @@ def test_what_retention_took_before_it_was_copied_is_counted(
     (partition,) = scope.flows[0].partitions
     assert (partition.log_start, partition.end, partition.next_offset) == (90, 150, 50)
     assert partition.expired == 40
-    # A window that ended before the first survivor was produced has none of them.
+    # A window before the oldest remaining record is expired.
     past = Window(scope.window.start - 1000, scope.window.start)
-    (gone,) = scope_of(lab, topic, over=past).not_audited
-    assert gone.reason is NotAuditedReason.EXPIRED
+    (expired,) = scope_of(lab, topic, over=past).not_audited
+    assert expired.reason is NotAuditedReason.EXPIRED
 
     lab.mm2.start()
-    wait_for(lambda: count_copies(lab, topic) == 110, "the 60 that survived")
-    # Copied records below 90 are on the target alone: their source records are gone.
+    wait_for(lambda: count_copies(lab, topic) == 110, "the 60 remaining records")
+    # The source records of copies below offset 90 are deleted.
     wait_for(
         lambda: (scope_of(lab, topic).scopes[0].flows[0].partitions[0].next_offset or 0) > 90,
         "a position beyond the gap",
@@ -109,10 +89,8 @@ def test_what_retention_took_before_it_was_copied_is_counted(
     assert scope.partitions[0].auditable_from == 50
 
 
-def test_a_window_is_read_from_its_first_offset_and_judged_by_time(
-    lab: Lab, fresh_topic: str
-) -> None:
-    replicated(lab, fresh_topic, 40)
+def test_scope_of_window_starts_at_its_first_offset(lab: Lab, fresh_topic: str) -> None:
+    create_replicated_topic(lab, fresh_topic, 40)
     wait_for(lambda: time.time() % 1 > 0.1, "the next second")
     middle = round(time.time() * 1000)
     produce(lab.cluster("us").librdkafka(), fresh_topic, Load(60, first=40))
@@ -123,14 +101,14 @@ def test_a_window_is_read_from_its_first_offset_and_judged_by_time(
     assert (target.read_from, target.end) == (40, 100)
 
 
-def test_kinds_of_topics_change_how_they_are_compared(lab: Lab, fresh_topic: str) -> None:
+def test_scope_comparison_follows_topic_settings(lab: Lab, fresh_topic: str) -> None:
     eu = lab.cluster("eu")
     compacted, stamped, wider = (f"{fresh_topic}-{kind}" for kind in ("compact", "stamp", "wide"))
-    replicated(lab, compacted, 5, configs={"cleanup.policy": "compact"})
+    create_replicated_topic(lab, compacted, 5, configs={"cleanup.policy": "compact"})
     eu.admin.create_topic(f"us.{stamped}", 1, {"message.timestamp.type": "LogAppendTime"})
-    replicated(lab, stamped, 5)
+    create_replicated_topic(lab, stamped, 5)
     eu.admin.create_topic(f"us.{wider}", 3)
-    replicated(lab, wider, 5)
+    create_replicated_topic(lab, wider, 5)
     taken = scope_of(lab, compacted, stamped, wider)
     found = {scope.target_topic: scope for scope in taken.scopes}
     assert found[f"us.{compacted}"].comparison is Comparison.LATEST
@@ -146,7 +124,7 @@ def test_kinds_of_topics_change_how_they_are_compared(lab: Lab, fresh_topic: str
     assert [scope.index for scope in taken.scopes] == [0, 1, 2]
 
 
-def test_topics_that_cannot_be_audited_are_named_with_a_reason(lab: Lab, fresh_topic: str) -> None:
+def test_scope_names_unauditable_topics_with_reason(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     empty, orphan = f"{fresh_topic}-empty", f"{fresh_topic}-orphan"
     us.admin.create_topic(empty, 1)
@@ -158,14 +136,17 @@ def test_topics_that_cannot_be_audited_are_named_with_a_reason(lab: Lab, fresh_t
     every = {each.target_topic: each for each in scope_of(lab).not_audited}
     assert every[f"us.{empty}"].reason is NotAuditedReason.EMPTY
     assert every[f"us.{orphan}"].reason is NotAuditedReason.SOURCE_MISSING
-    assert every[f"us.{orphan}"].detail == f"there is no {orphan} on us, or it may not be seen"
+    assert every[f"us.{orphan}"].detail == f"{orphan} does not exist on us, or is not visible"
     if f"us.{uncopied}" in every:  # MM2 finds new topics after a second
         assert every[f"us.{uncopied}"].reason is NotAuditedReason.TARGET_MISSING
 
 
-def test_a_window_or_topic_that_cannot_be_is_refused(lab: Lab) -> None:
+def test_scope_of_invalid_window_or_topic_raises_user_error(lab: Lab) -> None:
     ahead = round((time.time() + 3600) * 1000)
-    with pytest.raises(UserError, match=r"the window starts at .*Z, which is in the future"):
+    with pytest.raises(
+        UserError,
+        match=r"the window starts in the future, at .*Z; expected a window that has started",
+    ):
         scope_of(lab, over=Window(ahead, ahead + 1))
     with pytest.raises(UserError, match="topic 'nowhere' is not copied by these flows"):
         scope_of(lab, "nowhere")

@@ -1,4 +1,4 @@
-"""The exporter reads MirrorMaker 2's internal topics as Kafka's own client does, byte for byte."""
+"""The exporter decodes MirrorMaker 2's internal topics as Kafka's own client does."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ View = dict[TopicPartition, int]
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Any]:
-    """Kafka's own classes."""
+    """A JVM with Kafka's classes."""
     with running_jvm() as view:
         yield view
 
 
 @pytest.fixture(scope="module")
 def groups(lab: Lab) -> Lab:
-    """A lab with groups at several distances, each with its checkpoints."""
+    """A lab with groups at several offsets, each with checkpoints."""
     us = lab.cluster("us")
     us.admin.create_topic(TOPIC, 2)
     produce(us.librdkafka(), TOPIC, Load(3000, partition=0))
@@ -66,8 +66,8 @@ def groups(lab: Lab) -> Lab:
     return lab
 
 
-def theirs(kafka: Any, lab: Lab, group: str) -> View:
-    """What a consumer that fails over with Kafka's client would get."""
+def translated_offsets(kafka: Any, lab: Lab, group: str) -> View:
+    """Offsets that Kafka's client translates for a failover."""
     properties = kafka.java.util.HashMap()
     for name, value in lab.cluster("eu").java().items():
         properties[name] = value
@@ -77,51 +77,55 @@ def theirs(kafka: Any, lab: Lab, group: str) -> View:
     return {TopicPartition(key.topic(), key.partition()): found[key].offset() for key in found}
 
 
-def ours(seen: Watch, group: str) -> View:
-    """What the exporter knows of the group's checkpoints."""
+def exporter_offsets(seen: Watch, group: str) -> View:
+    """Downstream offsets of the group's checkpoints in the exporter."""
     (runner,) = seen.exporter._flows.running()
     held = runner.internals().checkpoints.get(group, {})
     return {partition: mark.downstream for partition, mark in held.items()}
 
 
-def agree(kafka: Any, seen: Watch, lab: Lab) -> dict[str, View]:
-    """Wait until every group has its checkpoints, and compare each with Kafka's answer."""
+def compare_offsets(kafka: Any, seen: Watch, lab: Lab) -> dict[str, View]:
+    """Wait for the checkpoints of all groups, and compare them with Kafka's client."""
 
     def complete() -> bool:
         return all(
-            {key.partition for key in ours(seen, group)} == set(offsets)
+            {key.partition for key in exporter_offsets(seen, group)} == set(offsets)
             for group, offsets in COMMITS.items()
         )
 
     wait_for(complete, "a checkpoint of every group and partition", 60)
-    mine = {group: ours(seen, group) for group in COMMITS}
-    assert mine == {group: theirs(kafka, lab, group) for group in COMMITS}
-    return mine
+    found = {group: exporter_offsets(seen, group) for group in COMMITS}
+    assert found == {group: translated_offsets(kafka, lab, group) for group in COMMITS}
+    return found
 
 
-def test_checkpoints_are_those_that_kafka_s_client_translates_with(kafka: Any, groups: Lab) -> None:
+def test_checkpoints_equal_those_of_kafka_client(kafka: Any, groups: Lab) -> None:
     with watch(groups, ["us->eu"]) as seen:
         seen.until_ready()
-        before = agree(kafka, seen, groups)
+        before = compare_offsets(kafka, seen, groups)
         assert before["view-head"] == {
             TopicPartition(f"us.{TOPIC}", 0): 3000,
             TopicPartition(f"us.{TOPIC}", 1): 500,
         }
         groups.mm2.restart()
-        # Groups move on, so that checkpoints of the new task are compared as well.
+        # The group advances, so that checkpoints of the new task are compared, too.
         us = groups.cluster("us")
         produce(us.librdkafka(), TOPIC, Load(1000, partition=0, first=3000))
         wait_for(lambda: count_copies(groups, TOPIC) == 4500, "the copies")
         commit(us.librdkafka(), TOPIC, "view-head", {0: 4000, 1: 500})
         moved = TopicPartition(f"us.{TOPIC}", 0)
-        wait_for(lambda: ours(seen, "view-head")[moved] == 4000, "the group's new checkpoint", 60)
-        after = agree(kafka, seen, groups)
+        wait_for(
+            lambda: exporter_offsets(seen, "view-head")[moved] == 4000,
+            "the group's new checkpoint",
+            60,
+        )
+        after = compare_offsets(kafka, seen, groups)
         assert {group: after[group] for group in after if group != "view-head"} == {
             group: before[group] for group in before if group != "view-head"
         }
 
 
-def again_as_it_was(decode: Callable[[bytes | None, bytes | None], Any]) -> Callable[..., bool]:
+def encodes_unchanged(decode: Callable[[bytes | None, bytes | None], Any]) -> Callable[..., bool]:
     """A check that a decoded record encodes to the same bytes."""
 
     def check(key: bytes | None, value: bytes | None) -> bool:
@@ -133,10 +137,10 @@ def again_as_it_was(decode: Callable[[bytes | None, bytes | None], Any]) -> Call
     return check
 
 
-def understood(
+def decodes_to(
     decode: Callable[[bytes | None, bytes | None], Any], *kinds: type
 ) -> Callable[..., bool]:
-    """A check that a record is one of *kinds*, or one that the decoder leaves to others."""
+    """A check that a record is one of *kinds*, or is ignored by the decoder."""
 
     def check(key: bytes | None, value: bytes | None) -> bool:
         found = decode(key, value)
@@ -148,26 +152,26 @@ def understood(
 @pytest.mark.parametrize(
     ("cluster", "topic", "check"),
     [
-        ("us", "mm2-offset-syncs.eu.internal", again_as_it_was(OffsetSync.decode)),
-        ("eu", "mm2-offset-syncs.us.internal", again_as_it_was(OffsetSync.decode)),
-        ("eu", "us.checkpoints.internal", again_as_it_was(Checkpoint.decode)),
-        ("us", "heartbeats", again_as_it_was(Heartbeat.decode)),
-        ("eu", "us.heartbeats", again_as_it_was(Heartbeat.decode)),
-        ("eu", "mm2-offsets.us.internal", understood(SourceOffset.decode, SourceOffset)),
+        ("us", "mm2-offset-syncs.eu.internal", encodes_unchanged(OffsetSync.decode)),
+        ("eu", "mm2-offset-syncs.us.internal", encodes_unchanged(OffsetSync.decode)),
+        ("eu", "us.checkpoints.internal", encodes_unchanged(Checkpoint.decode)),
+        ("us", "heartbeats", encodes_unchanged(Heartbeat.decode)),
+        ("eu", "us.heartbeats", encodes_unchanged(Heartbeat.decode)),
+        ("eu", "mm2-offsets.us.internal", decodes_to(SourceOffset.decode, SourceOffset)),
         (
             "eu",
             "mm2-status.us.internal",
-            understood(decode_status, ConnectorStatus, TaskStatus),
+            decodes_to(decode_status, ConnectorStatus, TaskStatus),
         ),
         (
             "eu",
             "mm2-configs.us.internal",
-            understood(decode_config, ConnectorConfig, TaskAssignment),
+            decodes_to(decode_config, ConnectorConfig, TaskAssignment),
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_every_record_that_mm2_wrote_decodes(
+def test_all_internal_records_decode(
     groups: Lab, cluster: str, topic: str, check: Callable[..., bool]
 ) -> None:
     records = read_topic(groups.cluster(cluster).librdkafka(), topic)
@@ -176,8 +180,8 @@ def test_every_record_that_mm2_wrote_decodes(
     assert records
 
 
-def test_what_the_decoders_leave_to_others_is_a_closed_list(groups: Lab) -> None:
-    """Records that say nothing of a flow's state, by the start of their keys."""
+def test_ignored_record_kinds_are_closed_list(groups: Lab) -> None:
+    """Prefixes of keys of ignored records."""
     closed = ("status-topic-", "commit-", "session-key", "target-state-", "tasks-fencing-")
     eu = groups.cluster("eu").librdkafka()
     skipped = [
@@ -192,7 +196,7 @@ def test_what_the_decoders_leave_to_others_is_a_closed_list(groups: Lab) -> None
     assert [key for key in skipped if not key.startswith(closed)] == []
 
 
-def test_the_exporter_counts_no_malformed_record(groups: Lab) -> None:
+def test_exporter_counts_no_malformed_records(groups: Lab) -> None:
     with watch(groups) as seen:
         ready = seen.until_ready()
         assert set(ready.values("mm2_exporter_malformed_records_total").values()) == {0}

@@ -1,4 +1,4 @@
-"""Clusters that are away, at the start or later: what is served, said and made up for."""
+"""The exporter while clusters are down, at the start or later."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def get(url: str) -> tuple[int, str]:
 
 @pytest.fixture
 def kafka_calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
-    """Every call into the Kafka edge from now on: the calls by the name of their thread."""
+    """Calls of the Kafka clients from now on, by thread name."""
     calls: defaultdict[str, set[str]] = defaultdict(set)
 
-    def watched(name: str, original: Callable[..., object]) -> Callable[..., object]:
+    def recorded(name: str, original: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object, **named: object) -> object:
             calls[threading.current_thread().name].add(name)
             return original(*arguments, **named)
@@ -62,15 +62,15 @@ def kafka_calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
 
     for kind in (ClusterClient, HandleFactory, RecordProducer, TopicTail):
         for name, member in list(vars(kind).items()):
-            # Figures at hand: of what was counted, without a question to the cluster.
+            # request_totals only returns counters, and makes no request.
             if callable(member) and not name.startswith("_") and name != "request_totals":
-                monkeypatch.setattr(kind, name, watched(f"{kind.__name__}.{name}", member))
+                monkeypatch.setattr(kind, name, recorded(f"{kind.__name__}.{name}", member))
     return calls
 
 
 @pytest.fixture
 def web_threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of all threads that answer a request from now on."""
+    """Names of threads that answer HTTP requests from now on."""
     names: set[str] = set()
 
     def answer(*arguments: Any) -> object:
@@ -88,8 +88,8 @@ def topic(lab: Lab, fresh_topic: str) -> str:
 
 
 @pytest.fixture
-def both_back(lab: Lab) -> Iterator[None]:
-    """After the test both clusters run and MirrorMaker 2 copies, whatever became of it."""
+def restart_clusters(lab: Lab) -> Iterator[None]:
+    """After the test, start stopped clusters and wait for replication."""
     yield
     for alias in ("us", "eu"):
         if not lab.cluster(alias).running:
@@ -97,16 +97,16 @@ def both_back(lab: Lab) -> Iterator[None]:
     lab.mm2.wait_mirroring()
 
 
-def served(seen: Watch) -> None:
-    """Each page answers at once, again and again."""
+def assert_pages_served(seen: Watch) -> None:
+    """Fetch each page several times."""
     for _ in range(10):
         for page in PAGES:
             status, body = get(seen.url + page)
             assert (status, bool(body)) == (200, True), page
 
 
-@pytest.mark.usefixtures("both_back")
-def test_a_scrape_makes_no_kafka_call_and_needs_no_cluster(
+@pytest.mark.usefixtures("restart_clusters")
+def test_scrape_without_clusters_makes_no_kafka_request(
     lab: Lab, topic: str, kafka_calls: dict[str, set[str]], web_threads: set[str]
 ) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
@@ -115,23 +115,23 @@ def test_a_scrape_makes_no_kafka_call_and_needs_no_cluster(
         watch(lab, [FLOW], flow={**SETTINGS, "topics": [topic]}) as seen,
     ):
         seen.until_ready()
-        served(seen)
+        assert_pages_served(seen)
         before = {name: set(calls) for name, calls in kafka_calls.items()}
         assert {"ClusterClient.end_offsets", "ClusterClient.start_offsets"} <= before[
             f"flow-{FLOW}"
         ]
         eu.stop()
-        seen.until(lambda s: s.state(FLOW) == "unknown", "the target to be missed")
-        served(seen)
+        seen.until(lambda s: s.state(FLOW) == "unknown", "the state unknown")
+        assert_pages_served(seen)
         us.stop()
         down = seen.until(
             lambda s: (
                 not s.values("mm2_source_end_offset", flow=FLOW)
                 and not s.values("mm2_target_end_offset", flow=FLOW)
             ),
-            "both clusters to be missed",
+            "no end offsets of either cluster",
         )
-        served(seen)
+        assert_pages_served(seen)
         assert down.state(FLOW) == "unknown"
         for alias in ("us", "eu"):
             failed = down.values(
@@ -139,9 +139,10 @@ def test_a_scrape_makes_no_kafka_call_and_needs_no_cluster(
             )
             assert sum(failed.values()) > 0
         us.start()
-        # The source's figures are back while the target is still away.
+        # Metrics of the source are back while the target is still down.
         seen.until(
-            lambda s: s.values("mm2_source_end_offset", flow=FLOW, topic=topic), "the source"
+            lambda s: s.values("mm2_source_end_offset", flow=FLOW, topic=topic),
+            "end offsets of the source",
         )
         eu.start()
         seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to be back", 90)
@@ -150,7 +151,7 @@ def test_a_scrape_makes_no_kafka_call_and_needs_no_cluster(
 
 
 class Process:
-    """`mm2slo exporter` as it is run: its own process, its own log."""
+    """`mm2slo exporter` as a process, with its log."""
 
     def __init__(self, config: Path, log: Path) -> None:
         self._log = log
@@ -161,7 +162,7 @@ class Process:
         self.url = ""
 
     def lines(self) -> list[dict[str, str]]:
-        """The log so far; each line is JSON or this fails."""
+        """The log so far; all lines must be JSON."""
         text = self._log.read_text()
         return [json.loads(line) for line in text.splitlines() if text.endswith("\n") or line]
 
@@ -188,7 +189,7 @@ class Process:
         return body["ready"], body["flows"]
 
     def series(self, name: str, *labels: str) -> list[float]:
-        """The values of a metric's series that have each of *labels*."""
+        """Values of a metric's series with all *labels*."""
         return [
             float(line.rsplit(" ", 1)[1])
             for line in get(f"{self.url}/metrics")[1].splitlines()
@@ -200,35 +201,37 @@ class Process:
         return self._process.wait(30)
 
 
-@pytest.mark.usefixtures("both_back")
-def test_a_cluster_that_is_away_at_the_start_is_declared_and_picked_up(
+@pytest.mark.usefixtures("restart_clusters")
+def test_cluster_down_at_start_is_reported_and_used_later(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
-    away = "eu"  # source of one flow, target of the other
+    stopped = "eu"  # source of one flow, target of the other
     config = tmp_path / "mm2slo.yaml"
     settings = {"listen": "127.0.0.1:0", "poll_interval": "1s", "metadata_interval": "1s"}
     config.write_text(lab.config_yaml(flow={**SETTINGS, "topics": [topic]}, exporter=settings))
-    lab.cluster(away).stop()
+    lab.cluster(stopped).stop()
     exporter = Process(config, tmp_path / "exporter.log")
     try:
         exporter.until_serving()
-        exporter.wait(lambda: exporter.ready()[0], "readiness with a cluster declared away")
+        exporter.wait(lambda: exporter.ready()[0], "readiness with a cluster declared stopped")
         flows = exporter.ready()[1]
         assert [flow["flow"] for flow in flows] == ["us->eu", "eu->us"]
         for flow in flows:
-            assert f"cluster {away}: unreachable" in flow["waiting_for"]
-        topics = (f'cluster="{away}"', 'stage="topics"', 'reason="unreachable"')
+            assert f"cluster {stopped}: unreachable" in flow["waiting_for"]
+        topics = (f'cluster="{stopped}"', 'stage="topics"', 'reason="unreachable"')
         exporter.wait(
             lambda: exporter.series("mm2_exporter_collect_errors_total", *topics) > [0],
-            "the failure to be counted",
+            "the error to be counted",
         )
         for label in ('flow="us->eu"', 'flow="eu->us"'):
             assert exporter.series("mm2_exporter_flow_ready", label) == [0]
             assert exporter.series("mm2_flow_state", label, 'state="unknown"') == [1]
-        told = [line for line in exporter.lines() if line.get("cluster") == away]
-        assert {(line["level"], line["reason"]) for line in told} == {("warning", "unreachable")}
-        assert "topics" in {line["stage"] for line in told}
-        lab.cluster(away).start()
+        warnings = [line for line in exporter.lines() if line.get("cluster") == stopped]
+        assert {(line["level"], line["reason"]) for line in warnings} == {
+            ("warning", "unreachable")
+        }
+        assert "topics" in {line["stage"] for line in warnings}
+        lab.cluster(stopped).start()
         exporter.wait(lambda: not any(flow["waiting_for"] for flow in exporter.ready()[1]), "all")
         exporter.wait(
             lambda: exporter.series("mm2_exporter_flow_ready") == [1, 1],

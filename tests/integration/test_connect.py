@@ -1,4 +1,4 @@
-"""MirrorMaker 2 on Kafka Connect, as Strimzi runs it: names of its own, no reverse heartbeats."""
+"""MirrorMaker 2 on Kafka Connect, as with Strimzi: other topic names, no reverse heartbeats."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def connect(lab_progress: Progress) -> Iterator[OnConnect]:
 
 @pytest.fixture(scope="module")
 def seen(connect: OnConnect) -> Iterator[Watch]:
-    # Nobody writes heartbeats on the source: the exporter creates the topic for its canaries.
+    # The source has no heartbeats, so the exporter creates the topic for its canaries.
     assert "heartbeats" not in connect.lab.cluster("us").admin.topics()
     with flow_checks.watch_flows(connect.lab, "connect", US_EU, settings=SETTINGS) as watching:
         yield watching
@@ -92,49 +92,51 @@ def tasks(scrape: Scrape, connector: str) -> set[str]:
     return {dict(labels)["task"] for labels in found}
 
 
-def test_lag_is_exact_at_rest(connect: OnConnect, seen: Watch) -> None:
+def test_lag_of_idle_flow_is_exact(connect: OnConnect, seen: Watch) -> None:
     at_rest = flow_checks.until_copied(connect.lab, seen, US_EU, TOPIC, copy=COPY)
     assert flow_checks.position_qualities(at_rest, US_EU, TOPIC) == {"live"}
     assert flow_checks.read_numbers(connect.lab, US_EU, COPY) == list(range(1_000))
     assert at_rest.value("mm2_flow_lag_records", flow=FLOW) == 0
 
 
-def test_states_are_those_of_connect_s_own_rest(connect: OnConnect, seen: Watch) -> None:
-    # The new heartbeats topic is one more partition: tasks are dealt out again for it.
+def test_states_equal_those_of_connect_rest_api(connect: OnConnect, seen: Watch) -> None:
+    # Connect reassigns tasks because of the new heartbeats topic.
     wait_for(lambda: set(connect.worker.states().values()) == {"RUNNING"}, "running tasks", 60)
     by_rest = connect.worker.states()
-    told = seen.until(
+    scrape = seen.until(
         lambda s: all(
             state_of(s, task.rpartition("-")[0], int(task.rpartition("-")[2])) == {"running"}
             for task in by_rest
         ),
-        "running tasks to be told",
+        "running tasks in metrics",
     )
     for connector in (SOURCE, CHECKPOINT, HEARTBEAT):
-        assert state_of(told, connector) == {"running"}
-        assert tasks(told, connector) == {
+        assert state_of(scrape, connector) == {"running"}
+        assert tasks(scrape, connector) == {
             task.rpartition("-")[2] for task in by_rest if task.rpartition("-")[0] == connector
         }
-        assert all(state_of(told, connector, int(n)) == {"running"} for n in tasks(told, connector))
-    assert tasks(told, SOURCE) == {"0", "1"}
+        assert all(
+            state_of(scrape, connector, int(n)) == {"running"} for n in tasks(scrape, connector)
+        )
+    assert tasks(scrape, SOURCE) == {"0", "1"}
 
 
-def test_every_partition_is_assigned(seen: Watch) -> None:
+def test_every_partition_has_task(seen: Watch) -> None:
     settled = seen.until(
         lambda s: (
             set(s.values("mm2_unassigned_partitions", flow=FLOW).values()) == {0}
             and set(s.values("mm2_topic_missing", flow=FLOW).values()) == {0}
         ),
-        "each topic to be copied and each partition assigned",
+        "each topic to be replicated and each partition assigned",
     )
     watched = settled.values("mm2_topic_info", flow=FLOW)
     assert {dict(labels)["topic"] for labels in watched} == {TOPIC, "heartbeats"}
 
 
-def test_a_group_at_the_head_is_ready(connect: OnConnect, seen: Watch) -> None:
+def test_group_at_end_offsets_is_ready(connect: OnConnect, seen: Watch) -> None:
     commits = flow_checks.commit_end_offsets(connect.lab, US_EU, TOPIC, "readers")
     ready = flow_checks.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
-    # At most the stretch between two offset syncs (offset.lag.max) in each partition.
+    # At most the distance of two offset syncs (offset.lag.max) in each partition.
     upper = ready.value("mm2_failover_redelivery_records", group="readers", bound="upper")
     assert upper is not None
     assert 0 <= upper <= 100 * len(commits)
@@ -143,19 +145,19 @@ def test_a_group_at_the_head_is_ready(connect: OnConnect, seen: Watch) -> None:
     assert 0 <= age < 60
 
 
-def test_canaries_arrive_where_nobody_writes_heartbeats(connect: OnConnect, seen: Watch) -> None:
+def test_canaries_arrive_without_heartbeats(connect: OnConnect, seen: Watch) -> None:
     scrape = flow_checks.until_canaries(seen, US_EU, 10)
     assert scrape.value("mm2_heartbeats_present", flow=FLOW) == 0
     assert scrape.values("mm2_heartbeat_age_seconds", flow=FLOW) == {}
     assert connect.lab.cluster("us").admin.topic_config("heartbeats", "cleanup.policy") == "compact"
-    # Those of the first seconds waited for MirrorMaker 2 to find the new topic.
+    # Canaries of the first seconds are late, until MirrorMaker 2 finds the new topic.
     good, total, unknown = scrape.sli(FLOW, "availability")
     assert unknown == 0
     assert good >= 10
     assert total - good == flow_checks.canary_value(scrape, US_EU, "late_total") <= 10
 
 
-def test_a_paused_connector_is_a_stopped_flow(connect: OnConnect, seen: Watch) -> None:
+def test_paused_connector_is_stopped_flow(connect: OnConnect, seen: Watch) -> None:
     lab, path = connect.lab, f"/connectors/{SOURCE.replace('>', '%3E')}"
     start = flow_checks.values_by_partition(
         seen.scrapes[-1], "mm2_replicated_source_offset", US_EU, TOPIC
@@ -170,10 +172,10 @@ def test_a_paused_connector_is_a_stopped_flow(connect: OnConnect, seen: Watch) -
     connect.worker.rest("PUT", f"{path}/resume")
     flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert flow_checks.read_numbers(lab, US_EU, COPY) == list(range(1_500))
-    seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to go on")
+    seen.until(lambda s: s.state(FLOW) in {"running", "idle"}, "the flow to run")
 
 
-def test_a_failed_task_is_told_with_its_partitions(connect: OnConnect, seen: Watch) -> None:
+def test_failed_task_is_reported_with_its_partitions(connect: OnConnect, seen: Watch) -> None:
     lab, eu = connect.lab, connect.lab.cluster("eu")
     eu.admin.set_topic_configs(COPY, {"max.message.bytes": "20000"})
     too_large = Load(1, first=1_500, value_size=100_000, partition=0)

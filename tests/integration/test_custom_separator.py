@@ -1,4 +1,4 @@
-"""A separator of one's own shapes remote names and two internal topics, not the other four."""
+"""A custom separator changes remote topic names and two of the six internal topics."""
 
 from __future__ import annotations
 
@@ -49,31 +49,31 @@ def seen(lab: Lab) -> Iterator[Watch]:
         yield watching
 
 
-def test_lag_is_exact_at_rest(lab: Lab, seen: Watch) -> None:
+def test_lag_of_idle_flow_is_exact(lab: Lab, seen: Watch) -> None:
     at_rest = until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    # Live: the offset syncs were found under their name.
+    # Live: the offset syncs topic was found.
     assert position_qualities(at_rest, US_EU, TOPIC) == {"live"}
     assert read_numbers(lab, US_EU, COPY) == list(range(400))
-    told = at_rest.values("mm2_topic_info", flow="us->eu", topic=TOPIC)
-    assert {dict(labels)["target_topic"] for labels in told} == {COPY}
+    topics = at_rest.values("mm2_topic_info", flow="us->eu", topic=TOPIC)
+    assert {dict(labels)["target_topic"] for labels in topics} == {COPY}
 
 
-def test_checkpoints_are_found_under_their_name(lab: Lab, seen: Watch) -> None:
+def test_checkpoints_are_found_with_custom_separator(lab: Lab, seen: Watch) -> None:
     commit_end_offsets(lab, US_EU, TOPIC, "readers")
     until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
 
 
-def test_canaries_arrive_under_the_other_name(seen: Watch) -> None:
+def test_canaries_arrive_with_custom_separator(seen: Watch) -> None:
     scrape = until_canaries(seen, US_EU, 5)
     assert scrape.value("mm2_heartbeats_present", flow="us->eu") == 1
 
 
-def test_the_names_are_those_that_mirrormaker_chose(lab: Lab, seen: Watch) -> None:
+def test_topic_names_equal_those_of_mirrormaker(lab: Lab, seen: Watch) -> None:
     us, eu = (lab.cluster(alias).admin.topics() for alias in ("us", "eu"))
     assert "mm2-offset-syncs_eu_internal" in us
     connect = {f"mm2-{kind}.us.internal" for kind in ("offsets", "status", "configs")}
     assert {"us_checkpoints_internal", "us_heartbeats", *connect} <= eu
-    # None of them, nor the timeline, is taken for a topic that should be copied.
-    watched = seen.scrapes[-1].values("mm2_topic_info", flow="us->eu")
-    assert {dict(labels)["topic"] for labels in watched} == {TOPIC, "heartbeats"}
+    # Neither these nor the timeline are expected to be replicated.
+    monitored = seen.scrapes[-1].values("mm2_topic_info", flow="us->eu")
+    assert {dict(labels)["topic"] for labels in monitored} == {TOPIC, "heartbeats"}
     assert set(seen.scrapes[-1].values("mm2_topic_missing", flow="us->eu").values()) == {0}

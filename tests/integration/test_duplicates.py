@@ -1,4 +1,4 @@
-"""MirrorMaker 2 killed between two flushes copies a block again: canaries count it exactly."""
+"""Canaries count exactly what a killed MirrorMaker 2 replicates again."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 _PER_SECOND = 5
-_BLOCK = 15  # canaries after a flush, at least, that the kill leaves without a commit
-_ON_THEIR_WAY = 3
+_BLOCK = 15  # at least so many uncommitted canaries at the kill
+_MAX_IN_FLIGHT = 3
 _TARGETS = {"heartbeats": "us.heartbeats", "topic": "us.mm2slo.canary"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the exporter said of one carrier, and what a reader of the carrier topic found."""
+    """Scrapes of one carrier, and the canaries that a reader of its topic found."""
 
     before: Scrape
     after: Scrape
     settled: Scrape
     copies: Counter[int]
-    fallen: list[str]
+    decreased: list[str]
 
     @property
     def duplicates(self) -> int:
-        """Records of each sequence beyond its first."""
+        """Records beyond the first of each sequence number."""
         return sum(self.copies.values()) - len(self.copies)
 
 
@@ -50,7 +50,7 @@ def instance(carrier: str) -> str:
 
 
 def copies(lab: Lab, carrier: str) -> Counter[int]:
-    """How often each canary of ours is on the target."""
+    """Number of copies on the target by sequence number."""
     found: Counter[int] = Counter()
     for message in read_topic(lab.cluster("eu").librdkafka(), _TARGETS[carrier]):
         headers = dict(message.headers() or [])
@@ -88,7 +88,7 @@ def slow_flush(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def outcomes(slow_flush: Lab) -> dict[str, Outcome]:
-    """Both carriers through one kill."""
+    """Kill MirrorMaker 2 once, with both carriers."""
     lab = slow_flush
     with ExitStack() as watches:
         watching = {
@@ -138,15 +138,15 @@ def outcomes(slow_flush: Lab) -> dict[str, Outcome]:
 
 
 def wait_caught_up(seen: Watch, carrier: str) -> Scrape:
-    """Until no more than the newest canaries are on their way, after others arrived.
+    """Wait until other canaries arrived and only the newest are in flight.
 
-    A partition gets its block again before anything new, so no further duplicate can come then.
+    A partition gets replayed records before new ones, so no more duplicates can follow.
     """
     start = received(seen.scrapes[-1], carrier)
     return seen.until(
         lambda s: (
             received(s, carrier) > start
-            and (s.value("mm2_canary_pending", carrier=carrier) or 0) <= _ON_THEIR_WAY
+            and (s.value("mm2_canary_pending", carrier=carrier) or 0) <= _MAX_IN_FLIGHT
         ),
         f"the canaries by {carrier} to catch up",
         120,
@@ -160,7 +160,7 @@ def wait_received(seen: Watch, carrier: str, count: float, timeout: float = 60) 
 
 
 @pytest.mark.parametrize("carrier", _TARGETS)
-def test_duplicates_equal_those_a_reader_of_the_target_counts(
+def test_duplicates_equal_count_of_independent_reader(
     outcomes: dict[str, Outcome], carrier: str
 ) -> None:
     outcome = outcomes[carrier]
@@ -171,22 +171,24 @@ def test_duplicates_equal_those_a_reader_of_the_target_counts(
 
 
 @pytest.mark.parametrize("carrier", _TARGETS)
-def test_a_replayed_block_is_neither_lost_nor_late_nor_received_twice(
+def test_replayed_canaries_are_not_lost_late_or_received_twice(
     outcomes: dict[str, Outcome], carrier: str
 ) -> None:
     outcome = outcomes[carrier]
-    for fate in ("lost", "late", "expired", "reordered", "moved", "unknown"):
-        assert outcome.settled.value(f"mm2_canary_{fate}_total", carrier=carrier) == 0, fate
+    for outcome_name in ("lost", "late", "expired", "reordered", "moved", "unknown"):
+        assert outcome.settled.value(f"mm2_canary_{outcome_name}_total", carrier=carrier) == 0, (
+            outcome_name
+        )
     sent = outcome.settled.value("mm2_canary_sent_total", carrier=carrier)
     pending = outcome.settled.value("mm2_canary_pending", carrier=carrier)
     assert sent is not None
     assert pending is not None
-    # A canary is pending from its schedule on, a moment before it is acknowledged as sent.
+    # A canary is pending from its due time, shortly before it counts as sent.
     assert sent <= received(outcome.settled, carrier) + pending <= sent + 2
-    assert outcome.fallen == []
+    assert outcome.decreased == []
 
 
-def test_uniqueness_of_the_own_topic_counts_each_arrival(outcomes: dict[str, Outcome]) -> None:
+def test_uniqueness_of_own_topic_counts_each_arrival(outcomes: dict[str, Outcome]) -> None:
     outcome = outcomes["topic"]
     good, total, unknown = outcome.settled.sli("us->eu", "uniqueness")
     assert (good, total, unknown) == (
@@ -197,7 +199,7 @@ def test_uniqueness_of_the_own_topic_counts_each_arrival(outcomes: dict[str, Out
 
 
 @pytest.mark.parametrize("sli", ["order", "affinity"])
-def test_a_block_that_comes_again_breaks_neither_order_nor_affinity(
+def test_replayed_block_breaks_neither_order_nor_affinity(
     outcomes: dict[str, Outcome], sli: str
 ) -> None:
     outcome = outcomes["topic"]
@@ -206,7 +208,7 @@ def test_a_block_that_comes_again_breaks_neither_order_nor_affinity(
 
 
 @pytest.mark.parametrize("sli", ["uniqueness", "order", "affinity"])
-def test_the_heartbeat_carrier_publishes_nothing_of_its_one_partition(
+def test_heartbeats_carrier_publishes_no_order_or_affinity(
     outcomes: dict[str, Outcome], sli: str
 ) -> None:
     published = outcomes["heartbeats"].settled.values("mm2_sli_events_total", sli=sli)

@@ -1,4 +1,4 @@
-"""MirrorMaker 2 with exactly-once support: markers are no lag, what it takes back never arrived."""
+"""MirrorMaker 2 with exactly-once support: markers are not lag, aborted copies do not count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from audit_scenario.audit_process import AuditRequest, audit
 from audit_scenario.record_contents import now
 from exporter_watch import counters_never_decreased
-from topic_reader import read_topic
+from topic_reader import count_copies, read_topic
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
@@ -58,21 +58,21 @@ def seen(lab: Lab) -> Iterator[Watch]:
         yield watching
 
 
-def committed(lab: Lab) -> list[int]:
+def committed_numbers(lab: Lab) -> list[int]:
     return flow_checks.read_numbers(lab, US_EU, COPY, "read_committed")
 
 
-def test_markers_on_the_target_are_no_lag(lab: Lab, seen: Watch) -> None:
+def test_transaction_markers_on_target_are_not_lag(lab: Lab, seen: Watch) -> None:
     flow_checks.send(lab, US_EU, TOPIC, 1_000)
     at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert flow_checks.position_qualities(at_rest, US_EU, TOPIC) == {"exactly_once"}
-    assert committed(lab) == list(range(1_000))
-    # What interpolation would have taken for records that nobody sent.
-    assert copied(lab) > 1_000
+    assert committed_numbers(lab) == list(range(1_000))
+    # Interpolation would count the markers as records.
+    assert count_copies(lab, TOPIC) > 1_000
     assert at_rest.value("mm2_flow_lag_records", flow="us->eu") == 0
 
 
-def test_markers_and_aborted_records_on_the_source_are_no_lag(lab: Lab, seen: Watch) -> None:
+def test_markers_and_aborted_records_on_source_are_not_lag(lab: Lab, seen: Watch) -> None:
     us = lab.cluster("us").librdkafka()
     for number, abort in enumerate((False, True)):
         produce_in_transaction(
@@ -83,13 +83,13 @@ def test_markers_and_aborted_records_on_the_source_are_no_lag(lab: Lab, seen: Wa
             abort=abort,
         )
     at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert committed(lab) == list(range(1_050))
+    assert committed_numbers(lab) == list(range(1_050))
     assert at_rest.value("mm2_flow_lag_records", flow="us->eu") == 0
     for lost in at_rest.values("mm2_retention_lost_records_total", topic=TOPIC).values():
         assert lost == 0
 
 
-def test_an_open_transaction_holds_records_back_and_is_no_lag(lab: Lab, seen: Watch) -> None:
+def test_open_transaction_is_held_back_and_not_lag(lab: Lab, seen: Watch) -> None:
     with OpenTransaction(
         lab.cluster("us").librdkafka(), TOPIC, transactional_id="held"
     ) as transaction:
@@ -99,16 +99,16 @@ def test_an_open_transaction_holds_records_back_and_is_no_lag(lab: Lab, seen: Wa
                 s.value("mm2_open_transaction_records", topic=TOPIC, partition="0") == 30
                 and s.value("mm2_flow_lag_records", flow="us->eu") == 0
             ),
-            "thirty records to be held back",
+            "30 records in an open transaction",
         )
         assert held.value("mm2_replication_lag_records", topic=TOPIC, partition="0") == 0
         transaction.commit()
     flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
-    assert committed(lab) == list(range(1_080))
+    assert committed_numbers(lab) == list(range(1_080))
 
 
-def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch) -> None:
-    """One partition ends in a marker since long, the other gets new ones: neither lags again."""
+def test_markers_at_partition_ends_are_not_lag(lab: Lab, seen: Watch) -> None:
+    """One partition ends with an old marker, the other gets new ones: both have no lag."""
     flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     for number in range(3):
         produce_in_transaction(
@@ -128,28 +128,28 @@ def test_markers_at_the_end_of_each_partition_stay_no_lag(lab: Lab, seen: Watch)
         assert lags == [{"0": 0, "1": 0}] * len(lags), number
 
 
-def test_a_kill_between_commits_gives_readers_no_duplicate(lab: Lab, seen: Watch) -> None:
-    before, more = len(committed(lab)), 60_000
-    start = copied(lab)
+def test_kill_between_commits_causes_no_committed_duplicates(lab: Lab, seen: Watch) -> None:
+    before, more = len(committed_numbers(lab)), 60_000
+    start = count_copies(lab, TOPIC)
     flow_checks.send(lab, US_EU, TOPIC, more, first=before)
-    wait_for(lambda: copied(lab) > start + 5_000, "a part of the copies", 60)
-    wait_for(lambda: paused_inside_a_transaction(lab), "a pause inside a transaction", 60)
+    wait_for(lambda: count_copies(lab, TOPIC) > start + 5_000, "some of the copies", 60)
+    wait_for(lambda: paused_in_transaction(lab), "a pause within a transaction", 60)
     lab.mm2.kill()
-    assert len(committed(lab)) < before + more
+    assert len(committed_numbers(lab)) < before + more
     lab.mm2.start()
     flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY, timeout=120)
-    assert committed(lab) == list(range(before + more))
-    # What the kill left open was aborted, and copied again.
+    assert committed_numbers(lab) == list(range(before + more))
+    # The open transaction was aborted, and its records replicated again.
     assert len(flow_checks.read_numbers(lab, US_EU, COPY)) > before + more
     after = flow_checks.until_canaries(seen, US_EU, 10)
     assert flow_checks.position_qualities(after, US_EU, TOPIC) == {"exactly_once"}
     assert counters_never_decreased(seen.scrapes) == []
 
 
-def test_an_audit_sees_what_a_committed_reader_sees(lab: Lab) -> None:
-    """Markers, aborted copies and what is in an open transaction of either side are no records."""
+def test_audit_reads_committed_records_only(lab: Lab) -> None:
+    """Markers, aborted copies and open transactions of both sides are not audited."""
     us, eu = (lab.cluster(alias).librdkafka() for alias in ("us", "eu"))
-    records = len(committed(lab))
+    records = len(committed_numbers(lab))
     with (
         OpenTransaction(us, TOPIC, transactional_id="held-at-source") as at_source,
         OpenTransaction(eu, COPY, transactional_id="held-at-target") as at_target,
@@ -167,11 +167,11 @@ def test_an_audit_sees_what_a_committed_reader_sees(lab: Lab) -> None:
     assert outcome.scope.partitions[1].end <= written[1]["1"] - 20
 
 
-def paused_inside_a_transaction(lab: Lab) -> bool:
-    """Freeze MirrorMaker 2; let it go on unless the copy has records that are not committed."""
+def paused_in_transaction(lab: Lab) -> bool:
+    """Pause MirrorMaker 2; resume it unless the copy has uncommitted records."""
     eu = lab.cluster("eu").librdkafka()
     lab.mm2.pause()
-    # A second look: a commit that was under way has been answered by then.
+    # A commit in flight is complete by the second check.
     for _ in range(2):
         if flow_checks.end_offsets(eu, COPY, "read_committed") == flow_checks.end_offsets(eu, COPY):
             lab.mm2.resume()
@@ -179,34 +179,30 @@ def paused_inside_a_transaction(lab: Lab) -> bool:
     return True
 
 
-def copied(lab: Lab) -> int:
-    return sum(flow_checks.end_offsets(lab.cluster("eu").librdkafka(), COPY).values())
-
-
-def our_canaries(lab: Lab, isolation: str) -> list[Message]:
+def own_canaries(lab: Lab, isolation: str) -> list[Message]:
     found = read_topic(lab.cluster("eu").librdkafka(), CARRIER, isolation=isolation)
     return [m for m in found if dict(m.headers() or []).get("mm2slo-instance") == INSTANCE.encode()]
 
 
 def occurrences(lab: Lab, canary: Message, isolation: str) -> int:
-    return sum(headers(found) == headers(canary) for found in our_canaries(lab, isolation))
+    return sum(headers(found) == headers(canary) for found in own_canaries(lab, isolation))
 
 
 def headers(message: Message) -> tuple[tuple[str, bytes], ...]:
-    """The headers; what a consumer reads is a list, whatever producers may pass."""
+    """Headers of a consumed message, which are always a list."""
     return tuple(cast("list[tuple[str, bytes]]", message.headers()))
 
 
-def test_a_canary_that_was_taken_back_has_not_arrived_twice(lab: Lab, seen: Watch) -> None:
-    """A crash inside a transaction, made on purpose: the copy is aborted, then written again."""
+def test_aborted_canary_copy_is_not_duplicate(lab: Lab, seen: Watch) -> None:
+    """As after a crash within a transaction: the copy is aborted, then written again."""
     eu = lab.cluster("eu").librdkafka()
-    newest = our_canaries(lab, "read_committed")[-1]
+    newest = own_canaries(lab, "read_committed")[-1]
     again = Load(1, keys=("again",), partition=0, headers=headers(newest))
     produce_in_transaction(eu, CARRIER, again, transactional_id="aborted", abort=True)
     assert occurrences(lab, newest, "read_uncommitted") == 2
     assert occurrences(lab, newest, "read_committed") == 1
     flow_checks.until_canaries(seen, US_EU, 5)
-    # The same record, committed, is a duplicate: the receiver does look.
+    # The same record, committed, is a duplicate.
     produce_in_transaction(eu, CARRIER, again, transactional_id="aborted")
     found = seen.until(
         lambda s: flow_checks.canary_value(s, US_EU, "duplicates_total") > 0, "the duplicate"
@@ -214,11 +210,9 @@ def test_a_canary_that_was_taken_back_has_not_arrived_twice(lab: Lab, seen: Watc
     assert flow_checks.canary_value(found, US_EU, "duplicates_total") == 1
 
 
-def test_every_canary_is_accounted_for(seen: Watch) -> None:
-    """Losses are told from markers, too: each settled canary was good."""
-    scrape = seen.until(
-        lambda s: s.sli("us->eu", "completeness")[1] >= 20, "canaries that are settled"
-    )
+def test_every_settled_canary_is_good(seen: Watch) -> None:
+    """Transaction markers are not counted as losses."""
+    scrape = seen.until(lambda s: s.sli("us->eu", "completeness")[1] >= 20, "settled canaries")
     good, total, _unknown = scrape.sli("us->eu", "completeness")
     assert good == total
     assert flow_checks.canary_value(scrape, US_EU, "lost_total") == 0

@@ -1,4 +1,4 @@
-"""`mm2slo exclude` with a real Alertmanager and a real Prometheus."""
+"""`mm2slo exclude` with Alertmanager and Prometheus."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ RULES = "rules/mm2slo-maintenance.rules.yml"
 
 
 @contextmanager
-def running(name: str, ready: str, folder: Path, *command: str) -> Iterator[Server]:
-    """The program on a free port of loopback until the end."""
+def run_server(name: str, ready: str, folder: Path, *command: str) -> Iterator[Server]:
+    """Run a server on a free loopback port until the block ends."""
     (port,) = free_ports(1)
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
@@ -75,12 +75,12 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "--storage.path=data",
         "--cluster.listen-address=",
     ]
-    with running("Alertmanager", "/api/v2/status", folder, *command) as server:
+    with run_server("Alertmanager", "/api/v2/status", folder, *command) as server:
         yield server
 
 
 class Command:
-    """The command line in a folder of its own."""
+    """The command line in its own folder."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: Any) -> None:
         self.folder, self._patch, self._capture = folder, patch, capture
@@ -93,8 +93,8 @@ class Command:
             code = main()
         except SystemExit as ended:
             code = 0 if ended.code is None else int(ended.code)
-        told = self._capture.readouterr()
-        self.out, self.err = told.out, told.err
+        captured = self._capture.readouterr()
+        self.out, self.err = captured.out, captured.err
         return code
 
     def listed(self) -> list[dict[str, Any]]:
@@ -116,9 +116,7 @@ def command(
 ADD = ["add", "--reason", 'upgrade of "eu" <b>&', "--by", "ana"]
 
 
-def test_a_silence_is_made_and_ended_with_its_exclusion(
-    command: Command, alertmanager: Server
-) -> None:
+def test_exclusion_creates_and_expires_silence(command: Command, alertmanager: Server) -> None:
     to = ["--alertmanager-url", alertmanager.base]
     at = datetime.now(UTC).replace(microsecond=0)
     start, end = at + timedelta(hours=1), at + timedelta(hours=3)
@@ -142,7 +140,7 @@ def test_a_silence_is_made_and_ended_with_its_exclusion(
     )
 
 
-def test_a_silence_of_several_flows_matches_these_and_no_others(
+def test_silence_of_several_flows_matches_only_these(
     command: Command, alertmanager: Server
 ) -> None:
     to = ["--alertmanager-url", alertmanager.base]
@@ -160,23 +158,23 @@ def test_a_silence_of_several_flows_matches_these_and_no_others(
         return {each["labels"]["flow"]: each["status"]["silencedBy"] for each in found}
 
     wait_for(lambda: len(silenced()) == 4, "the alerts", 20)
-    wait_for(lambda: bool(silenced()["us->eu"]), "the silence to act", 20)
+    wait_for(lambda: bool(silenced()["us->eu"]), "the silence to take effect", 20)
     own = [kept["silence"]]
     assert silenced() == {"us->eu": own, "eu->us": own, "us->eu2": [], "xus->eu": []}
 
-    # Ended by hand in the meantime: the exclusion is removed all the same.
+    # The exclusion is removed even if its silence has already ended.
     alertmanager.call("DELETE", f"/api/v2/silence/{kept['silence']}")
     assert command("remove", kept["id"], *to) == 0
     assert f"silence {kept['silence']} had already ended\n" in command.out
 
 
-def test_an_alertmanager_that_is_away_costs_the_silence_alone(
+def test_exclusion_without_alertmanager_omits_only_silence(
     command: Command, alertmanager: Server
 ) -> None:
     (port,) = free_ports(1)
-    away = f"http://ana:s3cr3t@127.0.0.1:{port}"
+    unreachable = f"http://ana:s3cr3t@127.0.0.1:{port}"
     times = ["--from", "now", "--for", "1h"]
-    options = ["--silence", "--alertmanager-url", away]
+    options = ["--silence", "--alertmanager-url", unreachable]
     assert command(*ADD, "--flow", "us->eu", *times, *options) == 2
     first, second = command.err.splitlines()
     assert first == "the store has changed, but these steps failed:"
@@ -187,23 +185,25 @@ def test_an_alertmanager_that_is_away_costs_the_silence_alone(
     (kept,) = command.listed()
     assert (kept["state"], kept["silence"]) == ("running", None)
     assert "us->eu" in (command.folder / RULES).read_text()
-    # The line that it gives makes the silence.
+    # The printed command creates the silence.
     line = second.partition("later with: ")[2].replace(f"127.0.0.1:{port}", alertmanager.base[7:])
-    by_hand = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602 - as a user would paste it
-    assert by_hand.returncode == 0, by_hand.stderr
-    made = alertmanager.call("GET", f"/api/v2/silence/{by_hand.stdout.strip()}")
+    printed_command = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)  # noqa: S602 - as a user would paste it
+    assert printed_command.returncode == 0, printed_command.stderr
+    made = alertmanager.call("GET", f"/api/v2/silence/{printed_command.stdout.strip()}")
     assert made["matchers"][0]["value"] == "us->eu"
     assert made["comment"] == f'mm2slo exclusion {kept["id"]}: upgrade of "eu" <b>&'
 
 
-def test_a_prometheus_reads_the_file_at_once(command: Command) -> None:
+def test_prometheus_reloads_rule_file(command: Command) -> None:
     folder = command.folder
     (folder / "prometheus.yml").write_text("rule_files: [rules/*.rules.yml]\n")
     start = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
     times = ["--from", "now", "--for", "1h"]
     with ExitStack() as stack:
         server = stack.enter_context(
-            running("Prometheus", "/api/v1/status/config", folder, *start, "--web.enable-lifecycle")
+            run_server(
+                "Prometheus", "/api/v1/status/config", folder, *start, "--web.enable-lifecycle"
+            )
         )
         reload = ["--reload-url", f"{server.base}/-/reload"]
         assert command(*ADD, "--flow", "us->eu", *times, *reload) == 0
@@ -215,7 +215,7 @@ def test_a_prometheus_reads_the_file_at_once(command: Command) -> None:
         assert (rule["name"], group["interval"]) == ("flow:mm2_maintenance:active", 30)
         assert rule["labels"] == {"flow": "us->eu", "source": "us", "target": "eu"}
 
-        # Prometheus was reloaded but does not load this file, and knows another time of the flow.
+        # Prometheus reloads but does not load this file, and has another exclusion of the flow.
         other = ["--rules-file", "elsewhere.yml", "--store", "other.db", *reload]
         assert command(*ADD, "--flow", "us->eu", *times, *other) == 2
         assert command.err.splitlines()[1] == (
@@ -227,10 +227,10 @@ def test_a_prometheus_reads_the_file_at_once(command: Command) -> None:
         assert "returned HTTP 500: failed to reload config" in command.err
 
 
-def test_a_prometheus_without_the_lifecycle_api_is_told(command: Command) -> None:
+def test_prometheus_without_lifecycle_api_is_reported(command: Command) -> None:
     (command.folder / "prometheus.yml").write_text("rule_files: [rules/*.rules.yml]\n")
     start = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
-    with running("Prometheus", "/api/v1/status/config", command.folder, *start) as server:
+    with run_server("Prometheus", "/api/v1/status/config", command.folder, *start) as server:
         assert command("write", "--reload-url", server.base) == 2
         assert command.err.splitlines() == [
             "the store has changed, but these steps failed:",

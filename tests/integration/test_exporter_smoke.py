@@ -1,4 +1,4 @@
-"""The exporter beside real clusters at rest."""
+"""The exporter with idle clusters."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 
-def test_lag_is_exact_at_rest(lab: Lab, fresh_topic: str) -> None:
+def test_lag_of_idle_flow_is_exact(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 3, {})
-    # Tasks are started anew when a topic is found; a copy that is interrupted may repeat records.
+    # Tasks restart when a topic is found, which may replicate records twice.
     wait_for(lambda: eu.admin.partition_count(f"us.{fresh_topic}") == 3, "the copy")
     produce(us.librdkafka(), fresh_topic, Load(1000))
     with watch(lab, ["us->eu"]) as seen:

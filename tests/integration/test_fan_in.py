@@ -1,4 +1,4 @@
-"""Two flows into one cluster, and two out of one: no figure of one is in the other's."""
+"""Two flows into one cluster, and two out of one: each has its own metrics."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def seen(lab: Lab) -> Iterator[Watch]:
 
 
 def settled(scrape: Scrape, flow: Flow) -> tuple[float, float]:
-    """Sent canaries that need no longer be waited for, and those that arrived."""
+    """Number of sent canaries that are not pending, and of arrived ones."""
     pending = flow_checks.canary_value(scrape, flow, "pending")
     return flow_checks.canary_value(scrape, flow, "sent_total") - pending, flow_checks.canary_value(
         scrape, flow, "received_total"
@@ -56,7 +56,7 @@ def settled(scrape: Scrape, flow: Flow) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=str)
-def test_each_flow_has_its_own_figures_at_rest(lab: Lab, seen: Watch, flow: Flow) -> None:
+def test_idle_flows_have_separate_values(lab: Lab, seen: Watch, flow: Flow) -> None:
     at_rest = flow_checks.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
     assert flow_checks.position_qualities(at_rest, flow, TOPIC) == {"live"}
     copied = flow_checks.values_by_partition(at_rest, "mm2_target_end_offset", flow, TOPIC)
@@ -64,7 +64,7 @@ def test_each_flow_has_its_own_figures_at_rest(lab: Lab, seen: Watch, flow: Flow
     assert len(copied) == {"us": 2, "eu": 3}[flow.source]
 
 
-def test_each_flow_has_its_own_lag(lab: Lab, seen: Watch) -> None:
+def test_flows_have_separate_lag(lab: Lab, seen: Watch) -> None:
     before = {
         alias: flow_checks.end_offsets(lab.cluster(alias).librdkafka(), TOPIC)
         for alias in ("us", "eu")
@@ -80,23 +80,23 @@ def test_each_flow_has_its_own_lag(lab: Lab, seen: Watch) -> None:
         flow_checks.until_copied(lab, seen, flow, TOPIC, copy=COPIES[flow])
 
 
-def test_canaries_of_two_flows_from_one_source_are_told_apart(seen: Watch) -> None:
-    """Both are written into one topic, which both flows copy whole."""
+def test_canaries_of_two_flows_are_distinguished(seen: Watch) -> None:
+    """Canaries of both flows are in one topic, which both flows replicate."""
     enough = seen.until(
         lambda s: all(flow_checks.canary_value(s, flow, "received_total") >= 150 for flow in FLOWS),
         "150 canaries of each flow",
         90,
     )
     for flow in FLOWS:
-        for fate in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
-            assert flow_checks.canary_value(enough, flow, f"{fate}_total") == 0, (flow, fate)
+        for outcome in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
+            assert flow_checks.canary_value(enough, flow, f"{outcome}_total") == 0, (flow, outcome)
         sent, received = settled(enough, flow)
         assert abs(received - sent) <= 1, flow
     assert counters_never_decreased(seen.scrapes) == []
 
 
-def test_the_timeline_keeps_flows_apart(lab: Lab, seen: Watch) -> None:
-    """One topic on the hub takes both flows' records, under keys that never meet."""
+def test_timeline_distinguishes_flows(lab: Lab, seen: Watch) -> None:
+    """One topic on the hub holds records of both flows, with different keys."""
     seen.after_rounds(2)
     flows_of = defaultdict(set)
     newest: dict[tuple[Flow, Side], WatermarkRecord] = {}

@@ -1,4 +1,4 @@
-"""Two flows that write one topic under one name: nothing to interpolate, so commits tell."""
+"""Two flows into one topic of the same name: positions come from MirrorMaker 2's commits."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def until_at_rest(lab: Lab, seen: Watch, flow: Flow, timeout: float) -> Scrape:
             flow_checks.values_by_partition(s, "mm2_replicated_source_offset", flow, TOPIC)
             == at_source
         ),
-        f"{flow} to be copied",
+        f"{flow} to be replicated",
         timeout,
     )
     assert lags(at_rest, flow) == {"0": 0, "1": 0}
     return at_rest
 
 
-def test_positions_come_from_commits_and_are_exact_at_rest(lab: Lab, seen: Watch) -> None:
+def test_idle_positions_equal_commits(lab: Lab, seen: Watch) -> None:
     for flow in FLOWS:
         at_rest = until_at_rest(lab, seen, flow, 60)
         assert flow_checks.position_qualities(at_rest, flow, TOPIC) == {"shared_target"}
@@ -76,13 +76,13 @@ def test_positions_come_from_commits_and_are_exact_at_rest(lab: Lab, seen: Watch
     assert len(flow_checks.read_numbers(lab, US_HUB, TOPIC)) == sum(COUNTS.values())
 
 
-def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch) -> None:
-    """What us sends fills the shared topic; eu's position stays where its own records end."""
+def test_records_of_one_flow_do_not_advance_the_other(lab: Lab, seen: Watch) -> None:
+    """Records from us advance the shared topic, but not eu's position."""
     start = len(seen.scrapes)
     produce(lab.cluster("us").librdkafka(), TOPIC, Load(5_000, first=400, value_size=20))
     sent_at = time.monotonic()
     until_at_rest(lab, seen, US_HUB, 60)
-    # Copied within a moment, known with the next commit; a loaded machine needs some seconds more.
+    # Known with the next commit; a busy machine needs some seconds more.
     assert time.monotonic() - sent_at <= FLUSH + 10
     eu = seen.scrapes[start:]
     assert [lags(scrape, EU_HUB) for scrape in eu] == [{"0": 0, "1": 0}] * len(eu)
@@ -93,8 +93,8 @@ def test_records_of_one_flow_are_no_progress_of_the_other(lab: Lab, seen: Watch)
     assert positions == [flow_checks.end_offsets(lab.cluster("eu").librdkafka(), TOPIC)] * len(eu)
 
 
-def test_a_backlog_does_not_shrink_by_what_others_write(lab: Lab, seen: Watch) -> None:
-    """Interpolated, records that another flow copies meanwhile would pass for this flow's."""
+def test_backlog_ignores_records_of_other_flow(lab: Lab, seen: Watch) -> None:
+    """Interpolation would count records that another flow replicates."""
     start = {
         flow: flow_checks.end_offsets(lab.cluster(flow.source).librdkafka(), TOPIC)
         for flow in FLOWS
@@ -118,7 +118,7 @@ def test_a_backlog_does_not_shrink_by_what_others_write(lab: Lab, seen: Watch) -
         until_at_rest(lab, seen, flow, 90)
 
 
-def test_canaries_of_both_flows_arrive_apart(seen: Watch) -> None:
+def test_canaries_of_both_flows_are_distinguished(seen: Watch) -> None:
     for flow in FLOWS:
         scrape = flow_checks.until_canaries(seen, flow, 5)
         assert flow_checks.canary_value(scrape, flow, "lost_total") == 0

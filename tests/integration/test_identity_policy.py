@@ -1,4 +1,4 @@
-"""Topics that keep their names: one flow alone, and two that meet in one topic."""
+"""A flow with the identity replication policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 US_EU = Flow("us", "eu")
 TOPIC = "orders"
-# Every name that ends so follows the default policy, whosever topic it is (Kafka's own rule).
+# Kafka renames every topic whose name ends with "heartbeats" by the default policy.
 BEATS, COPIED_BEATS = "my-heartbeats", "us.my-heartbeats"
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 
@@ -44,33 +44,33 @@ def seen(lab: Lab) -> Iterator[Watch]:
 
 
 @pytest.mark.parametrize(("topic", "copy"), [(TOPIC, TOPIC), (BEATS, COPIED_BEATS)])
-def test_lag_is_exact_at_rest(lab: Lab, seen: Watch, topic: str, copy: str) -> None:
+def test_lag_of_idle_flow_is_exact(lab: Lab, seen: Watch, topic: str, copy: str) -> None:
     at_rest = flow_checks.until_copied(lab, seen, US_EU, topic, copy=copy)
     assert flow_checks.position_qualities(at_rest, US_EU, topic) == {"live"}
     assert flow_checks.read_numbers(lab, US_EU, copy) == list(range(600))
-    told = at_rest.values("mm2_topic_info", flow="us->eu", topic=topic)
-    assert {dict(labels)["target_topic"] for labels in told} == {copy}
+    topics = at_rest.values("mm2_topic_info", flow="us->eu", topic=topic)
+    assert {dict(labels)["target_topic"] for labels in topics} == {copy}
 
 
-def test_only_topics_of_the_source_are_watched(seen: Watch) -> None:
-    watched = seen.scrapes[-1].values("mm2_topic_info", flow="us->eu")
-    assert {dict(labels)["topic"] for labels in watched} == {TOPIC, BEATS, "heartbeats"}
+def test_only_source_topics_are_monitored(seen: Watch) -> None:
+    monitored = seen.scrapes[-1].values("mm2_topic_info", flow="us->eu")
+    assert {dict(labels)["topic"] for labels in monitored} == {TOPIC, BEATS, "heartbeats"}
     assert set(seen.scrapes[-1].values("mm2_topic_missing", flow="us->eu").values()) == {0}
 
 
-def test_canaries_travel_in_heartbeats_that_keep_their_prefix(lab: Lab, seen: Watch) -> None:
+def test_canaries_use_prefixed_heartbeats_topic(lab: Lab, seen: Watch) -> None:
     scrape = flow_checks.until_canaries(seen, US_EU, 5)
     assert {"heartbeats", "us.heartbeats"} <= lab.cluster("eu").admin.topics()
     assert scrape.value("mm2_heartbeats_present", flow="us->eu") == 1
     assert flow_checks.canary_value(scrape, US_EU, "late_total") == 0
 
 
-def test_a_group_at_the_head_is_ready(lab: Lab, seen: Watch) -> None:
+def test_group_at_end_offsets_is_ready(lab: Lab, seen: Watch) -> None:
     flow_checks.commit_end_offsets(lab, US_EU, TOPIC, "readers")
     flow_checks.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
 
 
-def test_a_stop_shows_the_backlog_and_a_start_clears_it(lab: Lab, seen: Watch) -> None:
+def test_stop_shows_backlog_and_start_clears_it(lab: Lab, seen: Watch) -> None:
     before = flow_checks.end_offsets(lab.cluster("us").librdkafka(), TOPIC)
     lab.mm2.stop()
     flow_checks.send(lab, US_EU, TOPIC, 90, first=600)

@@ -1,4 +1,4 @@
-"""The exporter beside the older Kafka: brokers and MirrorMaker 2 of the 3.9 line."""
+"""The exporter with brokers and MirrorMaker 2 of Kafka 3.9."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 US_EU = Flow("us", "eu")
 FLOW = US_EU.label
 TOPIC, COPY = "orders", "us.orders"
-# Before 4.0 a user's topic that ends so is never copied (KIP-1074).
+# Before 4.0, MM2 does not replicate topics with this suffix (KIP-1074).
 INTERNAL = "app.internal"
 
 
@@ -44,35 +44,35 @@ def seen(lab: Lab) -> Iterator[Watch]:
         yield watching
 
 
-def test_lag_is_exact_at_rest(lab: Lab, seen: Watch) -> None:
+def test_lag_of_idle_flow_is_exact(lab: Lab, seen: Watch) -> None:
     at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert flow_checks.position_qualities(at_rest, US_EU, TOPIC) == {"live"}
     assert flow_checks.read_numbers(lab, US_EU, COPY) == list(range(1_000))
     assert at_rest.value("mm2_flow_lag_records", flow=FLOW) == 0
 
 
-def test_topics_that_this_version_never_copies_are_not_waited_for(lab: Lab, seen: Watch) -> None:
-    watched = seen.scrapes[-1].values("mm2_topic_info", flow=FLOW)
-    assert {dict(labels)["topic"] for labels in watched} == {TOPIC, "heartbeats"}
+def test_topics_excluded_by_kafka_39_have_no_lag(lab: Lab, seen: Watch) -> None:
+    monitored = seen.scrapes[-1].values("mm2_topic_info", flow=FLOW)
+    assert {dict(labels)["topic"] for labels in monitored} == {TOPIC, "heartbeats"}
     assert f"us.{INTERNAL}" not in lab.cluster("eu").admin.topics()
 
 
-def test_tasks_and_assignments_are_read(seen: Watch) -> None:
-    told = seen.until(
+def test_task_states_and_assignments_are_read(seen: Watch) -> None:
+    scrape = seen.until(
         lambda s: (
             set(s.values("mm2_unassigned_partitions", flow=FLOW).values()) == {0}
             and s.values("mm2_task_state", flow=FLOW)
         ),
         "assigned partitions and tasks",
     )
-    states = told.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
+    states = scrape.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
     on = {
         (dict(labels)["task"], dict(labels)["state"]) for labels, value in states.items() if value
     }
     assert on == {("0", "running"), ("1", "running")}
 
 
-def test_a_group_at_the_head_is_ready(lab: Lab, seen: Watch) -> None:
+def test_group_at_end_offsets_is_ready(lab: Lab, seen: Watch) -> None:
     flow_checks.commit_end_offsets(lab, US_EU, TOPIC, "readers")
     flow_checks.until_ready_to_fail_over(seen, US_EU, "readers", TOPIC)
 
@@ -84,13 +84,13 @@ def test_canaries_and_heartbeats_arrive(seen: Watch) -> None:
     assert scrape.value("mm2_heartbeats_present", flow=FLOW) == 1
 
 
-def test_a_stop_is_told_and_a_start_clears_the_backlog(lab: Lab, seen: Watch) -> None:
+def test_stop_is_reported_and_start_clears_backlog(lab: Lab, seen: Watch) -> None:
     before = flow_checks.end_offsets(lab.cluster("us").librdkafka(), TOPIC)
     lab.mm2.stop()
     flow_checks.send(lab, US_EU, TOPIC, 120, first=1_000)
     behind = flow_checks.until_lag(lab, seen, US_EU, TOPIC, copied=before)
     assert behind.value("mm2_flow_lag_records", flow=FLOW) == 120
-    seen.until(lambda s: s.state(FLOW) == "stopped", "the stop to be told")
+    seen.until(lambda s: s.state(FLOW) == "stopped", "the state stopped")
     lab.mm2.start()
     flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert flow_checks.read_numbers(lab, US_EU, COPY) == list(range(1_120))

@@ -1,4 +1,4 @@
-"""Offsets, first records, groups and configurations, against a real broker."""
+"""Offsets, first records, groups and topic configs, read from a broker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
-KEEP_ALL = {"retention.ms": "-1"}  # records of long ago would be deleted within a second
+KEEP_ALL = {"retention.ms": "-1"}  # old records would be deleted within a second
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def us(lab: Lab) -> Iterator[ClusterClient]:
         yield client
 
 
-def test_offsets_at_rest_are_the_number_of_records(
+def test_offsets_of_idle_topic_equal_record_count(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     broker = lab.cluster("us")
@@ -46,21 +46,21 @@ def test_offsets_at_rest_are_the_number_of_records(
     assert us.start_offsets([first, second, third]).offsets == {first: 15, second: 0, third: 0}
 
 
-def test_what_is_missing_is_told_per_partition(
+def test_missing_topics_and_partitions_are_reported(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     lab.cluster("us").admin.create_topic(fresh_topic, 1)
-    there, beyond = TopicPartition(fresh_topic, 0), TopicPartition(fresh_topic, 5)
-    nowhere = TopicPartition(f"{fresh_topic}-missing", 0)
+    existing, beyond = TopicPartition(fresh_topic, 0), TopicPartition(fresh_topic, 5)
+    missing = TopicPartition(f"{fresh_topic}-missing", 0)
     unknown = ErrorKind.UNKNOWN_TOPIC
-    reading = us.end_offsets([nowhere, there, beyond])
-    assert reading.offsets == {there: 0}
-    assert reading.errors == {nowhere: unknown, beyond: unknown}
-    assert us.start_offsets([nowhere, beyond]).errors == {nowhere: unknown, beyond: unknown}
-    assert nowhere.topic not in us.topics().partition_counts
+    reading = us.end_offsets([missing, existing, beyond])
+    assert reading.offsets == {existing: 0}
+    assert reading.errors == {missing: unknown, beyond: unknown}
+    assert us.start_offsets([missing, beyond]).errors == {missing: unknown, beyond: unknown}
+    assert missing.topic not in us.topics().partition_counts
 
 
-def test_an_open_transaction_holds_back_the_committed_end_only(
+def test_open_transaction_limits_only_last_stable_offset(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     broker = lab.cluster("us")
@@ -79,13 +79,13 @@ def test_an_open_transaction_holds_back_the_committed_end_only(
         assert found is not None
         assert found.offset == 5
         transaction.commit()
-    # The coordinator writes the marker after it answered.
+    # The coordinator writes the marker after its response.
     wait_for(
         lambda: us.end_offsets([orders], "read_committed").offsets == {orders: 9}, "the marker"
     )
 
 
-def test_an_aborted_batch_is_a_record_to_some_and_nothing_to_others(
+def test_aborted_batch_is_visible_to_read_uncommitted_only(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     broker = lab.cluster("us")
@@ -104,7 +104,9 @@ def test_an_aborted_batch_is_a_record_to_some_and_nothing_to_others(
     assert us.first_record_at_or_after(orders, 4, 5, "read_uncommitted") is None
 
 
-def test_a_gap_of_compaction_is_passed_over(lab: Lab, us: ClusterClient, fresh_topic: str) -> None:
+def test_record_at_compaction_gap_is_next_record(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
     broker = lab.cluster("us")
     settings = {
         "cleanup.policy": "compact",
@@ -128,7 +130,7 @@ def test_a_gap_of_compaction_is_passed_over(lab: Lab, us: ClusterClient, fresh_t
     assert us.first_record_at_or_after(orders, 0, found.offset) is None
 
 
-def test_below_the_log_start_the_first_record_left_is_the_answer(
+def test_record_below_log_start_is_first_remaining_record(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     broker = lab.cluster("us")
@@ -152,7 +154,7 @@ def test_offsets_by_time_fall_back_to_the_end(
     assert us.offsets_at(both, 1_700_000_009.0).offsets == {both[0]: 5, both[1]: 0}
 
 
-def test_groups_and_their_commits(lab: Lab, us: ClusterClient, fresh_topic: str) -> None:
+def test_groups_have_committed_offsets(lab: Lab, us: ClusterClient, fresh_topic: str) -> None:
     broker = lab.cluster("us")
     broker.admin.create_topic(fresh_topic, 2)
     produce(broker.librdkafka(), fresh_topic, Load(10, partition=0))
@@ -169,7 +171,7 @@ def test_groups_and_their_commits(lab: Lab, us: ClusterClient, fresh_topic: str)
     assert us.group_offsets(names[3]) == answers[names[3]]
 
 
-def test_topic_configurations_tell_what_the_topic_itself_sets(
+def test_topic_configs_distinguish_topic_settings_from_defaults(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     lab.cluster("us").admin.create_topic(fresh_topic, 1, {"retention.ms": "60000"})
@@ -181,13 +183,13 @@ def test_topic_configurations_tell_what_the_topic_itself_sets(
     assert reading.errors == {missing: ErrorKind.UNKNOWN_TOPIC}
 
 
-def test_creating_a_topic_twice_is_no_failure_and_a_new_one_has_a_new_id(
+def test_create_topic_twice_succeeds_and_recreated_topic_has_new_id(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     assert not us.topic_exists(fresh_topic)
     assert us.create_topic(fresh_topic, partitions=2, config={"cleanup.policy": "compact"})
     assert not us.create_topic(fresh_topic, partitions=2)
-    assert us.topic_exists(fresh_topic)
+    wait_for(lambda: us.topic_exists(fresh_topic), "the topic in the broker's metadata")
     before = us.topic_ids([fresh_topic])
     lab.cluster("us").admin.recreate_topic(fresh_topic)
     after = us.topic_ids([fresh_topic])
@@ -195,15 +197,13 @@ def test_creating_a_topic_twice_is_no_failure_and_a_new_one_has_a_new_id(
     assert before != after
 
 
-def test_a_topic_that_the_broker_refuses_is_an_invalid_configuration(us: ClusterClient) -> None:
+def test_create_topic_refused_by_broker_raises_invalid_config(us: ClusterClient) -> None:
     with pytest.raises(KafkaOperationError, match="replication") as caught:
         us.create_topic("needs-nine-brokers", partitions=1, replication_factor=9)
     assert caught.value.kind is ErrorKind.INVALID_CONFIG
 
 
-def test_a_sent_record_keeps_the_time_it_was_given(
-    lab: Lab, us: ClusterClient, fresh_topic: str
-) -> None:
+def test_sent_record_keeps_timestamp(lab: Lab, us: ClusterClient, fresh_topic: str) -> None:
     us.create_topic(fresh_topic, partitions=2, config=KEEP_ALL)
     results: list[DeliveryResult] = []
     with RecordProducer("us", lab.cluster("us").librdkafka()) as producer:
@@ -219,7 +219,7 @@ def test_a_sent_record_keeps_the_time_it_was_given(
     assert found == FirstRecord(0, 1_700_000_000_999, TimestampType.CREATE_TIME)
 
 
-def test_a_record_for_a_missing_topic_is_told_and_creates_none(
+def test_send_to_missing_topic_fails_without_creating_it(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     results: list[DeliveryResult] = []

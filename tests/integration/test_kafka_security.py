@@ -1,4 +1,4 @@
-"""Refused logins, certificates and permissions, against a real broker."""
+"""Refused logins, certificates and operations, with a secured broker."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def topology(security: Security) -> LabTopology:
     return LabTopology(clusters=("us",), flows=(), engine=Engine.NONE, security=security)
 
 
-def refusal(properties: dict[str, str]) -> KafkaOperationError:
+def connection_error(properties: dict[str, str]) -> KafkaOperationError:
     with ClusterClient("us", properties) as client, pytest.raises(KafkaOperationError) as caught:
         client.topics(timeout=5.0)
     return caught.value
 
 
 @pytest.mark.long
-def test_a_wrong_password_a_wrong_ca_and_a_wrong_protocol_are_told_apart(
+def test_wrong_password_ca_and_protocol_are_distinguished(
     lab_factory: LabFactory,
 ) -> None:
     broker = lab_factory(topology(Security.SASL_SSL)).cluster("us")
@@ -41,18 +41,18 @@ def test_a_wrong_password_a_wrong_ca_and_a_wrong_protocol_are_told_apart(
     with ClusterClient("us", right) as client:
         assert client.topics().broker_count == 1
 
-    problem = refusal({**right, "sasl.password": WRONG})
+    problem = connection_error({**right, "sasl.password": WRONG})
     assert problem.kind is ErrorKind.AUTHENTICATION
     assert WRONG not in str(problem)
 
-    stranger = "/etc/ssl/certs/ca-certificates.crt"
-    assert refusal({**right, "ssl.ca.location": stranger}).kind is ErrorKind.TLS
+    other_ca = "/etc/ssl/certs/ca-certificates.crt"
+    assert connection_error({**right, "ssl.ca.location": other_ca}).kind is ErrorKind.TLS
 
     plain = {**right, "security.protocol": "SASL_PLAINTEXT"}
-    assert refusal(plain).kind in {ErrorKind.TLS, ErrorKind.UNREACHABLE}
+    assert connection_error(plain).kind in {ErrorKind.TLS, ErrorKind.UNREACHABLE}
 
 
-def test_what_is_denied_is_told_where_it_is_denied(lab_factory: LabFactory) -> None:
+def test_denied_operations_raise_authorization_errors(lab_factory: LabFactory) -> None:
     broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
     for name in ("open", "closed"):
         broker.admin.create_topic(name, 1)
@@ -76,7 +76,7 @@ def test_what_is_denied_is_told_where_it_is_denied(lab_factory: LabFactory) -> N
             client.create_topic("mine", partitions=1)
         assert caught.value.kind is ErrorKind.AUTHORIZATION
 
-        # Without any permission on groups, topics are read all the same.
+        # Topics can be read without permissions on groups.
         tail = TopicTail(client, "open", refresh_seconds=0.2)
         deadline, records = time.monotonic() + 20, 0
         while records < 4:
@@ -96,7 +96,7 @@ def test_what_is_denied_is_told_where_it_is_denied(lab_factory: LabFactory) -> N
         tail.close()
 
 
-def test_a_producer_that_a_refusal_ended_works_once_it_is_permitted(
+def test_producer_works_after_permission_is_granted(
     lab_factory: LabFactory,
 ) -> None:
     broker = lab_factory(topology(Security.SASL_PLAINTEXT)).cluster("us")
@@ -105,7 +105,7 @@ def test_a_producer_that_a_refusal_ended_works_once_it_is_permitted(
     results: list[DeliveryResult] = []
     properties = broker.librdkafka(APP)
     with RecordProducer("us", properties, delivery_timeout_seconds=5.0) as producer:
-        # Kafka gives no producer id to who may write nowhere: fatal for this producer.
+        # Without any write permission Kafka refuses a producer id: a fatal error.
         producer.send("canary", value=b"v", on_delivery=results.append)
         producer.flush(10)
         assert len(results) == 1

@@ -1,4 +1,4 @@
-"""Tails, against a real broker: what becomes of the topic, and of the broker."""
+"""Topic tails while topics and brokers change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
-KEEP_ALL = {"retention.ms": "-1"}  # records of long ago would be deleted within a second
-ALONE = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE)
+KEEP_ALL = {"retention.ms": "-1"}  # old records would be deleted within a second
+ONE_CLUSTER = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE)
 
 
 @pytest.fixture
@@ -53,9 +53,7 @@ def places(batches: list[Batch]) -> list[tuple[int, int]]:
     return sorted((record.partition, record.offset) for b in batches for record in b.records)
 
 
-def test_it_reads_what_is_there_follows_and_takes_on_new_partitions(
-    lab: Lab, tail: TopicTail
-) -> None:
+def test_tail_reads_existing_and_new_records_and_partitions(lab: Lab, tail: TopicTail) -> None:
     broker = lab.cluster("us")
     poll_until(tail, lambda: tail.state is TailState.ABSENT)
     broker.admin.create_topic(tail.topic, 2)
@@ -71,9 +69,7 @@ def test_it_reads_what_is_there_follows_and_takes_on_new_partitions(
     assert all(batch.restarted is None for batch in batches)
 
 
-def test_a_topic_created_anew_is_read_from_its_beginning_after_a_restart(
-    lab: Lab, tail: TopicTail
-) -> None:
+def test_tail_reads_recreated_topic_from_start(lab: Lab, tail: TopicTail) -> None:
     broker = lab.cluster("us")
     broker.admin.create_topic(tail.topic, 1)
     produce(broker.librdkafka(), tail.topic, Load(5))
@@ -89,13 +85,13 @@ def test_a_topic_created_anew_is_read_from_its_beginning_after_a_restart(
     assert tail.caught_up
 
 
-def test_records_deleted_ahead_of_it_make_it_begin_again(lab: Lab, us: ClusterClient) -> None:
+def test_tail_restarts_after_deleted_records(lab: Lab, us: ClusterClient) -> None:
     broker, topic = lab.cluster("us"), "tail-overrun"
     broker.admin.create_topic(topic, 1)
     produce(broker.librdkafka(), topic, Load(10))
     tail = TopicTail(us, topic, refresh_seconds=0.2)
     tail.poll(1, 5.0)
-    tail._positions = {0: 2}  # where it would stand after having been away
+    tail._positions = {0: 2}  # its position after a long interruption
     tail._assign()
     broker.admin.delete_records(topic, {0: 6})
     tail._assign()
@@ -108,7 +104,7 @@ def test_records_deleted_ahead_of_it_make_it_begin_again(lab: Lab, us: ClusterCl
     assert places(batches[restart:]) == [(0, offset) for offset in range(6, 10)]
 
 
-def test_with_read_committed_open_and_aborted_records_are_not_seen(
+def test_tail_with_read_committed_skips_open_and_aborted_records(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     broker = lab.cluster("us")
@@ -135,7 +131,7 @@ def test_with_read_committed_open_and_aborted_records_are_not_seen(
     assert places(batches) == [(0, 6)]
 
 
-def test_from_a_time_it_begins_with_the_first_record_since(
+def test_tail_from_time_starts_at_first_later_record(
     lab: Lab, us: ClusterClient, fresh_topic: str
 ) -> None:
     broker = lab.cluster("us")
@@ -150,8 +146,8 @@ def test_from_a_time_it_begins_with_the_first_record_since(
 
 
 @pytest.mark.long
-def test_it_survives_a_broker_that_stops_and_returns(lab_factory: LabFactory) -> None:
-    broker = lab_factory(ALONE).cluster("us")
+def test_tail_continues_after_broker_restart(lab_factory: LabFactory) -> None:
+    broker = lab_factory(ONE_CLUSTER).cluster("us")
     broker.admin.create_topic("orders", 1)
     produce(broker.librdkafka(), "orders", Load(3))
     orders = TopicPartition("orders", 0)
@@ -178,11 +174,11 @@ def test_it_survives_a_broker_that_stops_and_returns(lab_factory: LabFactory) ->
     assert all(batch.restarted is None for batch in batches)
 
 
-def test_a_broker_that_hangs_is_told_in_time(lab_factory: LabFactory) -> None:
-    broker = lab_factory(ALONE).cluster("us")
+def test_tail_reports_hanging_broker(lab_factory: LabFactory) -> None:
+    broker = lab_factory(ONE_CLUSTER).cluster("us")
     broker.admin.create_topic("orders", 1)
     orders = TopicPartition("orders", 0)
-    away = {ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}
+    expected = {ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}
     with ClusterClient("us", broker.librdkafka()) as client:
         assert client.end_offsets([orders]).offsets == {orders: 0}
         broker.pause()
@@ -190,14 +186,14 @@ def test_a_broker_that_hangs_is_told_in_time(lab_factory: LabFactory) -> None:
             started = time.monotonic()
             with pytest.raises(KafkaOperationError) as caught:
                 client.topics(timeout=1.0)
-            assert caught.value.kind in away
-            # A leader that is known and silent is told for its partitions.
+            assert caught.value.kind in expected
+            # With known leaders, errors are reported per partition.
             try:
                 kinds = set(client.end_offsets([orders], timeout=1.0).errors.values())
             except KafkaOperationError as problem:
                 kinds = {problem.kind}
             assert kinds
-            assert kinds <= away
+            assert kinds <= expected
             assert time.monotonic() - started < 30  # librdkafka's default is 60 s
         finally:
             broker.resume()

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
 from mm2slo_core.topology import Flow
@@ -43,16 +44,9 @@ def keys(lab: Lab, remote: str) -> set[bytes | None]:
     return {message.key() for message in found}
 
 
-def produce_and_copy(lab: Lab, flow: Flow, topic: str, count: int, partitions: int = 1) -> None:
-    source = lab.cluster(flow.source)
-    source.admin.create_topic(topic, partitions)
-    produce(source.librdkafka(), topic, Load(count))
-    wait_for(lambda: count_copies(lab, topic, flow) == count, f"{count} copies of {topic}")
-
-
 @pytest.mark.parametrize("flow", [US_EU, US_EU.reverse], ids=str)
-def test_a_topic_is_copied_record_by_record(lab: Lab, fresh_topic: str, flow: Flow) -> None:
-    produce_and_copy(lab, flow, fresh_topic, 400, partitions=4)
+def test_topic_is_replicated_completely(lab: Lab, fresh_topic: str, flow: Flow) -> None:
+    create_replicated_topic(lab, fresh_topic, 400, partitions=4, flow=flow)
     target, remote = lab.cluster(flow.target), lab.topology.remote_topic(flow, fresh_topic)
 
     found = consume(target.librdkafka(), [remote], 400)
@@ -64,7 +58,7 @@ def test_a_topic_is_copied_record_by_record(lab: Lab, fresh_topic: str, flow: Fl
     )
 
 
-def test_headers_partition_and_timestamp_reach_the_target(lab: Lab, fresh_topic: str) -> None:
+def test_headers_partition_and_timestamp_are_replicated(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 3)
     # Within the retention: an older record would be gone before it is copied.
@@ -83,10 +77,8 @@ def test_headers_partition_and_timestamp_reach_the_target(lab: Lab, fresh_topic:
 
 
 @pytest.mark.long
-def test_a_stopped_mirrormaker_copies_nothing_until_it_is_started(
-    lab: Lab, fresh_topic: str
-) -> None:
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+def test_stopped_mirrormaker_replicates_nothing(lab: Lab, fresh_topic: str) -> None:
+    create_replicated_topic(lab, fresh_topic, 10)
 
     lab.mm2.stop()
     try:
@@ -101,8 +93,8 @@ def test_a_stopped_mirrormaker_copies_nothing_until_it_is_started(
 
 
 @pytest.mark.long
-def test_a_frozen_mirrormaker_runs_but_copies_nothing(lab: Lab, fresh_topic: str) -> None:
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+def test_paused_mirrormaker_runs_and_replicates_nothing(lab: Lab, fresh_topic: str) -> None:
+    create_replicated_topic(lab, fresh_topic, 10)
 
     lab.mm2.pause()
     try:
@@ -116,8 +108,8 @@ def test_a_frozen_mirrormaker_runs_but_copies_nothing(lab: Lab, fresh_topic: str
 
 
 @pytest.mark.long
-def test_a_killed_mirrormaker_comes_back_and_loses_nothing(lab: Lab, fresh_topic: str) -> None:
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+def test_killed_mirrormaker_restarts_without_loss(lab: Lab, fresh_topic: str) -> None:
+    create_replicated_topic(lab, fresh_topic, 10)
 
     lab.mm2.kill()
     try:
@@ -132,9 +124,9 @@ def test_a_killed_mirrormaker_comes_back_and_loses_nothing(lab: Lab, fresh_topic
 
 
 @pytest.mark.long
-def test_a_restarted_cluster_keeps_its_port_and_its_data(lab: Lab, fresh_topic: str) -> None:
+def test_restarted_cluster_keeps_port_and_data(lab: Lab, fresh_topic: str) -> None:
     eu = lab.cluster("eu")
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+    create_replicated_topic(lab, fresh_topic, 10)
     address = eu.bootstrap_servers
 
     eu.stop()
@@ -152,7 +144,7 @@ def test_a_restarted_cluster_keeps_its_port_and_its_data(lab: Lab, fresh_topic: 
 
 def test_deleted_records_move_the_log_start(lab: Lab, fresh_topic: str) -> None:
     us = lab.cluster("us")
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+    create_replicated_topic(lab, fresh_topic, 10)
 
     assert us.admin.delete_records(fresh_topic, {0: 7}) == {0: 7}
 
@@ -160,9 +152,9 @@ def test_deleted_records_move_the_log_start(lab: Lab, fresh_topic: str) -> None:
     assert us.admin.end_offsets(fresh_topic) == {0: 10}
 
 
-def test_a_shrunk_retention_removes_old_segments(lab: Lab, fresh_topic: str) -> None:
+def test_short_retention_removes_old_segments(lab: Lab, fresh_topic: str) -> None:
     us = lab.cluster("us")
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+    create_replicated_topic(lab, fresh_topic, 10)
 
     us.admin.set_topic_configs(fresh_topic, {"retention.ms": "1"})
     try:
@@ -172,9 +164,9 @@ def test_a_shrunk_retention_removes_old_segments(lab: Lab, fresh_topic: str) -> 
     assert us.admin.topic_config(fresh_topic, "retention.ms") == "604800000"
 
 
-def test_added_partitions_are_copied(lab: Lab, fresh_topic: str) -> None:
+def test_added_partitions_are_replicated(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+    create_replicated_topic(lab, fresh_topic, 10)
 
     us.admin.add_partitions(fresh_topic, 3)
     produce(us.librdkafka(), fresh_topic, Load(5, partition=2))
@@ -184,8 +176,8 @@ def test_added_partitions_are_copied(lab: Lab, fresh_topic: str) -> None:
     assert eu.admin.end_offsets(f"us.{fresh_topic}") == {0: 10, 1: 0, 2: 5}
 
 
-def test_foreign_records_are_on_the_target_alone(lab: Lab, fresh_topic: str) -> None:
-    produce_and_copy(lab, US_EU, fresh_topic, 10)
+def test_foreign_records_are_only_on_target(lab: Lab, fresh_topic: str) -> None:
+    create_replicated_topic(lab, fresh_topic, 10)
 
     delivered = faults.foreign_records(lab, US_EU, fresh_topic, 3, partition=0)
 
@@ -194,9 +186,9 @@ def test_foreign_records_are_on_the_target_alone(lab: Lab, fresh_topic: str) -> 
     assert lab.cluster("us").admin.end_offsets(fresh_topic) == {0: 10}
 
 
-def test_a_recreated_topic_is_empty(lab: Lab, fresh_topic: str) -> None:
+def test_recreated_topic_is_empty(lab: Lab, fresh_topic: str) -> None:
     us = lab.cluster("us")
-    produce_and_copy(lab, US_EU, fresh_topic, 10, partitions=2)
+    create_replicated_topic(lab, fresh_topic, 10, partitions=2)
 
     us.admin.recreate_topic(fresh_topic)
 
@@ -205,7 +197,7 @@ def test_a_recreated_topic_is_empty(lab: Lab, fresh_topic: str) -> None:
 
 @pytest.mark.long
 def test_one_of_two_tasks_fails_and_is_repaired(lab: Lab, fresh_topic: str) -> None:
-    produce_and_copy(lab, US_EU, fresh_topic, 40, partitions=4)
+    create_replicated_topic(lab, fresh_topic, 40, partitions=4)
     try:
         failed = faults.fail_task(lab, US_EU, fresh_topic, partition=1)
         states = task_states(lab, US_EU)
@@ -219,7 +211,7 @@ def test_one_of_two_tasks_fails_and_is_repaired(lab: Lab, fresh_topic: str) -> N
     wait_for(lambda: count_copies(lab, fresh_topic) >= 41, "the record that was too large")
 
 
-def test_a_group_commits_what_it_has_read(lab: Lab, fresh_topic: str) -> None:
+def test_group_commits_read_records(lab: Lab, fresh_topic: str) -> None:
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic)
     produce(us.librdkafka(), fresh_topic, Load(20))
@@ -232,7 +224,7 @@ def test_a_group_commits_what_it_has_read(lab: Lab, fresh_topic: str) -> None:
 
 
 @pytest.mark.parametrize(("abort", "committed"), [(False, 5), (True, 0)], ids=["commit", "abort"])
-def test_a_transactions_marker_takes_one_offset(
+def test_transaction_marker_takes_one_offset(
     lab: Lab, fresh_topic: str, *, abort: bool, committed: int
 ) -> None:
     us = lab.cluster("us")
@@ -249,9 +241,7 @@ def test_a_transactions_marker_takes_one_offset(
     assert len(found) == committed
 
 
-def test_an_open_transaction_hides_its_records_until_it_is_committed(
-    lab: Lab, fresh_topic: str
-) -> None:
+def test_open_transaction_hides_records_until_commit(lab: Lab, fresh_topic: str) -> None:
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic)
 

@@ -53,7 +53,7 @@ def start_parent(mode: str) -> tuple[subprocess.Popen[str], set[int], str]:
     return parent, {int(pid) for pid in pids}, root
 
 
-def test_after_a_clean_end_no_process_is_left() -> None:
+def test_lab_stop_leaves_no_process() -> None:
     parent, pids, root = start_parent("end")
     with parent:
         assert len(pids) == 3
@@ -63,7 +63,7 @@ def test_after_a_clean_end_no_process_is_left() -> None:
     assert not Path(root).exists()
 
 
-def test_after_the_parent_is_killed_no_process_is_left() -> None:
+def test_killed_parent_leaves_no_process() -> None:
     parent, pids, root = start_parent("wait")
     with parent:
         assert set(processes_of(root)) == pids
@@ -94,7 +94,7 @@ def lab(*arguments: str) -> str:
 
 
 @pytest.mark.long
-def test_a_persisted_lab_is_found_changed_and_ended(state: Path) -> None:
+def test_detached_lab_is_found_changed_and_stopped(state: Path) -> None:
     text = lab("up")
     assert "the lab is up" in text
     assert (state / "mm2slo" / "lab" / "data" / "mm2slo.yaml").is_file()

@@ -33,7 +33,7 @@ def mirror(lab: Lab, flow: Flow, count: int = 100) -> dict[int, int]:
 
 
 @pytest.mark.long
-def test_three_clusters_form_a_fan_in(lab_factory: LabFactory) -> None:
+def test_three_clusters_replicate_as_fan_in(lab_factory: LabFactory) -> None:
     lab = lab_factory(FAN_IN)
 
     for flow in FAN_IN.flows:
@@ -47,7 +47,7 @@ def test_three_clusters_form_a_fan_in(lab_factory: LabFactory) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("security", [Security.SASL_PLAINTEXT, Security.SASL_SSL])
-def test_a_secured_lab_copies_and_denies(lab_factory: LabFactory, security: Security) -> None:
+def test_secured_lab_replicates_and_denies(lab_factory: LabFactory, security: Security) -> None:
     lab = lab_factory(LabTopology(flows=(US_EU,), security=security))
     us = lab.cluster("us")
     mirror(lab, US_EU)
@@ -68,7 +68,7 @@ def accepted(properties: dict[str, str]) -> bool:
 
 
 @pytest.mark.long
-def test_connect_hosts_the_mirror_connectors(lab_factory: LabFactory) -> None:
+def test_connect_runs_mirror_connectors(lab_factory: LabFactory) -> None:
     lab = lab_factory(LabTopology(flows=(US_EU,), engine=Engine.CONNECT))
 
     assert sum(mirror(lab, US_EU).values()) == 100
@@ -81,7 +81,7 @@ def test_connect_hosts_the_mirror_connectors(lab_factory: LabFactory) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("version", ["3.9.x"])
-def test_the_older_kafka_runs_as_well(lab_factory: LabFactory, version: str) -> None:
+def test_lab_with_older_kafka_replicates(lab_factory: LabFactory, version: str) -> None:
     lab = lab_factory(LabTopology(kafka_version=version))
 
     for flow in lab.topology.flows:
@@ -89,7 +89,7 @@ def test_the_older_kafka_runs_as_well(lab_factory: LabFactory, version: str) -> 
 
 
 @pytest.mark.long
-def test_exactly_once_can_be_switched_on(lab_factory: LabFactory) -> None:
+def test_lab_with_exactly_once_replicates(lab_factory: LabFactory) -> None:
     topology = LabTopology(
         flows=(US_EU,),
         mm2_properties={
@@ -110,7 +110,7 @@ def test_exactly_once_can_be_switched_on(lab_factory: LabFactory) -> None:
     wait_for(lambda: sum(eu.admin.end_offsets("us.orders").values()) > 100, "copies and a marker")
 
 
-def test_the_data_of_a_lab_is_gone_with_it(lab_factory: LabFactory) -> None:
+def test_lab_stop_deletes_data(lab_factory: LabFactory) -> None:
     lab = lab_factory(LabTopology(clusters=("solo",), flows=(), engine=Engine.NONE))
     root: Path = lab.runtime.root
     assert (root / "solo" / "data").is_dir()

@@ -88,7 +88,7 @@ def bracket(lab: Lab, topic: str, offset: int) -> tuple[float, float]:
 
 
 @pytest.mark.long
-def test_after_a_restart_the_age_comes_from_the_timeline(stopped: Lab, waiting: str) -> None:
+def test_lag_seconds_after_restart_come_from_timeline(stopped: Lab, waiting: str) -> None:
     us = stopped.cluster("us")
     with watch(stopped, ["us->eu"]) as seen:
         seen.until_ready()
@@ -119,7 +119,7 @@ def test_after_a_restart_the_age_comes_from_the_timeline(stopped: Lab, waiting: 
 
 
 @pytest.mark.parametrize("timeline", [True, False], ids=["timeline", "no-timeline"])
-def test_what_is_older_than_the_timeline_is_aged_by_the_record(
+def test_lag_seconds_before_timeline_come_from_record(
     stopped: Lab, waiting: str, *, timeline: bool
 ) -> None:
     us = stopped.cluster("us")

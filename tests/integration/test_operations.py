@@ -38,7 +38,7 @@ def writers(scrape: Scrape) -> float | None:
     return scrape.value("mm2_exporter_timeline_writer", flow="us->eu")
 
 
-def test_read_only_writes_nothing_and_lives_on_heartbeats(lab: Lab, fresh_topic: str) -> None:
+def test_read_only_exporter_writes_nothing_and_uses_heartbeats(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 1, {})
     timeline = f"mm2slo.{fresh_topic}.internal"
@@ -64,7 +64,7 @@ def test_read_only_writes_nothing_and_lives_on_heartbeats(lab: Lab, fresh_topic:
     assert fresh_topic.encode() not in instances
 
 
-def test_of_two_replicas_one_writes_and_the_other_takes_over(lab: Lab, fresh_topic: str) -> None:
+def test_second_replica_takes_over_writing(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 1, {})
     second_settings = {"instance": "second"}
@@ -109,7 +109,7 @@ def records_of(properties: dict[str, str], topic: str) -> list[WatermarkRecord]:
 
 
 @pytest.mark.long
-def test_damaged_records_are_counted_and_the_rest_goes_on(
+def test_malformed_records_are_counted_and_skipped(
     lab_factory: Callable[[], Lab], fresh_topic: str
 ) -> None:
     lab = lab_factory()  # of its own: MirrorMaker 2 reads these records, too, when it starts
@@ -144,7 +144,7 @@ def counted(scrape: Scrape, kind: str, reason: str) -> float | None:
     )
 
 
-def test_reload_keeps_what_did_not_change(lab: Lab, tmp_path: Path) -> None:
+def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

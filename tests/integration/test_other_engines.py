@@ -43,7 +43,7 @@ def indicators(scrape: Scrape) -> set[str]:
     return {dict(labels)["sli"] for labels in scrape.values("mm2_sli_events_total", flow=FLOW)}
 
 
-def test_producers_that_write_both_clusters(lab: Lab, fresh_topic: str) -> None:
+def test_dual_produce_flow_is_measured(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 2)
     eu.admin.create_topic(fresh_topic, 3)
@@ -78,9 +78,7 @@ def test_producers_that_write_both_clusters(lab: Lab, fresh_topic: str) -> None:
     assert counters_never_decreased(seen.scrapes) == []
 
 
-def test_another_replicator_is_told_by_canaries_on_their_own_topic(
-    lab: Lab, fresh_topic: str
-) -> None:
+def test_other_engine_is_measured_by_canaries_on_own_topic(lab: Lab, fresh_topic: str) -> None:
     """MirrorMaker 2 copies, but nothing of what it leaves behind is looked at."""
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic, 2)

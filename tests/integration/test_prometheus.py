@@ -97,7 +97,7 @@ def seen(lab: Lab, fresh_topic: str) -> Iterator[Watch]:
         yield found
 
 
-def test_each_metric_of_the_catalogue_answers(seen: Watch, tmp_path: Path) -> None:
+def test_every_metric_of_catalogue_is_scraped(seen: Watch, tmp_path: Path) -> None:
     with prometheus(tmp_path, seen.url.removeprefix("http://")) as address:
         assert answered(address, 'up{job="mm2slo"} == 1')
         missing = [

@@ -137,7 +137,7 @@ def bounds(scrape: Scrape, group: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("group", COMMITS)
-def test_redelivery_is_what_a_consumer_that_resumes_reads_again(
+def test_redelivery_equals_records_that_consumer_reads_again(
     groups: Lab, seen: Watch, group: str
 ) -> None:
     resumed = resume(groups, group, COMMITS[group])
@@ -148,7 +148,7 @@ def test_redelivery_is_what_a_consumer_that_resumes_reads_again(
     assert lower == upper == resumed.reread
 
 
-def test_distances_are_those_of_kafka_s_translation(seen: Watch) -> None:
+def test_checkpoint_lag_equals_kafka_translation(seen: Watch) -> None:
     """At the head nothing is read again; far behind about half the distance, at most all of it."""
     found = {group: bounds(judged(seen, group), group)[1] for group in COMMITS}
     assert found[HEAD] <= 100
@@ -159,7 +159,7 @@ def test_distances_are_those_of_kafka_s_translation(seen: Watch) -> None:
 
 
 @pytest.mark.parametrize("group", COMMITS)
-def test_verdicts_follow_the_budgets(groups: Lab, seen: Watch, group: str) -> None:
+def test_readiness_follows_redelivery_limit(groups: Lab, seen: Watch, group: str) -> None:
     scrape = judged(seen, group)
     lag = sum(
         at - mark.upstream_offset
@@ -185,7 +185,7 @@ def paused_ahead_of_its_commit(lab: Lab) -> bool:
     return True
 
 
-def test_a_block_copied_twice_is_counted_twice(groups: Lab, seen: Watch) -> None:
+def test_replayed_block_is_counted_as_redelivery(groups: Lab, seen: Watch) -> None:
     """MM2 is killed while it copies; a group's redelivery then holds both copies."""
     lab, us = groups, groups.cluster("us")
     before, killed = count_copies(lab, TOPIC), False
@@ -221,7 +221,7 @@ def test_a_block_copied_twice_is_counted_twice(groups: Lab, seen: Watch) -> None
     assert lower <= found.reread <= upper
 
 
-def test_a_group_that_commits_while_mm2_is_stopped_has_no_checkpoint(
+def test_group_that_commits_while_mm2_is_stopped_has_no_checkpoint(
     groups: Lab, seen: Watch
 ) -> None:
     lab, us = groups, groups.cluster("us")

@@ -83,7 +83,7 @@ def scrape(url: str) -> str:
 READY = 'mm2_exporter_flow_ready{flow="us->eu",source="us",target="eu"} 1'
 
 
-def test_kafka_is_asked_by_rounds_and_never_by_partitions_or_scrapes(
+def test_kafka_requests_depend_on_cycles_only(
     flow: LargeFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = Calls(monkeypatch)

@@ -55,7 +55,7 @@ def accepted(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def test_promtool_and_amtool_accept_what_is_installed(installed: Path) -> None:
+def test_promtool_and_amtool_accept_installed_files(installed: Path) -> None:
     told = accepted(
         [find_program("promtool"), "check", "config", str(installed / "prometheus.yml")]
     )
@@ -63,7 +63,7 @@ def test_promtool_and_amtool_accept_what_is_installed(installed: Path) -> None:
     accepted([find_program("amtool"), "check-config", str(installed / "alertmanager.yml")])
 
 
-def test_what_the_rules_read_is_scraped() -> None:
+def test_metrics_of_rules_are_scraped() -> None:
     document = yaml.safe_load((SHIPPED / "prometheus.yml").read_text(encoding="utf-8"))
     targets = {
         job["job_name"]: job["static_configs"][0]["targets"] for job in document["scrape_configs"]
@@ -75,7 +75,7 @@ def test_what_the_rules_read_is_scraped() -> None:
     assert document["global"]["evaluation_interval"] == "30s"
 
 
-def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path) -> None:
+def test_prometheus_retention_covers_longest_window_and_a_week(installed: Path) -> None:
     binary = find_program("prometheus")
 
     def command(listen: str) -> list[str]:
@@ -97,7 +97,7 @@ def test_prometheus_keeps_the_longest_default_window_and_a_week(installed: Path)
     assert {"mm2slo-burn", "mm2slo-recent-alerts"} <= {group["name"] for group in groups}
 
 
-def test_alertmanager_starts_with_what_is_installed(installed: Path) -> None:
+def test_alertmanager_starts_with_installed_files(installed: Path) -> None:
     binary = find_program("alertmanager")
 
     def command(listen: str) -> list[str]:

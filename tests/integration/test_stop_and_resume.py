@@ -165,7 +165,7 @@ def story(lab: Lab) -> Iterator[Story]:
         yield told
 
 
-def test_a_stop_lets_the_lag_in_records_grow_by_what_is_produced(story: Story) -> None:
+def test_lag_records_grow_by_produced_records(story: Story) -> None:
     assert story.before.value("mm2_flow_lag_records", flow=FLOW) == 0
     assert lags(story.first_lag, story.topic) == {"0": 300, "1": 200, "2": 0}
     assert story.first_lag.value("mm2_flow_lag_records", flow=FLOW) == 500
@@ -173,7 +173,7 @@ def test_a_stop_lets_the_lag_in_records_grow_by_what_is_produced(story: Story) -
     assert story.later.value("mm2_flow_lag_records", flow=FLOW) == 550
 
 
-def test_a_stop_lets_the_lag_in_seconds_grow_by_the_time_that_passes(story: Story) -> None:
+def test_lag_seconds_grow_with_time(story: Story) -> None:
     earliest, latest = story.waiting_since
     for scrape in (story.first_lag, story.stopped, story.later):
         seconds = scrape.value("mm2_flow_lag_seconds", flow=FLOW)
@@ -191,7 +191,7 @@ def test_a_stop_lets_the_lag_in_seconds_grow_by_the_time_that_passes(story: Stor
     assert later["2"] == first["2"] == 0
 
 
-def test_a_stop_burns_availability_and_nothing_else_of_the_canaries(story: Story) -> None:
+def test_stop_affects_availability_and_latency_only(story: Story) -> None:
     good, total, unknown = story.after_stop.sli(FLOW, "availability")
     good_later, total_later, unknown_later = story.later.sli(FLOW, "availability")
     assert (good_later - good, unknown_later - unknown) == (0, 0)
@@ -205,7 +205,7 @@ def test_a_stop_burns_availability_and_nothing_else_of_the_canaries(story: Story
     assert total_later - since == pytest.approx(passed, abs=CYCLE)
 
 
-def test_completeness_stays_pending_while_nothing_proves_a_loss(story: Story) -> None:
+def test_completeness_is_pending_without_proof_of_loss(story: Story) -> None:
     assert story.later.sli(FLOW, "completeness") == story.after_stop.sli(FLOW, "completeness")
     sent = canaries(story.later, "sent_total") - canaries(story.after_stop, "sent_total")
     grown = canaries(story.later, "pending") - canaries(story.after_stop, "pending")
@@ -214,7 +214,7 @@ def test_completeness_stays_pending_while_nothing_proves_a_loss(story: Story) ->
     assert grown >= 10
 
 
-def test_the_stop_is_told_when_patience_ends(story: Story) -> None:
+def test_flow_is_stopped_after_stall_time(story: Story) -> None:
     silent_since = canaries(story.stopped, "last_arrival_timestamp_seconds")
     # Silence starts with the last arrival; patience is the deadline, below 30 s.
     told_after = at(story.stopped) - silent_since
@@ -224,12 +224,12 @@ def test_the_stop_is_told_when_patience_ends(story: Story) -> None:
     )
 
 
-def test_stalled_partitions_are_named(story: Story) -> None:
+def test_stalled_partitions_are_reported(story: Story) -> None:
     assert by_partition(story.later, "mm2_partition_stalled", story.topic) == {**STALLED, "2": 0}
     assert story.later.value("mm2_stalled_partitions", flow=FLOW, topic=story.topic) == 2
 
 
-def test_data_freshness_burns_by_the_partitions_that_wait(story: Story) -> None:
+def test_data_freshness_is_bad_for_partitions_with_lag(story: Story) -> None:
     good, total, unknown = story.stopped.sli(FLOW, "data_freshness", "orders")
     good_later, total_later, unknown_later = story.later.sli(FLOW, "data_freshness", "orders")
     # Three partition-slices a slice: of the third partition, which has nothing to wait for, good.
@@ -238,7 +238,7 @@ def test_data_freshness_burns_by_the_partitions_that_wait(story: Story) -> None:
     assert unknown_later == unknown
 
 
-def test_all_is_well_again_after_the_return(story: Story) -> None:
+def test_flow_recovers_after_restart(story: Story) -> None:
     end = story.caught_up
     assert end.value("mm2_flow_lag_records", flow=FLOW) == 0
     assert end.value("mm2_flow_lag_seconds", flow=FLOW) == 0
@@ -258,7 +258,7 @@ def test_all_is_well_again_after_the_return(story: Story) -> None:
     assert all(0 <= age < at(end) - story.started_again for age in syncs.values())
 
 
-def test_canaries_of_the_stop_are_late_and_not_lost(story: Story) -> None:
+def test_canaries_sent_during_stop_are_late_not_lost(story: Story) -> None:
     end = story.caught_up
     sent = canaries(end, "sent_total")
     assert end.sli(FLOW, "completeness") == (sent, sent, 0)
@@ -269,6 +269,6 @@ def test_canaries_of_the_stop_are_late_and_not_lost(story: Story) -> None:
     assert canaries(end, "received_total") == sent
 
 
-def test_no_counter_ever_went_back(story: Story) -> None:
+def test_counters_never_decrease(story: Story) -> None:
     assert len(story.all_scrapes) > 50
     assert counters_never_decreased(story.all_scrapes) == []

@@ -54,7 +54,7 @@ def without_figures(payload: dict[str, Any]) -> dict[str, Any]:
     return {**attachment, "text": text}
 
 
-def test_a_stopped_mirror_is_one_message_and_its_end_another(
+def test_stop_sends_one_page_and_one_resolved_message(
     lab: Lab, tmp_path: Path, fresh_topic: str
 ) -> None:
     with watched(lab, tmp_path, fresh_topic, ["us->eu"]) as running:
@@ -93,7 +93,7 @@ def test_a_stopped_mirror_is_one_message_and_its_end_another(
         assert len(running.messages) == 2, running.monitoring.slack.titles()
 
 
-def test_a_cluster_that_is_down_is_one_page(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
+def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
     with watched(lab, tmp_path, fresh_topic, ["us->eu", "eu->us"]) as running:
         lab.cluster("eu").stop()
         page = running.wait_message(1, "the page")

@@ -70,7 +70,7 @@ def since_stop(running: Monitoring, name: str, state: str, start: float) -> floa
     return (min(there()) if state == "pending" else time.time()) - start
 
 
-def test_a_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
+def test_stop_pages_within_four_minutes(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic, 2)
     wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{fresh_topic}") > 0, "the copy")

@@ -147,14 +147,14 @@ def created(lab: Lab, topic: str, partitions: int = 1) -> str:
     return topic
 
 
-def test_a_commit_marker_at_the_end_is_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_commit_marker_at_end_is_not_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
     topic = mirror.topic("marker")
     at_rest(mirror.seen, topic, 11)
     assert count_copies(mirror.lab, topic) == 10
     unharmed(rested, topic)
 
 
-def test_an_aborted_batch_at_the_end_is_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_aborted_batch_at_end_is_not_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
     topic = mirror.topic("aborted")
     expected = 15 if mirror.isolation == "read_uncommitted" else 10
     at_rest(mirror.seen, topic, 16)
@@ -166,7 +166,7 @@ def test_an_aborted_batch_at_the_end_is_no_lag(mirror: Mirror, rested: Sequence[
     assert count_copies(mirror.lab, topic) == expected + 3
 
 
-def test_an_open_transaction_is_told_apart_from_lag(mirror: Mirror, fresh_topic: str) -> None:
+def test_open_transaction_is_distinguished_from_lag(mirror: Mirror, fresh_topic: str) -> None:
     us = mirror.lab.cluster("us")
     topic = created(mirror.lab, fresh_topic)
     produce(us.librdkafka(), topic, Load(10))
@@ -194,7 +194,7 @@ def test_an_open_transaction_is_told_apart_from_lag(mirror: Mirror, fresh_topic:
     assert count_copies(mirror.lab, topic) == 15
 
 
-def test_gaps_of_a_compacted_topic_are_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_gaps_of_compacted_topic_are_not_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
     topic = mirror.compacted
     at_rest(mirror.seen, topic, 1_000)
     # The cleaner may have gone on between the count before MM2 started and its reading.
@@ -203,7 +203,7 @@ def test_gaps_of_a_compacted_topic_are_no_lag(mirror: Mirror, rested: Sequence[S
     unharmed(rested, topic)
 
 
-def test_an_idle_topic_waits_for_nothing(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_idle_topic_has_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
     topic = mirror.topic("idle")
     for seen in (*rested, mirror.seen.scrape()):
         for metric in (LAG, AGE, "mm2_partition_stalled", POSITION):
@@ -234,7 +234,7 @@ def replicated(lab: Lab, topic: str, count: int) -> str:
     return topic
 
 
-def test_a_foreign_record_is_told_and_lag_stays_right(
+def test_foreign_record_is_reported_and_lag_is_exact(
     lab: Lab, seen: Watch, fresh_topic: str
 ) -> None:
     topic = replicated(lab, fresh_topic, 20)
@@ -256,7 +256,7 @@ def recreations(scrape: Scrape, topic: str) -> dict[str, float | None]:
     }
 
 
-def test_a_source_topic_created_anew_is_counted_and_no_loss(
+def test_recreated_source_topic_is_counted_without_loss(
     lab: Lab, seen: Watch, fresh_topic: str
 ) -> None:
     topic = replicated(lab, fresh_topic, 100)
@@ -277,7 +277,7 @@ def test_a_source_topic_created_anew_is_counted_and_no_loss(
     assert lost <= {0, None}
 
 
-def test_a_target_topic_created_anew_is_counted(lab: Lab, seen: Watch, fresh_topic: str) -> None:
+def test_recreated_target_topic_is_counted(lab: Lab, seen: Watch, fresh_topic: str) -> None:
     topic = replicated(lab, fresh_topic, 40)
     at_rest(seen, topic, 40)
     lab.cluster("eu").admin.recreate_topic(f"us.{topic}")

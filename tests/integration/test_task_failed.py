@@ -107,7 +107,7 @@ def seen(lab: Lab) -> Iterator[Watch]:
         yield watching
 
 
-def test_a_task_without_the_canaries_burns_freshness_alone(lab: Lab, seen: Watch) -> None:
+def test_failed_task_without_canaries_affects_freshness_only(lab: Lab, seen: Watch) -> None:
     task = 1 - task_of(seen, HEARTBEATS)
     try:
         failure = fail(lab, seen, task)
@@ -126,7 +126,7 @@ def test_a_task_without_the_canaries_burns_freshness_alone(lab: Lab, seen: Watch
 
 
 @pytest.mark.long
-def test_a_task_with_the_canaries_burns_availability_too(lab: Lab, seen: Watch) -> None:
+def test_failed_task_with_canaries_affects_availability(lab: Lab, seen: Watch) -> None:
     seen.until(lambda s: stalled(s) == frozenset(), "the former failure to be over")
     task = task_of(seen, HEARTBEATS)
     try:

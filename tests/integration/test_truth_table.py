@@ -51,7 +51,7 @@ def watched_again(lab: Lab, topic: str, canary: Mapping[str, str]) -> Iterator[W
 
 
 @pytest.mark.long
-def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
+def test_state_with_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     with watch_working_flows(lab, fresh_topic) as seen:
         lab.mm2.pause()
         try:
@@ -68,7 +68,7 @@ def test_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
     assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
 
 
-def test_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
+def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
     """Of two flows one gets records."""
     busy, idle = US_EU.label, EU_US.label
     with watch_working_flows(lab, fresh_topic, {US_EU: True, EU_US: False}) as seen:
@@ -91,7 +91,7 @@ def test_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
 
 
 @pytest.mark.long
-def test_mirrormaker_killed_and_back(lab: Lab, fresh_topic: str) -> None:
+def test_state_with_mirrormaker_killed_and_restarted(lab: Lab, fresh_topic: str) -> None:
     """Canaries on the own topic: a killed MirrorMaker 2 copies some of them again."""
     canary = {"carrier": "topic", "interval": "200ms"}
     with watch_working_flows(lab, fresh_topic, canary=canary) as seen:
@@ -197,7 +197,7 @@ def settled_but_unknown(scrape: Scrape) -> bool:
     return good == judged == sent
 
 
-def test_source_down(outage: Outage) -> None:
+def test_state_with_source_down(outage: Outage) -> None:
     observation = outage.source_down
     assert observation.cells == documented("source down")
     assert observation.counted("availability")[:2] == (0, 0)
@@ -213,7 +213,7 @@ def test_source_down(outage: Outage) -> None:
     assert observation.increase("mm2_exporter_collect_errors_total", cluster="eu") == 0
 
 
-def test_target_down(outage: Outage) -> None:
+def test_state_with_target_down(outage: Outage) -> None:
     observation, flow = outage.target_down, EU_US.label
     assert observation.cells == documented("target down")
     # The source's figures move on.
@@ -230,7 +230,7 @@ def test_target_down(outage: Outage) -> None:
 
 
 @pytest.mark.long
-def test_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
+def test_state_with_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
     """Each canary is settled in one of three runs, and in one only: in flight or arrived."""
     slow = {"interval": "1500ms"}
     with watch_working_flows(lab, fresh_topic, canary=slow) as seen:

@@ -114,14 +114,14 @@ def fresh(observation: Observation, stages: Sequence[tuple[str, str]]) -> bool:
     return all(at(observation.end, *stage) > at(observation.start, *stage) for stage in stages)
 
 
-def test_the_documented_permissions_suffice(secured: Lab) -> None:
+def test_documented_permissions_suffice(secured: Lab) -> None:
     with watched(secured) as seen:
         observation = observe_fault(seen, "none")
     assert observation.cells == documented("none")
     assert refused(observation) == set()
 
 
-def test_produce_denied_on_the_source(secured: Lab) -> None:
+def test_state_with_produce_denied_on_source(secured: Lab) -> None:
     fault = "produce denied on the source"
     with watched(secured) as seen, denied(secured, ("us", "TOPIC", "heartbeats", "WRITE")):
         observation = observe_fault(seen, fault)
@@ -134,7 +134,7 @@ def test_produce_denied_on_the_source(secured: Lab) -> None:
 
 
 @pytest.mark.long
-def test_read_denied_on_the_source(secured: Lab) -> None:
+def test_state_with_read_denied_on_source(secured: Lab) -> None:
     fault = "read denied on the source"
     with (
         watched(secured) as seen,
@@ -160,7 +160,7 @@ def test_read_denied_on_the_source(secured: Lab) -> None:
 
 
 @pytest.mark.long
-def test_read_denied_on_the_target(secured: Lab) -> None:
+def test_state_with_read_denied_on_target(secured: Lab) -> None:
     fault = "read denied on the target"
     copies = (f"us.{TOPIC}", "us.heartbeats")
     lost = [permission for permission in LEAST if permission[0] == "eu" and permission[2] in copies]
@@ -179,7 +179,7 @@ def test_read_denied_on_the_target(secured: Lab) -> None:
 
 
 @pytest.mark.long
-def test_an_open_transaction_holds_back_what_mirrormaker_reads_committed(secured: Lab) -> None:
+def test_state_with_open_transaction_and_read_committed(secured: Lab) -> None:
     fault = "open transaction, MM2 reads committed"
     us = secured.cluster("us")
     with watched(secured) as seen:
@@ -207,7 +207,7 @@ def test_an_open_transaction_holds_back_what_mirrormaker_reads_committed(secured
 
 
 @pytest.mark.long
-def test_partition_added_on_the_source(secured: Lab) -> None:
+def test_state_with_partition_added_on_source(secured: Lab) -> None:
     """MirrorMaker 2 looks for new partitions every ten minutes by default; here once a day."""
     fault = "partition added on the source"
     secured.mm2.configure({"refresh.topics.interval.seconds": "86400"})

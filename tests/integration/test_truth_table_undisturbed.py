@@ -60,21 +60,21 @@ def undisturbed(lab: Lab) -> Undisturbed:
     return Undisturbed(in_quiet[TO_EU], in_quiet[TO_US], in_stirred[TO_EU], in_stirred[TO_US])
 
 
-def test_nothing_is_wrong(undisturbed: Undisturbed) -> None:
+def test_state_without_fault(undisturbed: Undisturbed) -> None:
     observation = undisturbed.busy
     assert observation.cells == documented("none")
     assert observation.counted("availability")[0] == pytest.approx(2 * observation.seconds, abs=4)
     assert observation.increase("mm2_source_end_offset", flow=TO_EU, topic=QUIET) > 40
 
 
-def test_nothing_is_wrong_with_an_idle_source(undisturbed: Undisturbed) -> None:
+def test_state_with_idle_source(undisturbed: Undisturbed) -> None:
     observation = undisturbed.idle
     assert observation.cells == documented("idle source")
     assert observation.counted("availability")[0] == pytest.approx(2 * observation.seconds, abs=4)
     assert observation.increase("mm2_source_end_offset", flow=TO_US, topic=QUIET) == 0
 
 
-def test_topic_recreated(undisturbed: Undisturbed) -> None:
+def test_state_with_recreated_topic(undisturbed: Undisturbed) -> None:
     observation = undisturbed.recreated
     assert observation.cells == documented(RECREATED)
     here = {"flow": TO_EU, "topic": STIRRED}
@@ -83,7 +83,7 @@ def test_topic_recreated(undisturbed: Undisturbed) -> None:
     assert total(observation.end, "mm2_retention_lost_records_total", **here) == 0
 
 
-def test_open_transaction_read_uncommitted(undisturbed: Undisturbed) -> None:
+def test_state_with_open_transaction_and_read_uncommitted(undisturbed: Undisturbed) -> None:
     """MirrorMaker 2 that reads uncommitted copies at once what a transaction has written."""
     observation = undisturbed.in_transaction
     assert observation.cells == documented("none")

@@ -1,4 +1,4 @@
-"""`mm2slo demo`: two clusters, MirrorMaker 2, traffic and the exporter, shown in one terminal."""
+"""`mm2slo demo`: two clusters, MirrorMaker 2, traffic and the exporter in one terminal."""
 
 from mm2slo_cli.demo.command import run
 

@@ -1,4 +1,4 @@
-"""What `mm2slo demo` does from the first process to the last."""
+"""Runs `mm2slo demo`."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mm2slo_cli.demo.census import census
-from mm2slo_cli.demo.leaving import leave
-from mm2slo_cli.demo.live import json_line, watch, write_json, write_lines
-from mm2slo_cli.demo.monitored import missing, monitored
-from mm2slo_cli.demo.playing import play, refuse
-from mm2slo_cli.demo.reported import reported
-from mm2slo_cli.demo.settle import DEADLINE, settle
-from mm2slo_cli.demo.stage import staged
-from mm2slo_cli.demo.view import address_lines, screen
-from mm2slo_cli.ending import Told, told_by_signals
-from mm2slo_cli.lab_terminal import steps
-from mm2slo_core.errors import UserError
-from mm2slo_kafka.errors import KafkaOperationError
+from mm2slo_cli.demo.alert_stack import missing_programs, run_alert_stack
+from mm2slo_cli.demo.demo_environment import start_environment
+from mm2slo_cli.demo.demo_screen import address_lines, screen
+from mm2slo_cli.demo.final_figures import DEADLINE, wait_for_final_figures
+from mm2slo_cli.demo.live_view import json_line, show_live, write_json, write_lines
+from mm2slo_cli.demo.report_page import serve_report_page
+from mm2slo_cli.demo.scenario_run import check_options, run_scenario
+from mm2slo_cli.demo.shutdown import prepare_shutdown
+from mm2slo_cli.demo.traffic_audit import audit_traffic
+from mm2slo_cli.lab_terminal import show_steps
+from mm2slo_cli.signals import Interrupted, interrupt_on_signals
+from mm2slo_core.user_errors import UserError
+from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_lab import Lab
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mm2slo_cli.demo.monitored import Monitored
-    from mm2slo_cli.demo.settle import Settled
-    from mm2slo_cli.demo.stage import Stage
-    from mm2slo_cli.ending import Ending
+    from mm2slo_cli.demo.alert_stack import AlertStack
+    from mm2slo_cli.demo.demo_environment import DemoEnvironment
+    from mm2slo_cli.demo.final_figures import FinalFigures
+    from mm2slo_cli.signals import SignalInterrupts
 
 
-_CENSUS_SECONDS: Final = 30.0
-"""What an audit of the traffic may take; with --once it is left out when less time is left."""
+_AUDIT_SECONDS: Final = 30.0
+"""Expected duration of the audit; --once skips it when less time is left."""
 
 
 def run(
@@ -50,36 +50,34 @@ def run(
     audited: bool = True,
     scenario: str | None = None,
 ) -> None:
-    """Start everything, show it, audit it, and end everything.
+    """Start everything, show the figures, audit the traffic, and shut down.
 
-    Without *once* the figures are shown for *seconds* or until told to end: SIGTERM and SIGHUP
-    are a plain end (0), Ctrl-C is 130. With *once* they are printed when whole, for which
-    *seconds* is the deadline: exit code 0, or 1 when something is missing; *keep* then leaves
-    all running until a signal. *audited*: the traffic is audited at the end, which changes no
-    exit code, unless JSON is asked for, time is short, or SIGTERM or SIGHUP ended the demo; a
-    second Ctrl-C skips it. The report service runs as well where its extra is installed, unless
-    all ends at once; so do Prometheus and Alertmanager, unless with *once* or JSON. A *scenario*
-    is played instead; where nobody watches, its end is the demo's. Raises UserError for what
-    cannot be started.
+    Without *once*, figures are shown for *seconds* or until a signal; exit code 0 for SIGTERM and
+    SIGHUP, 130 for Ctrl-C. With *once*, they are printed when complete, or after *seconds*; exit
+    code 0, or 1 if something is missing; *keep* then waits for a signal. If *audited*, the traffic
+    is audited at the end, except for JSON output, too little time, SIGTERM or SIGHUP; a second
+    Ctrl-C skips it. The report service runs if its extra is installed, Prometheus and Alertmanager
+    if they are installed and neither *once* nor JSON is given. A *scenario* is run instead. Raises
+    UserError.
     """
     if scenario is not None:
-        refuse(scenario, once=once, as_json=as_json, keep=keep)
+        check_options(scenario, once=once, as_json=as_json, keep=keep)
     if keep and not once:
-        raise UserError("--keep goes with --once: without it the demo stays up anyway")
+        raise UserError("--keep requires --once; without --once the demo keeps running anyway")
     code = 0
-    with told_by_signals() as ending:
+    with interrupt_on_signals() as interrupts:
         try:
             if scenario is None:
-                code = _play(
-                    ending, seconds, once=once, as_json=as_json, keep=keep, audited=audited
+                code = _run(
+                    interrupts, seconds, once=once, as_json=as_json, keep=keep, audited=audited
                 )
             else:
-                play(scenario, ending)
-        except Told as told:
-            ended_as_asked = not once and told.number != signal.SIGINT
-            code = 0 if ended_as_asked else told.exit_code
+                run_scenario(scenario, interrupts)
+        except Interrupted as signal_received:
+            is_plain_end = not once and signal_received.number != signal.SIGINT
+            code = 0 if is_plain_end else signal_received.exit_code
         except BrokenPipeError:
-            # The reader is gone, as in `| head`; Python would complain at its last flush.
+            # The reader has closed the pipe, as in `| head`; a last flush would fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except KafkaOperationError as problem:
@@ -88,8 +86,8 @@ def run(
         raise typer.Exit(code)
 
 
-def _play(
-    ending: Ending,
+def _run(
+    interrupts: SignalInterrupts,
     seconds: float | None,
     *,
     once: bool,
@@ -97,92 +95,106 @@ def _play(
     keep: bool,
     audited: bool,
 ) -> int:
-    """Everything from the first process to the last; the exit code."""
-    # Progress goes to stderr: it never mixes with what was asked for.
+    """Run the demo; returns the exit code."""
+    # Progress goes to stderr, output to stdout.
     progress = Console(stderr=True)
     audited = audited and not as_json
     started = time.monotonic()
-    with ExitStack() as everything:
-        with steps(progress, "starting the demo") as tell:
-            lab = everything.enter_context(Lab.start(progress=tell))
-            stage = everything.enter_context(staged(lab, tell))
+    with ExitStack() as resources:
+        with show_steps(progress, "starting the demo") as report_step:
+            lab = resources.enter_context(Lab.start(progress=report_step))
+            environment = resources.enter_context(start_environment(lab, report_step))
             if keep or not once:
-                tell("starting the report service")
-                everything.enter_context(reported(stage))
-            settled = settle(stage, seconds or DEADLINE, tell) if once else None
-            watched = None if once or as_json else _watched(stage, everything, tell)
-        everything.callback(leave, ending, progress)
-        if settled is None:
-            return _show_and_audit(
-                stage, seconds, ending, watched, as_json=as_json, audited=audited
+                report_step("starting the report service")
+                resources.enter_context(serve_report_page(environment))
+            final = (
+                wait_for_final_figures(environment, seconds or DEADLINE, report_step)
+                if once
+                else None
             )
-        _print(settled, as_json=as_json, keep=keep)
+            alerting = (
+                None if once or as_json else _start_alerting(environment, resources, report_step)
+            )
+        resources.callback(prepare_shutdown, interrupts, progress)
+        if final is None:
+            return _show_and_audit(
+                environment, seconds, interrupts, alerting, as_json=as_json, audited=audited
+            )
+        _print(final, as_json=as_json, keep=keep)
         left = (seconds or DEADLINE) - (time.monotonic() - started)
-        if audited and not settled.missing and left >= _CENSUS_SECONDS:
-            census(stage)
+        if audited and not final.missing and left >= _AUDIT_SECONDS:
+            audit_traffic(environment)
         if keep:
-            _stay(progress)
-        return 1 if settled.missing else 0
+            _wait_for_signal(progress)
+        return 1 if final.missing else 0
 
 
-def _watched(stage: Stage, everything: ExitStack, tell: Callable[[str], None]) -> Monitored | None:
-    if missing():
-        tell(f"going without alerts: {' and '.join(missing())} not installed")
+def _start_alerting(
+    environment: DemoEnvironment, resources: ExitStack, report_step: Callable[[str], None]
+) -> AlertStack | None:
+    if missing_programs():
+        report_step(f"alerts are disabled: {' and '.join(missing_programs())} not installed")
         return None
-    tell("starting Prometheus and Alertmanager")
-    return everything.enter_context(monitored(stage))
+    report_step("starting Prometheus and Alertmanager")
+    return resources.enter_context(run_alert_stack(environment))
 
 
 def _show_and_audit(
-    stage: Stage,
+    environment: DemoEnvironment,
     seconds: float | None,
-    ending: Ending,
-    watched: Monitored | None,
+    interrupts: SignalInterrupts,
+    alerting: AlertStack | None,
     *,
     as_json: bool,
     audited: bool,
 ) -> int:
     code = 0
     try:
-        _show(stage, seconds, watched, as_json=as_json)
-    except Told as told:
-        if not audited or told.number != signal.SIGINT:
+        _show(environment, seconds, alerting, as_json=as_json)
+    except Interrupted as signal_received:
+        if not audited or signal_received.number != signal.SIGINT:
             raise
-        code = told.exit_code
-        ending.again()
+        code = signal_received.exit_code
+        interrupts.enable()
     if audited:
-        sys.stderr.write("auditing the traffic of this demo; Ctrl-C skips it\n")
-        census(stage)
+        sys.stderr.write("auditing the traffic of the demo; press Ctrl-C to skip\n")
+        audit_traffic(environment)
     return code
 
 
-def _show(stage: Stage, seconds: float | None, watched: Monitored | None, *, as_json: bool) -> None:
+def _show(
+    environment: DemoEnvironment,
+    seconds: float | None,
+    alerting: AlertStack | None,
+    *,
+    as_json: bool,
+) -> None:
     console = Console()
     if as_json:
-        write_json(stage, seconds)
+        write_json(environment, seconds)
     elif console.is_terminal:
-        watch(stage, console, seconds, watched)
+        show_live(environment, console, seconds, alerting)
     else:
-        write_lines(stage, console, seconds, watched)
+        write_lines(environment, console, seconds, alerting)
 
 
-def _print(settled: Settled, *, as_json: bool, keep: bool) -> None:
+def _print(final: FinalFigures, *, as_json: bool, keep: bool) -> None:
     if as_json:
-        json_line(settled.figures)
+        json_line(final.figures)
     else:
-        title = Text("mm2slo demo: all traffic was copied, at rest", style="bold")
-        if settled.missing:
-            title = Text("mm2slo demo: not whole", style="bold red")
-        # An address that is gone in a moment would only mislead.
-        footer = address_lines(settled.figures) if keep else []
-        Console().print(screen(settled.figures, title, footer))
-    for what in settled.missing:
+        title = Text("mm2slo demo: all records are replicated", style="bold")
+        if final.missing:
+            title = Text("mm2slo demo: incomplete", style="bold red")
+        # Without --keep, the addresses are about to close.
+        footer = address_lines(final.figures) if keep else []
+        Console().print(screen(final.figures, title, footer))
+    for what in final.missing:
         sys.stderr.write(f"missing: {what}\n")
 
 
-def _stay(progress: Console) -> None:
-    """Wait for the signal that ends everything."""
-    progress.print("all stays up; Ctrl-C ends everything")
-    with suppress(Told):
+def _wait_for_signal(progress: Console) -> None:
+    """Wait for a signal."""
+    progress.print("everything keeps running; press Ctrl-C to exit")
+    with suppress(Interrupted):
         while True:
             signal.pause()

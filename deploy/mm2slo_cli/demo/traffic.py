@@ -1,4 +1,4 @@
-"""Writes the demo's records and commits for its consumer groups, until told to rest."""
+"""Produces the demo's records and commits offsets of its consumer groups."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Self
 
-from mm2slo_cli.demo.script import BEHIND_RECORDS, Pace, Reader, Stream
-from mm2slo_kafka.errors import KafkaOperationError, translated
-from mm2slo_kafka.producer import RecordProducer
+from mm2slo_cli.demo.workload import BEHIND_RECORDS, Pace, Reader, Stream
+from mm2slo_kafka.kafka_errors import KafkaOperationError, translated
+from mm2slo_kafka.record_producer import RecordProducer
 from mm2slo_kafka.traffic import commit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mm2slo_kafka.producer import DeliveryResult
+    from mm2slo_kafka.record_producer import DeliveryResult
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +30,9 @@ Ends = dict[tuple[str, str], dict[int, int]]
 
 
 class Traffic:
-    """Records and commits in two background threads; a context manager.
+    """Produces and commits in two background threads; a context manager.
 
-    *clusters* holds librdkafka's properties of each cluster.
+    *clusters* has the librdkafka properties of each cluster.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class Traffic:
         }
         self._ends: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         self._committed: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        self._flowing = threading.Event()
-        self._flowing.set()
+        self._writing = threading.Event()
+        self._writing.set()
         self._stopping = threading.Event()
         self._producing = threading.Thread(target=self._produce, name="demo-produce")
         self._committing = threading.Thread(target=self._commit, name="demo-commit")
@@ -66,26 +66,26 @@ class Traffic:
             producer.close(timeout=0.0)
 
     @property
-    def flowing(self) -> bool:
-        """Whether records are being written."""
-        return self._flowing.is_set()
+    def is_writing(self) -> bool:
+        """Whether records are being produced."""
+        return self._writing.is_set()
 
     def toggle(self) -> None:
-        """Pause the records, or let them flow again."""
-        if self.flowing:
-            self._flowing.clear()
+        """Pause or resume producing."""
+        if self.is_writing:
+            self._writing.clear()
         else:
-            self._flowing.set()
+            self._writing.set()
 
-    def rest(self) -> Mapping[tuple[str, str], int]:
-        """End the traffic for good; the end offset of each (cluster, topic), all partitions summed.
+    def finish(self) -> Mapping[tuple[str, str], int]:
+        """Stop for good; returns the sum of end offsets by (cluster, topic).
 
-        Every record has been acknowledged and every commit made when it returns. Raises
-        KafkaOperationError when a cluster does not answer.
+        All records are acknowledged and all offsets committed afterwards. Raises
+        KafkaOperationError when a cluster does not respond.
         """
         self._stop()
         for alias, producer in self._producers.items():
-            with translated(alias, "writing the last records"):
+            with translated(alias, "producing the last records"):
                 if left := producer.flush(_FLUSH_SECONDS):
                     raise TimeoutError(f"{left} records are not acknowledged")
         for reader in self._readers:
@@ -108,8 +108,8 @@ class Traffic:
             now = time.monotonic()
             elapsed, before = now - before, now
             for index, stream in enumerate(self._streams):
-                # What fell due in a pause is not made up for.
-                due[index] += stream.rate * elapsed if self.flowing else 0.0
+                # Records missed during a pause are not produced later.
+                due[index] += stream.rate * elapsed if self.is_writing else 0.0
                 while due[index] >= 1:
                     due[index] -= 1
                     self._send(stream, numbers[index])
@@ -120,7 +120,7 @@ class Traffic:
     def _send(self, stream: Stream, number: int) -> None:
         place = (stream.cluster, stream.topic)
 
-        def note(result: DeliveryResult) -> None:
+        def on_delivery(result: DeliveryResult) -> None:
             if isinstance(result, KafkaOperationError):
                 logger.warning("%s", result)
             else:
@@ -129,7 +129,9 @@ class Traffic:
 
         value = f'{{"{stream.topic}": {number}}}'.encode().ljust(_VALUE_SIZE)
         key = f"{stream.topic}-{number}".encode()
-        self._producers[stream.cluster].send(stream.topic, key=key, value=value, on_delivery=note)
+        self._producers[stream.cluster].send(
+            stream.topic, key=key, value=value, on_delivery=on_delivery
+        )
 
     # Groups
 
@@ -139,7 +141,7 @@ class Traffic:
                 try:
                     self._commit_for(reader)
                 except KafkaOperationError as problem:
-                    logger.warning("%s", problem)  # the next round tries again
+                    logger.warning("%s", problem)  # retried in the next round
 
     def _commit_for(self, reader: Reader) -> None:
         known = self._committed[reader.group]
@@ -152,7 +154,7 @@ class Traffic:
 
 
 def next_commits(pace: Pace, ends: Mapping[int, int], known: Mapping[int, int]) -> dict[int, int]:
-    """The offsets to commit by partition: those that differ from the *known* ones, never less."""
+    """Return the offsets to commit by partition: those above the *known* ones."""
     behind = BEHIND_RECORDS if pace is Pace.BEHIND else 0
     return {
         partition: end - behind

@@ -1,4 +1,4 @@
-"""`mm2slo demo` in a terminal of 80 columns, and what it leaves behind."""
+"""Runs `mm2slo demo` in a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """An ordinary terminal's, with temporary files where they can be counted."""
+    """Environment of a terminal, with temporary files in *folder*."""
     return {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm", "TMPDIR": str(folder)}
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Every process below *pid*, with its start time, which tells it from a later one."""
+    """Return all descendants of *pid* with their start times."""
     found: dict[int, str] = {}
     stats = {}
     for entry in Path("/proc").iterdir():
@@ -42,17 +42,17 @@ def descendants(pid: int) -> dict[int, str]:
     return found
 
 
-def none_is_left(processes: dict[int, str]) -> bool:
-    """Whether all of *processes* end within ten seconds."""
+def all_exited(processes: dict[int, str]) -> bool:
+    """Wait up to ten seconds for all *processes* to exit."""
     end = time.monotonic() + 10
-    while _alive(processes):
+    while _running(processes):
         if time.monotonic() > end:
             return False
         select.select([], [], [], 0.05)
     return True
 
 
-def _alive(processes: dict[int, str]) -> list[int]:
+def _running(processes: dict[int, str]) -> list[int]:
     left = []
     for pid, started in processes.items():
         with contextlib.suppress(OSError):
@@ -72,54 +72,54 @@ class Terminal:
 
     @property
     def seen(self) -> str:
-        """All that was shown so far, without colours."""
+        """Output so far, without escape sequences."""
         return _ESCAPES.sub("", self._shown.decode(errors="replace"))
 
     @property
     def lines(self) -> list[str]:
-        """The lines as they stood at last."""
+        """Final content of each line."""
         return [line.rsplit("\r", 1)[-1] for line in self.seen.split("\r\n")]
 
     @property
     def page(self) -> str:
-        """The address of the page that it shows."""
+        """URL of the status page, from the output."""
         found = PAGE.search(self.seen)
         assert found is not None, self.seen[-3000:]
         return found[1]
 
-    def read(self, enough: Callable[[str], bool], patience: float = 180.0) -> None:
-        """Go on until what was shown is *enough*, or the program ends."""
-        end = time.monotonic() + patience
+    def read(self, enough: Callable[[str], bool], timeout: float = 180.0) -> None:
+        """Read until the output is *enough*, or the program exits."""
+        end = time.monotonic() + timeout
         while not enough(self.seen):
             ready, _, _ = select.select([self._file], [], [], max(end - time.monotonic(), 0))
-            assert ready, f"not within {patience:.0f} s:\n{self.seen[-3000:]}"
+            assert ready, f"timed out after {timeout:.0f} s:\n{self.seen[-3000:]}"
             try:
                 piece = os.read(self._file, 65536)
-            except OSError:  # Linux: the other side is closed
+            except OSError:  # Linux: the program has closed it
                 return
             if not piece:
                 return
             self._shown += piece
 
     def press(self, key: str) -> None:
-        """A key; Ctrl-C is `\x03`."""
+        """Press a key; Ctrl-C is `\x03`."""
         os.write(self._file, key.encode())
 
     def end(self) -> int:
-        """Go on to the end of the program; its exit code."""
+        """Read until the program exits; returns its exit code."""
         self.read(lambda _seen: False)
         _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)
 
 
 @contextlib.contextmanager
-def played(folder: Path, *options: str) -> Iterator[Terminal]:
-    """`mm2slo demo` with *options*; temporary files are in *folder*."""
+def run_demo(folder: Path, *options: str) -> Iterator[Terminal]:
+    """Run `mm2slo demo` with *options*; temporary files are in *folder*."""
     pid, file = pty.fork()
-    if pid == 0:  # pragma: no cover - the child becomes the demo
+    if pid == 0:  # pragma: no cover - the child execs the demo
         os.execve(PROGRAM, [str(PROGRAM), "demo", *options], environment(folder))  # noqa: S606
     try:
         yield Terminal(pid, file)
     finally:
-        # Its terminal is gone: SIGHUP, which is a plain end.
+        # Closing the terminal sends SIGHUP.
         os.close(file)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, TopicPartition
 from exporter_watch import watch
-from topic_reader import read_topic
+from topic_reader import count_copies, read_topic
 
+from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, commit, produce
 from mm2slo_lab import Lab
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from exporter_watch import Scrape, Watch
 
-    from mm2slo_core.topology import Flow
     from mm2slo_lab import LabTopology
     from mm2slo_lab.kafka_jars import Progress
 
 _TIMEOUT = 30.0
+_US_EU: Final = Flow("us", "eu")
 
 
 @contextmanager
@@ -168,6 +170,21 @@ def until_canaries(seen: Watch, flow: Flow, count: int, timeout: float = 90) -> 
     for outcome in ("lost", "expired", "duplicates", "reordered", "moved", "unknown"):
         assert canary_value(scrape, flow, f"{outcome}_total") == 0, outcome
     return scrape
+
+
+def create_replicated_topic(
+    lab: Lab,
+    topic: str,
+    count: int,
+    partitions: int = 1,
+    configs: Mapping[str, str] | None = None,
+    flow: Flow = _US_EU,
+) -> None:
+    """Create a source topic with *count* records, and wait for their copies."""
+    source = lab.cluster(flow.source)
+    source.admin.create_topic(topic, partitions, configs)
+    produce(source.librdkafka(), topic, Load(count))
+    wait_for(lambda: count_copies(lab, topic, flow) == count, f"{count} copies of {topic}")
 
 
 def send(lab: Lab, flow: Flow, topic: str, count: int, first: int = 0) -> None:

@@ -67,8 +67,8 @@ def test_alerts_check_names_stale_and_missing_files(tmp_path: Path) -> None:
     (tmp_path / "prometheus" / "mm2slo-alerts.rules.yml").unlink()
     code, output = run("check", "--out", tmp_path)
     assert code == 1
-    assert f"{rules} is not current; run: mm2slo alerts generate --out {tmp_path}" in output
-    assert "mm2slo-alerts.rules.yml is not current" in output
+    assert f"{rules} is outdated; run: mm2slo alerts generate --out {tmp_path}" in output
+    assert "mm2slo-alerts.rules.yml is outdated" in output
     assert "prometheusrule" not in output
 
 
@@ -127,5 +127,5 @@ def test_alerts_generate_with_zero_scale_is_rejected(tmp_path: Path) -> None:
 
 def test_alerts_generate_to_unwritable_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"cannot write .*; name another folder with --out"):
+    with pytest.raises(UserError, match=r"cannot write .*; choose another folder with --out"):
         run("generate", "--out", tmp_path / "file" / "below")

@@ -1,4 +1,4 @@
-"""`mm2slo audit`: what it refuses in one sentence, before it starts anything."""
+"""`mm2slo audit`: invalid options and other errors before an audit starts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def audit(
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         (["--flow", "us->apac"], "'us->apac' is not a configured flow: expected one of us->eu"),
         (["--since", "soon"], "--since 'soon' is not a duration: use for example 1h"),
@@ -53,43 +53,43 @@ def audit(
         (["--sample", "0%"], "--sample: sample rate is 0%"),
         (["--report", "report.pdf"], "--report 'report.pdf' has an unknown suffix"),
         (["--follow", "10m", "--from", "2026-01-01"], "leave out --from and --to"),
-        (["--follow", "never"], "--follow 'never' is not a time: write for example 10m"),
-        (["--max-pending", "0"], "--max-pending '0' is not a time"),
+        (["--follow", "never"], "--follow 'never' is not a positive duration: use for example 10m"),
+        (["--max-pending", "0"], "--max-pending '0' is not a positive duration"),
         (["--spark-conf", "spark.master"], "'spark.master' is not KEY=VALUE"),
     ],
 )
-def test_bad_options_are_one_sentence_and_exit_with_two(
+def test_audit_invalid_option_prints_one_line_and_exits_2(
     folder: Path,
     options: list[str],
-    sentence: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", ["mm2slo", "audit", "--config", "mm2slo.yaml", *options])
     assert main() == 2
-    told = capsys.readouterr()
-    (line,) = [line for line in told.err.splitlines() if not line.startswith("{")]
-    assert sentence in line
-    assert told.out == ""
+    captured = capsys.readouterr()
+    (line,) = [line for line in captured.err.splitlines() if not line.startswith("{")]
+    assert message in line
+    assert captured.out == ""
     if "--from" not in options or "--follow" in options:
         assert sorted(each.name for each in folder.iterdir()) == ["mm2slo.yaml"]
 
 
 @pytest.mark.long
-def test_a_side_that_does_not_answer_is_said_and_nothing_is_stored(folder: Path) -> None:
+def test_audit_unreachable_cluster_exits_2_and_stores_nothing(folder: Path) -> None:
     found = audit(folder, "--since", "10m")
     assert found.returncode == 2
-    *logged, sentence = found.stderr.splitlines()
-    assert "cluster " in sentence
-    assert "(unreachable)" in sentence or "(timeout)" in sentence
+    *logged, message = found.stderr.splitlines()
+    assert "cluster " in message
+    assert "(unreachable)" in message or "(timeout)" in message
     assert "Traceback" not in found.stderr
     assert [json.loads(line)["stage"] for line in logged if '"stage"' in line] == ["scoping"]
     with Store.open(folder / "mm2slo.db") as store:
         assert store.runs() == ()
 
 
-def test_a_store_that_is_none_is_refused_and_stays_as_it_is(folder: Path) -> None:
+def test_audit_corrupt_store_exits_2_and_keeps_the_file(folder: Path) -> None:
     broken = folder / "mm2slo.db"
     broken.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     before = broken.read_bytes()
@@ -100,14 +100,14 @@ def test_a_store_that_is_none_is_refused_and_stays_as_it_is(folder: Path) -> Non
     assert broken.read_bytes() == before
 
 
-def test_its_file_is_the_same_command_as_spark_submit_runs_it(folder: Path) -> None:
+def test_audit_main_file_runs_the_same_command(folder: Path) -> None:
     file = Path(mm2slo_audit.__file__).with_name("__main__.py")
     found = audit(folder, "--flow", "us->apac", program=[sys.executable, str(file)])
     assert found.returncode == 2
     assert "'us->apac' is not a configured flow" in found.stderr
 
 
-def test_other_commands_load_neither_spark_nor_the_store() -> None:
+def test_cli_import_loads_neither_spark_nor_store() -> None:
     code = (
         "import sys, mm2slo_cli.main;"
         "print([m for m in sys.modules if m.split('.')[0] in"

@@ -1,4 +1,4 @@
-"""The command line as its users meet it: exit codes, words, and nothing loaded in vain."""
+"""The command line: exit codes, messages and lazy imports."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def good(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_check_lists_the_flows_within_80_columns(good: str) -> None:
+def test_check_lists_flows_in_80_columns(good: str) -> None:
     done = mm2slo("check", good, MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.rstrip() for line in done.stdout.replace(good, "mm2slo.yaml").splitlines()]
     assert [line for line in lines if line] == [
-        "mm2slo.yaml: good; 2 flows, 2 clusters",
+        "mm2slo.yaml: valid; 2 flows, 2 clusters",
         " Flow     Engine         Policy    Topics                Groups   Canary",
         " " + "─" * 78,
         " us->eu   mirrormaker2   default   orders.[a-z]+,        .*       heartbeats",
@@ -111,7 +111,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("old", "new", "first"), MISTAKES.values(), ids=[*MISTAKES])
-def test_a_mistake_ends_with_code_2_and_the_report_on_stderr(
+def test_check_invalid_config_exits_2_and_reports_on_stderr(
     tmp_path: Path, old: str, new: str, first: str
 ) -> None:
     text = """\
@@ -129,7 +129,7 @@ flows:
     assert "Traceback" not in done.stderr
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+def test_check_missing_file_prints_one_line(tmp_path: Path) -> None:
     path = str(tmp_path / "gone.yaml")
     done = mm2slo("check", path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -139,7 +139,7 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_is_not_text_is_one_line(tmp_path: Path) -> None:
+def test_check_binary_file_prints_one_line(tmp_path: Path) -> None:
     path = tmp_path / "mm2slo.yaml"
     path.write_bytes(b"clusters: \xff")
     done = mm2slo("check", str(path))
@@ -149,7 +149,7 @@ def test_a_file_that_is_not_text_is_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_a_secret_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
+def test_check_resolves_secret_files_relative_to_config(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("hunter2\n", encoding="utf-8")
     path = tmp_path / "mm2slo.yaml"
     path.write_text(GOOD.replace("${env:MM2SLO_TEST_PASSWORD}", "${file:password}"), "utf-8")
@@ -177,7 +177,7 @@ def test_check_loads_no_kafka_client(tmp_path: Path) -> None:
     assert not {"confluent_kafka", "pyspark", "mm2slo_kafka", "mm2slo_exporter"} & loaded
 
 
-def test_the_help_of_the_root_loads_no_command() -> None:
+def test_root_help_loads_no_command() -> None:
     code = "sys.argv = ['mm2slo', '--help']\n"
     code += "from mm2slo_cli.main import main\ntry: main()\nexcept SystemExit: pass"
     loaded = loaded_by(code)
@@ -190,11 +190,11 @@ def test_the_help_of_the_root_loads_no_command() -> None:
     }
 
 
-def test_version_is_the_package_s() -> None:
+def test_version_prints_package_version() -> None:
     assert mm2slo("--version").stdout == "mm2slo 0.1.0\n"
 
 
-def test_a_command_without_its_option_ends_with_code_2() -> None:
+def test_exporter_without_config_exits_2() -> None:
     done = mm2slo("exporter")
     assert done.returncode == 2
     assert "Missing option '--config'" in done.stderr
@@ -208,17 +208,19 @@ def run_root(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         return int(ended.code or 0)
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **content: object) -> None:
+def install_fake_module(monkeypatch: pytest.MonkeyPatch, name: str, **content: object) -> None:
     module = ModuleType(f"mm2slo_cli.{name}")
     for key, value in content.items():
         setattr(module, key, value)
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
-def test_exporter_and_demo_hand_their_options_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exporter_and_demo_pass_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    stand_in(monkeypatch, "exporter", run=lambda *given: calls.append(given))
-    stand_in(monkeypatch, "demo", run=lambda *given, **flags: calls.append((*given, flags)))
+    install_fake_module(monkeypatch, "exporter", run=lambda *given: calls.append(given))
+    install_fake_module(
+        monkeypatch, "demo", run=lambda *given, **flags: calls.append((*given, flags))
+    )
     several = ("--config", "c.yaml", "--flow", "us->eu", "--flow", "eu->us")
     assert run_root(monkeypatch, "exporter", *several) == 0
     assert run_root(monkeypatch, "exporter", "--config", "c.yaml") == 0
@@ -235,8 +237,8 @@ def test_exporter_and_demo_hand_their_options_on(monkeypatch: pytest.MonkeyPatch
     ]
 
 
-ENDINGS = {
-    "a user's mistake": (UserError("do it so"), 2, "do it so\n"),
+EXITS = {
+    "a user error": (UserError("use this"), 2, "use this\n"),
     "Ctrl-C": (KeyboardInterrupt(), 130, ""),
     "a missing extra": (
         ModuleNotFoundError("no", name="pyspark.sql"),
@@ -251,7 +253,7 @@ ENDINGS = {
             "run: pip install --force-reinstall mm2slo\n"
         ),
     ),
-    "a missing part of ours": (
+    "a missing module of mm2slo": (
         ModuleNotFoundError("no", name="mm2slo_cli.demo"),
         2,
         "this build of mm2slo has no mm2slo_cli.demo; run: pip install --upgrade mm2slo\n",
@@ -259,20 +261,20 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize(("raised", "code", "words"), ENDINGS.values(), ids=[*ENDINGS])
-def test_an_ending_has_its_code_and_its_words(
+@pytest.mark.parametrize(("raised", "code", "message"), EXITS.values(), ids=[*EXITS])
+def test_main_error_sets_exit_code_and_message(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     raised: BaseException,
     code: int,
-    words: str,
+    message: str,
 ) -> None:
     def run(*_: object, **__: object) -> None:
         raise raised
 
-    stand_in(monkeypatch, "demo", run=run)
+    install_fake_module(monkeypatch, "demo", run=run)
     assert run_root(monkeypatch, "demo") == code
-    assert capsys.readouterr().err == words
+    assert capsys.readouterr().err == message
 
 
 LAB = """\
@@ -304,7 +306,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "code", "expected"),
     [
         (["start", "--port", "5"], 0, "port 5"),
         (["start", "--port", "2"], 2, "no such port"),
@@ -314,9 +316,7 @@ sys.exit(main())
         (["start", "--help"], 0, "--port"),
     ],
 )
-def test_the_lab_s_own_command_line_does_the_rest(
-    arguments: list[str], code: int, words: str
-) -> None:
+def test_lab_parses_its_own_arguments(arguments: list[str], code: int, expected: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LAB, "lab", *arguments],
         capture_output=True,
@@ -325,11 +325,11 @@ def test_the_lab_s_own_command_line_does_the_rest(
         check=False,
     )
     assert done.returncode == code, done.stderr
-    assert words in done.stdout + done.stderr
+    assert expected in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_traceback_of_our_own_fault_prints_no_local_variables() -> None:
+def test_unexpected_error_traceback_has_no_local_variables() -> None:
     code = LAB.replace('print("port", port)', 'secret = "hunter" + "2"; raise RuntimeError')
     done = subprocess.run(
         [sys.executable, "-c", code, "lab", "start"],

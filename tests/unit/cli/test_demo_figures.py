@@ -1,47 +1,49 @@
-"""The figures of the demo: percentiles, rates, and when the picture is whole."""
+"""Figures of the demo: percentiles, rates, completeness."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_cli.demo.figures import (
+from mm2slo_cli.demo.demo_figures import (
     DemoFigures,
     FlowFigures,
     GroupFigures,
     TopicFigures,
     flow_figures,
 )
-from mm2slo_cli.demo.latency import Latency, latency, quantile
-from mm2slo_cli.demo.meter import Meter, Recent, Throughput
-from mm2slo_core.catalogue.buckets import LATENCY_BUCKETS
+from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles, latency_percentiles, quantile
+from mm2slo_cli.demo.recent_activity import ActivityMeter, RecentActivity, Throughput
+from mm2slo_core.catalogue.histogram_buckets import LATENCY_BUCKETS
 from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.selection import TopicPair, TopicRole
+from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.state.model import FlowInfo, FlowReport, LatencyHistogram, TopicState
+from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, LatencyHistogram, TopicState
 
 US_EU = Flow("us", "eu")
 READY = GroupFigures(ready=True, redelivery_lower=0, redelivery_upper=3, blocked=())
 BLOCKED = GroupFigures(
     ready=False, redelivery_lower=None, redelivery_upper=None, blocked=("no_checkpoint",)
 )
-WHOLE = FlowFigures(
+COMPLETE = FlowFigures(
     US_EU,
     FlowStateName.RUNNING,
     "position_advances",
     lag_records=0,
     lag_seconds=0.0,
-    recent=Recent(Throughput(5.0, 4.0), Latency(0.01, 0.02), Latency(0.01, 0.02)),
+    recent=RecentActivity(
+        Throughput(5.0, 4.0), LatencyPercentiles(0.01, 0.02), LatencyPercentiles(0.01, 0.02)
+    ),
     topics={"orders": TopicFigures(10, 10, 10, 0)},
     groups={"a": READY, "b": READY},
 )
 
 
 def counts(**by_bound: int) -> tuple[int, ...]:
-    """Counts per bucket: `b0_1=3` puts 3 into the bucket that ends at 0.1 s."""
+    """Counts per bucket: `b0_1=3` adds 3 to the bucket with bound 0.1 s."""
     bounds = {float(name[1:].replace("_", ".")): n for name, n in by_bound.items()}
     assert bounds.keys() <= set(LATENCY_BUCKETS)
     return (*(bounds.get(bound, 0) for bound in LATENCY_BUCKETS), 0)
@@ -93,27 +95,24 @@ def report(at: float, *topics: TopicState, canary: tuple[int, ...] | None = None
         (0.99, counts(b0_01=98, b1_0=2), 0.75),  # the first of two from 0.5 to 1
     ],
 )
-def test_a_percentile_is_what_histogram_quantile_gives(
+def test_quantile_equals_histogram_quantile(
     share: float, found: tuple[int, ...], expected: float
 ) -> None:
     assert quantile(share, found) == pytest.approx(expected)
 
 
-def test_beyond_the_last_bound_nothing_is_claimed() -> None:
+def test_percentiles_above_last_bound_are_unknown() -> None:
     found = (*[0] * len(LATENCY_BUCKETS), 1)
-    assert latency(found) == Latency(None, None)
+    assert latency_percentiles(found) == LatencyPercentiles(None, None)
 
 
-def test_without_observations_there_is_no_latency() -> None:
-    assert latency(counts()) is None
-    assert latency(()) is None
+def test_percentiles_without_observations_are_none() -> None:
+    assert latency_percentiles(counts()) is None
+    assert latency_percentiles(()) is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 299), min_size=1, max_size=50), st.floats(0.01, 1))
-def test_a_percentile_lies_in_the_bucket_of_its_observation(
-    seconds: list[float], share: float
-) -> None:
+def test_quantile_is_within_bucket_of_its_observation(seconds: list[float], share: float) -> None:
     histogram = [0] * (len(LATENCY_BUCKETS) + 1)
     for each in seconds:
         histogram[sum(bound < each for bound in LATENCY_BUCKETS)] += 1
@@ -126,86 +125,86 @@ def test_a_percentile_lies_in_the_bucket_of_its_observation(
     assert lower <= found <= upper * (1 + 1e-9)
 
 
-def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
-    meter = Meter()
+def test_throughput_covers_last_ten_seconds() -> None:
+    meter = ActivityMeter()
     assert meter.read(report(0.0, topic(0, 0))).throughput is None
     assert meter.read(report(5.0, topic(500, 400))).throughput == Throughput(100.0, 80.0)
     assert meter.read(report(15.0, topic(600, 600))).throughput == Throughput(10.0, 20.0)
     assert meter.read(report(15.0, topic(600, 600))).throughput == Throughput(10.0, 20.0)
 
 
-def test_heartbeats_are_no_traffic() -> None:
-    meter = Meter()
+def test_throughput_ignores_heartbeats() -> None:
+    meter = ActivityMeter()
     beats = TopicRole.HEARTBEATS
     meter.read(report(0.0, topic(0, 0, beats)))
     assert meter.read(report(10.0, topic(10, 10, beats))).throughput == Throughput(0.0, 0.0)
 
 
-def test_latencies_are_those_of_the_last_minute() -> None:
-    meter = Meter()
+def test_latencies_cover_last_minute() -> None:
+    meter = ActivityMeter()
     slow, also_fast = counts(b1_0=4), counts(b1_0=4, b0_01=4)
     meter.read(report(0.0, canary=None))
-    assert meter.read(report(1.0, canary=slow)).canary == latency(slow)
-    assert meter.read(report(30.0, canary=also_fast)).canary == latency(also_fast)
-    assert meter.read(report(62.0, canary=also_fast)).canary == latency(counts(b0_01=4))
+    assert meter.read(report(1.0, canary=slow)).canary == latency_percentiles(slow)
+    assert meter.read(report(30.0, canary=also_fast)).canary == latency_percentiles(also_fast)
+    assert meter.read(report(62.0, canary=also_fast)).canary == latency_percentiles(counts(b0_01=4))
     assert meter.read(report(95.0, canary=also_fast)).canary is None
 
 
-def test_a_whole_picture_lacks_nothing() -> None:
-    assert DemoFigures((WHOLE, replace(WHOLE, flow=US_EU.reverse)), {}, {}).missing == ()
+def test_complete_figures_miss_nothing() -> None:
+    assert DemoFigures((COMPLETE, replace(COMPLETE, flow=US_EU.reverse)), {}, {}).missing == ()
 
 
 @pytest.mark.parametrize(
     ("figures", "missing"),
     [
         (
-            replace(WHOLE, state=FlowStateName.STOPPED, reason="canaries_silent"),
-            "us->eu: not alive: stopped (canaries silent)",
+            replace(COMPLETE, state=FlowStateName.STOPPED, reason="canaries_silent"),
+            "us->eu: flow is stopped (canaries silent)",
         ),
         (
-            replace(WHOLE, state=FlowStateName.UNKNOWN, reason="not_ready"),
-            "us->eu: not alive: unknown (not ready)",
+            replace(COMPLETE, state=FlowStateName.UNKNOWN, reason="not_ready"),
+            "us->eu: flow is unknown (not ready)",
         ),
-        (replace(WHOLE, lag_records=None), "us->eu: no lag in records"),
-        (replace(WHOLE, lag_seconds=None), "us->eu: no lag in seconds"),
-        (replace(WHOLE, recent=Recent()), "us->eu: no canary latency"),
+        (replace(COMPLETE, lag_records=None), "us->eu: no lag in records"),
+        (replace(COMPLETE, lag_seconds=None), "us->eu: no lag in seconds"),
+        (replace(COMPLETE, recent=RecentActivity()), "us->eu: no canary latency"),
         (
-            replace(WHOLE, recent=Recent(canary=Latency(0.01, None))),
+            replace(COMPLETE, recent=RecentActivity(canary=LatencyPercentiles(0.01, None))),
             "us->eu: no canary latency",
         ),
         (
-            replace(WHOLE, groups={"a": READY, "b": BLOCKED}),
-            "us->eu: readiness of 1 groups, expected 2",
+            replace(COMPLETE, groups={"a": READY, "b": BLOCKED}),
+            "us->eu: readiness known for 1 groups, expected 2",
         ),
     ],
 )
-def test_what_is_missing_is_named_with_its_flow(figures: FlowFigures, missing: str) -> None:
-    other = replace(WHOLE, flow=US_EU.reverse)
+def test_missing_figures_name_their_flow(figures: FlowFigures, missing: str) -> None:
+    other = replace(COMPLETE, flow=US_EU.reverse)
     assert DemoFigures((figures, other), {}, {}).missing == (missing,)
 
 
-def test_an_idle_flow_is_alive() -> None:
-    assert replace(WHOLE, state=FlowStateName.IDLE).missing == ()
+def test_idle_flow_misses_nothing() -> None:
+    assert replace(COMPLETE, state=FlowStateName.IDLE).missing == ()
 
 
-def test_a_flow_without_a_report_has_no_figures() -> None:
+def test_flow_without_report_has_no_figures() -> None:
     found = flow_figures(US_EU, None)
-    assert found.waiting_for == ("its first round",)
+    assert found.waiting_for == ("the first collection",)
     assert found.missing == (
-        "not alive: unknown (not ready)",
+        "flow is unknown (not ready)",
         "no lag in records",
         "no lag in seconds",
         "no canary latency",
-        "readiness of 0 groups, expected 2",
+        "readiness known for 0 groups, expected 2",
     )
 
 
-def test_a_flow_without_partitions_has_no_lag() -> None:
+def test_flow_without_partitions_has_unknown_lag() -> None:
     assert flow_figures(US_EU, report(0.0)).lag_records is None
 
 
-def test_json_holds_what_the_table_shows() -> None:
-    found = WHOLE.to_json()
+def test_to_json_contains_displayed_figures() -> None:
+    found = COMPLETE.to_json()
     assert found["canary_latency_seconds"] == {"p50": 0.01, "p99": 0.02}
     assert found["records_per_second"] == {"source": 5.0, "target": 4.0}
     assert found["retention_headroom"] is None

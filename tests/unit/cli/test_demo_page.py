@@ -1,4 +1,4 @@
-"""The demo's page: served beside the stage, ended with it, and told on the terminal."""
+"""The report service of the demo, and its summary on the terminal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mm2slo_cli.demo.figures import DemoFigures
-from mm2slo_cli.demo.outage import told
-from mm2slo_cli.demo.reported import reported
-from mm2slo_cli.demo.view import address_lines
+from mm2slo_cli.demo.demo_figures import DemoFigures
+from mm2slo_cli.demo.demo_screen import address_lines
+from mm2slo_cli.demo.outage_summary import summary_lines
+from mm2slo_cli.demo.report_page import serve_report_page
 from mm2slo_core.config import load_config
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from mm2slo_cli.demo.stage import Stage
+    from mm2slo_cli.demo.demo_environment import DemoEnvironment
 
 CONFIG = """\
 clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}
@@ -34,45 +34,45 @@ PAGE = "http://127.0.0.1:65534/"
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    """Nothing of it runs: the exporter's port is closed."""
+def environment(tmp_path: Path) -> DemoEnvironment:
+    """An environment without processes; the exporter's port is closed."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     lab = SimpleNamespace(runtime=SimpleNamespace(root=tmp_path))
-    made = SimpleNamespace(
-        lab=lab, config=load_config(CONFIG), url=f"http://127.0.0.1:{port}", beside={}
+    created = SimpleNamespace(
+        lab=lab, config=load_config(CONFIG), url=f"http://127.0.0.1:{port}", extra_urls={}
     )
-    return cast("Stage", made)
+    return cast("DemoEnvironment", created)
 
 
-def test_the_page_is_there_as_long_as_the_stage_is(stage: Stage) -> None:
+def test_report_page_is_served_within_context(environment: DemoEnvironment) -> None:
     before = set(threading.enumerate())
-    with reported(stage):
-        page = stage.beside["report"]
-        with urllib.request.urlopen(page, timeout=30) as answer:
-            text = answer.read().decode()
-    assert "Nothing is known of 12 of 12 objectives" in text
-    assert f"the exporter {stage.url} cannot be asked" in text
+    with serve_report_page(environment):
+        page = environment.extra_urls["report"]
+        with urllib.request.urlopen(page, timeout=30) as response:
+            text = response.read().decode()
+    assert "No recent data for 12 of 12 objectives" in text
+    assert f"cannot fetch metrics from exporter {environment.url}" in text
     assert set(threading.enumerate()) <= before
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(page, timeout=5)
 
 
-def test_an_end_by_an_error_takes_the_page_along(stage: Stage) -> None:
+def test_report_page_stops_after_error(environment: DemoEnvironment) -> None:
     before = set(threading.enumerate())
-    with pytest.raises(KeyboardInterrupt), reported(stage):
+    with pytest.raises(KeyboardInterrupt), serve_report_page(environment):
         raise KeyboardInterrupt
     assert set(threading.enumerate()) <= before
 
 
-def test_without_the_extra_the_demo_goes_on_and_says_how_to_get_it(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+def test_report_page_without_extra_is_skipped_with_install_hint(
+    environment: DemoEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with reported(stage):
-        assert stage.beside == {}
+    with serve_report_page(environment):
+        assert environment.extra_urls == {}
     lines = [each.plain for each in addresses()]
-    assert lines[0] == "Page     comes with an extra: pip install 'mm2slo[report]'"
+    assert lines[0] == "Page     not installed: pip install 'mm2slo[report]'"
 
 
 def addresses(**more: str) -> list[Text]:
@@ -93,7 +93,7 @@ def entry(status: str, sli: str = "checkpoint_freshness", tier: str | None = Non
     return {"status": status, "sli": {"type": sli, "tier": tier}, "flow": {"name": "us->eu"}}
 
 
-def test_an_outage_is_told_by_its_worst_objective() -> None:
+def test_summary_describes_worst_objective_and_costliest_incident() -> None:
     incident = {
         "start": "2026-07-14T23:59:00Z",
         "end": "2026-07-15T00:01:00Z",
@@ -101,8 +101,10 @@ def test_an_outage_is_told_by_its_worst_objective() -> None:
         "consumed": 1.5,
     }
     entries = [entry("breached", "latency", "10s"), entry("breached"), entry("no_data")]
-    assert list(told(entries, {"incidents": [incident, incident]})) == [
+    assert list(summary_lines(entries, {"incidents": [incident, incident]})) == [
         "2 of 3 objectives: breached",
         "us->eu latency 10s: 37 bad events, 23:59 to 00:01 UTC",
     ]
-    assert list(told([entry("no_data")], {"incidents": []})) == ["1 of 1 objectives: no data"]
+    assert list(summary_lines([entry("no_data")], {"incidents": []})) == [
+        "1 of 1 objectives: no data"
+    ]

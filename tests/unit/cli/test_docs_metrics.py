@@ -1,4 +1,4 @@
-"""The page of metrics is what the catalogue says."""
+"""The generated metrics page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_page_is_current() -> None:
+def test_metrics_page_is_current() -> None:
     page = (ROOT / docs_metrics.PAGE).read_text(encoding="utf-8")
     assert page == docs_metrics.render(), "run: python -m mm2slo_cli.docs_metrics"
 
 
-def test_the_page_has_one_row_for_every_metric() -> None:
+def test_metrics_page_has_one_row_per_metric() -> None:
     rows = [line for line in docs_metrics.render().splitlines() if line.startswith("| `")]
     reported = [metric for group in REPORT_GROUPS.values() for metric in group]
     assert [row.split("`")[1] for row in rows] == [metric.name for metric in (*ALL, *reported)]
@@ -47,6 +47,8 @@ def row(name: str) -> list[str]:
         ("mm2_heartbeats_received_total", ["counter", "none", ""]),
     ],
 )  # fmt: skip
-def test_a_row_tells_labels_and_what_a_coarser_level_does(name: str, cells: list[str]) -> None:
+def test_metrics_page_row_shows_labels_and_effect_of_granularity(
+    name: str, cells: list[str]
+) -> None:
     assert row(name)[1:-1] == cells
     assert row(name)[-1].startswith(BY_NAME[name].help)

@@ -140,8 +140,8 @@ def test_exclude_add_accepts_several_time_formats(
         ),
         (["--flow", "us->ue"], "did you mean 'us->eu'?"),
         (["--flow", "jp->*"], "--flow 'jp->*' matches no configured flow; configured: ap->eu"),
-        (["--from", "2026-12-01T02:00"], "--from '2026-12-01T02:00' says no zone"),
-        (["--to", "2026-12-01T03:00"], "--to '2026-12-01T03:00' says no zone"),
+        (["--from", "2026-12-01T02:00"], "--from '2026-12-01T02:00' has no time zone"),
+        (["--to", "2026-12-01T03:00"], "--to '2026-12-01T03:00' has no time zone"),
         (
             ["--to", "2026-12-01T01:59Z"],
             "ends at 2026-12-01T01:59Z, not after its start at 2026-12-01T02",
@@ -171,11 +171,11 @@ def test_exclude_add_accepts_several_time_formats(
         (["--for", "2h", "--rules-file", "."], "rule file . is a folder"),
         (
             ["--for", "2h", "--reload-url", "prometheus:9090"],
-            "--reload-url is not the address of a server: write for example http://127.0.0.1:9093",
+            "--reload-url is not an HTTP URL: use for example http://127.0.0.1:9093",
         ),
         (
             ["--for", "2h", "--silence", "--alertmanager-url", "ftp://ana:s3cr3t@am"],
-            "--alertmanager-url is not the address of a server",
+            "--alertmanager-url is not an HTTP URL",
         ),
     ],
 )
@@ -364,4 +364,4 @@ def test_exclude_add_with_unwritable_rule_file_reports_error_and_keeps_store(
 def test_exclude_add_help_explains_five_minute_steps(command: Command) -> None:
 
     assert command("add", "--help") == 0
-    assert "leave out every 5 minutes that it touches" in " ".join(command.out.split())
+    assert "leave out each 5-minute step it overlaps" in " ".join(command.out.split())

@@ -1,4 +1,4 @@
-"""Planned maintenance over HTTP: the rule file, Prometheus and silences, as `mm2slo exclude`."""
+"""Exclusions over HTTP: rule file, Prometheus reload and silences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recording_server import Answer, RecordingServer, Request
 from report_service_fixture import NOW, ServiceFixture, start_service
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.report_maintenance import InForce
+from mm2slo_cli.report_maintenance import MaintenanceActions
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_report.rendering.value_format import utc
 from mm2slo_report.web.report_only_maintenance import RULES_NOT_WRITTEN
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TOKEN = Token(
     "50e721e49c013f00c62cf59f2163542a9d8df02464efeb615d31051b0fddc326", Scope.WRITE, "ops"
 )
-"""Of `w`."""
+"""Hash of the token `w`."""
 CONFIG = """
 clusters: {{us: {{bootstrap_servers: "127.0.0.1:1"}}, eu: {{bootstrap_servers: "127.0.0.1:2"}}}}
 flows: [{{flow: us->eu}}, {{flow: eu->us}}]
@@ -38,34 +38,34 @@ START, END = NOW + 60 * MINUTE_MS, NOW + 120 * MINUTE_MS
 
 
 @dataclass
-class Others:
-    """Prometheus and Alertmanager at one address: what they were asked, and what they answer."""
+class FakeServers:
+    """Prometheus and Alertmanager at one address, with recorded requests."""
 
-    asked: list[Request] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     rules: Any = None
     silence: Any = field(default_factory=lambda: {"silenceID": "s-1"})
     address: str = ""
 
     def answer(self, request: Request) -> Answer:
-        self.asked.append(request)
-        said: Any = None
+        self.requests.append(request)
+        content: Any = None
         if request.path == "/api/v2/silences":
-            said = self.silence
+            content = self.silence
         elif request.path.startswith("/api/v2/silence/"):
-            said = {"status": {"state": "active"}}
+            content = {"status": {"state": "active"}}
         elif request.path.startswith("/api/v1/rules"):
-            said = self.rules
-        return Answer(body="" if said is None else json.dumps(said))
+            content = self.rules
+        return Answer(body="" if content is None else json.dumps(content))
 
     @property
     def lines(self) -> list[str]:
-        """Methods and paths."""
-        return [f"{each.method} {each.path}" for each in self.asked]
+        """Methods and paths of the requests."""
+        return [f"{each.method} {each.path}" for each in self.requests]
 
 
 @contextmanager
-def others() -> Iterator[Others]:
-    found = Others()
+def fake_servers() -> Iterator[FakeServers]:
+    found = FakeServers()
     with RecordingServer(found.answer) as server:
         found.address = server.address
         yield found
@@ -76,7 +76,7 @@ def service(folder: Path, **alerting: Any) -> Iterator[ServiceFixture]:
     path = folder / "mm2slo.yaml"
     path.write_text(CONFIG.format(alerting=json.dumps(alerting)))
     with Store.open(folder / "r.db", clock=lambda: NOW) as store:
-        maintenance = InForce(read_config(path), store)
+        maintenance = MaintenanceActions(read_config(path), store)
         found = start_service(store, tokens=(TOKEN,), maintenance=maintenance)
         found.client.headers["Authorization"] = "Bearer w"
         yield found
@@ -94,7 +94,7 @@ def expressions(path: Path) -> list[str]:
     return [rule["expr"] for group in found for rule in group["rules"]]
 
 
-def test_without_a_rule_file_of_its_own_it_says_what_was_not_done(tmp_path: Path) -> None:
+def test_exclusion_without_rule_file_reports_unwritten_rules(tmp_path: Path) -> None:
     with service(tmp_path) as found:
         answer = add(found).json()
         assert answer["effects"] == {"done": [], "problems": [RULES_NOT_WRITTEN]}
@@ -103,7 +103,7 @@ def test_without_a_rule_file_of_its_own_it_says_what_was_not_done(tmp_path: Path
     assert [each.name for each in tmp_path.glob("*.yml")] == []
 
 
-def test_the_rule_file_is_written_when_it_is_added_and_when_it_is_removed(tmp_path: Path) -> None:
+def test_exclusion_added_and_removed_updates_rule_file(tmp_path: Path) -> None:
     rules = tmp_path / "maintenance.yml"
     with service(tmp_path, maintenance={"rules_file": str(rules)}) as found:
         answer = add(found).json()
@@ -120,7 +120,7 @@ def test_the_rule_file_is_written_when_it_is_added_and_when_it_is_removed(tmp_pa
         assert expressions(rules) == []
 
 
-def test_a_rule_file_that_cannot_be_written_is_told_and_the_time_is_kept(tmp_path: Path) -> None:
+def test_exclusion_with_unwritable_rule_file_is_stored_with_problem(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere" / "maintenance.yml"
     with service(tmp_path, maintenance={"rules_file": str(nowhere)}) as found:
         answer = add(found)
@@ -131,49 +131,52 @@ def test_a_rule_file_that_cannot_be_written_is_told_and_the_time_is_kept(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("rules", "told"),
+    ("rules", "expected"),
     [
         (None, "returned an unexpected list of rules"),
         ({"data": {"groups": []}}, "was reloaded but has not loaded the rule file"),
     ],
 )
-def test_prometheus_is_reloaded_and_asked_what_it_read(
-    tmp_path: Path, rules: Any, told: str
+def test_exclusion_reloads_prometheus_and_checks_loaded_rules(
+    tmp_path: Path, rules: Any, expected: str
 ) -> None:
-    with others() as there:
-        there.rules = rules
+    with fake_servers() as servers:
+        servers.rules = rules
         settings = {
             "maintenance": {"rules_file": str(tmp_path / "m.yml")},
-            "links": {"prometheus": there.address},
+            "links": {"prometheus": servers.address},
         }
         with service(tmp_path, **settings) as found:
             (problem,) = add(found).json()["effects"]["problems"]
-    assert told in problem
-    assert there.lines == ["POST /-/reload", "GET /api/v1/rules?type=record"]
+    assert expected in problem
+    assert servers.lines == ["POST /-/reload", "GET /api/v1/rules?type=record"]
 
 
-def test_a_silence_is_made_and_ended_with_it(tmp_path: Path) -> None:
-    with others() as there, service(tmp_path, links={"alertmanager": there.address}) as found:
+def test_exclusion_with_silence_creates_and_expires_it(tmp_path: Path) -> None:
+    with (
+        fake_servers() as servers,
+        service(tmp_path, links={"alertmanager": servers.address}) as found,
+    ):
         answer = add(found, silence=True).json()
         assert answer["silence"] == "s-1"
-        assert there.lines == ["POST /api/v2/silences"]
-        body = json.loads(there.asked[0].body)
+        assert servers.lines == ["POST /api/v2/silences"]
+        body = json.loads(servers.requests[0].body)
         assert (body["createdBy"], body["matchers"][0]["value"]) == ("ops", "us->eu")
         removed = found.client.delete(f"/exclusions/{answer['id']}").json()
         assert removed["effects"]["done"] == ["silence s-1 ended"]
-        assert there.lines[-1] == "DELETE /api/v2/silence/s-1"
+        assert servers.lines[-1] == "DELETE /api/v2/silence/s-1"
 
 
-def test_a_silence_is_made_where_that_is_the_rule_unless_it_is_not_wanted(tmp_path: Path) -> None:
-    with others() as there:
+def test_configured_silence_is_created_unless_request_disables_it(tmp_path: Path) -> None:
+    with fake_servers() as servers:
         settings = {
-            "maintenance": {"silence": True}, "links": {"alertmanager": there.address},
+            "maintenance": {"silence": True}, "links": {"alertmanager": servers.address},
         }  # fmt: skip
         with service(tmp_path, **settings) as found:
             assert add(found, flows=["eu->us"], silence=False).json()["silence"] is None
-            assert there.asked == []
+            assert servers.requests == []
             assert add(found).json()["silence"] == "s-1"
-            there.silence = ["nonsense"]
+            servers.silence = ["nonsense"]
             later = {"from": utc(END), "to": utc(END + 10 * MINUTE_MS)}
             answer = add(found, **later).json()
             assert answer["silence"] is None
@@ -181,11 +184,11 @@ def test_a_silence_is_made_where_that_is_the_rule_unless_it_is_not_wanted(tmp_pa
             assert "no silence was created" in problem
             assert "amtool silence add" in problem
             past = {"from": utc(NOW - 20 * MINUTE_MS), "to": utc(NOW - 10 * MINUTE_MS)}
-            told = add(found, **past).json()["effects"]["problems"][0]
-            assert told.startswith("no silence was created: it is too late")
+            problem = add(found, **past).json()["effects"]["problems"][0]
+            assert problem.startswith("no silence was created: it is too late")
 
 
-def test_a_silence_that_cannot_be_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
+def test_silence_without_alertmanager_is_rejected_and_nothing_is_stored(tmp_path: Path) -> None:
     with service(tmp_path) as found:
         answer = add(found, silence=True)
         assert (answer.status_code, answer.json()["parameter"]) == (422, "silence")

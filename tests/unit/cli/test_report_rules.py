@@ -1,4 +1,4 @@
-"""Which rules readiness expects, and what it says of those that are missing."""
+"""Readiness warnings about rule groups missing in Prometheus."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import yaml
 from recording_server import Answer, RecordingServer, Request
-from serving import served
+from report_service_fixture import start_service
 
-from mm2slo_alerts.files import ALERT_RULES, RECORDING_RULES, generated
+from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.report_rules import expected_groups, missing_rules
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
@@ -24,7 +24,7 @@ flows: [{flow: us->eu}]
 """
 
 
-def test_the_groups_are_those_of_the_generated_files_and_missing_ones_are_warnings(
+def test_missing_rule_group_is_a_readiness_warning(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "mm2slo.yaml").write_text(CONFIG)
@@ -46,17 +46,17 @@ def test_the_groups_are_those_of_the_generated_files_and_missing_ones_are_warnin
     with RecordingServer(answer) as prometheus, Store.open(tmp_path / "r.db") as store:
         client = PrometheusClient(Server(url=prometheus.address))
         rules = missing_rules(loaded, PrometheusSource(client, clock=lambda: 0))
-        service = served(store, missing_rules=rules)
+        service = start_service(store, missing_rules=rules)
         found = service.get("/readyz")
         assert (found["status"], found["problems"]) == ("ok", [])
-        (told,) = found["warnings"]
-        assert written[-1] in told
+        (warning,) = found["warnings"]
+        assert written[-1] in warning
         known.append(written[-1])
         assert service.get("/readyz")["warnings"] == []
 
 
-def test_of_a_history_of_its_own_no_rule_is_expected(tmp_path: Path) -> None:
+def test_recorder_history_expects_no_rules(tmp_path: Path) -> None:
     (tmp_path / "mm2slo.yaml").write_text(CONFIG)
     loaded = read_config(tmp_path / "mm2slo.yaml")
     with Store.open(tmp_path / "r.db") as store:
-        assert missing_rules(loaded, served(store).source) is None
+        assert missing_rules(loaded, start_service(store).source) is None

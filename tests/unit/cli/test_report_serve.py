@@ -1,4 +1,4 @@
-"""`mm2slo report serve` as a process of its own: a real server, real signals, real files."""
+"""`mm2slo report serve` as a process: requests, signals, tokens and TLS."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import requests
 import trustme
 
 from mm2slo_cli.config_files import read_config
-from mm2slo_cli.report_serve import serving
-from mm2slo_core.errors import UserError
+from mm2slo_cli.report_serve import open_server
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def config(folder: Path, **report: Any) -> Path:
 
 @contextmanager
 def running(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
-    """The process, its address by its own log, and its log so far."""
+    """Yield the process, its URL from its log, and its log lines."""
     with subprocess.Popen(
         [*COMMAND, str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -62,15 +62,15 @@ def running(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]
             process.kill()
 
 
-def refused(path: Path) -> str:
-    """What a start that is refused says."""
-    with pytest.raises(UserError) as told, serving(read_config(path)):
+def start_error(path: Path) -> str:
+    """Return the message of a start that fails."""
+    with pytest.raises(UserError) as raised, open_server(read_config(path)):
         pass
-    return str(told.value)
+    return str(raised.value)
 
 
-def rest(process: subprocess.Popen[str]) -> list[str]:
-    """Its log until it ends, which it must do well."""
+def remaining_log(process: subprocess.Popen[str]) -> list[str]:
+    """Return the log until the process exits with 0."""
     assert process.stdout is not None
     lines = list(process.stdout)
     assert process.wait(30) == 0
@@ -80,7 +80,7 @@ def rest(process: subprocess.Popen[str]) -> list[str]:
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
 )
-def test_it_answers_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+def test_serve_responds_until_signal(tmp_path: Path, number: signal.Signals) -> None:
     with running(config(tmp_path)) as (process, address, lines):
         assert requests.get(f"{address}/healthz", timeout=10).json()["status"] == "ok"
         found = requests.get(f"{address}/slo", timeout=10)
@@ -89,15 +89,15 @@ def test_it_answers_until_it_is_told_to_end(tmp_path: Path, number: signal.Signa
         assert found.json()["headline"] == {
             "objectives": 6, "breached": 0, "warning": 0, "no_data": 6, "ok": 0, "idle": 0,
         }  # fmt: skip
-        # The exporter that is not there is no reason to fail: what is not known is said.
+        # Without its exporter the service still responds.
         assert requests.get(f"{address}/flows/us-to-eu/readiness", timeout=10).status_code == 502
         assert requests.get(f"{address}/", timeout=10).status_code == 200
         process.send_signal(number)
-        lines.extend(rest(process))
+        lines.extend(remaining_log(process))
     assert all(json.loads(line)["level"] in {"info", "warning"} for line in lines)
 
 
-def test_tokens_and_tls_come_from_files_and_no_log_holds_a_token(tmp_path: Path) -> None:
+def test_serve_with_tokens_and_tls_logs_no_token(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     issued = authority.issue_cert("localhost", "127.0.0.1")
@@ -124,36 +124,36 @@ def test_tokens_and_tls_come_from_files_and_no_log_holds_a_token(tmp_path: Path)
             plain.sendall(b"GET /slo HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200 OK" not in plain.recv(100)
         process.send_signal(signal.SIGTERM)
-        lines.extend(rest(process))
+        lines.extend(remaining_log(process))
     assert "s3cret" not in "".join(lines)
     assert digest not in "".join(lines)
 
 
-def test_a_start_that_would_be_open_to_the_network_is_refused(tmp_path: Path) -> None:
-    told = refused(config(tmp_path, listen=":0"))
-    assert told == (
-        "report.listen is 'every interface', and without tokens everyone who reaches it could "
-        "read: set report.tokens_file, or listen on 127.0.0.1"
+def test_serve_on_network_without_tokens_fails(tmp_path: Path) -> None:
+    message = start_error(config(tmp_path, listen=":0"))
+    assert message == (
+        "report.listen is 'every interface' and no tokens are configured, so any client on the "
+        "network could read: set report.tokens_file, or listen on 127.0.0.1"
     )
 
 
-def test_what_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:
-    assert "'nowhere' cannot be read: No such file" in refused(
+def test_serve_with_unusable_file_or_port_fails(tmp_path: Path) -> None:
+    assert "cannot read report.tokens_file 'nowhere': No such file" in start_error(
         config(tmp_path, tokens_file="nowhere")
     )
     (tmp_path / "empty").write_text("")
     files = {"cert_file": str(tmp_path / "empty"), "key_file": str(tmp_path / "empty")}
-    assert "expected a certificate and its key in PEM" in refused(config(tmp_path, tls=files))
+    assert "expected a certificate and its key in PEM" in start_error(config(tmp_path, tls=files))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = refused(config(tmp_path, listen=f"127.0.0.1:{port}"))
-    assert told == (
+        message = start_error(config(tmp_path, listen=f"127.0.0.1:{port}"))
+    assert message == (
         f"cannot listen on 127.0.0.1:{port}: Address already in use; "
-        "set report.listen to an address that is free"
+        "set report.listen to a free address"
     )
 
 
-def test_the_command_and_its_help_load_no_server() -> None:
+def test_report_import_loads_no_server() -> None:
     code = (
         "import sys; from mm2slo_cli.main import app; import mm2slo_cli.report;"
         "print([m for m in sys.modules if m.partition('.')[0] in"

@@ -128,7 +128,9 @@ def test_dry_run_json_prints_the_payload_that_is_posted(
     assert {key: taken.payload[key] for key in ("text", "blocks")} == printed
 
 
-def test_second_run_posts_nothing_and_exits_with_0(slack: Command, receiver: FakeSlackWebhook) -> None:
+def test_second_run_posts_nothing_and_exits_with_0(
+    slack: Command, receiver: FakeSlackWebhook
+) -> None:
     assert slack("--channel", "ops") == 0
     assert slack.out == f"the digest '{NAME}' posted to ops\n"
     assert slack("--channel", "ops") == 0

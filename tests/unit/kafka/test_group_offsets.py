@@ -12,8 +12,8 @@ import pytest
 from mm2slo_kafka.group_offsets import GroupOffsetsReader
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.request_counts import RequestCounts
+from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.ports import free_ports
-from mm2slo_lab.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +111,7 @@ def test_close_ends_read_in_progress(reader: GroupOffsetsReader) -> None:
 
 def test_invalid_property_is_reported_by_name() -> None:
     reader = GroupOffsetsReader("eu", {"bootstrap.servers": "x:1", "no.such": "1"}, RequestCounts())
-    found = problem(reader.read(["app"], max_in_flight=1, timeout=_SHORT)["app"])
+    found = problem(reader.read(["app"], max_in_flight=1, timeout=_LONG)["app"])
     assert found.kind is ErrorKind.OTHER
     assert 'No such configuration property: "no.such"' in str(found)
 

@@ -1,34 +1,34 @@
-"""What the demo shows of a flow: figures taken from the exporter's reports (pure)."""
+"""Figures of the demo, from the exporter's reports (pure)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_cli.demo.meter import Recent
+from mm2slo_cli.demo.recent_activity import RecentActivity
 from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.selection import TopicRole
+from mm2slo_core.topic_selection import TopicRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mm2slo_cli.demo.latency import Latency
-    from mm2slo_cli.demo.meter import Throughput
-    from mm2slo_core.retention import Headroom
+    from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles
+    from mm2slo_cli.demo.recent_activity import Throughput
+    from mm2slo_core.retention_headroom import Headroom
     from mm2slo_core.topology import Flow
-    from mm2slo_exporter.state.model import FlowReport, GroupState, TopicState
+    from mm2slo_exporter.state.flow_report import FlowReport, GroupState, TopicState
 
 ALIVE = frozenset({FlowStateName.RUNNING, FlowStateName.IDLE})
 GROUPS_EXPECTED = 2
-NOTHING_YET = Recent()
-_UNREAD = "its first round"
+NO_ACTIVITY = RecentActivity()
+_UNREAD = "the first collection"
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFigures:
-    """Sums over a topic's partitions; None while one of them is not known.
+    """Sums over a topic's partitions; None while one of them is unknown.
 
-    `replicated` is the source offset up to which records were copied.
+    `replicated` is the sum of the positions.
     """
 
     source_end: int | None
@@ -39,7 +39,7 @@ class TopicFigures:
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
-    """A consumer group if it failed over now; `blocked` says why it is not ready."""
+    """Failover readiness of a consumer group; `blocked` has the reasons."""
 
     ready: bool
     redelivery_lower: int | None
@@ -49,7 +49,7 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class FlowFigures:
-    """One flow. None means that the figure is not known (yet). Times in seconds."""
+    """Figures of one flow; None if unknown. Times in seconds."""
 
     flow: Flow
     state: FlowStateName
@@ -57,7 +57,7 @@ class FlowFigures:
     waiting_for: tuple[str, ...] = ()
     lag_records: int | None = None
     lag_seconds: float | None = None
-    recent: Recent = NOTHING_YET
+    recent: RecentActivity = NO_ACTIVITY
     canary_age: float | None = None
     heartbeat_age: float | None = None
     partitions: int = 0
@@ -67,31 +67,32 @@ class FlowFigures:
     groups: Mapping[str, GroupFigures] = field(default_factory=dict)
 
     @property
-    def alive(self) -> bool:
-        """Whether the flow runs or has nothing to do."""
+    def is_alive(self) -> bool:
+        """Whether the flow is running or idle."""
         return self.state in ALIVE
 
     @property
     def groups_ready(self) -> int:
-        """How many groups would resume correctly."""
+        """Number of groups that are ready to fail over."""
         return sum(group.ready for group in self.groups.values())
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What keeps the picture from being whole, in words; empty when nothing does."""
+        """What the figures lack to be complete."""
         canary = self.recent.canary
-        judged = sum(group.redelivery_upper is not None for group in self.groups.values())
-        wanting = {
-            f"not alive: {self.state} ({_words(self.reason)})": not self.alive,
+        known = sum(group.redelivery_upper is not None for group in self.groups.values())
+        checks = {
+            f"flow is {self.state} ({_spaced(self.reason)})": not self.is_alive,
             "no lag in records": self.lag_records is None,
             "no lag in seconds": self.lag_seconds is None,
             "no canary latency": canary is None or None in (canary.p50, canary.p99),
-            f"readiness of {judged} groups, expected {GROUPS_EXPECTED}": judged < GROUPS_EXPECTED,
+            f"readiness known for {known} groups, expected {GROUPS_EXPECTED}": known
+            < GROUPS_EXPECTED,
         }
-        return tuple(what for what, is_missing in wanting.items() if is_missing)
+        return tuple(what for what, is_missing in checks.items() if is_missing)
 
     def to_json(self) -> dict[str, Any]:
-        """The figures in JSON's own types."""
+        """Convert to JSON types."""
         return {
             "flow": self.flow.label,
             "state": self.state.value,
@@ -110,7 +111,7 @@ class FlowFigures:
 
 @dataclass(frozen=True, slots=True)
 class DemoFigures:
-    """Everything that is shown: the flows, and where to look further."""
+    """Figures of all flows, and URLs."""
 
     flows: tuple[FlowFigures, ...]
     urls: Mapping[str, str]
@@ -118,11 +119,11 @@ class DemoFigures:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is missing of each flow, in words; empty when nothing is."""
+        """What the figures of each flow lack."""
         return tuple(f"{flow.flow.label}: {what}" for flow in self.flows for what in flow.missing)
 
     def to_json(self) -> dict[str, Any]:
-        """The figures in JSON's own types."""
+        """Convert to JSON types."""
         return {
             "flows": [flow.to_json() for flow in self.flows],
             "urls": dict(self.urls),
@@ -131,9 +132,9 @@ class DemoFigures:
 
 
 def flow_figures(
-    flow: Flow, report: FlowReport | None, recent: Recent = NOTHING_YET
+    flow: Flow, report: FlowReport | None, recent: RecentActivity = NO_ACTIVITY
 ) -> FlowFigures:
-    """The figures of *flow*; almost nothing before its first *report*."""
+    """Return the figures of *flow*; most are unknown before its first *report*."""
     if report is None:
         return FlowFigures(flow, FlowStateName.UNKNOWN, "not_ready", (_UNREAD,))
     topics = [topic for topic in report.topics if topic.pair.role is TopicRole.DATA]
@@ -143,7 +144,7 @@ def flow_figures(
         state=report.state,
         reason=str(report.state_reason),
         waiting_for=report.waiting_for,
-        # Sums of nothing would be zero, and nothing was read yet.
+        # Without partitions, lag is unknown, not 0.
         lag_records=report.lag_records if partitions else None,
         lag_seconds=report.lag_seconds if partitions else None,
         recent=recent,
@@ -153,7 +154,7 @@ def flow_figures(
         heartbeat_age=report.heartbeats.age_seconds,
         partitions=len(partitions),
         stalled=tuple(f"{place.topic}-{place.partition}" for place in report.stalled),
-        headroom=_least(partition.headroom for partition in partitions),
+        headroom=_smallest_headroom(partition.headroom for partition in partitions),
         topics={topic.pair.source: _topic(topic) for topic in topics},
         groups={group.group: _group(group) for group in report.groups},
     )
@@ -178,9 +179,9 @@ def _group(group: GroupState) -> GroupFigures:
     )
 
 
-def _least(rooms: Iterable[Headroom | None]) -> Headroom | None:
-    """The smallest headroom; one without a number of seconds only where none has one."""
-    known = [room for room in rooms if room is not None]
+def _smallest_headroom(headrooms: Iterable[Headroom | None]) -> Headroom | None:
+    """The smallest headroom in seconds; one without seconds only if none has them."""
+    known = [room for room in headrooms if room is not None]
     timed = [(room.seconds, room) for room in known if room.seconds is not None]
     if timed:
         return min(timed, key=lambda entry: entry[0])[1]
@@ -188,15 +189,15 @@ def _least(rooms: Iterable[Headroom | None]) -> Headroom | None:
 
 
 def _sum(figures: Iterable[int | None]) -> int | None:
-    """The sum; None when a figure is not known or there are none."""
+    """The sum; None if a figure is unknown or *figures* is empty."""
     found = list(figures)
     known = [figure for figure in found if figure is not None]
     return sum(known) if found and len(known) == len(found) else None
 
 
-def _plain(figure: Latency | Throughput | Headroom | None) -> dict[str, Any] | None:
+def _plain(figure: LatencyPercentiles | Throughput | Headroom | None) -> dict[str, Any] | None:
     return None if figure is None else asdict(figure)
 
 
-def _words(label: str) -> str:
+def _spaced(label: str) -> str:
     return label.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Modules are loaded without collecting, and collecting goes on as it was."""
+"""Garbage collection while modules are imported."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_cli.loading import loading
+from mm2slo_cli.gc_pause import paused_gc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
+def unfrozen() -> Iterator[None]:
     yield
     gc.unfreeze()
     gc.enable()
 
 
-def test_nothing_is_collected_while_modules_load() -> None:
+def test_paused_gc_disables_and_freezes() -> None:
     frozen = gc.get_freeze_count()
-    with loading():
+    with paused_gc():
         assert not gc.isenabled()
     assert gc.isenabled()
     assert gc.get_freeze_count() > frozen
 
 
-def test_a_collector_at_rest_stays_so_and_a_failure_wakes_it() -> None:
+def test_paused_gc_restores_previous_state_also_after_errors() -> None:
     gc.disable()
-    with loading():
+    with paused_gc():
         pass
     assert not gc.isenabled()
     gc.enable()
-    with pytest.raises(ImportError), loading():
+    with pytest.raises(ImportError), paused_gc():
         raise ImportError
     assert gc.isenabled()

@@ -1,4 +1,4 @@
-"""One HTTP call to Prometheus or Alertmanager, from a command; the thin edge to urllib."""
+"""HTTP calls to the APIs of Prometheus and Alertmanager."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 _TIMEOUT_S: Final = 10.0
-_SAID: Final = 300
+_MAX_SHOWN: Final = 300
 
 
-class Refused(UserError):  # noqa: N818 - named for what is so; the base says it is an error
-    """The other side answered with an error; `said` is all of its answer."""
+class HttpStatusError(UserError):
+    """The server responded with an error status; `body` is the whole response."""
 
-    def __init__(self, text: str, status: int, said: str = "") -> None:
+    def __init__(self, text: str, status: int, body: str = "") -> None:
         super().__init__(text)
         self.status = status
-        self.said = said
+        self.body = body
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a server is, and as whom to speak to it; `str` shows neither user nor password."""
+    """Base URL and credentials of a server; `str` and `repr` show no credentials."""
 
     name: str
     base: str
@@ -36,9 +36,9 @@ class Server:
 
     @classmethod
     def of(cls, name: str, option: str, url: str) -> Server:
-        """The server called *name* at *url*, as in `http://user:password@host:9093/prefix`.
+        """Parse *url*, for example `http://user:password@host:9093/prefix`.
 
-        Raises UserError when *url*, given by *option*, is no address of HTTP.
+        Raises UserError, naming *option*, when it is not an HTTP URL.
         """
         parts = urlsplit(url.strip())
         try:
@@ -46,10 +46,8 @@ class Server:
         except ValueError:
             usable = False
         if not usable or parts.query or parts.fragment:
-            # It may hold a password, so it is not repeated.
-            raise UserError(
-                f"{option} is not the address of a server: write for example http://127.0.0.1:9093"
-            )
+            # Not repeated: it may contain a password.
+            raise UserError(f"{option} is not an HTTP URL: use for example http://127.0.0.1:9093")
         host = parts.netloc.rpartition("@")[2]
         authorization = None
         if parts.username is not None:
@@ -64,9 +62,9 @@ class Server:
         return f"Server({self})"
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """The answer to *method* on *path*, as JSON where there is any.
+        """Send a request; returns the JSON of the response, or None if it is empty.
 
-        Raises Refused when it answers with an error, UserError when it does not answer.
+        Raises HttpStatusError for an error status, UserError when there is no usable response.
         """
         data = None if body is None else json.dumps(body).encode()
         request = Request(self.base + path, data=data, method=method)
@@ -76,20 +74,18 @@ class Server:
         if self._authorization is not None:
             request.add_header("Authorization", self._authorization)
         try:
-            with urlopen(request, timeout=_TIMEOUT_S) as answer:
-                text = answer.read()
+            with urlopen(request, timeout=_TIMEOUT_S) as response:
+                text = response.read()
         except HTTPError as error:
-            said = error.read().decode(errors="replace")
-            brief = " ".join(said.split())[:_SAID]
-            text = f"{self} refused: {error.code} {brief}".strip()
-            raise Refused(text, error.code, said) from None
+            message = error.read().decode(errors="replace")
+            brief = " ".join(message.split())[:_MAX_SHOWN]
+            text = f"{self} returned HTTP {error.code}: {brief}".strip()
+            raise HttpStatusError(text, error.code, message) from None
         except (URLError, OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
             why = str(reason) or type(reason).__name__
-            raise UserError(f"{self} does not answer: {why}; check the address") from None
+            raise UserError(f"{self} is unreachable: {why}; check the URL") from None
         try:
             return json.loads(text) if text else None
         except ValueError:
-            raise UserError(
-                f"{self} answered with something else than JSON: check the address"
-            ) from None
+            raise UserError(f"{self} returned a response that is not JSON: check the URL") from None

@@ -1,4 +1,4 @@
-"""The demo's screen: a panel for each flow, 80 columns wide, 24 rows in all (pure)."""
+"""The demo's screen: a panel per flow, 80 columns by 24 rows (pure)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from mm2slo_cli.demo.figures import DemoFigures, FlowFigures, GroupFigures
-    from mm2slo_cli.demo.latency import Latency
-    from mm2slo_core.retention import Headroom
+    from mm2slo_cli.demo.demo_figures import DemoFigures, FlowFigures, GroupFigures
+    from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles
+    from mm2slo_core.retention_headroom import Headroom
 
 WIDTH = 80
 _COLOURS = {
@@ -30,12 +30,12 @@ _COLOURS = {
     FlowStateName.UNKNOWN: "yellow",
 }
 _SILENT = 5.0
-"""After so many seconds without a probe its silence is shown: five intervals in the lab."""
-_NOT_YET = Text("not known yet", style="dim")
+"""Seconds without a probe after which its absence is shown: five intervals of the lab."""
+_NO_DATA = Text("no data yet", style="dim")
 
 
 def screen(figures: DemoFigures, title: Text, footer: Iterable[Text]) -> RenderableType:
-    """The whole picture: *title* above, *footer* below."""
+    """Return the screen: title, a panel per flow, footer."""
     return Group(
         title,
         *(flow_panel(flow) for flow in figures.flows),
@@ -44,12 +44,12 @@ def screen(figures: DemoFigures, title: Text, footer: Iterable[Text]) -> Rendera
 
 
 def flow_panel(flow: FlowFigures) -> Panel:
-    """One flow: its state in the frame, its figures inside."""
+    """Return the panel of a flow: state in the frame, figures inside."""
     colour = _COLOURS[flow.state]
     title = Text.assemble(
         (f" {flow.flow.label} ", "bold"),
         (f" {flow.state.value.upper()} ", f"bold reverse {colour}"),
-        (f" {_words(flow.reason)} ", colour),
+        (f" {_spaced(flow.reason)} ", colour),
     )
     return Panel(
         Group(_grid(flow), _groups(flow)),
@@ -62,7 +62,7 @@ def flow_panel(flow: FlowFigures) -> Panel:
 
 
 def plain_line(flow: FlowFigures) -> str:
-    """One flow in one line, for a log or a pipe."""
+    """Return a flow as one line of text."""
     records = "?" if flow.lag_records is None else f"{flow.lag_records:,}"
     seconds = "?" if flow.lag_seconds is None else duration(flow.lag_seconds)
     canary = flow.recent.canary
@@ -74,7 +74,7 @@ def plain_line(flow: FlowFigures) -> str:
 
 
 def address_lines(figures: DemoFigures) -> list[Text]:
-    """Where the page is, where the exporter serves, and Prometheus where it runs."""
+    """Return the URLs of status page, exporter, and alerts if Prometheus runs."""
     exporter = Text.assemble(("Exporter ", "dim"), f"{figures.urls['page']}  /metrics")
     alerts = figures.urls.get("alerts")
     if alerts is None:
@@ -85,7 +85,7 @@ def address_lines(figures: DemoFigures) -> list[Text]:
 
 
 def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
-    """What can be tried next in the live view."""
+    """Return the key bindings of the live view."""
     return Text.assemble(
         ("Try   ", "dim"),
         ("m", "bold"),
@@ -95,14 +95,14 @@ def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
         ("Ctrl-C", "bold"),
         " or ",
         ("q", "bold"),
-        " ends everything",
+        " to exit",
     )
 
 
 def _page(figures: DemoFigures) -> tuple[str, ...]:
     url = figures.urls.get("report")
     if url is None:
-        return ("comes with an extra: pip install 'mm2slo[report]'",)
+        return ("not installed: pip install 'mm2slo[report]'",)
     return (url, "  flows, budgets, incidents")
 
 
@@ -131,7 +131,7 @@ def _groups(flow: FlowFigures) -> Table:
 
 
 def _table(*widths: int) -> Table:
-    """A table of fixed columns, so that nothing moves while figures change."""
+    """A table with fixed column widths, so that the layout is stable."""
     table = Table.grid(padding=(0, 1))
     for width in widths:
         table.add_column(width=width, no_wrap=True, overflow="ellipsis")
@@ -140,40 +140,40 @@ def _table(*widths: int) -> Table:
 
 def _group(name: str, group: GroupFigures) -> tuple[Text, Text]:
     mark = ("✔ ", "green") if group.ready else ("✘ ", "bold red")
-    said = Text(f"reads {_redelivery(group)} again")
+    detail = Text(f"redelivery {_redelivery(group)}")
     if group.blocked:
-        said = Text(f"not ready: {', '.join(map(_words, group.blocked))}", style="red")
-    return Text.assemble(mark, name), said
+        detail = Text(f"blocked: {', '.join(map(_spaced, group.blocked))}", style="red")
+    return Text.assemble(mark, name), detail
 
 
 def _redelivery(group: GroupFigures) -> str:
     lower, upper = group.redelivery_lower, group.redelivery_upper
     if lower is None or upper is None:
-        return "an unknown number of records"
+        return "unknown"
     if lower == upper:
-        return "no record" if not upper else f"{upper:,} {'record' if upper == 1 else 'records'}"
+        return "0 records" if not upper else f"{upper:,} {'record' if upper == 1 else 'records'}"
     return f"{lower:,} to {upper:,} records"
 
 
 def _lag(flow: FlowFigures) -> Text:
     if flow.lag_records is None or flow.lag_seconds is None:
-        return _NOT_YET
-    style = "" if flow.alive else "bold red"
+        return _NO_DATA
+    style = "" if flow.is_alive else "bold red"
     unit = "record" if flow.lag_records == 1 else "records"
     return Text(f"{flow.lag_records:,} {unit}, {duration(flow.lag_seconds)}", style=style)
 
 
 def _throughput(flow: FlowFigures) -> Text:
     rate = flow.recent.throughput
-    return _NOT_YET if rate is None else Text(f"{rate.source:,.0f}/s in, {rate.target:,.0f}/s out")
+    return _NO_DATA if rate is None else Text(f"{rate.source:,.0f}/s in, {rate.target:,.0f}/s out")
 
 
-def _arrivals(found: Latency | None, age: float | None) -> Text:
-    """Percentiles while probes arrive, else for how long none did."""
+def _arrivals(found: LatencyPercentiles | None, age: float | None) -> Text:
+    """Percentiles while probes arrive, else the time since the last one."""
     if age is not None and age >= _SILENT:
         return Text(f"none for {duration(age)}", style="bold red")
     if found is None:
-        return _NOT_YET
+        return _NO_DATA
     return Text(f"p50 {_latency(found.p50)}, p99 {_latency(found.p99)}")
 
 
@@ -185,17 +185,17 @@ def _latency(seconds: float | None) -> str:
 
 def _stalled(flow: FlowFigures) -> Text:
     if not flow.partitions:
-        return _NOT_YET
+        return _NO_DATA
     text = f"{len(flow.stalled)} of {flow.partitions} partitions"
     return Text(text, style="bold red" if flow.stalled else "")
 
 
-def _headroom(room: Headroom | None) -> Text:
-    if room is None:
-        return _NOT_YET
-    if room.seconds is None:
-        return Text(room.limit.value)
-    return Text(f"{duration(room.seconds)} left, by {room.limit.value}")
+def _headroom(headroom: Headroom | None) -> Text:
+    if headroom is None:
+        return _NO_DATA
+    if headroom.seconds is None:
+        return Text(headroom.limit.value)
+    return Text(f"{duration(headroom.seconds)} left ({headroom.limit.value})")
 
 
 def _waiting(flow: FlowFigures) -> Text:
@@ -207,5 +207,5 @@ def _label(text: str) -> Text:
     return Text(text, style="dim")
 
 
-def _words(label: str) -> str:
+def _spaced(label: str) -> str:
     return label.replace("_", " ")

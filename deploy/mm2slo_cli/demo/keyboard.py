@@ -1,4 +1,4 @@
-"""Single key presses of a terminal, without waiting for Enter."""
+"""Single key presses on a terminal."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class Keys:
-    """Reads keys while the context lasts; where standard input is no terminal there are none.
+class Keyboard:
+    """Reads single keys without Enter; none if standard input is not a terminal.
 
-    Ctrl-C stays a signal.
+    Ctrl-C is still a signal.
     """
 
     def __init__(self) -> None:
         self._file: int | None = None
-        self._former: Any = None  # what termios gave, for termios alone
+        self._saved: Any = None  # opaque state of termios
 
     def __enter__(self) -> Self:
         if sys.stdin is None or not sys.stdin.isatty():
             return self
-        # Absent on Windows, where there is no terminal in this sense either.
+        # Not available on Windows.
         import termios
         import tty
 
         self._file = sys.stdin.fileno()
-        self._former = termios.tcgetattr(self._file)
+        self._saved = termios.tcgetattr(self._file)
         tty.setcbreak(self._file)
         return self
 
@@ -40,18 +40,18 @@ class Keys:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._former is not None:
+        if self._saved is not None:
             import termios
 
-            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._former)
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._saved)
 
     @property
-    def there(self) -> bool:
-        """Whether there is a terminal to press keys at."""
+    def is_available(self) -> bool:
+        """Whether standard input is a terminal."""
         return self._file is not None
 
     def wait(self, seconds: float) -> str:
-        """The next key within *seconds*; empty when none was pressed."""
+        """Return the next key within *seconds*, or ""."""
         if self._file is None:
             time.sleep(seconds)
             return ""
@@ -59,6 +59,6 @@ class Keys:
         if not ready:
             return ""
         pressed = os.read(self._file, 1).decode(errors="replace")
-        if not pressed:  # the terminal is gone: do not spin on its end
+        if not pressed:  # the terminal was closed
             self._file = None
         return pressed.lower()

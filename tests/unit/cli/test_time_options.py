@@ -1,4 +1,4 @@
-"""Times with a zone are read; all others are refused in a sentence."""
+"""Parsing and formatting of times."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mm2slo_cli.moments import moment, shown
-from mm2slo_core.errors import UserError
+from mm2slo_cli.time_options import format_time, parse_time
+from mm2slo_core.user_errors import UserError
 
 NOW = 1_795_000_000_123
 
@@ -30,44 +30,44 @@ def utc(*parts: int) -> int:
         ("2026-12-01T02:00 America/Argentina/Buenos_Aires", utc(2026, 12, 1, 5)),
     ],
 )
-def test_a_time_and_its_zone(text: str, expected: int) -> None:
-    assert moment("--from", text, NOW) == expected
+def test_parse_time_with_zone_returns_epoch_ms(text: str, expected: int) -> None:
+    assert parse_time("--from", text, NOW) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         (
             "2026-12-01T02:00",
             (
-                "--from '2026-12-01T02:00' says no zone, so it is another moment in each place: "
-                "write 2026-12-01T02:00Z for UTC, an offset as in 2026-12-01T02:00+01:00, or a "
-                "zone as in '2026-12-01T02:00 Europe/Berlin'"
+                "--from '2026-12-01T02:00' has no time zone: "
+                "add Z for UTC (2026-12-01T02:00Z), an offset (2026-12-01T02:00+01:00), or a zone "
+                "('2026-12-01T02:00 Europe/Berlin')"
             ),
         ),
         (
             "2026-12-01",
-            "--from '2026-12-01' is a day without a time: write for example 2026-12-01T02:00Z",
+            "--from '2026-12-01' is a date without a time: use for example 2026-12-01T02:00Z",
         ),
         (
             "tomorrow",
             (
-                "--from 'tomorrow' is not a time in ISO 8601: write for example 2026-12-01T02:00Z,"
+                "--from 'tomorrow' is not an ISO 8601 time: use for example 2026-12-01T02:00Z,"
                 " or now"
             ),
         ),
-        ("", "--from '' is not a time in ISO 8601: write for example 2026-12-01T02:00Z, or now"),
+        ("", "--from '' is not an ISO 8601 time: use for example 2026-12-01T02:00Z, or now"),
         (
             "2026-12-01T02:00 Europe/Berlim",
             (
-                "--from '2026-12-01T02:00 Europe/Berlim': this machine knows no zone Europe/Berlim:"
-                " write an offset instead, as in +01:00, or Z for UTC"
+                "--from '2026-12-01T02:00 Europe/Berlim': unknown time zone Europe/Berlim:"
+                " use an offset such as +01:00, or Z for UTC"
             ),
         ),
         (
             "2026-12-01T02:00Z Europe/Berlin",
             (
-                "--from '2026-12-01T02:00Z Europe/Berlin' has both an offset and a zone: "
+                "--from '2026-12-01T02:00Z Europe/Berlin' has both an offset and a time zone: "
                 "give one of them"
             ),
         ),
@@ -75,7 +75,7 @@ def test_a_time_and_its_zone(text: str, expected: int) -> None:
             (
                 text,
                 (
-                    f"--from '{text}' is out of range, which is from 1970 to 9998: write for "
+                    f"--from '{text}' is out of range (years 1970 to 9998): use for "
                     "example 2026-12-01T02:00Z"
                 ),
             )
@@ -88,26 +88,26 @@ def test_a_time_and_its_zone(text: str, expected: int) -> None:
                 "9999-12-31 23:59 America/New_York",
             )
         ),
-        (  # the night in which clocks go forward
+        (  # clocks go forward in this night
             "2026-03-29T02:30 Europe/Berlin",
             (
-                "--from '2026-03-29T02:30 Europe/Berlin' does not exist there, since the clocks"
-                " change: write it with an offset, as in +01:00"
+                "--from '2026-03-29T02:30 Europe/Berlin' does not exist because clocks"
+                " change: use an offset such as +01:00"
             ),
         ),
-        (  # the night in which they go back
+        (  # clocks go back in this night
             "2026-10-25T02:30 Europe/Berlin",
             (
-                "--from '2026-10-25T02:30 Europe/Berlin' happens twice there, since the clocks "
-                "change: write it with an offset, as in +01:00"
+                "--from '2026-10-25T02:30 Europe/Berlin' is ambiguous because clocks "
+                "change: use an offset such as +01:00"
             ),
         ),
     ],
 )
-def test_what_is_no_moment_is_refused(text: str, sentence: str) -> None:
+def test_parse_time_invalid_text_raises_user_error(text: str, message: str) -> None:
     with pytest.raises(UserError) as refused:
-        moment("--from", text, NOW)
-    assert str(refused.value) == sentence
+        parse_time("--from", text, NOW)
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(
@@ -118,6 +118,6 @@ def test_what_is_no_moment_is_refused(text: str, sentence: str) -> None:
         (NOW, "2026-11-18T11:06:40.123Z"),
     ],
 )
-def test_what_is_shown_can_be_given_again(epoch_ms: int, text: str) -> None:
-    assert shown(epoch_ms) == text
-    assert moment("--to", text, 0) == epoch_ms
+def test_format_time_output_parses_to_the_same_time(epoch_ms: int, text: str) -> None:
+    assert format_time(epoch_ms) == text
+    assert parse_time("--to", text, 0) == epoch_ms

@@ -1,4 +1,4 @@
-"""Stands in for Slack on this machine: keeps what an incoming webhook is sent."""
+"""A stub of Slack's incoming webhook that keeps its messages."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ _PATH = "/services/demo"
 _LARGEST = 1 << 20
 
 
-class Inbox:
-    """Takes messages at `url` while it is entered."""
+class SlackStub:
+    """Receives messages at `url`; a context manager."""
 
     def __init__(self) -> None:
         self._messages: list[dict[str, Any]] = []
         self._arrived = threading.Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._take))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._receive))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
     def url(self) -> str:
-        """The webhook's address."""
         return f"http://127.0.0.1:{self._server.server_port}{_PATH}"
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages so far, as Alertmanager sent them."""
+        """Messages so far, as sent by Alertmanager."""
         with self._arrived:
             return list(self._messages)
 
     def wait(self, count: int, timeout: float) -> bool:
-        """Whether there are *count* messages within *timeout* seconds."""
+        """Wait for *count* messages; False after *timeout* seconds."""
         with self._arrived:
             return self._arrived.wait_for(lambda: len(self._messages) >= count, timeout)
 
-    def _take(self, body: bytes) -> None:
+    def _receive(self, body: bytes) -> None:
         message = json.loads(body)
         with self._arrived:
             self._messages.append(message)
@@ -53,16 +52,16 @@ class Inbox:
         self._server.server_close()
 
 
-def _handler(take: Any) -> type[BaseHTTPRequestHandler]:
+def _handler(receive: Any) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            take(self.rfile.read(min(length, _LARGEST)))
+            receive(self.rfile.read(min(length, _LARGEST)))
             self.send_response(HTTPStatus.OK)
             self.end_headers()
             self.wfile.write(b"ok")
 
         def log_message(self, *_arguments: object) -> None:
-            """Say nothing: it would tear the view."""
+            """Suppress log lines: they would disturb the live view."""
 
     return Handler

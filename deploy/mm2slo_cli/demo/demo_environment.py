@@ -1,4 +1,4 @@
-"""Everything that plays in the demo, up at once and ended at once."""
+"""The lab, traffic and exporter of the demo."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mm2slo_cli.demo.figures import NOTHING_YET, DemoFigures, flow_figures
-from mm2slo_cli.demo.meter import Meter
-from mm2slo_cli.demo.script import READERS, STREAMS
+from mm2slo_cli.demo.demo_figures import NO_ACTIVITY, DemoFigures, flow_figures
+from mm2slo_cli.demo.recent_activity import ActivityMeter
 from mm2slo_cli.demo.traffic import Traffic
-from mm2slo_cli.exporter import serving
+from mm2slo_cli.demo.workload import READERS, STREAMS
+from mm2slo_cli.exporter import run_exporter
 from mm2slo_core.config import load_config
 from mm2slo_core.json_logs import JsonFormatter
-from mm2slo_kafka.errors import translated
+from mm2slo_kafka.kafka_errors import translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.service.exporter import Exporter
     from mm2slo_lab import Lab
 
-# A person watches: a second where the exporter's own cadence is five to thirty.
+# Shorter than the defaults of five to thirty seconds, since the demo is interactive.
 _EXPORTER = {
     "listen": "127.0.0.1:0",
     "poll_interval": "1s",
@@ -39,28 +39,28 @@ _FLOW = {"stall_after": "10s"}
 
 
 @dataclass
-class Stage:
-    """A lab with traffic, and an exporter that watches it."""
+class DemoEnvironment:
+    """A lab with traffic, and its exporter."""
 
     lab: Lab
     traffic: Traffic
     exporter: Exporter
     url: str
     config: Config
-    began_at: int
+    started_at: int
     """Epoch ms, before the first record."""
-    beside: dict[str, str] = field(default_factory=dict)
-    """Addresses of what runs beside the exporter, by name."""
-    _meters: dict[str, Meter] = field(default_factory=dict)
+    extra_urls: dict[str, str] = field(default_factory=dict)
+    """URLs of further services, by name."""
+    _meters: dict[str, ActivityMeter] = field(default_factory=dict)
 
     def figures(self) -> DemoFigures:
-        """What the exporter says now."""
+        """Return the current figures of the exporter."""
         reports = {report.flow: report for report in self.exporter.reports()}
         flows = []
         for flow in self.lab.topology.flows:
             report = reports.get(flow)
-            meter = self._meters.setdefault(flow.label, Meter())
-            recent = NOTHING_YET if report is None else meter.read(report)
+            meter = self._meters.setdefault(flow.label, ActivityMeter())
+            recent = NO_ACTIVITY if report is None else meter.read(report)
             flows.append(flow_figures(flow, report, recent))
         return DemoFigures(
             tuple(flows),
@@ -68,7 +68,7 @@ class Stage:
                 "page": f"{self.url}/",
                 "metrics": f"{self.url}/metrics",
                 "ready": f"{self.url}/readyz",
-                **self.beside,
+                **self.extra_urls,
             },
             bootstrap_servers={
                 alias: self.lab.cluster(alias).bootstrap_servers
@@ -78,11 +78,10 @@ class Stage:
 
     @property
     def mm2_paused(self) -> bool:
-        """Whether MirrorMaker 2 is frozen."""
         return self.lab.mm2.process.paused
 
     def toggle_mm2(self) -> None:
-        """Freeze MirrorMaker 2, or let it go on; nothing where it has ended."""
+        """Pause or resume MirrorMaker 2, if it is running."""
         if self.mm2_paused:
             self.lab.mm2.resume()
         elif self.lab.mm2.running:
@@ -90,30 +89,30 @@ class Stage:
 
 
 @contextmanager
-def staged(lab: Lab, tell: Callable[[str], None]) -> Iterator[Stage]:
-    """Topics, traffic and an exporter for *lab*; all ended on the way out, the lab goes on.
+def start_environment(lab: Lab, report_step: Callable[[str], None]) -> Iterator[DemoEnvironment]:
+    """Create topics, start traffic and an exporter; *lab* keeps running afterwards.
 
-    *tell* gets a line for each step. Raises KafkaOperationError when a topic cannot be created.
+    Raises KafkaOperationError when a topic cannot be created.
     """
-    tell("creating topics")
+    report_step("creating topics")
     for stream in STREAMS:
         with translated(stream.cluster, f"creating topic {stream.topic!r}"):
             lab.cluster(stream.cluster).admin.create_topic(stream.topic, stream.partitions)
     clusters = {alias: lab.cluster(alias).librdkafka() for alias in lab.topology.clusters}
     text = lab.config_yaml(flow=_FLOW, exporter=_EXPORTER)
-    config, began_at = load_config(text), time.time_ns() // 1_000_000
+    config, started_at = load_config(text), time.time_ns() // 1_000_000
     with (
         _logging_to(lab.runtime.log_file("exporter")),
         Traffic(clusters, STREAMS, READERS) as traffic,
     ):
-        tell("starting the exporter")
-        with serving(lambda: config) as (exporter, server):
-            yield Stage(lab, traffic, exporter, server.url, config, began_at)
+        report_step("starting the exporter")
+        with run_exporter(lambda: config) as (exporter, server):
+            yield DemoEnvironment(lab, traffic, exporter, server.url, config, started_at)
 
 
 @contextmanager
 def _logging_to(file: Path) -> Iterator[None]:
-    """Write this process's log to *file*: on the terminal it would tear the view."""
+    """Log to *file*: log lines would disturb the live view."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(JsonFormatter())

@@ -1,4 +1,4 @@
-"""`mm2slo audit` that is told to end, or killed, in the middle: a real process over fakes."""
+"""Interrupted and killed runs of `mm2slo audit`, as a process with fake ports."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from audit_runs import CONFIG, ports_for
-from audit_runs.endless import UNIT
+from audit_runs.endless_run import UNIT
 
 from mm2slo_audit.run import AuditOptions, Span, audit
-from mm2slo_audit.run.span import utc
+from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.topology import Flow
 from mm2slo_store import RunState, Store
 
@@ -30,7 +30,7 @@ YAML = """
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
 flows: [{flow: us->eu}]
 """
-STORED = "told to end by {}: a run that does not come to its end stores no result"
+MESSAGE = "interrupted by {}: an interrupted run stores no results"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def results(store: Store) -> tuple[object, ...]:
-    """All that a run stores, but for itself."""
+    """Everything that a run stores, except the run itself."""
     return store.units(), store.evidence(), store.directories(), store.completion(*_COMPLETED)
 
 
@@ -56,10 +56,10 @@ def runs(folder: Path) -> set[str]:
 
 @pytest.fixture
 def process(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """An audit of the same window, which has announced itself and reads."""
+    """An audit of the same window that has started to read."""
     command = [
-        *(sys.executable, "-m", "audit_runs.endless", "--config", "mm2slo.yaml"),
-        *("--from", utc(WINDOW.start), "--to", utc(WINDOW.end)),
+        *(sys.executable, "-m", "audit_runs.endless_run", "--config", "mm2slo.yaml"),
+        *("--from", format_utc(WINDOW.start), "--to", format_utc(WINDOW.end)),
         *("--store", "audit.db", "--directory", "runs"),
     ]
     with subprocess.Popen(
@@ -71,16 +71,16 @@ def process(folder: Path) -> Iterator[subprocess.Popen[str]]:
         text=True,
     ) as started:
         assert started.stdout is not None
-        said = started.stdout.readline()
-        if said != "reading\n":
+        line = started.stdout.readline()
+        if line != "reading\n":
             started.kill()
-            pytest.fail(f"it said {said!r}: {started.communicate()[1]}")
+            pytest.fail(f"unexpected output {line!r}: {started.communicate()[1]}")
         yield started
         started.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_run_with_one_sentence_and_leaves_the_store_as_it_was(
+def test_audit_interrupted_prints_one_line_and_keeps_stored_results(
     folder: Path, process: subprocess.Popen[str], number: signal.Signals
 ) -> None:
     with Store.open(folder / "audit.db") as store:
@@ -89,22 +89,22 @@ def test_a_signal_ends_a_run_with_one_sentence_and_leaves_the_store_as_it_was(
         records -= {started.header.id}
         assert runs(folder) == records | {started.header.id}
         process.send_signal(number)
-        said, told = process.communicate(timeout=30)
+        stdout, stderr = process.communicate(timeout=30)
         assert process.returncode == 128 + number
-        assert said == ""
-        *logged, sentence = told.splitlines()
-        assert sentence == STORED.format(number.name)
+        assert stdout == ""
+        *logged, message = stderr.splitlines()
+        assert message == MESSAGE.format(number.name)
         assert {json.loads(line)["level"] for line in logged} == {"info"}
         assert results(store) == before
         (failed,) = store.runs(state=RunState.FAILED)
         assert failed.header.id == started.header.id
-        assert failed.verdict_line == f"told to end by {number.name}"
+        assert failed.verdict_line == f"interrupted by {number.name}"
         assert runs(folder) == records
         with store.lease("eu", UNIT.scope.target_topic, holder="another") as lease:
-            assert lease.held
+            assert lease.is_held
 
 
-def test_a_killed_run_leaves_the_store_as_it_was_and_the_next_one_cleans_up(
+def test_audit_killed_keeps_stored_results_and_next_run_cleans_up(
     folder: Path, process: subprocess.Popen[str]
 ) -> None:
     with Store.open(folder / "audit.db") as store:
@@ -115,10 +115,10 @@ def test_a_killed_run_leaves_the_store_as_it_was_and_the_next_one_cleans_up(
         assert results(store) == before
         assert started.header.id in runs(folder)
 
-    def once_its_lease_has_ended() -> int:
+    def after_lease_expiry() -> int:
         return time.time_ns() // 1_000_000 + 61_000
 
-    with Store.open(folder / "audit.db", clock=once_its_lease_has_ended) as store:
+    with Store.open(folder / "audit.db", clock=after_lease_expiry) as store:
         report = audit(CONFIG, OPTIONS, ports_for(store, folder / "runs", UNIT))
         assert report.exit_code == 0
         (dead,) = store.runs(state=RunState.FAILED)

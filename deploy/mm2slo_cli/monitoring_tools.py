@@ -1,4 +1,4 @@
-"""The tools of Prometheus and Alertmanager: where they are, how to get them, how they are run."""
+"""Finds and runs promtool and amtool."""
 
 from __future__ import annotations
 
@@ -6,35 +6,37 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.errors import UserError
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _PACKAGES: Final = {"promtool": "prometheus", "amtool": "prometheus-alertmanager"}
 _TIMEOUT: Final = 300.0
-"""Seconds; they take about one, of a machine that does nothing else."""
+"""Seconds; a call takes about one on an idle machine."""
 
 
-def missing(name: str, so: str = "") -> str:
-    """Empty when the tool *name* is on PATH; else what to install, and *so* what follows."""
+def missing_tool(name: str, so: str = "") -> str:
+    """Return "" if the tool is on PATH, else a message with *so* as its consequence."""
     if shutil.which(name) is not None:
         return ""
     return f"{name} is not installed{so}; on Debian: apt-get install {_PACKAGES[name]}"
 
 
-def demand(name: str) -> None:
+def require_tool(name: str) -> None:
     """Raise UserError when the tool *name* is not installed."""
-    if absent := missing(name):
+    if absent := missing_tool(name):
         raise UserError(absent)
 
 
-def run(name: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the tool *name* in *folder*; its exit code is the caller's to judge.
+def run_tool(
+    name: str, *arguments: str, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the tool *name* in *folder*; the caller checks the exit code.
 
     Raises UserError when it is not installed.
     """
-    demand(name)
+    require_tool(name)
     return subprocess.run(
         [name, *arguments],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""What a flow did lately, from its growing counters (pure)."""
+"""Recent throughput and latency of a flow, from its counters (pure)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mm2slo_cli.demo.latency import latency
-from mm2slo_core.selection import TopicRole
+from mm2slo_cli.demo.latency_percentiles import latency_percentiles
+from mm2slo_core.topic_selection import TopicRole
 
 if TYPE_CHECKING:
-    from mm2slo_cli.demo.latency import Latency
-    from mm2slo_exporter.state.model import FlowReport, LatencyHistogram
+    from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles
+    from mm2slo_exporter.state.flow_report import FlowReport, LatencyHistogram
 
 _RATE_WINDOW = 10.0
 _LATENCY_WINDOW = 60.0
@@ -19,19 +19,19 @@ _LATENCY_WINDOW = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Records per second: written to the source, and copied to the target."""
+    """Records per second, produced to the source and replicated to the target."""
 
     source: float
     target: float
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
-    """Throughput of ten seconds and latencies of a minute; None for what was not seen in it."""
+class RecentActivity:
+    """Throughput over ten seconds and latencies over a minute; None if unknown."""
 
     throughput: Throughput | None = None
-    canary: Latency | None = None
-    heartbeat: Latency | None = None
+    canary: LatencyPercentiles | None = None
+    heartbeat: LatencyPercentiles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +43,28 @@ class _Sample:
     heartbeat: tuple[int, ...]
 
 
-class Meter:
-    """Remembers one flow's counters for a minute."""
+class ActivityMeter:
+    """Keeps the counters of a flow for a minute."""
 
     def __init__(self) -> None:
         self._samples: deque[_Sample] = deque()
 
-    def read(self, report: FlowReport) -> Recent:
-        """Take a report, a known one any number of times, and say what happened up to it."""
+    def read(self, report: FlowReport) -> RecentActivity:
+        """Add a report and return the activity up to it; a report may be added repeatedly."""
         now = _sample(report)
         if not self._samples or now.at > self._samples[-1].at:
             self._samples.append(now)
-        # The newest sample before the window stays: it is where the window starts.
+        # The newest sample before the window is its start.
         while len(self._samples) > 1 and self._samples[1].at <= now.at - _LATENCY_WINDOW:
             self._samples.popleft()
         minute = self._samples[0]
-        whole = minute.at > now.at - _LATENCY_WINDOW  # younger than a minute: all there is
-        return Recent(
+        is_short = minute.at > now.at - _LATENCY_WINDOW  # less than a minute of data: use all of it
+        return RecentActivity(
             self._throughput(now),
-            latency(now.canary if whole else _less(now.canary, minute.canary)),
-            latency(now.heartbeat if whole else _less(now.heartbeat, minute.heartbeat)),
+            latency_percentiles(now.canary if is_short else _less(now.canary, minute.canary)),
+            latency_percentiles(
+                now.heartbeat if is_short else _less(now.heartbeat, minute.heartbeat)
+            ),
         )
 
     def _throughput(self, now: _Sample) -> Throughput | None:
@@ -94,5 +96,5 @@ def _counts(histogram: LatencyHistogram | None) -> tuple[int, ...]:
 
 
 def _less(now: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
-    """The difference per bucket; a histogram that was not there before started at zero."""
+    """The difference per bucket; a histogram that did not exist before started at 0."""
     return tuple(a - b for a, b in zip(now, before, strict=True)) if before else now

@@ -1,4 +1,4 @@
-"""What plays in the demo: topics, how fast they fill, and who reads them."""
+"""Topics, record rates and consumer groups of the demo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A topic of a cluster and the records per second written to it."""
+    """A topic and the records per second produced to it."""
 
     cluster: str
     topic: str
@@ -18,16 +18,16 @@ class Stream:
 
 
 class Pace(StrEnum):
-    """How a consumer group keeps up."""
+    """How far a consumer group lags."""
 
     HEAD = "head"  # commits the newest record
-    BEHIND = "behind"  # commits a second or so late
-    IDLE = "idle"  # committed once, and never came back
+    BEHIND = "behind"  # commits about a second late
+    IDLE = "idle"  # committed once and stopped
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer group on one topic of its own cluster."""
+    """A consumer group of one topic."""
 
     cluster: str
     topic: str
@@ -50,4 +50,4 @@ READERS: Final = (
     Reader("eu", "clicks", "ad-hoc-analysis", Pace.IDLE),
 )
 BEHIND_RECORDS: Final = 10
-"""By so many records of each partition a group is behind."""
+"""Lag of a group in records per partition."""
