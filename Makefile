@@ -13,8 +13,8 @@ PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: setup java ## Two Kafka clusters, MirrorMaker 2 and the exporter, shown live; then an audit of the traffic
-	@$(BIN)/mm2slo demo || [ $$? -eq 130 ]  # Ctrl-C is how a demo ends
+demo: setup java ## Run two Kafka clusters, MirrorMaker 2 and the exporter, then audit the traffic
+	@$(BIN)/mm2slo demo || [ $$? -eq 130 ]  # Ctrl-C is the normal exit of the demo
 
 test: setup java prometheus postgres ## Run the default test suite (unit, spec, integration on real Kafka)
 	@$(PYTEST) -m "not long and not benchmark"
@@ -34,7 +34,7 @@ fmt: setup ## Format the code and fix what ruff can fix
 bench: setup java ## Run the benchmarks and print their figures (docs/performance.md)
 	@deploy/scripts/bench
 
-screenshots: setup java prometheus chromium ## Play outages and take the pictures of docs/images
+screenshots: setup java prometheus chromium ## Run outages and create the screenshots in docs/images
 	@deploy/scripts/screenshots
 
 setup: $(READY) ## Create the virtual environment and install the locked packages
