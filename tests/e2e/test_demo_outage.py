@@ -128,7 +128,7 @@ def test_page_shows_outage_after_its_end(outage: Outage) -> None:
             outage.page,
         )
     assert 'class="level"' in outage.page
-    assert "goes on" not in outage.page
+    assert "ongoing" not in outage.page
     assert "stopped" not in outage.page[outage.page.index("<h1>") : outage.page.index("</h1>")]
 
 

@@ -1,4 +1,4 @@
-"""No process of a lab is left behind, and a persisted one is found again."""
+"""A lab leaves no processes, and a detached lab is found again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ with Lab.start() as lab:
 
 
 def processes_of(root: str) -> list[int]:
-    """The pids whose command line names *root*."""
+    """Pids of processes whose command line contains *root*."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -80,7 +80,7 @@ def test_killed_parent_leaves_no_process() -> None:
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    # Eighty columns, whatever the terminal that runs the tests has.
+    # 80 columns, whatever the terminal of the test run has.
     monkeypatch.setenv("COLUMNS", "80")
     yield tmp_path
     RUN.invoke(lab_app, ["down"])
@@ -96,14 +96,14 @@ def lab(*arguments: str) -> str:
 @pytest.mark.long
 def test_detached_lab_is_found_changed_and_stopped(state: Path) -> None:
     text = lab("up")
-    assert "the lab is up" in text
+    assert "the lab is running" in text
     assert (state / "mm2slo" / "lab" / "data" / "mm2slo.yaml").is_file()
 
-    with pytest.raises(UserError, match=r"a lab is up \(us, eu, mm2\)"):
+    with pytest.raises(UserError, match=r"a lab is already running \(us, eu, mm2\)"):
         lab("up")
 
     arguments = ("--cluster", "us", "--topic", "orders", "--count", "500", "--partitions", "4")
-    assert "500 records are in orders on us" in lab("produce", *arguments)
+    assert "produced 500 records to orders on us" in lab("produce", *arguments)
 
     lab("fault", "pause-mm2")
     assert found()["mm2"] == "paused"
@@ -111,7 +111,8 @@ def test_detached_lab_is_found_changed_and_stopped(state: Path) -> None:
     lab("fault", "kill-mm2")
     lab("fault", "stop-cluster", "eu")
     assert found() == {"us": "running", "eu": "stopped", "mm2": "stopped"}
-    with pytest.raises(UserError, match=r"eu does not run: `mm2slo lab fault start-cluster eu`"):
+    hint = "eu is not running: start it with `mm2slo lab fault start-cluster eu`"
+    with pytest.raises(UserError, match=hint):
         lab("fault", "delete-records", "--cluster", "eu", "--topic", "t", "--before", "1")
     with pytest.raises(UserError, match=r"topic 'nothing' does not exist"):
         lab("fault", "delete-records", "--cluster", "us", "--topic", "nothing", "--before", "1")
@@ -122,9 +123,9 @@ def test_detached_lab_is_found_changed_and_stopped(state: Path) -> None:
     lines = lab("status").splitlines()
     assert all(len(line) <= 80 for line in lines if "/" not in line)
 
-    assert lab("down") == "ended us, eu, mm2\n"
+    assert lab("down") == "stopped us, eu, mm2\n"
     assert processes_of(str(state)) == []
-    with pytest.raises(UserError, match="no lab is up"):
+    with pytest.raises(UserError, match="no lab is running"):
         lab("status")
 
 
