@@ -1,6 +1,6 @@
-"""What an exposition costs, beside prometheus_client and beside bare sockets on this machine.
+"""Cost of an exposition, compared with prometheus_client and with bare sockets.
 
-Every ratio is of two measurements of the same run. Figures are medians.
+Each ratio compares two measurements of the same run. Values are medians.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROUNDS = 7
-# One metric per kind of value: offsets that grow, ages that are floats, figures that rest.
+# One metric per kind of value: growing offsets, float ages, constant values.
 METRICS = (
     "mm2_source_end_offset",
     "mm2_source_start_offset",
@@ -98,7 +98,7 @@ def prometheus_client(rows: list[Family]) -> float:
     return classic
 
 
-def ours(rows: list[Family], level: int, words: str, theirs: float) -> Renderer:
+def ours(rows: list[Family], level: int, label: str, theirs: float) -> Renderer:
     renderer = Renderer(gzip_level=level)
     series = sum(len(family.series) for family in rows)
     ticks = count(1)
@@ -107,8 +107,8 @@ def ours(rows: list[Family], level: int, words: str, theirs: float) -> Renderer:
         fresh = families(series, next(ticks))
         return seconds(lambda: renderer.render(fresh))
 
-    say(f"first render, both formats, {words}", seconds(lambda: renderer.render(rows)), theirs)
-    say(f"render, every value new, both formats, {words}", median(changed), theirs)
+    say(f"first render, both formats, {label}", seconds(lambda: renderer.render(rows)), theirs)
+    say(f"render, every value new, both formats, {label}", median(changed), theirs)
     return renderer
 
 

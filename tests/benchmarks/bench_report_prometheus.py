@@ -1,9 +1,8 @@
-"""What a report asks of a Prometheus: 100 flows, 7 indicators, 28 days of raw counters.
+"""Cost of a report from Prometheus: 100 flows, 7 SLIs, 28 days of raw counters.
 
-Counters are written as blocks, with a restart of the exporter a week; then the report's source
-reads ahead as in a service that starts, and answers for the spans of a list over 28 days: at once,
-as soon as all is read, again within that minute, and a minute later. Beside each is the CPU time
-that it took of Prometheus.
+Counters are written as blocks, with a weekly restart of the exporter. The report's source reads
+ahead as after a start, and counts the periods of a 28-day list: at once, after reading everything,
+again within that minute, and a minute later. Prometheus's CPU time is printed for each.
 """
 
 from __future__ import annotations
@@ -75,11 +74,11 @@ def objectives(flows: int) -> list[Objective]:
     ]
 
 
-def lines(promised: Sequence[Objective], start: int, end: int, scrape: int) -> Iterator[str]:
-    """The pages in [start, end): an event a second since the last restart, a few of them bad."""
+def lines(slos: Sequence[Objective], start: int, end: int, scrape: int) -> Iterator[str]:
+    """Samples in [start, end): one event per second since the last restart, a few of them bad."""
     draw = random.Random(start).random
     own = 'job="mm2slo",instance="exporter:9469"'
-    for each in promised:
+    for each in slos:
         labels = (
             f'flow="{each.flow.label}",source="{each.flow.source}",target="{each.flow.target}",'
             f'sli="{each.key.sli}",tier="{each.key.tier}",{own}'
@@ -95,33 +94,33 @@ def lines(promised: Sequence[Objective], start: int, end: int, scrape: int) -> I
         yield f"{PROCESS_START_TIME_SECONDS.name}{{{own}}} {at // RESTART * RESTART} {at}"
 
 
-def measure(server: Prometheus, promised: Sequence[Objective], days: int, now: int) -> None:
-    """Read ahead as a service that starts, ask, a minute later, and again."""
+def measure(server: Prometheus, slos: Sequence[Objective], days: int, now: int) -> None:
+    """Read ahead as after a start, query at once, and again a minute later."""
     clock = [now - 5 * MINUTE_MS]
     client = PrometheusClient(Server(url=server.url), timeout=60.0)
     source = PrometheusSource(client, clock=lambda: clock[0])
-    indicators = [Indicator(each.flow, each.key) for each in promised]
+    indicators = [Indicator(each.flow, each.key) for each in slos]
 
-    def told(name: str, started: float, before: float, more: str = "") -> None:
+    def print_cost(name: str, started: float, before: float, more: str = "") -> None:
         spent = own_metrics(server, CPU)[""] - before
         print(f"{name:34}{time.monotonic() - started:8.3f} s, {spent:7.2f} s of Prometheus{more}")
 
     def ask(name: str, asked: SliSource) -> None:
-        question = ReportQuery(objectives=tuple(promised), as_of=clock[0], zone=ZoneInfo("UTC"))
+        question = ReportQuery(objectives=tuple(slos), as_of=clock[0], zone=ZoneInfo("UTC"))
         started, before = time.monotonic(), own_metrics(server, CPU)[""]
         found = asked.counts(indicators, question.spans())
         asked.known_since(indicators)
-        wrong = sum(isinstance(each, Exception) for each in found.values())
-        told(name, started, before, f", {len(found) - wrong} indicators, {wrong} problems")
+        failed = sum(isinstance(each, Exception) for each in found.values())
+        print_cost(name, started, before, f", {len(found) - failed} indicators, {failed} problems")
 
     started, before = time.monotonic(), own_metrics(server, CPU)[""]
     with ReadAhead(source, 63.0 * DAY) as ahead:
         ask("asked at once", ahead)
-        said: dict[str, None] = {}
+        warnings: dict[str, None] = {}
         while not ahead.wait(0.2):
-            said.update(dict.fromkeys(ahead.warnings(28.0 * DAY)))
-        told("all history read", started, before)
-        for each in said:
+            warnings.update(dict.fromkeys(ahead.warnings(28.0 * DAY)))
+        print_cost("all history read", started, before)
+        for each in warnings:
             print(f"    meanwhile: {each}")
         ask("first answer", ahead)
         ask("the same minute", ahead)
@@ -130,7 +129,7 @@ def measure(server: Prometheus, promised: Sequence[Objective], days: int, now: i
             ask("a minute later", ahead)
     started, before = time.monotonic(), own_metrics(server, CPU)[""]
     minutes = source.minutes(indicators[0], Span(clock[0] - days * DAY * 1000, clock[0]))
-    told("minutes of one indicator", started, before, f", {len(minutes)} of them")
+    print_cost("minutes of one indicator", started, before, f", {len(minutes)} of them")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     memory = own_metrics(server, "process_resident_memory_bytes")[""] / 2**20
     print(f"memory of this process at most: {peak:.0f} MB; of Prometheus: {memory:.0f} MB")
@@ -140,26 +139,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flows", type=int, default=100)
     parser.add_argument("--days", type=int, default=28)
-    parser.add_argument("--scrape", type=int, default=60, help="seconds; dear to write: 15 is real")
+    parser.add_argument(
+        "--scrape", type=int, default=60, help="seconds; 15 is realistic, but slow to write"
+    )
     options = parser.parse_args()
     if shutil.which("promtool") is None:
         print("promtool is not installed: make prometheus")
         return
-    promised = objectives(options.flows)
+    slos = objectives(options.flows)
     with tempfile.TemporaryDirectory() as name:
         folder, started = Path(name), time.monotonic()
         now = int(time.time()) // HOUR * HOUR
 
         def counters(start: int, end: int) -> Iterator[str]:
-            return lines(promised, start, end, options.scrape)
+            return lines(slos, start, end, options.scrape)
 
         write_history_blocks(counters, now - options.days * DAY, now, folder)
         print(
-            f"{len(promised)} indicators, {options.days} days, a scrape every {options.scrape} s: "
+            f"{len(slos)} indicators, {options.days} days, a scrape every {options.scrape} s: "
             f"written in {time.monotonic() - started:.0f} s"
         )
         with prometheus(folder, {}) as server:
-            measure(server, promised, options.days, now * 1000)
+            measure(server, slos, options.days, now * 1000)
 
 
 if __name__ == "__main__":

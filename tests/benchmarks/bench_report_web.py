@@ -170,7 +170,7 @@ def measure(connection: http.client.HTTPConnection, pid: int, port: int, seconds
     cold, body = fetch(connection, "/slo?limit=100")
     entries = len(json.loads(body)["entries"])
     warm = [fetch(connection, "/slo?limit=100")[0] for _ in range(200)]
-    # Another filter of the same minute: nothing is asked of the store, the body is made anew.
+    # Another order in the same minute: the body is rendered again without reading the store.
     made = [fetch(connection, f"/slo?limit=100&sort={sort}")[0] for sort in ("id", "coverage")]
     print(
         f"  list of {entries} entries, {len(body) / 1e3:.0f} kB: cold {cold:.0f} ms (goal "

@@ -1,8 +1,8 @@
-"""What the generated rules cost a Prometheus: 100 flows, 7 indicators, 28 days of history.
+"""Cost of the generated rules in Prometheus: 100 flows, 7 SLIs, 28 days of history.
 
-Steps of 28 days and the counters of the last hour are written as blocks; then Prometheus scrapes
-two replicas of the exporter and evaluates the generated rules at their production intervals. Its
-own figures tell how long each group took.
+Steps of 28 days and counters of the last hour are written as blocks. Prometheus scrapes two
+replicas of the exporter and evaluates the rules at production intervals; its own metrics have the
+duration of each group.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def counter_lines(count: int, start: int, end: int) -> Iterator[str]:
 
 
 def counters(at: float) -> tuple[tuple[str, int], ...]:
-    """Each counter at a moment: one event a second, one of 50,000 bad, one of 5,000 unknown."""
+    """Counter values at a time: one event per second, one of 50,000 bad, one of 5,000 unknown."""
     events = int(at) % 100_000_000
     return (
         (SLI_EVENTS_TOTAL.name, events),
@@ -101,7 +101,7 @@ def counters(at: float) -> tuple[tuple[str, int], ...]:
 
 
 def write_history(count: int, days: int, folder: Path, now: int) -> None:
-    """Blocks of steps until now, and of counters in the last hour."""
+    """Write blocks of steps until now, and of counters in the last hour."""
     today = now // DAY * DAY
 
     def lines(start: int, end: int) -> Iterator[str]:
@@ -114,7 +114,7 @@ def write_history(count: int, days: int, folder: Path, now: int) -> None:
 
 @contextmanager
 def exporters(count: int) -> Iterator[str]:
-    """A page with the counters of now, at an address that serves as every replica."""
+    """Serve current counters at one address for all replicas."""
     known = indicators(count)
     states = [state.value for state in FlowStateName]
 
@@ -149,13 +149,13 @@ def exporters(count: int) -> Iterator[str]:
 
 
 def single(server: Prometheus, expression: str) -> float:
-    """The value of an expression with one series; 0 where it has none."""
+    """Value of an expression with one series; 0 without a series."""
     found = server.query(expression)
     return float(found[0]["value"][1]) if found else 0.0
 
 
 def report(server: Prometheus) -> None:
-    """The cost of each group, the worst one, and all together per interval."""
+    """Print the cost of each group, the slowest group, and the total per interval."""
     intervals = own_metrics(server, "prometheus_rule_group_interval_seconds")
     last = own_metrics(server, "prometheus_rule_group_last_duration_seconds")
     total = 0.0
@@ -164,12 +164,12 @@ def report(server: Prometheus) -> None:
         share = seconds * INTERVAL / intervals[group]
         total += share
         print(f"{group:28}{intervals[group]:>6.0f}s{seconds:>9.3f}s{share:>10.4f}s")
-    print(f"worst group: {max(last, key=lambda group: last[group])}")
+    print(f"slowest group: {max(last, key=lambda group: last[group])}")
     print(f"all groups: {total:.3f} s of evaluation per interval of {INTERVAL} s")
 
 
 def measure(server: Prometheus, seconds: float) -> None:
-    """Let the rules run, then tell what they cost and whether they recorded what they should."""
+    """Run the rules, then print their cost and the number of recorded series."""
     started, cpu = time.monotonic(), own_metrics(server, "process_cpu_seconds_total")[""]
     time.sleep(seconds)
     spent = own_metrics(server, "process_cpu_seconds_total")[""] - cpu

@@ -49,7 +49,7 @@ def all_indicators(flows: int) -> tuple[Indicator, ...]:
 
 
 def question(flows: int, now: int) -> ReportQuery:
-    """Of the objectives, each fiftieth promises more than was kept."""
+    """Query of all objectives; every fiftieth is breached."""
     chosen = [
         objective(0.99 if number % 50 else 0.99999, flow=each.flow, key=each.key)
         for number, each in enumerate(all_indicators(flows))

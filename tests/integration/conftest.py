@@ -42,6 +42,18 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
 
 
 @pytest.fixture
+def faulty_lab(lab: Lab) -> Iterator[Lab]:
+    """The shared lab; stopped clusters and MirrorMaker 2 are started again after the test."""
+    yield lab
+    for alias in ("us", "eu"):
+        if not lab.cluster(alias).running:
+            lab.cluster(alias).start()
+    if not lab.mm2.running:
+        lab.mm2.start()
+    lab.mm2.wait_mirroring()
+
+
+@pytest.fixture
 def lab_factory(lab_progress: Progress) -> Iterator[LabFactory]:
     """Starts separate labs, which end with the test."""
     with ExitStack() as labs:

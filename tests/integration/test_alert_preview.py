@@ -83,7 +83,7 @@ def delivery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.alert)
 def test_delivered_alert_equals_preview(delivery: Delivery, rule: AlertRule) -> None:
-    # A flow of its own, so that no other alert is in its group.
+    # A separate flow, so that no other alert is in its group.
     flow = Flow("us", f"eu{RULES.index(rule)}")
     known = render_alert(rule, flow)
     delivery.manager.post(alert(known.labels, known.annotations, since=SINCE))

@@ -60,8 +60,8 @@ def test_scope_of_replicated_topic_ends_at_position(lab: Lab, fresh_topic: str) 
     assert taken.planned == 600
 
 
-def test_scope_counts_expired_records(stoppable_lab: Lab, fresh_topic: str) -> None:
-    lab, topic = stoppable_lab, fresh_topic
+def test_scope_counts_expired_records(faulty_lab: Lab, fresh_topic: str) -> None:
+    lab, topic = faulty_lab, fresh_topic
     us = lab.cluster("us")
     create_replicated_topic(lab, topic, 50)
     lab.mm2.stop()

@@ -27,8 +27,8 @@ POSITION = "mm2_replicated_source_offset"
 RETENTION = 7200.0
 
 
-def test_certain_loss_equals_gap_after_restarts(stoppable_lab: Lab, fresh_topic: str) -> None:
-    lab, topic, unaffected = stoppable_lab, fresh_topic, f"{fresh_topic}-unaffected"
+def test_certain_loss_equals_gap_after_restarts(faulty_lab: Lab, fresh_topic: str) -> None:
+    lab, topic, unaffected = faulty_lab, fresh_topic, f"{fresh_topic}-unaffected"
     us = lab.cluster("us")
     for name in (topic, unaffected):
         create_replicated_topic(lab, name, 50)
@@ -62,7 +62,7 @@ def test_certain_loss_equals_gap_after_restarts(stoppable_lab: Lab, fresh_topic:
 
     with watch(lab, ["us->eu"]) as seen:
         seen.until_ready()
-        again = seen.after_rounds()
+        again = seen.after_cycles()
         assert lost(again) == {topic: 40, unaffected: 0}
         us.admin.delete_records(topic, {0: 100})
         more = seen.until(lambda s: s.value(LOST, topic=topic) != 40, "10 more lost records")
@@ -77,18 +77,16 @@ def test_certain_loss_equals_gap_after_restarts(stoppable_lab: Lab, fresh_topic:
         # MM2 has replicated the same number: 150 produced, 50 lost.
         assert count_copies(lab, topic) == 150 - 50
         assert count_copies(lab, unaffected) == 150
-        assert lost(seen.after_rounds()) == {topic: 50, unaffected: 0}
+        assert lost(seen.after_cycles()) == {topic: 50, unaffected: 0}
 
     with watch(lab, ["us->eu"]) as seen:
         seen.until_ready()
-        assert lost(seen.after_rounds()) == {topic: 50, unaffected: 0}
+        assert lost(seen.after_cycles()) == {topic: 50, unaffected: 0}
 
 
 @pytest.mark.long
-def test_headroom_seconds_shrink_as_oldest_record_ages(
-    stoppable_lab: Lab, fresh_topic: str
-) -> None:
-    lab, topic = stoppable_lab, fresh_topic
+def test_headroom_seconds_shrink_as_oldest_record_ages(faulty_lab: Lab, fresh_topic: str) -> None:
+    lab, topic = faulty_lab, fresh_topic
     us = lab.cluster("us")
     create_replicated_topic(lab, topic, 10, configs={"retention.ms": str(int(RETENTION * 1000))})
     with watch(lab, ["us->eu"]) as seen:

@@ -25,7 +25,7 @@ from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from exporter_watch import Watch
 
@@ -87,16 +87,6 @@ def topic(lab: Lab, fresh_topic: str) -> str:
     return fresh_topic
 
 
-@pytest.fixture
-def restart_clusters(lab: Lab) -> Iterator[None]:
-    """After the test, start stopped clusters and wait for replication."""
-    yield
-    for alias in ("us", "eu"):
-        if not lab.cluster(alias).running:
-            lab.cluster(alias).start()
-    lab.mm2.wait_mirroring()
-
-
 def assert_pages_served(seen: Watch) -> None:
     """Fetch each page several times."""
     for _ in range(10):
@@ -105,7 +95,7 @@ def assert_pages_served(seen: Watch) -> None:
             assert (status, bool(body)) == (200, True), page
 
 
-@pytest.mark.usefixtures("restart_clusters")
+@pytest.mark.usefixtures("faulty_lab")
 def test_scrape_without_clusters_makes_no_kafka_request(
     lab: Lab, topic: str, kafka_calls: dict[str, set[str]], web_threads: set[str]
 ) -> None:
@@ -201,7 +191,7 @@ class Process:
         return self._process.wait(30)
 
 
-@pytest.mark.usefixtures("restart_clusters")
+@pytest.mark.usefixtures("faulty_lab")
 def test_cluster_down_at_start_is_reported_and_used_later(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
@@ -213,7 +203,7 @@ def test_cluster_down_at_start_is_reported_and_used_later(
     exporter = Process(config, tmp_path / "exporter.log")
     try:
         exporter.until_serving()
-        exporter.wait(lambda: exporter.ready()[0], "readiness with a cluster declared stopped")
+        exporter.wait(lambda: exporter.ready()[0], "readiness with a stopped cluster")
         flows = exporter.ready()[1]
         assert [flow["flow"] for flow in flows] == ["us->eu", "eu->us"]
         for flow in flows:

@@ -120,7 +120,7 @@ def test_markers_at_partition_ends_are_not_lag(lab: Lab, seen: Watch) -> None:
         )
         flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
         start = len(seen.scrapes)
-        seen.after_rounds(6)
+        seen.after_cycles(6)
         lags = [
             flow_checks.values_by_partition(scrape, "mm2_replication_lag_records", US_EU, TOPIC)
             for scrape in seen.scrapes[start:]

@@ -97,7 +97,7 @@ def test_canaries_of_two_flows_are_distinguished(seen: Watch) -> None:
 
 def test_timeline_distinguishes_flows(lab: Lab, seen: Watch) -> None:
     """One topic on the hub holds records of both flows, with different keys."""
-    seen.after_rounds(2)
+    seen.after_cycles(2)
     flows_of = defaultdict(set)
     newest: dict[tuple[Flow, Side], WatermarkRecord] = {}
     for message in read_topic(lab.cluster("hub").librdkafka(), TIMELINE):

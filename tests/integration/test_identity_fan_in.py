@@ -107,7 +107,7 @@ def test_backlog_ignores_records_of_other_flow(lab: Lab, seen: Watch) -> None:
         flow: flow_checks.until_lag(lab, seen, flow, TOPIC, copied=start[flow]) for flow in FLOWS
     }
     produce(lab.cluster("hub").librdkafka(), TOPIC, Load(30, value_size=20))
-    after = seen.after_rounds(3)
+    after = seen.after_cycles(3)
     for flow, count in backlog.items():
         assert after.value("mm2_flow_lag_records", flow=flow.label) == count
         assert lags(after, flow) == lags(behind[flow], flow)

@@ -1,4 +1,4 @@
-"""The shared lab: it copies both ways, and each fault does what it says."""
+"""The shared lab replicates in both directions, and its faults have their effects."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 US_EU = Flow("us", "eu")
 
 
-def stays(lab: Lab, topic: str, count: int, seconds: float = 1.5) -> bool:
-    """Whether nothing comes in a time that is long for a copy (50 ms as a rule)."""
+def stays_at(lab: Lab, topic: str, count: int, seconds: float = 1.5) -> bool:
+    """Whether the count stays the same for *seconds*; a copy takes about 50 ms."""
     try:
         wait_for(lambda: count_copies(lab, topic) != count, "a change", timeout=seconds)
     except LabError:
@@ -61,9 +61,9 @@ def test_topic_is_replicated_completely(lab: Lab, fresh_topic: str, flow: Flow) 
 def test_headers_partition_and_timestamp_are_replicated(lab: Lab, fresh_topic: str) -> None:
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 3)
-    # Within the retention: an older record would be gone before it is copied.
-    made = int(time.time()) - 3600.5
-    load = Load(1, partition=2, headers=(("trace", b"t-1"),), timestamp=made)
+    # Within the retention, or the record would be deleted before it is replicated.
+    created_at = int(time.time()) - 3600.5
+    load = Load(1, partition=2, headers=(("trace", b"t-1"),), timestamp=created_at)
     produce(us.librdkafka(), fresh_topic, load)
 
     (message,) = consume(us.librdkafka(), [fresh_topic], 1)
@@ -73,7 +73,7 @@ def test_headers_partition_and_timestamp_are_replicated(lab: Lab, fresh_topic: s
     for found in (message, copy):
         assert found.partition() == 2
         assert found.headers() == [("trace", b"t-1")]
-        assert found.timestamp()[1] == made * 1000
+        assert found.timestamp()[1] == created_at * 1000
 
 
 @pytest.mark.long
@@ -84,12 +84,12 @@ def test_stopped_mirrormaker_replicates_nothing(lab: Lab, fresh_topic: str) -> N
     try:
         assert not lab.mm2.running
         produce(lab.cluster("us").librdkafka(), fresh_topic, Load(5, first=10))
-        assert stays(lab, fresh_topic, 10)
+        assert stays_at(lab, fresh_topic, 10)
     finally:
         lab.mm2.start()
 
     wait_for(lambda: count_copies(lab, fresh_topic) >= 15, "the rest")
-    assert count_copies(lab, fresh_topic) == 15, "a clean stop copies nothing twice"
+    assert count_copies(lab, fresh_topic) == 15, "a clean stop causes no duplicates"
 
 
 @pytest.mark.long
@@ -100,7 +100,7 @@ def test_paused_mirrormaker_runs_and_replicates_nothing(lab: Lab, fresh_topic: s
     try:
         assert lab.mm2.process.paused
         produce(lab.cluster("us").librdkafka(), fresh_topic, Load(5, first=10))
-        assert stays(lab, fresh_topic, 10)
+        assert stays_at(lab, fresh_topic, 10)
     finally:
         lab.mm2.resume()
 
@@ -118,7 +118,7 @@ def test_killed_mirrormaker_restarts_without_loss(lab: Lab, fresh_topic: str) ->
     finally:
         lab.mm2.start()
 
-    # Some may come twice, so their number says nothing.
+    # Some records may be replicated twice, so keys are compared, not counts.
     expected = {Load(1).key(number) for number in range(15)}
     wait_for(lambda: keys(lab, f"us.{fresh_topic}") == expected, "every record")
 
@@ -234,9 +234,9 @@ def test_transaction_marker_takes_one_offset(
         us.librdkafka(), fresh_topic, Load(5), transactional_id=fresh_topic, abort=abort
     )
 
-    # The coordinator answers before it has written the marker.
+    # The coordinator responds before it has written the marker.
     wait_for(lambda: us.admin.end_offsets(fresh_topic) == {0: 6}, "the marker")
-    # An end of partition comes at the last stable offset, records or not.
+    # The consumer reports the end of the partition at the last stable offset.
     found = consume(us.librdkafka(), [fresh_topic], 6, isolation="read_committed", until_end=True)
     assert len(found) == committed
 

@@ -1,4 +1,4 @@
-"""Labs of other shapes: secured, on Connect, fan-in, the older Kafka."""
+"""Labs with other topologies: secured, on Connect, fan-in, older Kafka."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ US_HUB, EU_HUB = Flow("us", "hub"), Flow("eu", "hub")
 FAN_IN = LabTopology(clusters=("us", "eu", "hub"), flows=(US_HUB, EU_HUB))
 
 
-def mirror(lab: Lab, flow: Flow, count: int = 100) -> dict[int, int]:
-    """Produce on the source and wait for the copies; the copy's end offsets."""
+def replicate(lab: Lab, flow: Flow, count: int = 100) -> dict[int, int]:
+    """Produce on the source, wait for the copies, and return their end offsets."""
     source, target = lab.cluster(flow.source), lab.cluster(flow.target)
     remote = lab.topology.remote_topic(flow, "orders")
     source.admin.create_topic("orders", 2)
@@ -37,11 +37,11 @@ def test_three_clusters_replicate_as_fan_in(lab_factory: LabFactory) -> None:
     lab = lab_factory(FAN_IN)
 
     for flow in FAN_IN.flows:
-        assert sum(mirror(lab, flow).values()) == 100
+        assert sum(replicate(lab, flow).values()) == 100
 
     hub = lab.cluster("hub").admin.topics()
     assert {"us.orders", "eu.orders", "us.heartbeats", "eu.heartbeats"} <= hub
-    # Nothing flows between us and eu: no herder of that pair ever started.
+    # No herder between us and eu was started.
     assert not {"mm2-status.eu.internal", "eu.heartbeats"} & lab.cluster("us").admin.topics()
 
 
@@ -50,7 +50,7 @@ def test_three_clusters_replicate_as_fan_in(lab_factory: LabFactory) -> None:
 def test_secured_lab_replicates_and_denies(lab_factory: LabFactory, security: Security) -> None:
     lab = lab_factory(LabTopology(flows=(US_EU,), security=security))
     us = lab.cluster("us")
-    mirror(lab, US_EU)
+    replicate(lab, US_EU)
 
     with pytest.raises(RuntimeError, match=r"1 records for orders.*TOPIC_AUTHORIZATION_FAILED"):
         produce(us.librdkafka(APP), "orders", Load(1))
@@ -71,7 +71,7 @@ def accepted(properties: dict[str, str]) -> bool:
 def test_connect_runs_mirror_connectors(lab_factory: LabFactory) -> None:
     lab = lab_factory(LabTopology(flows=(US_EU,), engine=Engine.CONNECT))
 
-    assert sum(mirror(lab, US_EU).values()) == 100
+    assert sum(replicate(lab, US_EU).values()) == 100
 
     assert set(lab.connect("eu").states().values()) == {"RUNNING"}
     assert set(lab.connect("us").states()) == {"eu->us.MirrorHeartbeatConnector-0"}
@@ -85,7 +85,7 @@ def test_lab_with_older_kafka_replicates(lab_factory: LabFactory, version: str) 
     lab = lab_factory(LabTopology(kafka_version=version))
 
     for flow in lab.topology.flows:
-        assert sum(mirror(lab, flow).values()) == 100
+        assert sum(replicate(lab, flow).values()) == 100
 
 
 @pytest.mark.long
@@ -106,7 +106,7 @@ def test_lab_with_exactly_once_replicates(lab_factory: LabFactory) -> None:
     source.admin.create_topic("orders")
     produce(source.librdkafka(), "orders", Load(100))
 
-    # Each of its transactions ends with a marker, which takes an offset of the copy.
+    # The marker of each transaction takes an offset of the copy.
     wait_for(lambda: sum(eu.admin.end_offsets("us.orders").values()) > 100, "copies and a marker")
 
 

@@ -1,4 +1,4 @@
-"""Lag in seconds over a restart of the exporter: from the timeline, or from the record itself."""
+"""Lag in seconds after a restart of the exporter: from the timeline, or from the record."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ LAG = "mm2_replication_lag_records"
 
 @pytest.fixture(scope="module")
 def stopped(lab: Lab) -> Iterator[Lab]:
-    """MM2 does not run."""
-    wait_for(lambda: count_copies(lab, "heartbeats") > 0, "the lab to copy")
+    """The lab with MM2 stopped."""
+    wait_for(lambda: count_copies(lab, "heartbeats") > 0, "the lab to replicate")
     lab.mm2.stop()
     yield lab
     lab.mm2.start()
 
 
 @pytest.fixture
-def waiting(stopped: Lab, fresh_topic: str) -> Iterator[str]:
-    """A topic that nothing copies; gone afterwards, so that one topic waits at a time."""
+def backlog_topic(stopped: Lab, fresh_topic: str) -> Iterator[str]:
+    """A topic that is not replicated; deleted afterwards, so that only one topic has lag."""
     us = stopped.cluster("us")
     us.admin.create_topic(fresh_topic, 1)
     yield fresh_topic
@@ -45,7 +45,7 @@ def waiting(stopped: Lab, fresh_topic: str) -> Iterator[str]:
 
 
 def origins(scrape: Scrape) -> dict[str, float]:
-    """Partitions by the origin of their lag, those without lag left out."""
+    """Number of partitions with lag, by its origin."""
     found = scrape.values("mm2_lag_seconds_origin_partitions", flow="us->eu")
     return {
         origin: count
@@ -54,20 +54,20 @@ def origins(scrape: Scrape) -> dict[str, float]:
     }
 
 
-def only_here(seen: Watch, topic: str, origin: str) -> None:
-    """Wait until ten records wait in *topic* alone, their age told by *origin*.
+def wait_only_backlog(seen: Watch, topic: str, origin: str) -> None:
+    """Wait until only *topic* has lag: 10 records, with the age from *origin*.
 
-    Markers at the ends of other topics seem to wait until the first look at them.
+    Markers at the ends of other topics count as lag until they are first read.
     """
-    told = seen.until(
+    scrape = seen.until(
         lambda s: s.value(LAG, topic=topic) == 10 and origins(s) == {origin: 1},
-        f"ten records, aged by {origin}",
+        f"10 records with the age from {origin}",
     )
-    assert told.value(AGE, topic=topic) is not None
+    assert scrape.value(AGE, topic=topic) is not None
 
 
 def age_now(seen: Watch, topic: str) -> tuple[float, float]:
-    """The moment of the newest round and the age that it tells."""
+    """Time of the newest cycle, and its lag in seconds."""
     (report,) = seen.exporter.reports()
     (found,) = (each for each in report.topics if each.pair.source == topic)
     age = found.partitions[0].lag_seconds
@@ -76,7 +76,7 @@ def age_now(seen: Watch, topic: str) -> tuple[float, float]:
 
 
 def bracket(lab: Lab, topic: str, offset: int) -> tuple[float, float]:
-    """When *offset* arrived on the source, by the timeline topic: [previous request, answer]."""
+    """Bounds of the arrival of *offset* on the source: [previous request, response]."""
     for record in read_topic(lab.cluster("eu").librdkafka(), "mm2slo.watermarks.internal"):
         poll = json.loads(record.value() or b"{}")
         if (poll["f"], poll["s"], poll["t"]) != ("us->eu", "source", topic):
@@ -88,45 +88,45 @@ def bracket(lab: Lab, topic: str, offset: int) -> tuple[float, float]:
 
 
 @pytest.mark.long
-def test_lag_seconds_after_restart_come_from_timeline(stopped: Lab, waiting: str) -> None:
+def test_lag_seconds_after_restart_come_from_timeline(stopped: Lab, backlog_topic: str) -> None:
     us = stopped.cluster("us")
     with watch(stopped, ["us->eu"]) as seen:
         seen.until_ready()
-        seen.until(lambda s: s.value("mm2_exporter_timeline_writer") == 1, "the timeline's lead")
-        seen.until(lambda s: s.value(LAG, topic=waiting) == 0, "the topic")
-        # The topic has stood still for many polls when its records come.
-        seen.after_rounds(10)
+        seen.until(lambda s: s.value("mm2_exporter_timeline_writer") == 1, "the timeline writer")
+        seen.until(lambda s: s.value(LAG, topic=backlog_topic) == 0, "the topic")
+        # The topic is idle for many polls before its records arrive.
+        seen.after_cycles(10)
         started = time.time()
-        produce(us.librdkafka(), waiting, Load(10))
+        produce(us.librdkafka(), backlog_topic, Load(10))
         ended = time.time()
-        only_here(seen, waiting, "history")
-        seen.after_rounds()
-    earliest, latest = bracket(stopped, waiting, 0)
-    # Arrived within [started, ended], by the same clock; times are written in whole milliseconds.
+        wait_only_backlog(seen, backlog_topic, "history")
+        seen.after_cycles()
+    earliest, latest = bracket(stopped, backlog_topic, 0)
+    # Arrived within [started, ended] by the same clock; times are in whole milliseconds.
     assert earliest <= ended
     assert started <= latest + 0.001
-    # A poll is half a second after the one before.
+    # The poll interval is 0.5 s.
     assert latest - earliest < 2.0
 
     with watch(stopped, ["us->eu"]) as seen:
         seen.until_ready()
-        only_here(seen, waiting, "history")
-        at, age = age_now(seen, waiting)
+        wait_only_backlog(seen, backlog_topic, "history")
+        at, age = age_now(seen, backlog_topic)
         assert at - latest - 0.002 <= age <= at - earliest + 0.002
-        published = seen.scrape().value(AGE, topic=waiting)
+        published = seen.scrape().value(AGE, topic=backlog_topic)
         assert published is not None
         assert published >= age
 
 
 @pytest.mark.parametrize("timeline", [True, False], ids=["timeline", "no-timeline"])
 def test_lag_seconds_before_timeline_come_from_record(
-    stopped: Lab, waiting: str, *, timeline: bool
+    stopped: Lab, backlog_topic: str, *, timeline: bool
 ) -> None:
     us = stopped.cluster("us")
-    produce(us.librdkafka(), waiting, Load(10))
-    stamped = read_topic(us.librdkafka(), waiting)[0].timestamp()[1] / 1000
+    produce(us.librdkafka(), backlog_topic, Load(10))
+    stamped = read_topic(us.librdkafka(), backlog_topic)[0].timestamp()[1] / 1000
     with watch(stopped, ["us->eu"], exporter={"timeline": {"enabled": timeline}}) as seen:
         seen.until_ready()
-        only_here(seen, waiting, "record")
-        at, age = age_now(seen, waiting)
+        wait_only_backlog(seen, backlog_topic, "record")
+        at, age = age_now(seen, backlog_topic)
         assert age == pytest.approx(at - stamped, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Running the exporter: read-only, replicas, reload, damaged records, a port in use."""
+"""Operation of the exporter: read-only, replicas, reload, malformed records, a port in use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_read_only_exporter_writes_nothing_and_uses_heartbeats(lab: Lab, fresh_t
         seen.until_ready()
         later = seen.until(lambda s: s.sli("us->eu", "availability")[1] >= 5, "five slices")
         good, total, unknown = later.sli("us->eu", "availability")
-        # A slice that a busy machine let pass unseen is unknown, never bad.
+        # A slice that a busy machine did not observe is unknown, never bad.
         assert good == total > unknown
         assert 0 < (later.value("mm2_heartbeat_age_seconds", flow="us->eu") or 0) < 5
         assert not later.values("mm2_canary_sent_total")
@@ -76,7 +76,7 @@ def test_second_replica_takes_over_writing(lab: Lab, fresh_topic: str) -> None:
                 lambda s: sorted([writers(s) or 0, writers(first.scrape()) or 0]) == [0, 1],
                 "exactly one writer",
             )
-            # Each replica follows its own canaries only: nothing looks like a duplicate.
+            # Each replica counts only its own canaries, so there are no duplicates.
             both = [first, second]
             for each in both:
                 later = each.until(
@@ -84,7 +84,7 @@ def test_second_replica_takes_over_writing(lab: Lab, fresh_topic: str) -> None:
                     "five canaries",
                 )
                 assert later.value("mm2_canary_duplicates_total", flow="us->eu") == 0
-        second.until(lambda s: writers(s) == 1, "the survivor to write")
+        second.until(lambda s: writers(s) == 1, "the second replica to write")
         before = len(records_of(eu.librdkafka(), fresh_topic))
         produce(us.librdkafka(), fresh_topic, Load(10))
         second.until(
@@ -112,7 +112,7 @@ def records_of(properties: dict[str, str], topic: str) -> list[WatermarkRecord]:
 def test_malformed_records_are_counted_and_skipped(
     lab_factory: Callable[[], Lab], fresh_topic: str
 ) -> None:
-    lab = lab_factory()  # of its own: MirrorMaker 2 reads these records, too, when it starts
+    lab = lab_factory()  # a separate lab: MirrorMaker 2 reads these records as well
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 1, {})
     produce(us.librdkafka(), fresh_topic, Load(100))
@@ -128,7 +128,7 @@ def test_malformed_records_are_counted_and_skipped(
         producer.produce("us.checkpoints.internal", good.encode_value(), b"\x00", partition=0)
         producer.flush(10)
         later = seen.until(
-            lambda s: counted(s, "checkpoints", "truncated") == 2, "two damaged ones"
+            lambda s: counted(s, "checkpoints", "truncated") == 2, "two malformed records"
         )
         assert counted(later, "checkpoints", "unknown_version") == 1
         consume_and_commit(us.librdkafka(), fresh_topic, group, 100)
@@ -228,9 +228,9 @@ def drop_flow(scrape: Scrape, flow: str) -> Scrape:
 
 
 def children_of(parent: int) -> dict[int, str]:
-    """Command lines of what *parent* started, but for Python's resource tracker.
+    """Command lines of *parent*'s child processes, without Python's resource tracker.
 
-    The canary's process, and one per cluster whose groups are asked for.
+    These are the canary process, and one per cluster with monitored groups.
     """
     found = {}
     for task in Path(f"/proc/{parent}/task").iterdir():

@@ -1,4 +1,4 @@
-"""Flows that MirrorMaker 2 does not copy: what data and canaries alone tell of them."""
+"""Flows of other engines, measured by offsets and canaries only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("failover-lab")]
 
 FLOW = "us->eu"
-OF_MIRRORMAKER = (
+MIRRORMAKER_METRICS = (
     "mm2_flow_lag_records",
     "mm2_replication_lag_records",
     "mm2_replication_lag_seconds",
@@ -34,9 +34,11 @@ def summed(scrape: Scrape, name: str, **labels: str) -> float:
     return sum(scrape.values(name, flow=FLOW, **labels).values())
 
 
-def made_up(scrape: Scrape) -> dict[str, object]:
-    """Figures that nothing on the clusters could tell."""
-    return {name: found for name in OF_MIRRORMAKER if (found := scrape.values(name, flow=FLOW))}
+def mirrormaker_metrics(scrape: Scrape) -> dict[str, object]:
+    """Published metrics that only MirrorMaker 2's internal topics could provide."""
+    return {
+        name: found for name in MIRRORMAKER_METRICS if (found := scrape.values(name, flow=FLOW))
+    }
 
 
 def indicators(scrape: Scrape) -> set[str]:
@@ -61,25 +63,25 @@ def test_dual_produce_flow_is_measured(lab: Lab, fresh_topic: str) -> None:
         seen.until_ready()
         with SteadyLoad(eu.librdkafka(), fresh_topic, (1, 2)):
             seen.until(lambda s: s.state(FLOW) == "running", "records on both sides")
-            moved = seen.after_rounds()
+            moved = seen.after_cycles()
             assert moved.state(FLOW) == "running"
             assert summed(moved, "mm2_target_end_offset", topic=fresh_topic) > 0
             assert moved.value("mm2_partition_drift", flow=FLOW, topic=fresh_topic) == 1
             assert moved.value("mm2_flow_info", flow=FLOW, engine="dual-produce") == 1
-        # The producer of the target is gone; that of the source goes on.
-        stopped = seen.until(lambda s: s.state(FLOW) == "stopped", "the side that stands still")
+        # The target's producer has stopped, the source's continues.
+        stopped = seen.until(lambda s: s.state(FLOW) == "stopped", "the state stopped")
         assert summed(stopped, "mm2_source_end_offset", topic=fresh_topic) > summed(
             moved, "mm2_source_end_offset", topic=fresh_topic
         )
         with SteadyLoad(eu.librdkafka(), fresh_topic, (2,)):
             again = seen.until(lambda s: s.state(FLOW) == "running", "both sides again")
-    assert [made_up(scrape) for scrape in (moved, stopped, again)] == [{}, {}, {}]
+    assert [mirrormaker_metrics(scrape) for scrape in (moved, stopped, again)] == [{}, {}, {}]
     assert indicators(again) == set()
     assert counters_never_decreased(seen.scrapes) == []
 
 
 def test_other_engine_is_measured_by_canaries_on_own_topic(lab: Lab, fresh_topic: str) -> None:
-    """MirrorMaker 2 copies, but nothing of what it leaves behind is looked at."""
+    """MirrorMaker 2 replicates, but its internal topics are not read."""
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic, 2)
     flow: dict[str, Any] = {
@@ -99,14 +101,14 @@ def test_other_engine_is_measured_by_canaries_on_own_topic(lab: Lab, fresh_topic
         assert works.state(FLOW) == "idle"
         lab.mm2.pause()
         try:
-            seen.until(lambda s: s.state(FLOW) == "stopped", "the silence to be told")
+            seen.until(lambda s: s.state(FLOW) == "stopped", "the state stopped")
             bad = seen.until(
                 lambda s: s.sli(FLOW, "availability")[1] >= works.sli(FLOW, "availability")[1] + 10,
                 "canaries past their deadline",
             )
             sent = bad.value("mm2_canary_sent_total", flow=FLOW)
             assert sent is not None
-            # What did not arrive is pending: no position proves it lost.
+            # Missing canaries are pending, because no position proves a loss.
             assert bad.sli(FLOW, "completeness")[1] < sent
             assert bad.value("mm2_canary_lost_total", flow=FLOW) == 0
         finally:
@@ -117,7 +119,7 @@ def test_other_engine_is_measured_by_canaries_on_own_topic(lab: Lab, fresh_topic
         )
     good, total, unknown = end.sli(FLOW, "completeness")
     assert (good, unknown) == (total, 0)
-    assert [made_up(scrape) for scrape in (works, bad, end)] == [{}, {}, {}]
+    assert [mirrormaker_metrics(scrape) for scrape in (works, bad, end)] == [{}, {}, {}]
     assert indicators(end) == {
         "availability",
         "latency",

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes the exporter and answers PromQL for each metric of the catalogue."""
+"""Prometheus scrapes every metric of the catalogue from the exporter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 @contextmanager
 def prometheus(folder: Path, target: str) -> Iterator[str]:
-    """Run Prometheus with one target; gives its address."""
+    """Run Prometheus with one target; yields its URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -56,8 +56,8 @@ def prometheus(folder: Path, target: str) -> Iterator[str]:
         process.wait(20)
 
 
-def answer(address: str, query: str) -> list[dict[str, Any]]:
-    """The instant vector for *query*; empty while Prometheus is not up yet."""
+def query_instant(address: str, query: str) -> list[dict[str, Any]]:
+    """Instant vector of *query*; empty while Prometheus is not up."""
     url = f"{address}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
     try:
         with urllib.request.urlopen(url, timeout=5) as reply:
@@ -67,22 +67,22 @@ def answer(address: str, query: str) -> list[dict[str, Any]]:
         return []
 
 
-def answered(address: str, query: str, timeout: float = 60.0) -> list[dict[str, Any]]:
-    """The same, once there is an answer; empty after *timeout* seconds."""
+def wait_for_series(address: str, query: str, timeout: float = 60.0) -> list[dict[str, Any]]:
+    """Wait until *query* returns series; empty after *timeout* seconds."""
     found: list[dict[str, Any]] = []
 
-    def ask() -> bool:
-        found[:] = answer(address, query)
+    def has_series() -> bool:
+        found[:] = query_instant(address, query)
         return bool(found)
 
     with suppress(LabError):
-        wait_for(ask, query, timeout)
+        wait_for(has_series, query, timeout)
     return found
 
 
 @pytest.fixture
 def seen(lab: Lab, fresh_topic: str) -> Iterator[Watch]:
-    """An exporter for which every metric of the catalogue has something to say."""
+    """An exporter with a value for every metric of the catalogue."""
     us, eu = lab.cluster("us"), lab.cluster("eu")
     us.admin.create_topic(fresh_topic, 2, {"retention.ms": "3600000"})
     produce(us.librdkafka(), fresh_topic, Load(500))
@@ -99,17 +99,19 @@ def seen(lab: Lab, fresh_topic: str) -> Iterator[Watch]:
 
 def test_every_metric_of_catalogue_is_scraped(seen: Watch, tmp_path: Path) -> None:
     with prometheus(tmp_path, seen.url.removeprefix("http://")) as address:
-        assert answered(address, 'up{job="mm2slo"} == 1')
+        assert wait_for_series(address, 'up{job="mm2slo"} == 1')
         missing = [
             metric.name
             for metric in catalogue.ALL
-            if not answered(address, metric.sample_names[-1], timeout=5)
+            if not wait_for_series(address, metric.sample_names[-1], timeout=5)
         ]
         assert missing == []
-        [up_to_date] = answered(address, 'sum(mm2_replicated_source_offset{topic!="heartbeats"})')
-        [published] = answered(address, 'sum(mm2_source_end_offset{topic!="heartbeats"})')
+        [up_to_date] = wait_for_series(
+            address, 'sum(mm2_replicated_source_offset{topic!="heartbeats"})'
+        )
+        [published] = wait_for_series(address, 'sum(mm2_source_end_offset{topic!="heartbeats"})')
         assert float(up_to_date["value"][1]) <= float(published["value"][1])
-        [states] = answered(address, 'sum(mm2_flow_state{flow="us->eu"})')
+        [states] = wait_for_series(address, 'sum(mm2_flow_state{flow="us->eu"})')
         assert states["value"][1] == "1"
-        one_second = answered(address, "rate(mm2_canary_received_total[10s]) > 0.5")
+        one_second = wait_for_series(address, "rate(mm2_canary_received_total[10s]) > 0.5")
         assert one_second, "about one canary a second"

@@ -1,4 +1,4 @@
-"""What a failover would read again, against a consumer that really resumes on the target."""
+"""Redelivery after a failover, compared with a consumer that resumes on the target."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ US_EU = Flow("us", "eu")
 TOPIC = "readiness"
 COPY = f"us.{TOPIC}"
 COUNTS = {0: 110_000, 1: 4_000}
-"""Records by partition; the n-th record of a partition carries n, its offset on the source."""
+"""Records by partition; each record contains its source offset."""
 HEAD, THOUSAND, HUNDRED_THOUSAND, IDLE = "r-head", "r-1000", "r-100000", "r-idle"
 COMMITS = {
     HEAD: {0: 110_000, 1: 4_000},
@@ -41,17 +41,17 @@ REDELIVERY = "mm2_failover_redelivery_records"
 
 @dataclass(frozen=True)
 class Resumed:
-    """A failover of one group, done by hand."""
+    """Result of a simulated failover of one group."""
 
     checkpoints: dict[int, Checkpoint]
     reread: int
-    """Records read from the checkpoints on that the group had read on the source."""
+    """Records after the checkpoints that the group had already read on the source."""
     skipped: int
-    """Records that the group had not read and that lie before the checkpoints alone."""
+    """Records that the group had not read, and that are only before the checkpoints."""
 
 
 def checkpoints(lab: Lab, group: str) -> dict[int, Checkpoint]:
-    """The newest checkpoint of each partition, as RemoteClusterUtils.translateOffsets finds it."""
+    """Newest checkpoint of each partition, as in RemoteClusterUtils.translateOffsets."""
     found: dict[int, Checkpoint] = {}
     for record in read_topic(lab.cluster("eu").librdkafka(), "us.checkpoints.internal"):
         mark = Checkpoint.decode(record.key(), record.value())
@@ -62,7 +62,7 @@ def checkpoints(lab: Lab, group: str) -> dict[int, Checkpoint]:
 
 
 def resume(lab: Lab, group: str, commits: dict[int, int]) -> Resumed:
-    """Read the target from the group's checkpoints to the end, and tell what it had read before."""
+    """Read the target from the group's checkpoints, and count records read again."""
     marks = checkpoints(lab, group)
     start = {partition: mark.downstream_offset for partition, mark in marks.items()}
     reread = 0
@@ -77,13 +77,13 @@ def resume(lab: Lab, group: str, commits: dict[int, int]) -> Resumed:
     return Resumed(marks, reread, sum(len(left) for left in unread.values()))
 
 
-def _copied(lab: Lab, count: int) -> bool:
+def _has_copies(lab: Lab, count: int) -> bool:
     return count_copies(lab, TOPIC) >= count
 
 
 @pytest.fixture(scope="module")
 def groups(lab: Lab) -> Iterator[Lab]:
-    """Groups at four distances, with checkpoints, over a copy that has a block twice."""
+    """Groups at four offsets with checkpoints; the copy contains a replayed block."""
     us = lab.cluster("us")
     us.admin.create_topic(TOPIC, 2)
     send = us.librdkafka()
@@ -94,10 +94,10 @@ def groups(lab: Lab) -> Iterator[Lab]:
     wait_for(lambda: len(checkpoints(lab, IDLE)) == 2, "checkpoints of the idle group", 60)
     produce(send, TOPIC, Load(3_500, partition=1, first=500, value_size=10))
     produce(send, TOPIC, Load(106_000, partition=0, first=2_000, value_size=10))
-    # MirrorMaker 2 has ten offset syncs under way at most, so a flood leaves wide gaps between
-    # them. The end comes in steps, with the syncs of a flow that keeps up.
+    # MirrorMaker 2 has at most ten offset syncs in flight, so a burst leaves wide gaps between
+    # them. The last records are sent in steps, with the syncs of a flow that keeps up.
     for first in range(108_000, 110_000, 100):
-        wait_for(partial(_copied, lab, first + COUNTS[1]), "copies", 120)
+        wait_for(partial(_has_copies, lab, first + COUNTS[1]), "copies", 120)
         produce(send, TOPIC, Load(100, partition=0, first=first, value_size=10))
     wait_for(lambda: count_copies(lab, TOPIC) >= sum(COUNTS.values()), "all copies", 120)
     for group in (HEAD, THOUSAND, HUNDRED_THOUSAND):
@@ -119,7 +119,8 @@ def seen(groups: Lab) -> Iterator[Watch]:
 
 def judged(seen: Watch, group: str) -> Scrape:
     return seen.until(
-        lambda s: s.value("mm2_failover_ready", group=group) is not None, f"a verdict on {group}"
+        lambda s: s.value("mm2_failover_ready", group=group) is not None,
+        f"the readiness of {group}",
     )
 
 
@@ -144,12 +145,12 @@ def test_redelivery_equals_records_that_consumer_reads_again(
     lower, upper = bounds(judged(seen, group), group)
     assert lower <= resumed.reread <= upper
     assert resumed.skipped == 0
-    # One run of consecutive offsets since the topic started: nothing to bound.
+    # Offsets are consecutive since the topic's start, so the bounds are equal.
     assert lower == upper == resumed.reread
 
 
 def test_checkpoint_lag_equals_kafka_translation(seen: Watch) -> None:
-    """At the head nothing is read again; far behind about half the distance, at most all of it."""
+    """Redelivery is small at the end offsets, and at most the lag of groups far behind."""
     found = {group: bounds(judged(seen, group), group)[1] for group in COMMITS}
     assert found[HEAD] <= 100
     # Each offset sync that MirrorMaker 2 skips on a busy machine doubles a gap.
@@ -173,10 +174,10 @@ def test_readiness_follows_redelivery_limit(groups: Lab, seen: Watch, group: str
     assert scrape.value("mm2_failover_ready", group=group) == (not expected)
 
 
-def paused_ahead_of_its_commit(lab: Lab) -> bool:
-    """Freeze MirrorMaker 2; let it go on unless it has copied more than it has committed."""
+def paused_before_commit(lab: Lab) -> bool:
+    """Pause MirrorMaker 2; resume it unless it has replicated uncommitted records."""
     lab.mm2.pause()
-    # A second look: a commit that was under way has been written by then.
+    # A commit in flight is written by the second check.
     for _ in range(2):
         end = lab.cluster("eu").admin.end_offsets(COPY)[1]
         if committed_offsets(lab, US_EU, TOPIC).get(1, -1) + 1 >= end:
@@ -186,14 +187,14 @@ def paused_ahead_of_its_commit(lab: Lab) -> bool:
 
 
 def test_replayed_block_is_counted_as_redelivery(groups: Lab, seen: Watch) -> None:
-    """MM2 is killed while it copies; a group's redelivery then holds both copies."""
+    """MM2 is killed while it replicates; redelivery then includes both copies."""
     lab, us = groups, groups.cluster("us")
     before, killed = count_copies(lab, TOPIC), False
     for first in range(4_000, 8_000, 400):
         produce(us.librdkafka(), TOPIC, Load(400, partition=1, first=first, value_size=10))
         if not killed:
-            wait_for(partial(_copied, lab, before + first - 3_600), "the block's copies")
-            if killed := paused_ahead_of_its_commit(lab):
+            wait_for(partial(_has_copies, lab, before + first - 3_600), "the block's copies")
+            if killed := paused_before_commit(lab):
                 lab.mm2.kill()
     assert killed
     lab.mm2.start()
@@ -202,8 +203,8 @@ def test_replayed_block_is_counted_as_redelivery(groups: Lab, seen: Watch) -> No
         lambda s: s.value("mm2_replicated_source_offset", topic=TOPIC, partition="1") == 8_000,
         "the position at the end",
     )
-    twice = count_copies(lab, TOPIC) - before - 4_000
-    assert twice > 0
+    replayed = count_copies(lab, TOPIC) - before - 4_000
+    assert replayed > 0
     for group, commits in COMMITS.items():
         found = resume(lab, group, commits)
         lower, upper = bounds(after, group)
@@ -211,10 +212,8 @@ def test_replayed_block_is_counted_as_redelivery(groups: Lab, seen: Watch) -> No
         assert found.skipped == 0, group
     late = {0: 110_000, 1: 8_000}
     commit(us.librdkafka(), TOPIC, HEAD, late)
-    wait_for(
-        lambda: checkpoints(lab, HEAD)[1].upstream_offset == 8_000, "the checkpoint to follow", 60
-    )
-    moved = seen.after_rounds(5)
+    wait_for(lambda: checkpoints(lab, HEAD)[1].upstream_offset == 8_000, "the new checkpoint", 60)
+    moved = seen.after_cycles(5)
     assert moved.value("mm2_checkpoint_lag_records", group=HEAD, topic=TOPIC) == 0
     found = resume(lab, HEAD, late)
     lower, upper = bounds(moved, HEAD)
@@ -228,7 +227,7 @@ def test_group_that_commits_while_mm2_is_stopped_has_no_checkpoint(
     ends = us.admin.end_offsets(TOPIC)
     lab.mm2.stop()
     commit(us.librdkafka(), TOPIC, "r-new", ends)
-    # MM2 will translate an offset far behind the newest sync as well, once it runs again.
+    # MM2 translates an offset far behind the newest sync as well, after its restart.
     commit(us.librdkafka(), TOPIC, "r-new-behind", {0: 50_000})
     us.admin.add_partitions(TOPIC, 3)
     produce(us.librdkafka(), TOPIC, Load(10, partition=2))
@@ -245,13 +244,13 @@ def test_group_that_commits_while_mm2_is_stopped_has_no_checkpoint(
     )
     assert "no_checkpoint" in blocked(grown, "r-grown")
     assert "target_partitions_missing" not in blocked(grown, "r-new")
-    # A partition that is added while we watch is read at once, on either side.
+    # A partition added at runtime is read at once, on both sides.
     new_end = {"topic": TOPIC, "partition": "2"}
     seen.until(lambda s: s.value("mm2_source_end_offset", **new_end) == 10, "the new partition")
     lab.mm2.start()
-    healed = seen.until(
+    recovered = seen.until(
         lambda s: s.value("mm2_failover_ready", group="r-grown") == 1, "a group that is ready", 120
     )
-    assert blocked(healed, "r-grown") == set()
-    assert healed.value("mm2_target_end_offset", **new_end) == 10
+    assert blocked(recovered, "r-grown") == set()
+    assert recovered.value("mm2_target_end_offset", **new_end) == 10
     wait_for(lambda: bool(checkpoints(lab, "r-new-behind")), "the checkpoint of the one behind", 60)

@@ -1,4 +1,4 @@
-"""The report's source of history on a real Prometheus, against a count of every sample."""
+"""The report's Prometheus source, compared with a sample-by-sample count."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def scrapes(start: int, end: int, offset: int) -> range:
 
 @cache
 def history() -> tuple[Replica, ...]:
-    """Two replicas: restarts, one within a minute and one after an hour, gaps, a young flow."""
+    """Replicas with restarts within a minute and after an hour, gaps, and a new flow."""
     one, two, sole = Replica("a:9469"), Replica("b:9469"), Replica("c:9469")
-    # The first sample of each starts where it was counting already, on a whole minute.
+    # The first sample of each has a value above 0, on a whole minute.
     stop, again = START + 5 * HOUR + 10_000, START + 5 * HOUR + 40_000
     one.run((OLD, TIER), scrapes(START, stop, 0), base=1000.0)
     one.run((OLD, TIER), scrapes(again // SCRAPE * SCRAPE, START + 9 * HOUR, 0), seed=2)
-    # It counts on unseen for 2 h, and is restarted unseen for 90 minutes.
+    # It counts during a gap of 2 h, and restarts during a gap of 90 minutes.
     one.run((OLD, TIER), scrapes(START + 9 * HOUR, START + 15 * HOUR, 0), seed=3, base=9e6)
     one.drop(START + 10 * HOUR, START + 12 * HOUR)
     one.run((OLD, TIER, YOUNG), scrapes(START + 16 * HOUR + 30 * MINUTE_MS, NOW, 0), seed=4)
@@ -70,13 +70,13 @@ def history() -> tuple[Replica, ...]:
     two.drop(START + 11 * HOUR, START + 13 * HOUR)
     two.drop(START + 20 * HOUR + 90_000, START + 20 * HOUR + 400_000, (TIER,))
     two.drop(NOW - 3 * MINUTE_MS, NOW)
-    # It is scraped at the last moment of a minute, away at times, and restarted every 103 minutes:
+    # It is scraped at the end of each minute, has gaps, and is restarted every 103 minutes:
     # once on the hour.
     for again in range(START, NOW, 103 * MINUTE_MS):
         sole.run((SOLE,), scrapes(again, min(again + 103 * MINUTE_MS, NOW), 29_999), seed=again)
     sole.drop(START + 3 * HOUR, START + 7 * HOUR)
     sole.drop(START + 8 * HOUR, START + 8 * HOUR + 9 * MINUTE_MS)
-    # It does not tell when its process started, and is away too shortly for the gap to tell.
+    # It has no start time, and its gaps are too short to show the restart.
     mute = Replica("e:9469")
     for again in range(START, NOW, 7 * HOUR + MINUTE_MS):
         mute.run((MUTE,), scrapes(again, min(again + 7 * HOUR, NOW), 11_000), seed=again)
@@ -90,7 +90,7 @@ def truth_of(indicator: Indicator) -> Minutes:
 
 
 def broken() -> Replica:
-    """An exporter that publishes what is no number."""
+    """An exporter with non-numeric samples."""
     found = Replica("d:9469")
     found.run((NAN, PARTIAL), scrapes(NOW - HOUR, NOW, 3_000))
     for page in found.pages.values():
@@ -116,8 +116,8 @@ def source(address: str, now: int = NOW) -> PrometheusSource:
 
 
 @pytest.fixture(scope="module")
-def kept(address: str) -> PrometheusSource:
-    """One that has looked at everything: a first look is the dear one."""
+def warm_source(address: str) -> PrometheusSource:
+    """A source that has read everything, because the first read is expensive."""
     found = source(address)
     found.counts(ALL, spans())
     return found
@@ -136,8 +136,8 @@ def spans() -> list[Span]:
     return burns + odd
 
 
-def test_counts_equal_those_of_every_sample(kept: PrometheusSource) -> None:
-    found = kept.counts(ALL, spans())
+def test_source_counts_equal_sample_by_sample_count(warm_source: PrometheusSource) -> None:
+    found = warm_source.counts(ALL, spans())
     for indicator in ALL:
         truth = truth_of(indicator)
         counts = found[indicator]
@@ -150,8 +150,8 @@ def test_counts_equal_those_of_every_sample(kept: PrometheusSource) -> None:
             assert counts[span].unknown == pytest.approx(expected.unknown, abs=1e-6)
 
 
-class Listening(PrometheusClient):
-    """Keeps what it asks."""
+class RecordingClient(PrometheusClient):
+    """Records its hourly range queries."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
@@ -163,8 +163,8 @@ class Listening(PrometheusClient):
         return super().query_range(expression, start, end, step)
 
 
-def test_samples_are_searched_for_resets_of_those_alone_that_tell_no_start(address: str) -> None:
-    client = Listening(Server(url=address))
+def test_only_series_without_start_time_are_searched_for_resets(address: str) -> None:
+    client = RecordingClient(Server(url=address))
     PrometheusSource(client, clock=lambda: NOW).counts([OLD], [Span(START, NOW)])
     searched = [each for each in client.asked if each.startswith("resets(")]
     assert searched
@@ -172,30 +172,30 @@ def test_samples_are_searched_for_resets_of_those_alone_that_tell_no_start(addre
     assert any(each.startswith("changes(process_start_time_seconds") for each in client.asked)
 
 
-def test_minutes_equal_those_of_every_sample(kept: PrometheusSource) -> None:
+def test_source_minutes_equal_sample_by_sample_minutes(warm_source: PrometheusSource) -> None:
     span = Span(START + 4 * HOUR, NOW)
     for indicator in ALL:
-        minutes = kept.minutes(indicator, span)
+        minutes = warm_source.minutes(indicator, span)
         expected = truth_of(indicator).within(span)
         assert [each.at for each in minutes] == [each.at for each in expected]
         for one, other in zip(minutes, expected, strict=True):
             assert tuple(one) == pytest.approx(tuple(other), abs=1e-6)
-        counts = kept.counts([indicator], [span])[indicator]
+        counts = warm_source.counts([indicator], [span])[indicator]
         assert not isinstance(counts, Exception)
         assert counted(minutes, span).total == pytest.approx(counts[span].total, abs=1e-6)
 
 
-def test_each_later_moment_gives_what_a_first_look_gives(address: str) -> None:
+def test_incremental_reads_equal_first_read(address: str) -> None:
     clock = [START + 3 * HOUR]
-    asks = PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: clock[0])
+    incremental = PrometheusSource(PrometheusClient(Server(url=address)), clock=lambda: clock[0])
     for hours in (3, 11.2, 16.6, 20.05):
         clock[0] = START + round(hours * 60) * MINUTE_MS
         asked = [Span(START - HOUR, clock[0]), Span(clock[0] - 3 * HOUR, clock[0])]
-        anew = source(address, clock[0]).counts(ALL, asked)
-        assert asks.counts(ALL, asked) == anew
+        expected = source(address, clock[0]).counts(ALL, asked)
+        assert incremental.counts(ALL, asked) == expected
 
 
-def test_the_recorder_counts_the_same_of_the_same_scrapes(kept: PrometheusSource) -> None:
+def test_recorder_counts_equal_source_counts(warm_source: PrometheusSource) -> None:
     sole = history()[2]
     pool = ReplicaTotals()
     ends = [START + hours * HOUR for hours in (1, 2, 5, 7, 8, 9, 20)]
@@ -204,7 +204,7 @@ def test_the_recorder_counts_the_same_of_the_same_scrapes(kept: PrometheusSource
         recorded |= {end: pool.tallies[SOLE] for end in ends if end <= at and end not in recorded}
         pool.add(at, {sole.instance: Page(page, sole.started[at])})
     asked = [Span(START, end) for end in ends]
-    counts = kept.counts([SOLE], asked)[SOLE]
+    counts = warm_source.counts([SOLE], asked)[SOLE]
     assert not isinstance(counts, Exception)
     assert [counts[span].total for span in asked] == [recorded[end].total for end in ends]
     assert [counts[span].good for span in asked] == [recorded[end].good for end in ends]
@@ -212,7 +212,7 @@ def test_the_recorder_counts_the_same_of_the_same_scrapes(kept: PrometheusSource
     assert counts[asked[-1]].total > 10_000
 
 
-def test_what_is_no_number_is_said_and_spoils_nothing_else(address: str) -> None:
+def test_non_numeric_sample_is_reported_and_skipped(address: str) -> None:
     asked = source(address)
     span = Span(NOW - 30 * MINUTE_MS, NOW)
     found = asked.counts([NAN, PARTIAL, OLD], [span])
@@ -230,20 +230,20 @@ def test_what_is_no_number_is_said_and_spoils_nothing_else(address: str) -> None
             asked.minutes(each, span)
 
 
-def test_what_was_never_seen_counts_nothing(kept: PrometheusSource) -> None:
+def test_unknown_series_counts_zero(warm_source: PrometheusSource) -> None:
     spans_ = [Span(NOW - HOUR, NOW), Span(START - HOUR, START)]
-    assert kept.counts([NEVER], spans_) == {NEVER: dict.fromkeys(spans_, SpanCounts())}
-    assert kept.minutes(NEVER, spans_[0]) == []
+    assert warm_source.counts([NEVER], spans_) == {NEVER: dict.fromkeys(spans_, SpanCounts())}
+    assert warm_source.minutes(NEVER, spans_[0]) == []
 
 
-def test_rules_that_a_real_server_has_not_loaded(address: str) -> None:
-    (said,) = source(address).rules_problems(["mm2-slo"])
-    assert "has not loaded the group of rules mm2-slo" in said
+def test_missing_recording_rules_are_reported(address: str) -> None:
+    (problem,) = source(address).rules_problems(["mm2-slo"])
+    assert "has not loaded the group of rules mm2-slo" in problem
 
 
-def test_what_was_seen_and_since_when(kept: PrometheusSource) -> None:
-    assert set(kept.indicators()) == {*ALL, NAN, PARTIAL}
-    assert kept.known_since([*ALL, NEVER]) == {
+def test_known_series_have_first_sample_time(warm_source: PrometheusSource) -> None:
+    assert set(warm_source.indicators()) == {*ALL, NAN, PARTIAL}
+    assert warm_source.known_since([*ALL, NEVER]) == {
         OLD: START,
         TIER: START,
         YOUNG: START + 16 * HOUR + 30 * MINUTE_MS,
@@ -253,7 +253,7 @@ def test_what_was_seen_and_since_when(kept: PrometheusSource) -> None:
     }
 
 
-def test_the_retention_of_a_real_server(address: str) -> None:
+def test_retention_is_read_from_server(address: str) -> None:
     asked = source(address)
     assert asked.warnings(28 * 86_400.0) == ()
     (warning,) = asked.warnings(90 * 86_400.0)
@@ -263,7 +263,7 @@ def test_the_retention_of_a_real_server(address: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
-def test_any_history_is_counted_as_sample_by_sample(tmp_path: Path, seed: int) -> None:
+def test_random_history_equals_sample_by_sample_count(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     flows = [Indicator(Flow("us", f"eu{n}"), SliKey(Sli.AVAILABILITY)) for n in range(4)]
     replicas = []
@@ -278,7 +278,7 @@ def test_any_history_is_counted_as_sample_by_sample(tmp_path: Path, seed: int) -
                 gap = draw.randrange(at, ends)
                 lacking = draw.choice((None, served[:1]))
                 each.drop(gap, gap + draw.randrange(40 * MINUTE_MS), lacking)
-            # What starts within the scrape interval of the one before would be one process.
+            # A start within a scrape interval of the previous process is not distinguishable.
             at = ends + draw.choice((SCRAPE, 5 * MINUTE_MS, 3 * HOUR))
         replicas.append(each)
     edges = sorted({START + draw.randrange(26 * 60) * MINUTE_MS for _ in range(40)})

@@ -1,4 +1,4 @@
-"""How often Kafka is asked: by rounds, never by partitions, and never by a scrape."""
+"""Kafka requests depend on cycles, not on partitions or scrapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-
 
 SHAPE = Shape(topics=60, partitions=5, groups=10)
 PARTITIONS = 300
-ASKING = (
+REQUEST_METHODS = (
     "topics",
     "identify",
     "start_identify",
@@ -54,12 +54,12 @@ def flow() -> Iterator[LargeFlow]:
 
 
 class Calls:
-    """Which methods of cluster clients were called, and in which threads."""
+    """Counts calls of cluster clients, and records their threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.threads: set[str] = set()
-        for name in ASKING:
+        for name in REQUEST_METHODS:
             monkeypatch.setattr(ClusterClient, name, self._counted(name))
 
     def _counted(self, name: str) -> Any:
@@ -94,26 +94,26 @@ def test_kafka_requests_depend_on_cycles_only(
         before = Counter(exporter._flows.request_totals())
         pause = threading.Event()
         scrapes = 0
-        # Long enough for two statistics of librdkafka, which count its requests every ten seconds.
+        # Long enough for two reports of librdkafka's request counts, which are 10 s apart.
         until = time.monotonic() + 21
         while time.monotonic() < until:
             text = scrape(server.url)
             scrapes += 1
             pause.wait(0.05)
-        rounds = calls.counts["us", "end_offsets"]
+        cycles = calls.counts["us", "end_offsets"]
         sent = Counter(exporter._flows.request_totals())
         sent.subtract(before)
     assert text.count("\nmm2_replication_lag_records{") == PARTITIONS + 1  # and heartbeats
-    assert scrapes > 2 * rounds
+    assert scrapes > 2 * cycles
     for alias in ("us", "eu"):
-        counts = {name: calls.counts[alias, name] for name in ASKING}
+        counts = {name: calls.counts[alias, name] for name in REQUEST_METHODS}
         assert 10 <= counts["end_offsets"] <= 46, counts
         assert 1 <= counts["start_offsets"] <= 8, counts
         assert counts["start_offsets"] < counts["end_offsets"], counts
         assert counts["topic_configs"] <= 1, counts
         assert counts["topics"] <= 5, counts
-        # One broker, hence one request a reading; metadata go along with topics that are read.
+        # One broker, so one request per reading; metadata requests depend on topics.
         asked = counts["end_offsets"] + counts["start_offsets"]
         assert sent[alias, "ListOffsets"] <= 1.5 * asked + 20 < PARTITIONS, sent
-    strangers = {name for name in calls.threads if not name.startswith(READERS)}
-    assert not strangers, "only the readers' threads may ask Kafka; a scrape never does"
+    other_threads = {name for name in calls.threads if not name.startswith(READERS)}
+    assert not other_threads, "only reader threads may call Kafka; a scrape must not"

@@ -1,7 +1,7 @@
-"""A real Prometheus over counters of known events: it agrees with the core, and with the truth.
+"""Recording rules on counters of known events, compared with the core and the true counts.
 
-Scrapes come at uneven milliseconds, as they do; the recording rules' own expressions are asked,
-with what a rule reads of another one put in its place.
+Scrapes have jitter. The expressions of recording rules are queried with the series that they read
+replaced by their expressions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LABELS = 'flow="us->eu",source="us",target="eu",sli="availability",tier="all"'
 
 @dataclass(frozen=True)
 class Truth:
-    """One event a second, and the seconds whose event was bad."""
+    """One event per second, and the seconds with a bad event."""
 
     bad: Sequence[int]
 
@@ -61,8 +61,8 @@ def truth(seed: int) -> Truth:
     return Truth(sorted(bad))
 
 
-def scraped(told: Truth, seed: int, *, restarts: int = 0) -> Counters:
-    """The counters at the moments of the scrapes; a restart starts them anew."""
+def scraped(events_truth: Truth, seed: int, *, restarts: int = 0) -> Counters:
+    """Counters at the scrape times; a restart resets them."""
     draw = random.Random(seed)
     total: list[Sample] = []
     good: list[Sample] = []
@@ -70,7 +70,7 @@ def scraped(told: Truth, seed: int, *, restarts: int = 0) -> Counters:
     for n in range(int(LENGTH / SCRAPE)):
         at = START + n * SCRAPE + draw.uniform(-JITTER, JITTER)
         since = START + max((reset for reset in resets if START + reset <= at), default=-900)
-        bad, events = told.counts(int(at), int(at) - since)
+        bad, events = events_truth.counts(int(at), int(at) - since)
         total.append(Sample(round(at * 1000), float(events)))
         good.append(Sample(round(at * 1000), float(events - bad)))
     return Counters(good=good, total=total)
@@ -86,7 +86,7 @@ def lines(replicas: Sequence[Counters]) -> Iterator[str]:
 
 
 def ask(server: Prometheus, expression: str, at: int) -> float:
-    """The value of the only series at *at*, epoch seconds."""
+    """Value of the only series at *at*, epoch seconds."""
     parameters = urllib.parse.urlencode({"query": expression, "time": at})
     url = f"{server.url}/api/v1/query?{parameters}"
     with urllib.request.urlopen(url, timeout=10) as reply:
@@ -95,7 +95,7 @@ def ask(server: Prometheus, expression: str, at: int) -> float:
 
 
 def expressions() -> dict[str, str]:
-    """What is recorded, by name, in terms of the counters alone."""
+    """Expressions of recorded series by name, in terms of the counters only."""
     rule = ObjectiveRule(flows=("*",), key=SliKey(Sli.AVAILABILITY), target=0.999)
     found: dict[str, str] = {}
     for group in recording.groups([rule]):
@@ -103,7 +103,7 @@ def expressions() -> dict[str, str]:
             assert isinstance(each, RecordingRule)
             expr = each.expr
             for name in sorted(found, key=len, reverse=True):
-                # Ranges over what is recorded need records; without maintenance they are empty.
+                # Ranges over recorded series need samples; without maintenance they are empty.
                 if f"{name}[" not in expr:
                     expr = expr.replace(name, f"({found[name]})")
             found[each.record] = expr
@@ -111,34 +111,34 @@ def expressions() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def told() -> Truth:
+def events_truth() -> Truth:
     return truth(5)
 
 
 @pytest.fixture(scope="module")
-def clean(told: Truth) -> Counters:
-    return scraped(told, 6)
+def clean(events_truth: Truth) -> Counters:
+    return scraped(events_truth, 6)
 
 
 @pytest.fixture(scope="module")
-def replicas(told: Truth) -> tuple[Counters, Counters]:
-    return scraped(told, 7, restarts=4), scraped(truth(8), 9, restarts=2)
+def replicas(events_truth: Truth) -> tuple[Counters, Counters]:
+    return scraped(events_truth, 7, restarts=4), scraped(truth(8), 9, restarts=2)
 
 
-def served(folder: Path, counters: Sequence[Counters]) -> Path:
-    """A folder of Prometheus with the samples of *counters*."""
+def write_data_folder(folder: Path, counters: Sequence[Counters]) -> Path:
+    """Write a Prometheus data folder with the samples of *counters*."""
     (folder / "samples.om").write_text("\n".join(lines(counters)), encoding="utf-8")
     command = "promtool tsdb create-blocks-from openmetrics --quiet --max-block-duration=24h"
     subprocess.run([*command.split(), folder / "samples.om", folder / "data"], check=True)
     return folder
 
 
-def test_agrees_with_the_core_on_restarting_replicas(
+def test_rules_with_restarting_replicas_equal_core(
     tmp_path: Path, replicas: tuple[Counters, Counters]
 ) -> None:
     rules = expressions()
     steps = [step(replicas, at * 1000) for at in range(START + 300, START + LENGTH, 300)]
-    with prometheus(served(tmp_path, replicas), {}) as server:
+    with prometheus(write_data_folder(tmp_path, replicas), {}) as server:
         for at in range(START + 4000, START + LENGTH, 791):
             for window, length in DIRECT.items():
                 counts = short_window(replicas, at * 1000, length)
@@ -157,16 +157,16 @@ def test_agrees_with_the_core_on_restarting_replicas(
 
 
 def chained(expr: str) -> str:
-    """The sum of the steps of two hours, each evaluated where the rule would be."""
+    """Sum of the steps of two hours, each evaluated at the rule's times."""
     return f"sum_over_time(({expr})[1h57m30s:5m])"
 
 
-def test_is_as_near_to_the_truth_as_is_promised(
-    tmp_path: Path, told: Truth, clean: Counters
+def test_rules_are_within_documented_error(
+    tmp_path: Path, events_truth: Truth, clean: Counters
 ) -> None:
     rules = expressions()
-    worst = 0.0
-    with prometheus(served(tmp_path, [clean]), {}) as server:
+    max_error_share = 0.0
+    with prometheus(write_data_folder(tmp_path, [clean]), {}) as server:
         for at in range(START + 7200, START + LENGTH, 300):
             for window, length in (*DIRECT.items(), ("2h", 7200.0)):
                 if window == "2h":
@@ -181,11 +181,11 @@ def test_is_as_near_to_the_truth_as_is_promised(
                         ask(server, rules[f"flow:mm2_sli_{name}:increase{window}"], at)
                         for name in ("bad", "events")
                     )
-                true_bad, true_events = told.counts(at, length)
-                # One event a second is the peak rate of both.
+                true_bad, true_events = events_truth.counts(at, length)
+                # One event per second is the peak rate of both.
                 assert abs(events - true_events) <= bound * length
                 assert abs(bad - true_bad) <= bound * length
                 assert abs(bad / events - true_bad / true_events) <= bound
-                worst = max(worst, abs(bad - true_bad) / (bound * length))
-    # The bound is no empty promise: some window comes within a factor of ten of it.
-    assert worst > 0.1
+                max_error_share = max(max_error_share, abs(bad - true_bad) / (bound * length))
+    # The bound is not too wide: some window is within a factor of ten of it.
+    assert max_error_share > 0.1

@@ -1,4 +1,4 @@
-"""The shipped configuration of Prometheus and Alertmanager: accepted, and with its retention."""
+"""Prometheus and Alertmanager accept the shipped configuration, and retention is sufficient."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ GENERATED = ROOT / "alerts" / "generated"
 
 
 @pytest.fixture
-def is_installed(tmp_path: Path) -> Path:
-    """Laid out as deploy/prometheus/README.md says."""
+def installed(tmp_path: Path) -> Path:
+    """The installation described in deploy/prometheus/README.md."""
     (tmp_path / "rules").mkdir()
     (tmp_path / "templates").mkdir()
     shutil.copy(SHIPPED / "prometheus.yml", tmp_path)
@@ -42,25 +42,25 @@ def is_installed(tmp_path: Path) -> Path:
 
 
 def arguments(name: str) -> list[str]:
-    """What a file of /etc/default hands to its program."""
+    """Arguments in a file of /etc/default."""
     text = (SHIPPED / name).read_text(encoding="utf-8")
     found = re.search(r'^ARGS="(.*)"$', text, re.MULTILINE)
     assert found is not None
     return shlex.split(found[1])
 
 
-def accepted(command: Sequence[str]) -> str:
+def run_check(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def test_promtool_and_amtool_accept_installed_files(installed: Path) -> None:
-    told = accepted(
+    output = run_check(
         [find_program("promtool"), "check", "config", str(installed / "prometheus.yml")]
     )
-    assert "SUCCESS: 2 rule files found" in told
-    accepted([find_program("amtool"), "check-config", str(installed / "alertmanager.yml")])
+    assert "SUCCESS: 2 rule files found" in output
+    run_check([find_program("amtool"), "check-config", str(installed / "alertmanager.yml")])
 
 
 def test_metrics_of_rules_are_scraped() -> None:
@@ -88,10 +88,10 @@ def test_prometheus_retention_covers_longest_window_and_a_week(installed: Path) 
         ]
 
     with run_server("prometheus", installed, command) as (address, _):
-        kept = get_json(f"{address}/api/v1/status/runtimeinfo")["data"]["storageRetention"]
+        duration = get_json(f"{address}/api/v1/status/runtimeinfo")["data"]["storageRetention"]
         groups = get_json(f"{address}/api/v1/rules")["data"]["groups"]
-    days = re.fullmatch(r"(?:(\d+)w)?(?:(\d+)d)?", kept)
-    assert days is not None, kept
+    days = re.fullmatch(r"(?:(\d+)w)?(?:(\d+)d)?", duration)
+    assert days is not None, duration
     retention = DAY * (7 * int(days[1] or 0) + int(days[2] or 0))
     assert retention >= max(35 * DAY, DEFAULT_WINDOW + 7 * DAY)
     assert {"mm2slo-burn", "mm2slo-recent-alerts"} <= {group["name"] for group in groups}

@@ -1,4 +1,4 @@
-"""From the fault to the message in Slack, through every real part between them."""
+"""Slack messages after faults, with exporter, Prometheus and Alertmanager."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SILENCE = "amtool silence add --alertmanager.url=http://alertmanager.example -d 
 
 
 @contextmanager
-def watched(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterator[AlertingLab]:
-    """*topic* of each flow's source gets records all the time, and all is well."""
+def healthy_lab(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterator[AlertingLab]:
+    """Produce to *topic* on each flow's source, and wait until all flows are healthy."""
     with ExitStack() as stack:
         for source, target in (flow.split("->") for flow in flows):
             lab.cluster(source).admin.create_topic(topic, 2)
@@ -44,8 +44,8 @@ def watched(lab: Lab, folder: Path, topic: str, flows: list[str]) -> Iterator[Al
         yield running
 
 
-def without_figures(payload: dict[str, Any]) -> dict[str, Any]:
-    """The only attachment, with words for times and measured figures."""
+def without_values(payload: dict[str, Any]) -> dict[str, Any]:
+    """The only attachment, with placeholders for times and values."""
     [attachment] = payload["attachments"]
     text = re.sub(r"(\d+ [A-Z][a-z]{2} )?\d\d:\d\d", "TIME", attachment["text"])
     text = re.sub(r"(?<=\*Lasted\* )[^,]*", "LONG", text)
@@ -57,10 +57,10 @@ def without_figures(payload: dict[str, Any]) -> dict[str, Any]:
 def test_stop_sends_one_page_and_one_resolved_message(
     lab: Lab, tmp_path: Path, fresh_topic: str
 ) -> None:
-    with watched(lab, tmp_path, fresh_topic, ["us->eu"]) as running:
+    with healthy_lab(lab, tmp_path, fresh_topic, ["us->eu"]) as running:
         lab.mm2.stop()
         page = running.wait_message(1, "the page")
-        assert without_figures(page.payload) == {
+        assert without_values(page.payload) == {
             "title": "🔥 FIRING page · Flow us-&gt;eu has stopped.",
             "text": "Consumers on eu read nothing new from us, and a failover now would leave "
             "the backlog unreplicated.\n*Budget* LEFT\n*Since* TIME UTC\n*Action* Check that "
@@ -72,13 +72,13 @@ def test_stop_sends_one_page_and_one_resolved_message(
             "color": "#c62828",
             "mrkdwn_in": ["text"],
         }
-        # The budgets burn as well, and are not told: it is one fault.
+        # The burn alert is inhibited, because it has the same cause.
         server = running.monitoring.prometheus
         burning = {"MM2FlowStopped", "MM2ErrorBudgetBurnFast"}
-        wait_for(lambda: burning <= server.firing(), "a budget to burn", 60)
+        wait_for(lambda: burning <= server.firing(), "a burn alert", 60)
         lab.mm2.start()
-        resolved = running.wait_message(2, "the end of it")
-        assert without_figures(resolved.payload) == {
+        resolved = running.wait_message(2, "the resolved message")
+        assert without_values(resolved.payload) == {
             "title": "✅ RESOLVED page · Flow us-&gt;eu has stopped.",
             "text": "*Lasted* LONG, TIME to TIME UTC\n*Budget when last measured* LEFT",
             "fallback": "✅ RESOLVED page · Flow us-&gt;eu has stopped.",
@@ -94,7 +94,7 @@ def test_stop_sends_one_page_and_one_resolved_message(
 
 
 def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
-    with watched(lab, tmp_path, fresh_topic, ["us->eu", "eu->us"]) as running:
+    with healthy_lab(lab, tmp_path, fresh_topic, ["us->eu", "eu->us"]) as running:
         lab.cluster("eu").stop()
         page = running.wait_message(1, "the page")
         assert page.title == "🔥 FIRING page · Cluster eu does not answer."
@@ -103,13 +103,13 @@ def test_cluster_down_sends_one_page(lab: Lab, tmp_path: Path, fresh_topic: str)
         wait_for(lambda: server.holds(roles), "both roles", 60)
         lab.cluster("eu").start()
         assert (
-            running.wait_message(2, "its end").title
+            running.wait_message(2, "the resolved message").title
             == "✅ RESOLVED page · Cluster eu does not answer."
         )
         lab.mm2.wait_mirroring()
         wait_for(
             lambda: not running.active_pages() and not running.active_inhibitors(),
-            "the traces",
+            "inhibiting alerts to end",
             400,
             1,
         )

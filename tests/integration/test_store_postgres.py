@@ -1,4 +1,4 @@
-"""The contract of the results store on a real PostgreSQL, and what can be wrong with one."""
+"""The results store's contract on PostgreSQL, and errors of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -82,28 +82,28 @@ class TestCrashes(CrashContract):
     """See the contract."""
 
 
-def refusal(address: str) -> str:
+def open_error(address: str) -> str:
     with pytest.raises(UserError) as refused, Store.open(address):
         pass
     return str(refused.value)
 
 
-def test_a_wrong_password_is_not_repeated(server: Server) -> None:
-    said = refusal(server.url("postgres", "wr0ng"))
-    assert said == (
+def test_wrong_password_is_not_printed(server: Server) -> None:
+    message = open_error(server.url("postgres", "wr0ng"))
+    assert message == (
         f"the store postgresql://slo:***@127.0.0.1:{server.port}/postgres failed: "
         "connection failed: "
         f'connection to server at "127.0.0.1", port {server.port} failed: FATAL: '
         'password authentication failed for user "slo"; '
-        "check that PostgreSQL runs there, and the user, password and database"
+        "check that PostgreSQL is running there, and the user, password and database"
     )
 
 
-def test_a_database_that_does_not_exist_is_named(server: Server) -> None:
-    assert 'database "absent" does not exist; check that' in refusal(server.url("absent"))
+def test_missing_database_is_named(server: Server) -> None:
+    assert 'database "absent" does not exist; check that' in open_error(server.url("absent"))
 
 
-def test_a_store_may_share_its_database(back_end: BackEnd) -> None:
+def test_store_shares_database(back_end: BackEnd) -> None:
     with psycopg.connect(back_end.address) as connection:
         connection.execute("CREATE TABLE bookmarks (url text)")
     with back_end.open() as store:
@@ -116,10 +116,10 @@ def test_open_without_create_permission_is_refused(server: Server, back_end: Bac
         connection.execute("CREATE ROLE reader LOGIN PASSWORD 'reads'")
         connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     database = back_end.address.rsplit("/", 1)[1]
-    said = refusal(f"postgresql://reader:reads@127.0.0.1:{server.port}/{database}")
-    assert "permission denied for schema public" in said
-    assert "reads" not in said
-    assert "CREATE TABLE" not in said
+    message = open_error(f"postgresql://reader:reads@127.0.0.1:{server.port}/{database}")
+    assert "permission denied for schema public" in message
+    assert "reads" not in message
+    assert "CREATE TABLE" not in message
 
 
 def test_server_restart_raises_user_error_and_loses_nothing(back_end: BackEnd) -> None:
@@ -130,5 +130,5 @@ def test_server_restart_raises_user_error_and_loses_nothing(back_end: BackEnd) -
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE pid <> pg_backend_pid() AND datname = current_database()"
             )
-        # The next question finds the connection closed and opens another.
+        # The next query finds the connection closed and opens a new one.
         assert [run.header.id for run in store.runs()] == ["r1"]

@@ -1,4 +1,4 @@
-"""Offsets without a record behind them are no lag; foreign records and new topics are told."""
+"""Offsets without records are not lag; foreign records and recreated topics are reported."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ US_EU = Flow("us", "eu")
 LAG = "mm2_replication_lag_records"
 AGE = "mm2_replication_lag_seconds"
 POSITION = "mm2_replicated_source_offset"
-OUTLASTS_PATIENCE = 5
-"""Rounds of 500 ms: longer than the patience of 2 s with which the flow is watched."""
+CYCLES_BEYOND_STALL = 5
+"""Cycles of 500 ms: longer than the flow's stall_after of 2 s."""
 COMPACTED = {
     "cleanup.policy": "compact",
     "segment.ms": "100",
@@ -41,7 +41,7 @@ COMPACTED = {
 
 @dataclass(frozen=True)
 class Mirror:
-    """A lab whose MM2 reads at *isolation*, watched; *compacted* has gaps that MM2 read over."""
+    """A lab whose MM2 reads with *isolation*; the topic *compacted* has gaps."""
 
     lab: Lab
     isolation: str
@@ -50,7 +50,7 @@ class Mirror:
     survivors: int
 
     def topic(self, kind: str) -> str:
-        """The name of a topic that is of this mirror alone."""
+        """A topic name of this mirror only."""
         return f"{kind}-{self.isolation}"
 
 
@@ -66,9 +66,9 @@ def mirror(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Mirror]:
     survivors = compact(lab, topic)
     lab.mm2.configure({"us.consumer.isolation.level": isolation})
     lab.mm2.start()
-    # Starting is a standstill that may last longer than the short patience below.
+    # Starting may take longer than the short stall_after below.
     wait_for(lambda: count_copies(lab, topic) > 0, "the copies", 60)
-    # What earlier tests left on the lab must not decide the flow's state.
+    # Topics of earlier tests must not determine the flow's state.
     others = [re.escape(each) for each in left if each not in {topic, "heartbeats"}]
     settings = {
         "isolation": isolation,
@@ -84,14 +84,14 @@ def mirror(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Mirror]:
 
 
 def compact(lab: Lab, topic: str) -> int:
-    """Fill a topic of 1,000 offsets and wait until the cleaner left 10 keys; the records left."""
+    """Fill a topic of 1,000 offsets, wait for compaction, and return the remaining record count."""
     us = lab.cluster("us")
     us.admin.create_topic(topic, 1, COMPACTED)
     keys = tuple(f"key-{number}" for number in range(10))
     produce(us.librdkafka(), topic, Load(980, keys=keys))
 
     def cleaned() -> bool:
-        # A segment is rolled by the next record only, and the active one is never cleaned.
+        # Only the next record rolls a segment, and the active segment is never compacted.
         if us.admin.end_offsets(topic)[0] < 1_000:
             produce(us.librdkafka(), topic, Load(1, keys=keys))
         return len(read_topic(us.librdkafka(), topic)) < 200
@@ -104,7 +104,7 @@ def compact(lab: Lab, topic: str) -> int:
 
 
 def at_rest(seen: Watch, topic: str, end: int) -> Scrape:
-    """Wait until *end* is the position, and see that nothing seems to wait."""
+    """Wait until the position is *end*, and check that there is no lag."""
     found = seen.until(lambda s: s.value(POSITION, topic=topic) == end, f"position {end}")
     assert found.value("mm2_source_end_offset", topic=topic) == end
     assert found.value(LAG, topic=topic) == 0
@@ -113,54 +113,54 @@ def at_rest(seen: Watch, topic: str, end: int) -> Scrape:
 
 
 def since(seen: Watch, first: Scrape) -> list[Scrape]:
-    """The scrapes so far, from *first* on."""
+    """Scrapes from *first* on."""
     return seen.scrapes[seen.scrapes.index(first) :]
 
 
-def unharmed(scrapes: Sequence[Scrape], topic: str) -> None:
-    """None of *scrapes* of a topic at rest called it stalled or the flow stopped."""
+def assert_never_stalled(scrapes: Sequence[Scrape], topic: str) -> None:
+    """Check that no scrape reports the idle topic as stalled or the flow as stopped."""
     for scrape in scrapes:
         assert 1 not in scrape.values("mm2_partition_stalled", topic=topic).values()
         assert scrape.state("us->eu") != "stopped"
 
 
 @pytest.fixture(scope="module")
-def rested(mirror: Mirror) -> Sequence[Scrape]:
-    """From when topics had come to rest in several ways until the patience had run out."""
+def idle_scrapes(mirror: Mirror) -> Sequence[Scrape]:
+    """Scrapes of several kinds of idle topics until after stall_after."""
     us, seen = mirror.lab.cluster("us"), mirror.seen
     marker, aborted, idle = (mirror.topic(kind) for kind in ("marker", "aborted", "idle"))
     for topic, partitions in ((marker, 1), (aborted, 1), (idle, 2)):
-        created(mirror.lab, topic, partitions)
+        create_with_copy(mirror.lab, topic, partitions)
     produce_in_transaction(us.librdkafka(), marker, Load(10), transactional_id=marker)
     produce(us.librdkafka(), aborted, Load(10))
     produce_in_transaction(us.librdkafka(), aborted, Load(5), transactional_id=aborted, abort=True)
     for topic, end in ((marker, 11), (aborted, 16), (mirror.compacted, 1_000)):
         at_rest(seen, topic, end)
     rest = seen.until(lambda s: len(s.values(LAG, topic=idle)) == 2, "the idle partitions")
-    seen.after_rounds(OUTLASTS_PATIENCE)
+    seen.after_cycles(CYCLES_BEYOND_STALL)
     return since(seen, rest)
 
 
-def created(lab: Lab, topic: str, partitions: int = 1) -> str:
+def create_with_copy(lab: Lab, topic: str, partitions: int = 1) -> str:
     lab.cluster("us").admin.create_topic(topic, partitions)
     wait_for(lambda: lab.cluster("eu").admin.partition_count(f"us.{topic}") > 0, "the copy")
     return topic
 
 
-def test_commit_marker_at_end_is_not_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_commit_marker_at_end_is_not_lag(mirror: Mirror, idle_scrapes: Sequence[Scrape]) -> None:
     topic = mirror.topic("marker")
     at_rest(mirror.seen, topic, 11)
     assert count_copies(mirror.lab, topic) == 10
-    unharmed(rested, topic)
+    assert_never_stalled(idle_scrapes, topic)
 
 
-def test_aborted_batch_at_end_is_not_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_aborted_batch_at_end_is_not_lag(mirror: Mirror, idle_scrapes: Sequence[Scrape]) -> None:
     topic = mirror.topic("aborted")
     expected = 15 if mirror.isolation == "read_uncommitted" else 10
     at_rest(mirror.seen, topic, 16)
     assert count_copies(mirror.lab, topic) == expected
-    unharmed(rested, topic)
-    # Data after the batch is found behind it.
+    assert_never_stalled(idle_scrapes, topic)
+    # Records after the batch are replicated.
     produce(mirror.lab.cluster("us").librdkafka(), topic, Load(3))
     at_rest(mirror.seen, topic, 19)
     assert count_copies(mirror.lab, topic) == expected + 3
@@ -168,7 +168,7 @@ def test_aborted_batch_at_end_is_not_lag(mirror: Mirror, rested: Sequence[Scrape
 
 def test_open_transaction_is_distinguished_from_lag(mirror: Mirror, fresh_topic: str) -> None:
     us = mirror.lab.cluster("us")
-    topic = created(mirror.lab, fresh_topic)
+    topic = create_with_copy(mirror.lab, fresh_topic)
     produce(us.librdkafka(), topic, Load(10))
     with OpenTransaction(us.librdkafka(), topic, transactional_id=topic) as transaction:
         transaction.send(Load(5))
@@ -187,30 +187,32 @@ def test_open_transaction_is_distinguished_from_lag(mirror: Mirror, fresh_topic:
         assert held.value("mm2_source_end_offset", topic=topic) == 15
         assert held.value(LAG, topic=topic) == 0
         assert held.value(AGE, topic=topic) == 0
-        mirror.seen.after_rounds(OUTLASTS_PATIENCE)
-        unharmed(since(mirror.seen, held), topic)
+        mirror.seen.after_cycles(CYCLES_BEYOND_STALL)
+        assert_never_stalled(since(mirror.seen, held), topic)
         transaction.commit()
     at_rest(mirror.seen, topic, 16)
     assert count_copies(mirror.lab, topic) == 15
 
 
-def test_gaps_of_compacted_topic_are_not_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_gaps_of_compacted_topic_are_not_lag(
+    mirror: Mirror, idle_scrapes: Sequence[Scrape]
+) -> None:
     topic = mirror.compacted
     at_rest(mirror.seen, topic, 1_000)
-    # The cleaner may have gone on between the count before MM2 started and its reading.
+    # Compaction may continue between the count and MM2's read.
     left = len(read_topic(mirror.lab.cluster("us").librdkafka(), topic))
     assert left <= count_copies(mirror.lab, topic) <= mirror.survivors < 300
-    unharmed(rested, topic)
+    assert_never_stalled(idle_scrapes, topic)
 
 
-def test_idle_topic_has_no_lag(mirror: Mirror, rested: Sequence[Scrape]) -> None:
+def test_idle_topic_has_no_lag(mirror: Mirror, idle_scrapes: Sequence[Scrape]) -> None:
     topic = mirror.topic("idle")
-    for seen in (*rested, mirror.seen.scrape()):
+    for seen in (*idle_scrapes, mirror.seen.scrape()):
         for metric in (LAG, AGE, "mm2_partition_stalled", POSITION):
             assert list(seen.values(metric, topic=topic).values()) == [0, 0], metric
         qualities = {dict(k)["quality"] for k in seen.values("mm2_position_quality", topic=topic)}
         assert qualities == {"not_started"}
-    unharmed(rested, topic)
+    assert_never_stalled(idle_scrapes, topic)
 
 
 def quality(scrape: Scrape, topic: str) -> str | None:
@@ -227,8 +229,8 @@ def seen(lab: Lab) -> Iterator[Watch]:
         yield watching
 
 
-def replicated(lab: Lab, topic: str, count: int) -> str:
-    created(lab, topic)
+def create_with_records(lab: Lab, topic: str, count: int) -> str:
+    create_with_copy(lab, topic)
     produce(lab.cluster("us").librdkafka(), topic, Load(count))
     wait_for(lambda: count_copies(lab, topic) == count, "the copies")
     return topic
@@ -237,13 +239,13 @@ def replicated(lab: Lab, topic: str, count: int) -> str:
 def test_foreign_record_is_reported_and_lag_is_exact(
     lab: Lab, seen: Watch, fresh_topic: str
 ) -> None:
-    topic = replicated(lab, fresh_topic, 20)
+    topic = create_with_records(lab, fresh_topic, 20)
     at_rest(seen, topic, 20)
     faults.foreign_records(lab, US_EU, topic)
     foreign = seen.until(lambda s: quality(s, topic) == "foreign_writer", "a foreign writer")
     assert foreign.value("mm2_target_end_offset", topic=topic) == 21
     at_rest(seen, topic, 20)
-    # The next sync tells where the copies go on.
+    # The next offset sync gives the new position.
     produce(lab.cluster("us").librdkafka(), topic, Load(5, first=20))
     seen.until(lambda s: quality(s, topic) == "live", "a live position")
     at_rest(seen, topic, 25)
@@ -259,16 +261,16 @@ def recreations(scrape: Scrape, topic: str) -> dict[str, float | None]:
 def test_recreated_source_topic_is_counted_without_loss(
     lab: Lab, seen: Watch, fresh_topic: str
 ) -> None:
-    topic = replicated(lab, fresh_topic, 100)
+    topic = create_with_records(lab, fresh_topic, 100)
     assert recreations(at_rest(seen, topic, 100), topic) == {"source": 0, "target": 0}
     us = lab.cluster("us")
     us.admin.delete_topic(topic)
-    # Not only its offsets: the exporter's list of topics must have been without it once.
-    seen.until(lambda s: not s.values("mm2_topic_info", topic=topic), "the topic to go")
+    # The exporter's list of topics must have been without it once.
+    seen.until(lambda s: not s.values("mm2_topic_info", topic=topic), "the deletion")
     us.admin.create_topic(topic, 1)
     produce(us.librdkafka(), topic, Load(30))
-    anew = seen.until(lambda s: recreations(s, topic)["source"] == 1, "a re-creation")
-    assert recreations(anew, topic) == {"source": 1, "target": 0}
+    recreated = seen.until(lambda s: recreations(s, topic)["source"] == 1, "a re-creation")
+    assert recreations(recreated, topic) == {"source": 1, "target": 0}
     wait_for(lambda: count_copies(lab, topic) == 130, "the copies of the new topic", 60)
     done = at_rest(seen, topic, 30)
     assert recreations(done, topic) == {"source": 1, "target": 0}
@@ -278,11 +280,11 @@ def test_recreated_source_topic_is_counted_without_loss(
 
 
 def test_recreated_target_topic_is_counted(lab: Lab, seen: Watch, fresh_topic: str) -> None:
-    topic = replicated(lab, fresh_topic, 40)
+    topic = create_with_records(lab, fresh_topic, 40)
     at_rest(seen, topic, 40)
     lab.cluster("eu").admin.recreate_topic(f"us.{topic}")
-    anew = seen.until(lambda s: recreations(s, topic)["target"] == 1, "a re-creation")
-    assert recreations(anew, topic) == {"source": 0, "target": 1}
+    recreated = seen.until(lambda s: recreations(s, topic)["target"] == 1, "a re-creation")
+    assert recreations(recreated, topic) == {"source": 0, "target": 1}
     emptied = seen.until(lambda s: quality(s, topic) == "target_reset", "a reset")
     assert emptied.value("mm2_target_end_offset", topic=topic) == 0
     at_rest(seen, topic, 40)

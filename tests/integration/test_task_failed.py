@@ -1,4 +1,4 @@
-"""One of two tasks fails: its partitions suffer, whatever the canaries in the other say."""
+"""One of two tasks fails, with or without the canaries' partition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEARTBEATS = TopicPartition("heartbeats", 0)
 
 @dataclass(frozen=True)
 class Failure:
-    """Which task failed, what it had, and the figures around a stretch of its failure."""
+    """A failed task with its partitions, and scrapes at the start and end of a period."""
 
     task: int
     lost_partitions: frozenset[int]
@@ -41,14 +41,14 @@ class Failure:
     end: Scrape
 
     def counted(self, sli: str, tier: str = "all") -> tuple[float, float, float]:
-        """Good, total and unknown events of the stretch."""
+        """Good, total and unknown events of the period."""
         before, after = self.start.sli(FLOW, sli, tier), self.end.sli(FLOW, sli, tier)
         good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
         return good, total, unknown
 
 
 def assignments(seen: Watch) -> Mapping[int, tuple[TopicPartition, ...]]:
-    """The partitions of each task, as the exporter has read them from MirrorMaker 2's configs."""
+    """Partitions of each task, as the exporter read them from MirrorMaker 2's configs topic."""
     return dict(seen.exporter._flows._runners[FLOW]._internals._store._assignments)
 
 
@@ -66,11 +66,11 @@ def stalled(scrape: Scrape) -> frozenset[int]:
 
 
 def fail(lab: Lab, seen: Watch, task: int) -> Failure:
-    """Fail *task* and watch some slices of it, with all its partitions stalled."""
+    """Fail *task*, and wait for some slices with all its partitions stalled."""
     held = partitions_of(seen, task)
     failed = faults.fail_task(lab, US_EU, TOPIC, partition=min(held))
     assert failed == (f"{SOURCE}-{task}",)
-    start = seen.until(lambda s: stalled(s) == held and old(s, held), "the stalls to be told")
+    start = seen.until(lambda s: stalled(s) == held and is_overdue(s, held), "stalled partitions")
     slices = start.sli(FLOW, "data_freshness", "orders")[1] + SLICES * len(PARTITIONS)
     end = seen.until(
         lambda s: s.sli(FLOW, "data_freshness", "orders")[1] >= slices, f"{SLICES} slices"
@@ -78,11 +78,11 @@ def fail(lab: Lab, seen: Watch, task: int) -> Failure:
     return Failure(task, held, start, end)
 
 
-def old(scrape: Scrape, partitions: frozenset[int]) -> bool:
-    """Whether all that waits is beyond its threshold, and canaries of before are settled."""
+def is_overdue(scrape: Scrape, partitions: frozenset[int]) -> bool:
+    """Whether the lag exceeds its threshold, and earlier canaries are settled."""
     found = scrape.values("mm2_replication_lag_seconds", flow=FLOW, topic=TOPIC)
-    waits = [lag for labels, lag in found.items() if int(dict(labels)["partition"]) in partitions]
-    return min(waits) > 6
+    lags = [lag for labels, lag in found.items() if int(dict(labels)["partition"]) in partitions]
+    return min(lags) > 6
 
 
 @pytest.fixture(scope="module")
@@ -122,12 +122,12 @@ def test_failed_task_without_canaries_affects_freshness_only(lab: Lab, seen: Wat
     sent_good, sent, sent_unknown = failure.counted("availability")
     assert sent_good == sent >= 2 * SLICES
     assert sent_unknown == 0
-    assert_told(failure, seen)
+    assert_task_reported(failure, seen)
 
 
 @pytest.mark.long
 def test_failed_task_with_canaries_affects_availability(lab: Lab, seen: Watch) -> None:
-    seen.until(lambda s: stalled(s) == frozenset(), "the former failure to be over")
+    seen.until(lambda s: stalled(s) == frozenset(), "no stalled partitions")
     task = task_of(seen, HEARTBEATS)
     try:
         failure = fail(lab, seen, task)
@@ -141,22 +141,22 @@ def test_failed_task_with_canaries_affects_availability(lab: Lab, seen: Watch) -
     assert (sent_good, sent_unknown) == (0, 0)
     assert sent >= 2 * SLICES
     assert failure.counted("completeness") == (0, 0, 0)
-    assert_told(failure, seen)
+    assert_task_reported(failure, seen)
     end = seen.until(
         lambda s: (
             stalled(s) == frozenset()
             and s.value("mm2_flow_lag_records", flow=FLOW) in range(20)
             and s.sli(FLOW, "completeness")[1] == s.value("mm2_canary_sent_total", flow=FLOW)
         ),
-        "everything to be copied after the repair",
+        "no lag after the repair",
     )
-    # Those of the failure came late; none was lost.
+    # Canaries sent during the failure arrived late; none was lost.
     sent_total = end.value("mm2_canary_sent_total", flow=FLOW)
     assert end.sli(FLOW, "completeness") == (sent_total, sent_total, 0)
 
 
-def assert_told(failure: Failure, seen: Watch) -> None:
-    """The task is named, its partitions are, and the flow that moves is said to run."""
+def assert_task_reported(failure: Failure, seen: Watch) -> None:
+    """Check the task's state, its stalled partitions, and that the flow is running."""
     end = failure.end
     for task in (0, 1):
         states = end.values("mm2_task_state", flow=FLOW, connector=SOURCE, task=str(task))

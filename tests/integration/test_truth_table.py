@@ -1,4 +1,4 @@
-"""Rows of docs/truth-table.md on real clusters: state and indicators, and the figures beside."""
+"""Rows of docs/truth-table.md on the lab: state, SLIs and metrics."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
 
-ENOUGH = 3
+MIN_CANARIES = 3
 
 
 @contextmanager
-def watched_again(lab: Lab, topic: str, canary: Mapping[str, str]) -> Iterator[Watch]:
-    """The exporter of `watch_working_flows` in a new process, as far as its canaries can tell."""
+def restarted_exporter(lab: Lab, topic: str, canary: Mapping[str, str]) -> Iterator[Watch]:
+    """Start an exporter again with the same instance, as in a new process."""
     flow = {**FLOW_SETTINGS, "topics": [topic]}
     flow["canary"] = {**FLOW_SETTINGS["canary"], **canary}
     with watch(lab, [FLOW], flow=flow, exporter={"instance": topic}) as seen:
@@ -58,18 +58,18 @@ def test_state_with_mirrormaker_paused(lab: Lab, fresh_topic: str) -> None:
             observation = observe_fault(seen, "MM2 paused")
         finally:
             lab.mm2.resume()
-        seen.until(settled, "all canaries to be settled after the pause")
+        seen.until(settled, "settled canaries after the pause")
     assert observation.cells == documented("MM2 paused")
     grown = observation.increase("mm2_replication_lag_records", topic=fresh_topic)
-    # Nothing is copied, so all that is produced waits.
+    # Nothing is replicated, so the lag grows by all produced records.
     assert grown == observation.increase("mm2_source_end_offset", topic=fresh_topic) > 40
-    # Frozen it says nothing: its status topic still calls every task running.
+    # While it is paused, its status topic still has every task running.
     tasks = observation.end.values("mm2_task_state", flow=FLOW, connector="MirrorSourceConnector")
     assert {dict(labels)["state"] for labels, on in tasks.items() if on} == {"running"}
 
 
 def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
-    """Of two flows one gets records."""
+    """One of two flows gets records."""
     busy, idle = US_EU.label, EU_US.label
     with watch_working_flows(lab, fresh_topic, {US_EU: True, EU_US: False}) as seen:
         lab.mm2.stop()
@@ -79,12 +79,12 @@ def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
             lab.mm2.start()
     assert found[busy].cells == documented("MM2 stopped")
     end = found[busy].end
-    # Nothing is copied, so all that is produced waits.
+    # Nothing is replicated, so the lag grows by all produced records.
     grown = found[busy].increase("mm2_replication_lag_records", flow=busy, topic=fresh_topic)
     assert grown == found[busy].increase("mm2_source_end_offset", flow=busy, topic=fresh_topic) > 40
     assert total(end, "mm2_stalled_partitions", flow=busy, topic=fresh_topic) == 2
     assert found[idle].cells == documented("MM2 stopped, idle source")
-    # No data waits: the canaries alone tell, and they are what is stalled.
+    # Without data, only the canaries' partition is stalled.
     assert total(end, "mm2_flow_lag_records", flow=idle) == 0
     assert total(end, "mm2_stalled_partitions", flow=idle, topic=fresh_topic) == 0
     assert total(end, "mm2_stalled_partitions", flow=idle, topic="heartbeats") == 1
@@ -92,7 +92,7 @@ def test_state_with_mirrormaker_stopped(lab: Lab, fresh_topic: str) -> None:
 
 @pytest.mark.long
 def test_state_with_mirrormaker_killed_and_restarted(lab: Lab, fresh_topic: str) -> None:
-    """Canaries on the own topic: a killed MirrorMaker 2 copies some of them again."""
+    """With canaries on their own topic, which a killed MirrorMaker 2 replicates again."""
     canary = {"carrier": "topic", "interval": "200ms"}
     with watch_working_flows(lab, fresh_topic, canary=canary) as seen:
         before = seen.scrape()
@@ -117,13 +117,13 @@ def test_state_with_mirrormaker_killed_and_restarted(lab: Lab, fresh_topic: str)
                 and s.state(FLOW) == "running"
                 and s.sli(FLOW, "data_freshness", CLASS)[0] > fresh
             ),
-            "everything to be copied, and a slice in which it is fresh",
+            "no lag, and a fresh slice",
         )
     fault = "MM2 killed, restarted after 150 s"
     assert sli_cells(before, after) | {"State": "running (position_advances)"} == documented(fault)
     good, judged, unknown = after.sli(FLOW, "uniqueness")
     copies = canaries_on(lab, "eu", "us.mm2slo.canary", fresh_topic)
-    # Each copy of a canary was judged: the first is unique, what comes after it is not.
+    # Uniqueness counts each copy of a canary; only the first is good.
     duplicates = len(copies) - len(set(copies))
     assert (judged - good, unknown) == (duplicates, 0)
     assert after.value("mm2_canary_duplicates_total", flow=FLOW) == duplicates
@@ -132,13 +132,13 @@ def test_state_with_mirrormaker_killed_and_restarted(lab: Lab, fresh_topic: str)
 
 
 def settled(scrape: Scrape) -> bool:
-    """Whether each canary that was sent has arrived."""
+    """Whether all sent canaries have arrived."""
     sent = scrape.value("mm2_canary_sent_total", flow=FLOW)
     return scrape.sli(FLOW, "completeness") == (sent, sent, 0)
 
 
 def canaries_on(lab: Lab, cluster: str, topic: str, instance: str) -> list[int]:
-    """The sequences of an instance's canaries in *topic*, in the order of the log."""
+    """Sequence numbers of an instance's canaries in *topic*, in log order."""
     broker = lab.cluster(cluster)
     records = sum(broker.admin.end_offsets(topic).values())
     found = []
@@ -152,14 +152,14 @@ def canaries_on(lab: Lab, cluster: str, topic: str, instance: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Outage:
-    """A cluster that is the source of one flow and the target of the other was down."""
+    """An outage of a cluster that is source of one flow and target of the other."""
 
     topic: str
     up: Scrape
     source_down: Observation
     target_down: Observation
     end: Scrape
-    """When both flows were back."""
+    """After both flows recovered."""
 
 
 @pytest.fixture(scope="module")
@@ -169,29 +169,29 @@ def outage(lab: Lab) -> Outage:
         up = seen.scrape()
         us.stop()
         try:
-            # MirrorMaker 2's heartbeats prove for 30 s that it ran.
+            # MirrorMaker 2's heartbeats count as proof of activity for 30 s.
             faults_of = {US_EU.label: "source down", EU_US.label: "target down"}
             found = observe_faults(seen, faults_of)
-            # The target's figures move on: this record is of another writer.
+            # Metrics of the target are still updated: records of another writer.
             here = {"flow": US_EU.label, "topic": topic}
             before = total(found[US_EU.label].end, "mm2_target_end_offset", **here)
             faults.foreign_records(lab, US_EU, topic, 7, partition=0)
             seen.until(
                 lambda s: total(s, "mm2_target_end_offset", **here) == before + 7,
-                "the target's end to move",
+                "the target's end offset to advance",
             )
         finally:
             us.start()
             lab.mm2.wait_mirroring()
         end = seen.until(
             lambda s: s.state(US_EU.label) in {"running", "idle"} and settled_but_unknown(s),
-            "both flows to be back, and canaries of the failure to arrive",
+            "both flows to run, and canaries of the outage to arrive",
         )
     return Outage(topic, up, found[US_EU.label], found[EU_US.label], end)
 
 
 def settled_but_unknown(scrape: Scrape) -> bool:
-    """Whether each canary that was sent while the target was down has arrived."""
+    """Whether all canaries sent while the target was down have arrived."""
     sent = scrape.value("mm2_canary_sent_total", flow=EU_US.label)
     good, judged, _unknown = scrape.sli(EU_US.label, "completeness")
     return good == judged == sent
@@ -216,14 +216,14 @@ def test_state_with_source_down(outage: Outage) -> None:
 def test_state_with_target_down(outage: Outage) -> None:
     observation, flow = outage.target_down, EU_US.label
     assert observation.cells == documented("target down")
-    # The source's figures move on.
+    # Metrics of the source are still updated.
     assert observation.increase("mm2_source_end_offset", flow=flow, topic=outage.topic) > 40
     assert observation.counted("availability")[:2] == (0, 0)
-    # Two partitions, a slice each four seconds.
+    # Two partitions, one slice per 4 s.
     assert observation.counted("data_freshness", CLASS)[2] in {2, 4, 6}
     assert outage.up.values("mm2_target_end_offset", flow=flow)
     assert not observation.end.values("mm2_target_end_offset", flow=flow)
-    # Complete, though nobody knows how late they were: no lateness is held against the flow.
+    # The canaries are complete; their unknown latency does not count as bad.
     good, judged, unknown = outage.end.sli(flow, "availability")
     assert good == judged
     assert unknown >= observation.counted("availability")[2]
@@ -231,25 +231,25 @@ def test_state_with_target_down(outage: Outage) -> None:
 
 @pytest.mark.long
 def test_state_with_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
-    """Each canary is settled in one of three runs, and in one only: in flight or arrived."""
+    """Each canary, in flight or arrived, is settled in exactly one of three runs."""
     slow = {"interval": "1500ms"}
     with watch_working_flows(lab, fresh_topic, canary=slow) as seen:
-        # It ends right after an arrival was counted, before a next canary could tell of it.
-        seen.until(lambda s: s.sli(FLOW, "completeness")[1] >= ENOUGH, "canaries")
+        # Stop right after an arrival is counted, before the next canary.
+        seen.until(lambda s: s.sli(FLOW, "completeness")[1] >= MIN_CANARIES, "canaries")
         runner = seen.runner(FLOW)
     first = settled_by(runner)
     lab.mm2.pause()
     try:
-        with watched_again(lab, fresh_topic, slow) as seen:
+        with restarted_exporter(lab, fresh_topic, slow) as seen:
             seen.until(lambda s: (s.value("mm2_canary_pending", flow=FLOW) or 0) >= 4, "four")
             runner = seen.runner(FLOW)
         second = settled_by(runner)
     finally:
         lab.mm2.resume()
-    with watched_again(lab, fresh_topic, slow) as seen:
+    with restarted_exporter(lab, fresh_topic, slow) as seen:
         end = seen.until(
             lambda s: (
-                (s.value("mm2_canary_sent_total", flow=FLOW) or 0) >= ENOUGH
+                (s.value("mm2_canary_sent_total", flow=FLOW) or 0) >= MIN_CANARIES
                 and s.value("mm2_canary_pending", flow=FLOW) == 0
             ),
             "nothing in flight",
@@ -261,14 +261,14 @@ def test_state_with_exporter_restarted(lab: Lab, fresh_topic: str) -> None:
     sent_before = len(runs[0]) + len(runs[1])
     own = end.value("mm2_canary_sent_total", flow=FLOW)
     assert own is not None
-    # What the paused MirrorMaker 2 held was left to the third run.
+    # The third run settles the canaries of the pause.
     assert third - own >= 4
     assert first + second + third == sent_before + own
     assert end.value("mm2_canary_duplicates_total", flow=FLOW) == 0
 
 
 def settled_by(runner: FlowRunner) -> int:
-    """Canaries whose completeness a run that is over has settled: all of them good."""
+    """Number of canaries settled for completeness by a finished run; all must be good."""
     report = runner.report
     assert report is not None
     [count] = [count for key, count in report.slis.items() if key.sli is Sli.COMPLETENESS]
@@ -277,7 +277,7 @@ def settled_by(runner: FlowRunner) -> int:
 
 
 def blocks(sequences: list[int]) -> list[list[int]]:
-    """Consecutive sequences: those of one process each, as each starts at its start's time."""
+    """Split into runs of consecutive numbers, one per process."""
     found: list[list[int]] = []
     for sequence in sequences:
         if not found or sequence != found[-1][-1] + 1:

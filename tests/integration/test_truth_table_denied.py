@@ -1,4 +1,4 @@
-"""Rows of docs/truth-table.md that need permissions, or a MirrorMaker 2 that reads committed."""
+"""Rows of docs/truth-table.md with denied permissions, or with read_committed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
 
 TOPIC = "orders"
 # docs/permissions.md, as ACLs: (cluster, resource, name, operation). Read implies Describe.
-LEAST = (
+MIN_PERMISSIONS = (
     ("us", "TOPIC", TOPIC, "READ"),
     ("us", "TOPIC", TOPIC, "DESCRIBE_CONFIGS"),
     ("us", "TOPIC", "heartbeats", "READ"),
@@ -64,25 +64,25 @@ def secured(lab_progress: Progress) -> Iterator[Lab]:
     )
     with Lab.start(topology, progress=lab_progress) as lab:
         lab.cluster("us").admin.create_topic(TOPIC, 2)
-        for cluster, resource, name, operation in LEAST:
+        for cluster, resource, name, operation in MIN_PERMISSIONS:
             lab.cluster(cluster).admin.grant(APP.name, resource, name, operation)
         yield lab
 
 
 @contextmanager
-def watched(lab: Lab) -> Iterator[Watch]:
-    """An exporter with the least permissions, beside a flow that works."""
+def watch_with_min_permissions(lab: Lab) -> Iterator[Watch]:
+    """Start an exporter with minimum permissions, and wait until its flow is working."""
     flow = {**FLOW_SETTINGS, "topics": [TOPIC]}
     load = SteadyLoad(lab.cluster("us").librdkafka(), TOPIC, (0, 1))
     with load, watch(lab, [FLOW], flow=flow, exporter={"instance": "denied"}, user=APP) as seen:
         seen.until_ready()
-        seen.until(lambda s: is_working(s, TOPIC), "a flow that works")
+        seen.until(lambda s: is_working(s, TOPIC), "a working flow")
         yield seen
 
 
 @contextmanager
 def denied(lab: Lab, *permissions: tuple[str, str, str, str]) -> Iterator[None]:
-    """Take permissions away for a while."""
+    """Revoke permissions until the block ends."""
     for cluster, resource, name, operation in permissions:
         assert lab.cluster(cluster).admin.revoke(APP.name, resource, name, operation) == 1
     try:
@@ -92,8 +92,8 @@ def denied(lab: Lab, *permissions: tuple[str, str, str, str]) -> Iterator[None]:
             lab.cluster(cluster).admin.grant(APP.name, resource, name, operation)
 
 
-def refused(observation: Observation) -> set[tuple[str, str, str]]:
-    """Cluster, stage and reason of everything that failed during the observation."""
+def failed_stages(observation: Observation) -> set[tuple[str, str, str]]:
+    """Cluster, stage and reason of all errors during the observation."""
     name = "mm2_exporter_collect_errors_total"
     before, after = observation.start.values(name), observation.end.values(name)
     return {
@@ -104,8 +104,8 @@ def refused(observation: Observation) -> set[tuple[str, str, str]]:
     }
 
 
-def fresh(observation: Observation, stages: Sequence[tuple[str, str]]) -> bool:
-    """Whether each of these stages went on: its last success is later at the end."""
+def all_succeeded(observation: Observation, stages: Sequence[tuple[str, str]]) -> bool:
+    """Whether each stage succeeded during the observation."""
     name = "mm2_exporter_last_success_timestamp_seconds"
 
     def at(scrape: Scrape, cluster: str, stage: str) -> float:
@@ -115,20 +115,23 @@ def fresh(observation: Observation, stages: Sequence[tuple[str, str]]) -> bool:
 
 
 def test_documented_permissions_suffice(secured: Lab) -> None:
-    with watched(secured) as seen:
+    with watch_with_min_permissions(secured) as seen:
         observation = observe_fault(seen, "none")
     assert observation.cells == documented("none")
-    assert refused(observation) == set()
+    assert failed_stages(observation) == set()
 
 
 def test_state_with_produce_denied_on_source(secured: Lab) -> None:
     fault = "produce denied on the source"
-    with watched(secured) as seen, denied(secured, ("us", "TOPIC", "heartbeats", "WRITE")):
+    with (
+        watch_with_min_permissions(secured) as seen,
+        denied(secured, ("us", "TOPIC", "heartbeats", "WRITE")),
+    ):
         observation = observe_fault(seen, fault)
     assert observation.cells == documented(fault)
-    assert refused(observation) == {("us", "canary_send", "authorization")}
+    assert failed_stages(observation) == {("us", "canary_send", "authorization")}
     assert observation.counted("availability")[2] == pytest.approx(2 * observation.seconds, abs=4)
-    assert fresh(
+    assert all_succeeded(
         observation, [("us", "end_offsets"), ("eu", "end_offsets"), ("eu", "canary_receive")]
     )
 
@@ -137,7 +140,7 @@ def test_state_with_produce_denied_on_source(secured: Lab) -> None:
 def test_state_with_read_denied_on_source(secured: Lab) -> None:
     fault = "read denied on the source"
     with (
-        watched(secured) as seen,
+        watch_with_min_permissions(secured) as seen,
         denied(
             secured,
             ("us", "TOPIC", TOPIC, "READ"),
@@ -146,15 +149,15 @@ def test_state_with_read_denied_on_source(secured: Lab) -> None:
     ):
         observation = observe_fault(seen, fault)
     assert observation.cells == documented(fault)
-    found = refused(observation)
+    found = failed_stages(observation)
     assert ("us", "topics", "authorization") in found
-    # librdkafka calls a partition unknown that it may not see.
+    # librdkafka reports partitions without permission as unknown.
     assert {cluster for cluster, _, _ in found} == {"us"}
     assert {reason for _, _, reason in found} == {"authorization", "unknown_topic"}
-    assert fresh(
+    assert all_succeeded(
         observation, [("eu", "end_offsets"), ("eu", "canary_receive"), ("us", "canary_send")]
     )
-    # The topic is not taken for deleted, nor its copy for missing.
+    # Neither the topic nor its copy counts as missing.
     assert total(observation.end, "mm2_topic_missing", topic=TOPIC) == 0
     assert not observation.end.values("mm2_replication_lag_records", topic=TOPIC)
 
@@ -163,17 +166,21 @@ def test_state_with_read_denied_on_source(secured: Lab) -> None:
 def test_state_with_read_denied_on_target(secured: Lab) -> None:
     fault = "read denied on the target"
     copies = (f"us.{TOPIC}", "us.heartbeats")
-    lost = [permission for permission in LEAST if permission[0] == "eu" and permission[2] in copies]
+    lost = [
+        permission
+        for permission in MIN_PERMISSIONS
+        if permission[0] == "eu" and permission[2] in copies
+    ]
     assert len(lost) == 4
-    with watched(secured) as seen, denied(secured, *lost):
+    with watch_with_min_permissions(secured) as seen, denied(secured, *lost):
         observation = observe_fault(seen, fault)
     assert observation.cells == documented(fault)
-    found = refused(observation)
+    found = failed_stages(observation)
     for stage in ("topics", "canary_receive"):
         assert ("eu", stage, "authorization") in found
     assert {cluster for cluster, _, _ in found} == {"eu"}
     assert {reason for _, _, reason in found} <= {"authorization", "unknown_topic"}
-    assert fresh(observation, [("us", "end_offsets"), ("us", "canary_send")])
+    assert all_succeeded(observation, [("us", "end_offsets"), ("us", "canary_send")])
     assert total(observation.end, "mm2_topic_missing", topic=TOPIC) == 0
     assert observation.increase("mm2_source_end_offset", topic=TOPIC) > 40
 
@@ -182,7 +189,7 @@ def test_state_with_read_denied_on_target(secured: Lab) -> None:
 def test_state_with_open_transaction_and_read_committed(secured: Lab) -> None:
     fault = "open transaction, MM2 reads committed"
     us = secured.cluster("us")
-    with watched(secured) as seen:
+    with watch_with_min_permissions(secured) as seen:
         with OpenTransaction(us.librdkafka(), TOPIC, transactional_id="held") as pending:
             pending.send(Load(1, partition=0))
             pending.send(Load(1, partition=1))
@@ -193,10 +200,10 @@ def test_state_with_open_transaction_and_read_committed(secured: Lab) -> None:
                 total(s, "mm2_open_transaction_records", topic=TOPIC) == 0
                 and (total(s, "mm2_flow_lag_records", flow=FLOW)) < 20
             ),
-            "the backlog to be copied",
+            "the backlog to be replicated",
         )
     assert observation.cells == documented(fault)
-    # All that is produced is held back, and none of it is lag.
+    # All produced records are in open transactions, and not lag.
     held = observation.increase("mm2_open_transaction_records", topic=TOPIC)
     assert held == observation.increase("mm2_source_end_offset", topic=TOPIC) > 40
     assert total(observation.end, "mm2_replication_lag_records", topic=TOPIC) == 0
@@ -208,12 +215,12 @@ def test_state_with_open_transaction_and_read_committed(secured: Lab) -> None:
 
 @pytest.mark.long
 def test_state_with_partition_added_on_source(secured: Lab) -> None:
-    """MirrorMaker 2 looks for new partitions every ten minutes by default; here once a day."""
+    """MirrorMaker 2 refreshes topics every 10 minutes by default; here once a day."""
     fault = "partition added on the source"
     secured.mm2.configure({"refresh.topics.interval.seconds": "86400"})
     secured.mm2.restart()
     us = secured.cluster("us")
-    with watched(secured) as seen:
+    with watch_with_min_permissions(secured) as seen:
         us.admin.add_partitions(TOPIC, 3)
         with SteadyLoad(us.librdkafka(), TOPIC, (2,)):
             observation = observe_fault(seen, fault)

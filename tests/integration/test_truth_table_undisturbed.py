@@ -1,4 +1,4 @@
-"""Rows of docs/truth-table.md in which all processes run, watch_working_flows side by side."""
+"""Rows of docs/truth-table.md in which all processes run, observed concurrently."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 TO_EU, TO_US = US_EU.label, EU_US.label
-QUIET, STIRRED = (f"{name}-{os.getpid()}" for name in ("quiet", "stirred"))
-"""Topics on both clusters: one in which nothing happens, and one in which something does."""
+QUIET, CHANGED = (f"{name}-{os.getpid()}" for name in ("quiet", "changed"))
+"""Topics on both clusters: one without faults, and one that is re-created."""
 RECREATED = "topic re-created on the source"
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A observation of each topic and flow."""
+    """An observation of each topic and flow."""
 
     busy: Observation
     idle: Observation
@@ -42,22 +42,22 @@ def undisturbed(lab: Lab) -> Undisturbed:
     one_busy, both_busy = {US_EU: True, EU_US: False}, {US_EU: True, EU_US: True}
     with (
         start_exporter(lab, QUIET, one_busy) as quiet,
-        start_exporter(lab, STIRRED, both_busy) as stirred,
-        OpenTransaction(eu.librdkafka(), STIRRED, transactional_id=STIRRED) as pending,
-        ThreadPoolExecutor(2) as side_by_side,
+        start_exporter(lab, CHANGED, both_busy) as changed,
+        OpenTransaction(eu.librdkafka(), CHANGED, transactional_id=CHANGED) as pending,
+        ThreadPoolExecutor(2) as executor,
     ):
-        wait_until_working(stirred, STIRRED, both_busy)
-        # Before the stretches start: MirrorMaker 2 may start its tasks anew for it.
-        us.admin.recreate_topic(STIRRED)
-        stirred.until(
+        wait_until_working(changed, CHANGED, both_busy)
+        # Before the observations, because MirrorMaker 2 may restart its tasks.
+        us.admin.recreate_topic(CHANGED)
+        changed.until(
             lambda s: total(s, "mm2_flow_lag_records", flow=TO_EU) < 10, "the new topic's copies"
         )
         wait_until_working(quiet, QUIET, one_busy)
         pending.send(Load(50, partition=0))
-        first = side_by_side.submit(observe_faults, quiet, {TO_EU: "none", TO_US: "idle source"})
-        second = side_by_side.submit(observe_faults, stirred, {TO_EU: RECREATED, TO_US: "none"})
-        in_quiet, in_stirred = first.result(), second.result()
-    return Undisturbed(in_quiet[TO_EU], in_quiet[TO_US], in_stirred[TO_EU], in_stirred[TO_US])
+        first = executor.submit(observe_faults, quiet, {TO_EU: "none", TO_US: "idle source"})
+        second = executor.submit(observe_faults, changed, {TO_EU: RECREATED, TO_US: "none"})
+        in_quiet, in_changed = first.result(), second.result()
+    return Undisturbed(in_quiet[TO_EU], in_quiet[TO_US], in_changed[TO_EU], in_changed[TO_US])
 
 
 def test_state_without_fault(undisturbed: Undisturbed) -> None:
@@ -77,14 +77,14 @@ def test_state_with_idle_source(undisturbed: Undisturbed) -> None:
 def test_state_with_recreated_topic(undisturbed: Undisturbed) -> None:
     observation = undisturbed.recreated
     assert observation.cells == documented(RECREATED)
-    here = {"flow": TO_EU, "topic": STIRRED}
+    here = {"flow": TO_EU, "topic": CHANGED}
     recreations = observation.end.values("mm2_topic_recreations_total", **here)
     assert {dict(k)["side"]: v for k, v in recreations.items()} == {"source": 1, "target": 0}
     assert total(observation.end, "mm2_retention_lost_records_total", **here) == 0
 
 
 def test_state_with_open_transaction_and_read_uncommitted(undisturbed: Undisturbed) -> None:
-    """MirrorMaker 2 that reads uncommitted copies at once what a transaction has written."""
+    """With read_uncommitted, MirrorMaker 2 replicates records of open transactions at once."""
     observation = undisturbed.in_transaction
     assert observation.cells == documented("none")
-    assert observation.increase("mm2_replicated_source_offset", flow=TO_US, topic=STIRRED) > 40
+    assert observation.increase("mm2_replicated_source_offset", flow=TO_US, topic=CHANGED) > 40

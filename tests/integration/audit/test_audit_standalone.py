@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
 
 PARTITIONS = 6
-TASK = "CommandResult task"
+TASK = "Finished task"
 
 
 def timeless(outcome: UnitOutcome) -> UnitOutcome:

@@ -114,7 +114,7 @@ def test_checkpoint_freshness_budget_of_active_group(
             faulty_lab.mm2.stop()
             wait_for(lambda: (seen.value(BOARD, FRESHNESS) or 0) < -1, "a spent one", 120, 1)
         # Without commits the counters stop, and the budget agrees with them after some steps.
-        good, events, _ = watched.seen.after_rounds(10).sli(FLOW, "checkpoint_freshness")
+        good, events, _ = watched.seen.after_cycles(10).sli(FLOW, "checkpoint_freshness")
         left = 1 - (events - good) / events / (1 - TARGET)
         wait_for(
             lambda: seen.value(BOARD, FRESHNESS) == pytest.approx(left, rel=0.15),

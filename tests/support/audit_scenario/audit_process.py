@@ -84,7 +84,7 @@ def audit_process(
     master: str = "local[2]", conf: Mapping[str, str] = FAST_SPARK, jars: str | None = None
 ) -> Iterator[AuditProcess]:
     """Start a process with Spark in the background; it takes requests until the block ends."""
-    with tempfile.TemporaryDirectory(prefix="mm2slo-audit_process-") as name:
+    with tempfile.TemporaryDirectory(prefix="mm2slo-audit-process-") as name:
         folder = Path(name)
         log, options = folder / "log", folder / "options"
         options.write_bytes(pickle.dumps((master, dict(conf), jars)))

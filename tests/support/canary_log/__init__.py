@@ -1,8 +1,8 @@
-"""What became of canaries, counted one by one from the records in the topics.
+"""Outcomes of canaries, counted individually from the records in the topics.
 
-Shares no code with the exporter, and reads none of its counters. What was sent, and when it was
-due, is in the headers on the source; when a copy arrived is the append time that the target's
-broker stamps, and no later than a reader of our own saw it.
+Shares no code with the exporter, and reads none of its counters. Headers on the source have the
+due time of each canary; a copy arrived at its append time on the target, and no later than an
+independent reader received it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
 _STAMPS: Final = 0.5
-"""Seconds by which the exporter may stamp an arrival later than our reader."""
+"""Seconds by which the exporter may record an arrival later than this reader."""
 
 
 class Sent(NamedTuple):
@@ -32,7 +32,7 @@ class Sent(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A copy on the target, which was there from `appended` on and was read at `seen`."""
+    """A copy on the target, appended at `appended` and read at `seen`."""
 
     sequence: int
     partition: int
@@ -42,14 +42,14 @@ class Copy(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that is counted once, at `at`; good is None where the stamps do not tell."""
+    """An event that is counted once, at `at`; good is None if it is uncertain."""
 
     at: float
     good: bool | None
 
 
-class Listener:
-    """Stamps each record of *topic* when it comes, from its start on, while it is entered."""
+class CopyListener:
+    """Reads *topic* from its start, and records when each record was read."""
 
     def __init__(self, properties: Mapping[str, str], topic: str, partitions: int) -> None:
         self._seen: list[tuple[Message, float]] = []
@@ -63,7 +63,7 @@ class Listener:
         self._thread = threading.Thread(target=self._listen, name=f"listen-{topic}")
 
     def copies(self, instance: str, flow: str) -> list[Copy]:
-        """Those of one exporter and flow so far, in the order in which they came."""
+        """Copies of one exporter's canaries of a flow, in order of arrival."""
         found = []
         for message, seen in list(self._seen):
             sequence = _sequence(message, instance, flow)
@@ -94,7 +94,7 @@ class Listener:
 def sent_canaries(
     properties: Mapping[str, str], topic: str, instance: str, flow: str
 ) -> list[Sent]:
-    """All of one exporter and flow, in their order. None is missing among them."""
+    """All canaries of one exporter and flow, in order, without gaps."""
     found = []
     for message in read_topic(properties, topic):
         sequence = _sequence(message, instance, flow)
@@ -112,9 +112,9 @@ def sent_canaries(
 def events(
     sent: Sequence[Sent], copies: Sequence[Copy], deadline: float, tiers: Mapping[str, float]
 ) -> dict[str, list[Event]]:
-    """What each indicator counts, by the end of its objective's id.
+    """Events of each SLI, by the suffix of its objective's id.
 
-    Availability and latency: when a canary arrives, or at its deadline. All else: on arrival.
+    Availability and latency count at the arrival or the deadline, all others at the arrival.
     """
     first: dict[int, Copy] = {}
     further = []
@@ -150,12 +150,12 @@ def events(
 
 
 def _within(canary: Sent, arrival: Copy | None, limit: float) -> bool | None:
-    """Whether it came within *limit* seconds; None where that depends on whose stamp is taken."""
+    """Whether it arrived within *limit* seconds; None if uncertain."""
     if arrival is None:
         return False
     if max(arrival.appended, arrival.seen) + _STAMPS - canary.due <= limit:
         return True
-    # Sent times are cut to milliseconds, so a canary may have been due one later.
+    # Due times are truncated to milliseconds.
     return False if arrival.appended - canary.due - 0.001 > limit else None
 
 
@@ -170,23 +170,23 @@ def _sequence(message: Message, instance: str, flow: str) -> int | None:
 
 
 class Range(NamedTuple):
-    """A number that is known to lie between two, which are equal where it is known."""
+    """Bounds of a number."""
 
     least: int
     most: int
 
     @property
     def exact(self) -> bool:
-        """Whether there is only one."""
+        """Whether the bounds are equal."""
         return self.least == self.most
 
     def holds(self, number: float) -> bool:
-        """Whether *number* is one of them."""
+        """Whether *number* is within the bounds."""
         return self.least <= number <= self.most
 
 
 class Counts(NamedTuple):
-    """Events of a span."""
+    """Events of a period."""
 
     good: Range
     bad: Range
@@ -194,21 +194,21 @@ class Counts(NamedTuple):
 
 
 def count(found: Sequence[Event], start: float, end: float, *, shown: float, late: float) -> Counts:
-    """The events that a scrape due at *end* was the first to show, after one due at *start*.
+    """Events first shown by scrapes due after *start* up to *end*.
 
-    An event is on the exporter's page within *shown* seconds, and a scrape is made within *late*
-    seconds of when it is due: events so near to an edge may be on either side of it.
+    The exporter publishes an event within *shown* seconds, and a scrape may be *late* seconds late,
+    so events close to an edge may be on either side.
     """
-    sure = [each for each in found if start + late <= each.at <= end - shown]
+    certain = [each for each in found if start + late <= each.at <= end - shown]
     possible = [each for each in found if start - shown < each.at < end + late]
     return Counts(
         good=Range(
-            sum(each.good is True for each in sure),
+            sum(each.good is True for each in certain),
             sum(each.good is not False for each in possible),
         ),
         bad=Range(
-            sum(each.good is False for each in sure),
+            sum(each.good is False for each in certain),
             sum(each.good is not True for each in possible),
         ),
-        total=Range(len(sure), len(possible)),
+        total=Range(len(certain), len(possible)),
     )

@@ -1,4 +1,4 @@
-"""An exporter beside a lab, watched through its own /metrics as Prometheus would."""
+"""Runs an exporter for a lab, and scrapes its /metrics."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ FAST = {
 
 @dataclass(frozen=True)
 class Scrape:
-    """One exposition: samples by name and labels."""
+    """One scrape: samples by name and labels."""
 
     samples: Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
     @classmethod
     def fetch(cls, url: str) -> Scrape:
-        """Scrape the exporter at *url*; raises OSError while it does not serve."""
+        """Scrape the exporter at *url*; raises OSError if it does not respond."""
         with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
             text = answer.read().decode()
         return cls(
@@ -55,14 +55,14 @@ class Scrape:
         )
 
     def value(self, name: str, **labels: str) -> float | None:
-        """The one sample of *name* that has (at least) *labels*; None when there is none."""
+        """The only sample of *name* with *labels*; None if there is no such sample."""
         found = self.values(name, **labels)
         if len(found) > 1:
             raise AssertionError(f"{len(found)} series of {name} match {labels}: name more labels")
         return next(iter(found.values()), None)
 
     def values(self, name: str, **labels: str) -> dict[frozenset[tuple[str, str]], float]:
-        """All samples of *name* that have (at least) *labels*."""
+        """All samples of *name* with *labels*."""
         wanted = set(labels.items())
         return {
             found: value
@@ -71,14 +71,14 @@ class Scrape:
         }
 
     def state(self, flow: str) -> str | None:
-        """The state of a flow; None when it is not published."""
+        """A flow's state; None if it is not published."""
         for labels, value in self.values("mm2_flow_state", flow=flow).items():
             if value == 1:
                 return dict(labels)["state"]
         return None
 
     def sli(self, flow: str, sli: str, tier: str = "all") -> tuple[float, float, float]:
-        """Good, total and unknown events of an indicator."""
+        """Good, total and unknown events of an SLI."""
         good, total, unknown = (
             self.value(f"mm2_sli_{name}", flow=flow, sli=sli, tier=tier) or 0.0
             for name in ("good_events_total", "events_total", "unknown_events_total")
@@ -88,7 +88,7 @@ class Scrape:
 
 @dataclass
 class Watch:
-    """A running exporter, and what was scraped from it."""
+    """A running exporter, and its scrapes."""
 
     exporter: Exporter
     url: str
@@ -103,7 +103,7 @@ class Watch:
     def until(
         self, condition: Callable[[Scrape], object], what: str, timeout: float = 120.0
     ) -> Scrape:
-        """Scrape until *condition* holds; fails with *what* and the last verdict otherwise."""
+        """Scrape until *condition* holds; fails with *what* after *timeout* seconds."""
         deadline = time.monotonic() + timeout
         pause = threading.Event()
         while True:
@@ -116,25 +116,25 @@ class Watch:
             pause.wait(0.25)
 
     def until_ready(self, timeout: float = 120.0) -> Scrape:
-        """Wait until every flow's topics were read."""
+        """Wait until all flows are ready."""
         return self.until(
             lambda s: (found := s.values("mm2_exporter_flow_ready")) and all(found.values()),
             "all flows to be ready",
             timeout,
         )
 
-    def after_rounds(self, count: int = 3, timeout: float = 120.0) -> Scrape:
-        """Wait until *count* more rounds of both clusters were read and evaluated."""
-        start = _rounds(self.scrape())
-        # A round under way at the first scrape and the one being evaluated prove nothing.
+    def after_cycles(self, count: int = 3, timeout: float = 120.0) -> Scrape:
+        """Wait for *count* more cycles of both clusters."""
+        start = _cycles(self.scrape())
+        # The cycles in progress at the first scrape do not count.
         return self.until(
-            lambda s: min(_rounds(s)[each] - start[each] for each in start) >= count + 2,
-            f"{count} rounds",
+            lambda s: min(_cycles(s)[each] - start[each] for each in start) >= count + 2,
+            f"{count} cycles",
             timeout,
         )
 
     def runner(self, flow: str) -> FlowRunner:
-        """What serves *flow*, where the mechanism is the subject."""
+        """The exporter's runner of *flow*."""
         return next(each for each in self.exporter._flows.running() if each.flow.label == flow)
 
     @staticmethod
@@ -142,7 +142,7 @@ class Watch:
         return {dict(labels)["flow"] for labels in scrape.values("mm2_flow_state")}
 
 
-def _rounds(scrape: Scrape) -> dict[frozenset[tuple[str, str]], float]:
+def _cycles(scrape: Scrape) -> dict[frozenset[tuple[str, str]], float]:
     return scrape.values("mm2_exporter_collect_duration_seconds_count", stage="end_offsets")
 
 
@@ -155,7 +155,7 @@ def watch(
     exporter: Mapping[str, object] | None = None,
     user: User = ADMIN,
 ) -> Iterator[Watch]:
-    """Run an exporter in this process for *lab*; *flow* and *exporter* override settings."""
+    """Run an exporter in this process; *flow* and *exporter* override settings."""
     settings = {**FAST, **(exporter or {})}
     text = lab.config_yaml(flow=dict(flow or {}), exporter=settings, user=user)
     labels = [str(each) for each in flows]
@@ -164,13 +164,13 @@ def watch(
 
 
 def counters_never_decreased(scrapes: Sequence[Scrape]) -> list[str]:
-    """Counters that went back between two scrapes, as text; empty when none did."""
-    fallen = []
+    """Describe counters that decreased between two scrapes."""
+    decreased = []
     for earlier, later in itertools.pairwise(scrapes):
         for (name, labels), value in earlier.samples.items():
             if not name.endswith(("_total", "_count", "_bucket")):
                 continue
             after = later.samples.get((name, labels))
             if after is not None and after < value:
-                fallen.append(f"{name}{dict(labels)} fell from {value} to {after}")
-    return fallen
+                decreased.append(f"{name}{dict(labels)} decreased from {value} to {after}")
+    return decreased

@@ -177,6 +177,7 @@ def create_replicated_topic(
     topic: str,
     count: int,
     partitions: int = 1,
+    *,
     configs: Mapping[str, str] | None = None,
     flow: Flow = _US_EU,
 ) -> None:

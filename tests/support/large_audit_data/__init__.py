@@ -30,7 +30,7 @@ _HOT: Final = 2_000.0
 _START: Final = 1_800_000_000_000
 _END: Final = _START + MINUTES * 60_000
 WINDOW: Final = (_START + 60_000, _END - 60_000)
-"""With a minute of records on either side."""
+"""Leaves out one minute of records on each side."""
 
 # Source partitions one by one. Of 100,000 records 100 are lost, 200 copied twice, 10 moved
 # to the next partition, and 3 copied after the next two.

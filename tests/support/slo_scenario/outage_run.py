@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import yaml
-from canary_log import Listener, events, sent_canaries
+from canary_log import CopyListener, events, sent_canaries
 from cli_process import run_mm2slo
 from exporter_watch import Scrape
 
@@ -73,7 +73,7 @@ def run_scenario(folder: Path, progress: Progress) -> Iterator[SloScenario]:
         carriers = _prepare(lab)
         listening = {
             flow: stack.enter_context(
-                Listener(
+                CopyListener(
                     lab.cluster(flow.target).librdkafka(),
                     copy,
                     lab.cluster(flow.target).admin.partition_count(copy),

@@ -1,6 +1,6 @@
-"""One unit with few records: the shortest way to ask for its verdicts.
+"""One audit unit with few records, and its verdicts.
 
-Contents and keys are numbers: fingerprint and key hash as they are.
+Contents and keys are numbers, which are used as fingerprint and key hash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CENSUS = Sample(1.0)
 NEXT = 100
-"""The position of every source partition; its end is beyond."""
+"""Position of every source partition, before its end."""
 
 
 def scope(
