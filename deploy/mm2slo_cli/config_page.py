@@ -150,7 +150,7 @@ def _default(info: FieldInfo) -> str:
     if value is None:
         return "null"
     if is_model(type(value)):
-        return "its own"
+        return "see its section"
     if any(_bound(part) is not None for part in info.metadata):
         return f"`{format_duration(value)}`"
     if _is_share(info):

@@ -96,12 +96,12 @@ def refuse_overlap(new: Exclusion, existing: Iterable[Exclusion], flows: Iterabl
     found = find_overlap(new, existing, flows)
     if found is None:
         return
-    former, flow = found
-    span = former.in_reports or former
+    other, flow = found
+    span = other.in_reports or other
     raise UserError(
         f"{flow.label} is already excluded from {format_time(span.start)} to "
-        f"{format_time(span.end)} by {former.id} ({former.reason}): give other times, or first run "
-        f"mm2slo exclude remove {former.id}"
+        f"{format_time(span.end)} by {other.id} ({other.reason}): "
+        f"give other times, or first run mm2slo exclude remove {other.id}"
     )
 
 

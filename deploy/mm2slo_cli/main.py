@@ -19,7 +19,7 @@ from mm2slo_core.user_errors import MissingExtraError, UserError
 app = typer.Typer(
     name="mm2slo",
     no_args_is_help=True,
-    # Typer's own tracebacks may print local variables, and those may hold secrets.
+    # Typer's tracebacks may print local variables, which may contain secrets.
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )

@@ -41,7 +41,7 @@ NAME = "1d to 2026-07-20"
 
 
 class Command:
-    """The command line in a folder of its own, with a fixed clock."""
+    """The command line in its own folder, with a fixed clock."""
 
     def __init__(self, patch: pytest.MonkeyPatch, capture: Any) -> None:
         self._patch, self._capture = patch, capture
