@@ -108,8 +108,8 @@ def run(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Compare source and target records: loss, duplicates, order, key affinity and latency.
 
-    Without --since or --from, an audit continues where the previous one was complete; the first
-    one covers the last hour.
+    Without --since or --from, an audit continues where the previous one was
+    complete; the first one covers the last hour.
 
     Exit codes: 0 clean, 1 faults found, 2 nothing could be audited.
     """
@@ -191,9 +191,9 @@ def prepare(
 ) -> None:
     """Test Spark and Java, download the connector, and speed up the start of later audits.
 
-    Audits generated records with known faults, then writes a class data archive of Spark to the
-    user's cache folder, which later audits on this machine use. Run it again after an upgrade of
-    Java or mm2slo.
+    Audits generated records with known faults, then writes a class data archive
+    of Spark to the user's cache folder, for later audits on this machine. Run it
+    again after an upgrade of Java or mm2slo.
     """
     spark = (
         SparkOptions()
