@@ -1,6 +1,6 @@
-"""Recall, precision, coverage of bounds and widths of latencies, against injected truth.
+"""Accuracy of the audit: recall, precision, coverage and latency widths with injected faults.
 
-With --write the figures become docs/accuracy.md. Exit code 1 when one misses its goal.
+--write updates docs/accuracy.md. Exits with 1 if a value misses its goal.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def covered(who: str) -> dict[str, Coverage]:
 
 
 def kept(folder: Path | None, what: str, measure: Callable[[], Part]) -> Part:
-    """What *folder* has of an earlier run, else measured now."""
+    """The result in *folder* from an earlier run, or a new measurement."""
     file = None if folder is None else folder / what.replace(" ", "-")
     if file is not None and file.exists():
         found: Part = pickle.loads(file.read_bytes())  # noqa: S301 - written by an earlier run of this
@@ -122,7 +122,7 @@ def missed(figures: Figures) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write docs/accuracy.md")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="take up where a run ended")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="continue an earlier run")
     chosen = parser.parse_args()
     folder = chosen.keep
     if folder is not None:

@@ -1,7 +1,7 @@
-"""A whole judgement of landed records, with faults in it: verdicts, evidence, order and keys.
+"""Complete judgement of landed records with faults: verdicts, evidence, order and keys.
 
-The same rows as `bench_audit_match`: 0.3 % of the records have a fault, in every partition. With
-`--hot` one partition has nearly all of them. Wall time, and CPU time of the whole JVM.
+Uses the rows of `bench_audit_match`: 0.3 % of records have a fault, in all partitions; with `--hot`
+nearly all are in one. Prints wall time, and CPU time of the JVM.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def cpu(pid: int) -> float:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=20_000_000, help="both sides together")
-    arguments.add_argument("--rounds", type=int, default=1, help="warm ones")
+    arguments.add_argument("--rows", type=int, default=20_000_000, help="total of both sides")
+    arguments.add_argument("--rounds", type=int, default=1, help="number of warm rounds")
     arguments.add_argument("--heap", default="2g")
-    arguments.add_argument("--hot", action="store_true", help="nearly all in one partition")
-    arguments.add_argument("--unsplit", action="store_true", help="leave the hot one whole")
-    arguments.add_argument("--folder", type=Path, help="generated there once, and kept")
+    arguments.add_argument("--hot", action="store_true", help="nearly all records in one partition")
+    arguments.add_argument("--unsplit", action="store_true", help="do not split the hot partition")
+    arguments.add_argument("--folder", type=Path, help="keep generated data here")
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         folder = chosen.folder or Path(scratch)

@@ -1,8 +1,7 @@
-"""A census of landed records: matched, ordered and bracketed by Spark, by DuckDB and by Polars.
+"""Census of landed records by Spark, DuckDB and Polars: matching, order and latency bounds.
 
-All read the same Parquet files and must give the same counts and the same latency cells. Each
-engine runs in a process of its own; wall time is that of the quickest warm round, CPU time that of
-its whole process in that round, which other work on the machine does not lengthen as much.
+All read the same Parquet files and must return equal counts and latency cells. Each engine runs in
+its own process; wall and CPU time are those of the fastest warm round.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ def measure(engine: str, folder: Path, heap: str, rounds: int) -> dict[str, Any]
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=20_000_000, help="both sides together")
-    arguments.add_argument("--rounds", type=int, default=3, help="warm ones")
+    arguments.add_argument("--rows", type=int, default=20_000_000, help="total of both sides")
+    arguments.add_argument("--rounds", type=int, default=3, help="number of warm rounds")
     arguments.add_argument("--heap", default="4g")
     arguments.add_argument("--engines", default=",".join(ENGINES))
-    arguments.add_argument("--folder", type=Path, help="generated there once, and kept")
+    arguments.add_argument("--folder", type=Path, help="keep generated data here")
     arguments.add_argument("--measure", help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
     if chosen.measure:

@@ -1,9 +1,8 @@
-"""A 1 % audit's reading of two sides, beside a bare scan of the same records by the connector.
+"""Landing of a 1 % audit, compared with a bare scan of the same records by the connector.
 
-The bare scan hashes key and value, filters by one of the hashes and throws the rest away; it runs
-with Kafka's defaults and with the consumer settings that the audit gives the connector. The audit
-reads with headers, fingerprints, draws both strata and lands Parquet: all of `land`. Both run in
-turn in one session on local[2]; rates are of the quickest round, CPU is that of the JVM.
+The bare scan hashes key and value and filters by a hash, with Kafka's defaults and with the audit's
+consumer settings. The audit runs all of `land`: headers, fingerprints, both strata, Parquet. Both
+run in one session on local[2]; rates are of the fastest round, CPU time is that of the JVM.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 TOPIC, PARTITIONS = "scanned", 6
 RECORDS = 5_000_000
-"""On each side."""
+"""Records per side."""
 VALUE = bytes(range(256)) + b"-" * 32
 HEADERS: list[tuple[str, str | bytes | None]] = [("trace", b"0123456789abcdef")]
 REACH = 0.75
@@ -49,7 +48,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def fill(broker: Broker, count: int, start: int) -> None:
-    """Records of some 315 bytes, the same on each cluster: their times follow from their number."""
+    """Records of about 315 bytes, equal on both clusters; timestamps follow from numbers."""
     broker.admin.create_topic(TOPIC, PARTITIONS)
     settings = {
         "linger.ms": "50",
@@ -126,7 +125,7 @@ def measured(what: Callable[[], object], pid: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=RECORDS, help="on each side")
+    parser.add_argument("--records", type=int, default=RECORDS, help="records per side")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args()
     start = round(time.time() * 1000) - 6 * 3_600_000

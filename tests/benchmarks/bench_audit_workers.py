@@ -1,10 +1,9 @@
-"""One and two one-core workers of a Spark standalone cluster: a census of the same Parquet files.
+"""Census of the same Parquet files on Spark standalone clusters with one and two workers.
 
-No broker runs. Each cluster is a master and its workers as real processes; a worker, with its
-compiler and collector, has one core of the machine, which `taskset` sees to. Time is that of the
-quickest warm round of the whole judgement, evidence and keys included, or with `--match` of
-matching alone, which leaves the driver little to do. With fewer than three cores the driver shares
-one with a worker, so that the gain is smaller than the executors alone have.
+No broker runs. `taskset` restricts each worker process to one core. Time is that of the fastest
+warm round of the complete judgement, or with `--match` of matching only, which needs little work
+of the driver. With fewer than three cores the driver shares one with a worker, which reduces the
+gain.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ REACH = 1.6
 
 @dataclass(frozen=True)
 class Measured:
-    """One cluster."""
+    """Result of one cluster."""
 
     cold: float
     warm: float
@@ -52,7 +51,7 @@ class Measured:
 
 
 def whole(spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str, int]:
-    """The whole judgement: matching, a second pass over faults, evidence, keys."""
+    """Complete judgement: matching, second pass over faults, evidence, keys."""
     counts: dict[str, int] = {}
     for outcome in judge(spark, records, polls, scopes(), Sample(1.0)):
         for verdict, count in outcome.counts.items():
@@ -61,7 +60,7 @@ def whole(spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str
 
 
 def matching(_spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict[str, int]:
-    """Matching, order and brackets alone, as in `bench_audit_match`: one exchange."""
+    """Matching, order and bounds only, as in `bench_audit_match`: one exchange."""
     counts: dict[str, int] = {}
     for row in tally_matches(records, polls, Units(scopes()), PARTITIONS).collect():
         for name in NAMES[:6]:
@@ -70,7 +69,7 @@ def matching(_spark: SparkSession, records: DataFrame, polls: DataFrame) -> dict
 
 
 def measure(workers: int, folder: Path, rounds: int, memory: str, job: Job) -> Measured:
-    # Off the heap, a worker of this machine needs a quarter of a gibibyte more.
+    # A worker needs about 256 MiB outside the heap.
     conf = {"spark.executor.memory": memory, "spark.executor.cores": "1"}
     with (
         spark_standalone(workers, cores=1, memory="4g", pinned=True) as cluster,
@@ -88,7 +87,7 @@ def measure(workers: int, folder: Path, rounds: int, memory: str, job: Job) -> M
 
 
 def wait_for_executors(spark: SparkSession, count: int) -> None:
-    """Until each worker has its executor; the driver is one of those that Spark lists."""
+    """Wait until each worker has an executor; Spark also lists the driver."""
     status = spark.sparkContext._jsc.sc()
     while status.getExecutorMemoryStatus().size() < count + 1:
         time.sleep(0.1)
@@ -96,11 +95,11 @@ def wait_for_executors(spark: SparkSession, count: int) -> None:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=10_000_000, help="both sides together")
-    arguments.add_argument("--rounds", type=int, default=3, help="warm ones")
+    arguments.add_argument("--rows", type=int, default=10_000_000, help="total of both sides")
+    arguments.add_argument("--rounds", type=int, default=3, help="number of warm rounds")
     arguments.add_argument("--memory", default="2g", help="heap of an executor")
-    arguments.add_argument("--folder", type=Path, help="generated there once, and kept")
-    arguments.add_argument("--match", action="store_true", help="matching alone")
+    arguments.add_argument("--folder", type=Path, help="keep generated data here")
+    arguments.add_argument("--match", action="store_true", help="matching only")
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="mm2slo-bench-") as scratch:
         folder = chosen.folder or Path(scratch)

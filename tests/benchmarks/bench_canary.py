@@ -1,8 +1,8 @@
-"""Latency of canaries by the exporter and by a consumer of its own, on the same records.
+"""Canary latency measured by the exporter and by an independent consumer, on the same records.
 
-Both stamp the arrival of each sequence number on the target; latency is from the send time in the
-record's header. First with a flow of one topic at rest, then while the exporter cycles over 10,000
-partitions that all move. What copies the records is a plain consumer and producer.
+Both record the arrival of each sequence number on the target; latency starts at the send time in
+the header. Measured with one idle topic, then with 10,000 partitions that all change. A plain
+consumer and producer replicate the records.
 """
 
 from __future__ import annotations
@@ -97,13 +97,15 @@ def compare(flow: LargeFlow, seconds: float, mover: Mover | None) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--topics", type=int, default=2000, help="of five partitions each")
+    arguments.add_argument(
+        "--topics", type=int, default=2000, help="topics with five partitions each"
+    )
     arguments.add_argument("--seconds", type=float, default=40.0)
     chosen = arguments.parse_args()
-    print("at rest, one topic")
+    print("one idle topic")
     with LargeFlow.start(Shape(topics=1), broker_heap=384) as flow:
         compare(flow, chosen.seconds, None)
-    print(f"while the exporter cycles over {chosen.topics * 5:,} partitions that all move")
+    print(f"while the exporter cycles over {chosen.topics * 5:,} partitions that all change")
     with LargeFlow.start(Shape(topics=chosen.topics)) as flow:
         compare(flow, chosen.seconds, Mover(flow))
 

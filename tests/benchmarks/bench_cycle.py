@@ -1,8 +1,8 @@
-"""One cycle of the exporter over 10,000 partitions on each of two clusters, part by part.
+"""Cost of an exporter cycle with 10,000 partitions on each of two clusters, by part.
 
-All partitions move between two cycles. The exporter runs as a process of its own; ratios are to
-the bare library in the same run. CPU of a part is that of its thread; where librdkafka's threads
-work for it, that of the whole process meanwhile.
+All partitions change between cycles. The exporter runs in its own process; ratios are to the bare
+library in the same run. CPU time of a part is that of its thread, or of the whole process if
+librdkafka's threads do the work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WARM_UP = 3
 POLL_SECONDS = 5.0
 END, START = -1, -2
 STARTS_EVERY = 6
-"""Cycles of 5 s between two readings of the starts, by the default of 30 s."""
+"""Cycles of 5 s between two reads of start offsets, which default to 30 s."""
 KMINION_SECONDS = 0.5
 """The faster of KMinion's scrapes of 28,000 series, one broker of 10,000 partitions."""
 
@@ -53,7 +53,7 @@ class Bare:
 
 
 def bare_library(flow: LargeFlow) -> dict[int, Bare]:
-    """Reading ends and starts of both clusters with nothing around it."""
+    """Cost of reading end and start offsets of both clusters with the bare library."""
     spent = {}
     for moment in (END, START):
         thread = process = 0.0
@@ -63,7 +63,9 @@ def bare_library(flow: LargeFlow) -> dict[int, Bare]:
                 TopicPartition(prefix + here.topic, here.partition, moment)
                 for here in flow.shape.source_partitions
             ]
-            found = [_cost(consumer, asked) for _ in range(7)][1:]  # the first looks up leaders
+            found = [_cost(consumer, asked) for _ in range(7)][
+                1:
+            ]  # the first call looks up leaders
             thread += statistics.median(cost[0] for cost in found)
             process += statistics.median(cost[1] for cost in found)
             consumer.close()
@@ -78,7 +80,7 @@ def _cost(consumer: Consumer, asked: list[TopicPartition]) -> tuple[float, float
 
 
 class Scrapes:
-    """Scrapes again and again in the background; the seconds each one took."""
+    """Scrapes continuously in the background, and records durations."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -134,7 +136,7 @@ def moving_cycles(
 
 
 class Spent:
-    """What parts cost over some cycles."""
+    """Cost of parts over some cycles."""
 
     def __init__(self, cycles: Sequence[Mapping[str, Any]]) -> None:
         self._cycles = cycles
@@ -144,7 +146,7 @@ class Spent:
         return sum(self._of(part, "calls")) / len(self._cycles)
 
     def per_cycle(self, part: str, clock: str) -> float:
-        """The median over the cycles in which the part was done."""
+        """Median over the cycles that include the part."""
         return statistics.median(self._of(part, clock) or [0.0])
 
     def per_call(self, part: str, clock: str) -> float:
@@ -176,7 +178,7 @@ def print_parts(spent: Spent, cycles: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_collection(spent: Spent, bare: Mapping[int, Bare]) -> None:
-    """Ours is the bare call plus what our thread spends beyond the bare call's own thread.
+    """The exporter's cost is the bare call plus additional CPU time of its thread.
 
     librdkafka's threads do the same work either way; taken from the process they would count
     whatever else the exporter does at that moment.
@@ -196,7 +198,7 @@ def print_collection(spent: Spent, bare: Mapping[int, Bare]) -> None:
 def print_requests(cycles: Sequence[Mapping[str, Any]]) -> None:
     first, last = Counter(cycles[0]["requests"]), Counter(cycles[-1]["requests"])
     seconds = cycles[-1]["at"] - cycles[0]["at"]
-    print(f"requests per cycle of {POLL_SECONDS:.0f} s, by the exporter's own counters")
+    print(f"requests per cycle of {POLL_SECONDS:.0f} s, by the exporter's counters")
     for name, count in sorted((last - first).items()):
         say(name, f"{count / seconds * POLL_SECONDS:.2f}")
 
@@ -207,7 +209,7 @@ def print_timeline(cycles: Sequence[Mapping[str, Any]]) -> None:
         name: cycles[-1][f"timeline_{name}"] - cycles[0][f"timeline_{name}"]
         for name in ("records", "bytes")
     }
-    print("timeline, all partitions moving, before compression")
+    print("timeline, all partitions changing, before compression")
     say("records per second", f"{written['records'] / seconds:.0f}")
     say("bytes per second", f"{written['bytes'] / seconds:,.0f}")
 
@@ -264,12 +266,12 @@ def timed_fetch(port: int, encoding: str) -> float:
 
 
 def check_lag(flow: LargeFlow, exporter: ExporterProcess, mover: Mover) -> None:
-    """Every lag is 0 when all is copied, and as many as were appended when nothing is."""
+    """Lag is 0 if all is replicated, and the number of appended records if nothing is."""
     partitions = len(flow.shape.source_partitions)
-    print("lag of the flow at rest, records")
+    print("lag of the idle flow, records")
     mover.settle()
     for expected, step in ((0, mover.move), (partitions, mover.settle)):
-        next_cycle(exporter)  # may have started before the records were there
+        next_cycle(exporter)  # may have started before the records were written
         found = next_cycle(exporter)["lag"]
         say(f"expected {expected:,}", f"{found:,}", "exact" if found == expected else "WRONG")
         step()
@@ -294,7 +296,9 @@ def measure(flow: LargeFlow, mover: Mover, cycles: int) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--topics", type=int, default=2000, help="of five partitions each")
+    arguments.add_argument(
+        "--topics", type=int, default=2000, help="topics with five partitions each"
+    )
     arguments.add_argument("--cycles", type=int, default=14)
     chosen = arguments.parse_args()
     with LargeFlow.start(Shape(topics=chosen.topics)) as flow:

@@ -1,8 +1,8 @@
-"""What the dashboards cost a Prometheus: 100 flows, 9 indicators, 28 days.
+"""Cost of the dashboards in Prometheus: 100 flows, 9 SLIs, 28 days.
 
-What exporters publish and rules record is written as blocks at its real density, as far back as a
-board asks for it; then every query of every committed board is asked as Grafana does: All flows
-(one on the Flow board), the board's usual time, a thousand points where a panel asks for no fewer.
+Published and recorded series are written as blocks with their real density, as far back as a
+dashboard reads. Then all queries run as from Grafana: all flows (one on the Flow dashboard), the
+default time range, and 1,000 points unless a panel limits them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DEAR_SECONDS, DEAR_SAMPLES = 0.2, 1_000_000
 
 
 class Panel:
-    """A panel's answers: the first round apart, which is the cold one."""
+    """A panel's results; the first round is cold."""
 
     def __init__(self, rounds: Sequence[Sequence[QueryCost]]) -> None:
         times = [sum(answer.duration for answer in each) for each in rounds]
@@ -65,7 +65,7 @@ class Panel:
 
 
 def measure(server: Prometheus, queries: Sequence[PanelQuery], rounds: int) -> Mapping[str, Panel]:
-    """Ask each panel's queries one after another, in several rounds."""
+    """Run each panel's queries sequentially, in several rounds."""
     answers: dict[str, list[list[QueryCost]]] = defaultdict(list)
     for _ in range(rounds + 1):
         found: dict[str, list[QueryCost]] = defaultdict(list)
@@ -77,7 +77,7 @@ def measure(server: Prometheus, queries: Sequence[PanelQuery], rounds: int) -> M
 
 
 def report(title: str, panels: Mapping[str, Panel], *, each: bool) -> None:
-    """A board's sum, its dearest panels, and all that are dear."""
+    """Print a dashboard's total, its most expensive panels, and panels over the limits."""
     took, cold = (
         sum(getattr(one, name) for one in panels.values()) for name in ("duration", "cold")
     )
@@ -100,8 +100,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flows", type=int, default=100)
     parser.add_argument("--granularity", type=Granularity.parse, default=Granularity.TOPIC)
-    parser.add_argument("--board", default="*", help="only boards of this uid; may hold `*`")
-    parser.add_argument("--rounds", type=int, default=3, help="warm ones, after a cold one")
+    parser.add_argument(
+        "--board", default="*", help="only dashboards with this uid; `*` is a wildcard"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="number of warm rounds after a cold one"
+    )
     parser.add_argument("--all", action="store_true", help="print each panel")
     options = parser.parse_args()
     if shutil.which("prometheus") is None:

@@ -17,8 +17,8 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from exposition_baselines import fetch
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from exposition_baselines import client_registry, fetch
+from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from mm2slo_core.catalogue import BY_NAME
@@ -48,7 +48,7 @@ PARTITIONS = 12
 
 
 def families(series: int, tick: int) -> list[Family]:
-    """*series* series in all; every value differs from tick to tick."""
+    """*series* series in total; all values change with each tick."""
     each = series // len(METRICS)
     found = []
     for name in METRICS:
@@ -61,16 +61,6 @@ def families(series: int, tick: int) -> list[Family]:
             rows.append((("us->eu", "us", "eu", f"orders.events-{topic}", str(partition)), value))
         found.append(Family(metric, rows))
     return found
-
-
-def registry_of(rows: list[Family]) -> CollectorRegistry:
-    registry = CollectorRegistry()
-    for family in rows:
-        metric = family.metric
-        gauge = Gauge(metric.name, metric.help, metric.labels, registry=registry)
-        for labels, value in family.series:
-            gauge.labels(*labels).set(value)  # type: ignore[arg-type]  # no histogram among them
-    return registry
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -90,7 +80,7 @@ def say(what: str, took: float, base: float | None = None) -> None:
 
 
 def prometheus_client(rows: list[Family]) -> float:
-    registry = registry_of(rows)
+    registry = client_registry(rows)[0]
     classic = median(lambda: seconds(lambda: generate_latest(registry)), 3)
     say("prometheus_client, classic text", classic)
     openmetrics: Callable[[], object] = partial(generate_openmetrics, registry)
@@ -126,7 +116,7 @@ def rendering(series: int) -> Snapshot:
 def compression(snapshot: Snapshot) -> None:
     plain = b"".join(snapshot.body(Format.CLASSIC, Encoding.IDENTITY).chunks)
     packed = snapshot.body(Format.CLASSIC, Encoding.GZIP).length
-    print(f"gzip of {len(plain) / 1e6:.1f} MB; put together from families: {packed:,} bytes")
+    print(f"gzip of {len(plain) / 1e6:.1f} MB; assembled from families: {packed:,} bytes")
     for level in (1, 3, 6, 9):
         took = median(partial(seconds, partial(zlib.compress, plain, level)), 3)
         size = len(zlib.compress(plain, level))
@@ -145,11 +135,11 @@ def memory(series: int) -> None:
     print(f"memory at {series:,} series")
     print(f"  chunks of the four bodies: {sum(chunks.values()) / 1e6:.1f} MB "
           f"(unshared they would be {alone / 1e6:.1f} MB)")  # fmt: skip
-    print(f"  snapshot and what the renderer keeps: {held / 1e6:.1f} MB, peak {peak / 1e6:.1f} MB")
+    print(f"  snapshot and renderer: {held / 1e6:.1f} MB, peak {peak / 1e6:.1f} MB")
 
 
 class OneSnapshot:
-    """A site with a snapshot and nothing else."""
+    """A site with only a snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -169,7 +159,7 @@ class OneSnapshot:
 
 @contextmanager
 def bare_sender(content: bytes) -> Iterator[int]:
-    """Reads a request's bytes, sends *content*, closes: the least a server can do."""
+    """Run a server that only reads a request and sends *content*; yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:

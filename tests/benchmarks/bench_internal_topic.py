@@ -1,6 +1,6 @@
-"""A million offset syncs in an internal topic, read until the flow's reader is ready.
+"""Time to read a million offset syncs from an internal topic.
 
-The reader runs in a process of its own, so that its memory is its own.
+The reader runs in its own process, so that its memory can be measured.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REACH_SECONDS = 15.0
 
 
 def produce(properties: dict[str, str], records: int) -> None:
-    """Syncs of 10,000 partitions in turn; distances jump, so that none is a mere continuation."""
+    """Offset syncs of 10,000 partitions in turn, at irregular distances."""
     partitions = [
         TopicPartition(f"orders.events-{topic:04d}", number)
         for topic in range(TOPICS)
@@ -47,7 +47,7 @@ def produce(properties: dict[str, str], records: int) -> None:
 
 
 def read(properties: dict[str, str], records: int) -> None:
-    """Read with the exporter's own reader; prints seconds, CPU and memory."""
+    """Read with the exporter's reader; prints time, CPU and memory."""
     problems: list[str] = []
     store = InternalsStore(
         source_alias="us",

@@ -1,4 +1,4 @@
-"""What reading 10,000 partitions and a million records costs, beside the bare library."""
+"""Cost of reading 10,000 partitions and a million records, compared with the bare library."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def resident_megabytes() -> float:
 
 
 def least(call: Callable[[], object]) -> tuple[float, float]:
-    """CPU and wall seconds of the cheapest of some rounds: what the call itself costs."""
+    """CPU and wall seconds of the fastest round."""
     found = []
     for _ in range(ROUNDS):
         wall, cpu = time.perf_counter(), cpu_seconds()
@@ -60,7 +60,7 @@ def least(call: Callable[[], object]) -> tuple[float, float]:
 
 
 def end_offsets(broker: Broker, partitions: list[TopicPartition]) -> None:
-    """End offsets must cost hardly more than the bare request."""
+    """End offsets must cost little more than the bare request."""
     properties = broker.librdkafka()
     consumer = Consumer({**properties, "group.id": "bench", "isolation.level": "read_uncommitted"})
     admin = AdminClient({**properties})
@@ -89,7 +89,7 @@ def end_offsets(broker: Broker, partitions: list[TopicPartition]) -> None:
 
 
 def first_records(broker: Broker, partitions: list[TopicPartition]) -> None:
-    """The oldest record of every partition, in one go."""
+    """Read the oldest record of every partition in one call."""
     producer = Producer({**broker.librdkafka(), "linger.ms": 50})
     for topic, number in partitions:
         producer.produce(topic, b"v", partition=number)
@@ -114,7 +114,7 @@ def write_offset_syncs(properties: dict[str, str], topic: str) -> None:
 
 
 def growth(broker: Broker) -> None:
-    """Memory that is kept for topics that were asked for once: librdkafka forgets none."""
+    """Memory that librdkafka keeps for every topic requested once."""
     names = [f"grow-{number}" for number in range(CHANGES * TOPICS_PER_CHANGE)]
     for name in names:
         broker.admin.create_topic(name, 1)
@@ -130,10 +130,10 @@ def growth(broker: Broker) -> None:
 
 
 def offset_syncs(broker: Broker) -> None:
-    """A million offset syncs, read by a tail and decoded."""
+    """Read and decode a million offset syncs with a tail."""
     topic = "mm2-offset-syncs.bench.internal"
     broker.admin.create_topic(topic, 1)
-    # Written by a process of its own: its buffers would hide what reading needs.
+    # Written by another process, because its buffers would hide the reader's memory.
     writer = multiprocessing.get_context("spawn").Process(
         target=write_offset_syncs, args=(broker.librdkafka(), topic)
     )
@@ -161,7 +161,7 @@ def offset_syncs(broker: Broker) -> None:
 
 
 def main() -> None:
-    """Run all against one broker."""
+    """Run all measurements with one broker."""
     topology = LabTopology(clusters=("us",), flows=(), engine=Engine.NONE, broker_heap=768)
     with Lab.start(topology) as lab:
         broker = lab.cluster("us")

@@ -1,9 +1,8 @@
-"""The report service with 100 flows x 7 indicators x 28 days in the embedded store.
+"""Cost of the report service with 100 flows x 7 SLIs x 28 days in the embedded store.
 
-A server of its own process on one core: the list cold (nothing asked before) and warm, a report as
-HTML, the list in a row over kept connections (100 entries in each body), start and memory. The
-store's file may be in the system's page cache. `mm2slo report serve` itself is started as well,
-with a configuration of as many flows and a copy of the store.
+Measures a server process on one core: the list, cold and warm, an HTML report, lists over
+persistent connections (100 entries each), start and memory. The store's file may be in the page
+cache. `mm2slo report serve` is also started, with as many flows and a copy of the store.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ MINUTE_MS = 60_000
 
 
 def serve(path: Path, flows: int, now: int) -> None:
-    """The service alone, at the instant *now*; prints its port when it listens."""
+    """Run the service only, at time *now*; prints its port."""
     import socket
 
     import uvicorn
@@ -50,7 +49,7 @@ def serve(path: Path, flows: int, now: int) -> None:
             source=RecorderSource(store, keep=63 * 86_400.0),
             facts=StoreFacts(store),
             zone=ZoneInfo("UTC"),
-            # Time passes, so that what is kept grows old as it does in earnest.
+            # Advance time, so that caches expire as in production.
             clock=lambda: now + round((time.time() - started) * 1000),
         )
         settings = Settings(version="0", reports_per_minute=100_000)
@@ -62,7 +61,7 @@ def serve(path: Path, flows: int, now: int) -> None:
 
 
 def fetch(connection: http.client.HTTPConnection, path: str) -> tuple[float, bytes]:
-    """Milliseconds and body."""
+    """Duration in ms, and body."""
     start = time.perf_counter()
     connection.request("GET", path, headers={"Host": "localhost"})
     answer = connection.getresponse()
@@ -78,7 +77,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def command_start(path: Path, flows: int, folder: Path) -> float:
-    """Seconds until `mm2slo report serve` answers; the recorder finds no exporter."""
+    """Seconds until `mm2slo report serve` responds; there is no exporter to record."""
     copy, config = folder / "copy.db", folder / "mm2slo.yaml"
     shutil.copy(path, copy)
     names = [f"cluster-{number}" for number in range(flows)]
@@ -105,7 +104,7 @@ def command_start(path: Path, flows: int, folder: Path) -> float:
 
 
 def hammer(port: int, clients: int, seconds: float) -> int:
-    """Lists answered in that time over kept connections; any other answer ends the benchmark."""
+    """Number of lists served over persistent connections; other responses end the benchmark."""
     done = [0] * clients
 
     def ask(number: int) -> None:
@@ -133,7 +132,7 @@ def main() -> None:
     arguments.add_argument("--flows", type=int, default=100)
     arguments.add_argument("--days", type=int, default=28)
     arguments.add_argument("--seconds", type=float, default=10.0)
-    arguments.add_argument("--store", type=Path, help="filled there once, and kept")
+    arguments.add_argument("--store", type=Path, help="keep the store here")
     arguments.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
     if chosen.serve:

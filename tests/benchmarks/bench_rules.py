@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 STEP, SCRAPE, HOUR, DAY = 300, 15, 3_600, 86_400
 INTERVAL = 30
-"""Seconds: the shortest evaluation interval, to which the cost is brought."""
+"""Seconds: the shortest evaluation interval; costs are given per interval."""
 BAD, UNKNOWN = 0.005, 0.01
-"""Shares of steps that hold such an event."""
+"""Shares of steps with such an event."""
 INDICATORS = (
     ("availability", "all"),
     ("latency", "10s"),
@@ -71,7 +71,7 @@ def indicators(count: int) -> list[str]:
 
 
 def step_lines(count: int, start: int, end: int) -> Iterator[str]:
-    """The recorded steps of [start, end), a random share of them with bad events."""
+    """Recorded steps of [start, end); a random share has bad events."""
     draw = random.Random(start).random
     for labels in indicators(count):
         for at in range(start, end, STEP):
@@ -82,7 +82,7 @@ def step_lines(count: int, start: int, end: int) -> Iterator[str]:
 
 
 def counter_lines(count: int, start: int, end: int) -> Iterator[str]:
-    """The counters of two replicas in [start, end)."""
+    """Counters of two replicas in [start, end)."""
     for labels, replica in product(indicators(count), ("a", "b")):
         given = f'{labels},job="mm2slo",instance="{replica}"'
         for at in range(start, end, SCRAPE):

@@ -1,9 +1,8 @@
-"""The history of 100 flows x 7 indicators in a SQLite store: how large, how fast.
+"""Size and speed of the SLI history of 100 flows x 7 SLIs in a SQLite store.
 
-The history is written row by row as recording would leave it, 28 days or more of it; then a minute
-is recorded as the recorder does, and the spans of one objective window are counted: cold (a process
-of its own that has opened the store and read nothing) and warm. The file may be in the system's
-page cache in both.
+At least 28 days are written as the recorder would. Then one minute is recorded, and the periods of
+an objective's window are counted, cold (in a new process) and warm. The file may be in the page
+cache in both cases.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def question(flows: int, now: int) -> ReportQuery:
 
 
 def fill(path: Path, flows: int, days: int) -> int:
-    """Give the store a history of *days*; gives the minute at which it ends."""
+    """Write a history of *days*; returns its last minute."""
     drawn = random.Random(1)
     with Store.open(path):
         pass
@@ -100,7 +99,7 @@ def fill(path: Path, flows: int, days: int) -> int:
 
 
 def measure(path: Path, flows: int, now: int, rounds: int) -> dict[str, list[float]]:
-    """Times of counting in ms, in this process; the first is cold."""
+    """Durations of counting in ms; the first is cold."""
     asked = question(flows, now)
     spans, those = asked.spans(), asked.indicators
     times, cpu = [], []
@@ -114,7 +113,7 @@ def measure(path: Path, flows: int, now: int, rounds: int) -> dict[str, list[flo
 
 
 def record(path: Path, now: int, minutes: int) -> list[float]:
-    """Times in ms of recording minutes with the states of two replicas."""
+    """Durations in ms of recording minutes with the states of two replicas."""
     times = []
     with Store.open(path) as store:
         tallies = store.latest_tallies()
@@ -140,7 +139,7 @@ def main() -> None:
     arguments.add_argument("--flows", type=int, default=100)
     arguments.add_argument("--days", type=int, default=28)
     arguments.add_argument("--rounds", type=int, default=11)
-    arguments.add_argument("--store", type=Path, help="filled there once, and kept")
+    arguments.add_argument("--store", type=Path, help="keep the store here")
     arguments.add_argument("--measure", type=int, help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
     if chosen.measure:

@@ -14,8 +14,8 @@ import yaml
 
 from mm2slo_cli.main import main
 from mm2slo_cli.monitoring_api import HttpStatusError, Server
-from mm2slo_core.user_errors import UserError
 from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.monitoring.monitoring_server import find_program, run_server
 from mm2slo_lab.ports import free_ports
 
 if TYPE_CHECKING:
@@ -38,31 +38,13 @@ RULES = "rules/mm2slo-maintenance.rules.yml"
 
 
 @contextmanager
-def run_server(name: str, ready: str, folder: Path, *command: str) -> Iterator[Server]:
-    """Run a server on a free loopback port until the block ends."""
-    (port,) = free_ports(1)
-    with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, f"--web.listen-address=127.0.0.1:{port}"],
-            cwd=folder,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    server = Server.of(name, "its address", f"http://127.0.0.1:{port}")
-
-    def answers() -> bool:
-        try:
-            server.call("GET", ready)
-        except UserError:
-            return False
-        return True
-
-    try:
-        wait_for(answers, f"{name} to answer", 30)
-        yield server
-    finally:
-        process.terminate()
-        process.wait(20)
+def monitoring_api(name: str, folder: Path, *command: str) -> Iterator[Server]:
+    """Run Prometheus or Alertmanager until the block ends."""
+    with run_server(name, folder, lambda listen: [*command, f"--web.listen-address={listen}"]) as (
+        address,
+        _,
+    ):
+        yield Server.of(name, "its address", address)
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +52,12 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("alertmanager")
     (folder / "alertmanager.yml").write_text("{route: {receiver: none}, receivers: [{name: none}]}")
     command = [
-        "prometheus-alertmanager",
-        "--config.file=alertmanager.yml",
-        "--storage.path=data",
+        find_program("alertmanager"),
+        f"--config.file={folder / 'alertmanager.yml'}",
+        f"--storage.path={folder / 'data'}",
         "--cluster.listen-address=",
     ]
-    with run_server("Alertmanager", "/api/v2/status", folder, *command) as server:
+    with monitoring_api("Alertmanager", folder, *command) as server:
         yield server
 
 
@@ -201,9 +183,7 @@ def test_prometheus_reloads_rule_file(command: Command) -> None:
     times = ["--from", "now", "--for", "1h"]
     with ExitStack() as stack:
         server = stack.enter_context(
-            run_server(
-                "Prometheus", "/api/v1/status/config", folder, *start, "--web.enable-lifecycle"
-            )
+            monitoring_api("Prometheus", folder, *start, "--web.enable-lifecycle")
         )
         reload = ["--reload-url", f"{server.base}/-/reload"]
         assert command(*ADD, "--flow", "us->eu", *times, *reload) == 0
@@ -230,7 +210,7 @@ def test_prometheus_reloads_rule_file(command: Command) -> None:
 def test_prometheus_without_lifecycle_api_is_reported(command: Command) -> None:
     (command.folder / "prometheus.yml").write_text("rule_files: [rules/*.rules.yml]\n")
     start = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
-    with run_server("Prometheus", "/api/v1/status/config", command.folder, *start) as server:
+    with monitoring_api("Prometheus", command.folder, *start) as server:
         assert command("write", "--reload-url", server.base) == 2
         assert command.err.splitlines() == [
             "the store has changed, but these steps failed:",

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import socket
-import subprocess
-import urllib.parse
-import urllib.request
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +12,7 @@ from mm2slo_core import catalogue
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
 from mm2slo_lab import LabError
 from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.monitoring import Cadence, prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,54 +21,17 @@ if TYPE_CHECKING:
     from exporter_watch import Watch
 
     from mm2slo_lab import Lab
+    from mm2slo_lab.monitoring import Prometheus
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 
-@contextmanager
-def prometheus(folder: Path, target: str) -> Iterator[str]:
-    """Run Prometheus with one target; yields its URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    (folder / "prometheus.yml").write_text(
-        "global: {scrape_interval: 1s}\n"
-        "scrape_configs: [{job_name: mm2slo, static_configs: [{targets: ['"
-        f"{target}']}}]}}]\n",
-        encoding="utf-8",
-    )
-    command = [
-        "prometheus",
-        f"--config.file={folder / 'prometheus.yml'}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}",
-        "--log.level=warn",
-    ]
-    process = subprocess.Popen(command)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def query_instant(address: str, query: str) -> list[dict[str, Any]]:
-    """Instant vector of *query*; empty while Prometheus is not up."""
-    url = f"{address}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
-    try:
-        with urllib.request.urlopen(url, timeout=5) as reply:
-            found: list[dict[str, Any]] = json.load(reply)["data"]["result"]
-            return found
-    except OSError:
-        return []
-
-
-def wait_for_series(address: str, query: str, timeout: float = 60.0) -> list[dict[str, Any]]:
+def wait_for_series(server: Prometheus, query: str, timeout: float = 60.0) -> list[dict[str, Any]]:
     """Wait until *query* returns series; empty after *timeout* seconds."""
     found: list[dict[str, Any]] = []
 
     def has_series() -> bool:
-        found[:] = query_instant(address, query)
+        found[:] = server.query(query)
         return bool(found)
 
     with suppress(LabError):
@@ -98,20 +57,21 @@ def seen(lab: Lab, fresh_topic: str) -> Iterator[Watch]:
 
 
 def test_every_metric_of_catalogue_is_scraped(seen: Watch, tmp_path: Path) -> None:
-    with prometheus(tmp_path, seen.url.removeprefix("http://")) as address:
-        assert wait_for_series(address, 'up{job="mm2slo"} == 1')
+    target = seen.url.removeprefix("http://")
+    with prometheus(tmp_path, {"mm2slo": [target]}, cadence=Cadence(scrape=1.0)) as server:
+        assert wait_for_series(server, 'up{job="mm2slo"} == 1')
         missing = [
             metric.name
             for metric in catalogue.ALL
-            if not wait_for_series(address, metric.sample_names[-1], timeout=5)
+            if not wait_for_series(server, metric.sample_names[-1], timeout=5)
         ]
         assert missing == []
         [up_to_date] = wait_for_series(
-            address, 'sum(mm2_replicated_source_offset{topic!="heartbeats"})'
+            server, 'sum(mm2_replicated_source_offset{topic!="heartbeats"})'
         )
-        [published] = wait_for_series(address, 'sum(mm2_source_end_offset{topic!="heartbeats"})')
+        [published] = wait_for_series(server, 'sum(mm2_source_end_offset{topic!="heartbeats"})')
         assert float(up_to_date["value"][1]) <= float(published["value"][1])
-        [states] = wait_for_series(address, 'sum(mm2_flow_state{flow="us->eu"})')
+        [states] = wait_for_series(server, 'sum(mm2_flow_state{flow="us->eu"})')
         assert states["value"][1] == "1"
-        one_second = wait_for_series(address, "rate(mm2_canary_received_total[10s]) > 0.5")
+        one_second = wait_for_series(server, "rate(mm2_canary_received_total[10s]) > 0.5")
         assert one_second, "about one canary a second"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mm2slo_lab.kafka_jars import Progress
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 US_EU = Flow("us", "eu")
 TOPIC = "orders"

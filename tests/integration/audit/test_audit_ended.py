@@ -20,7 +20,7 @@ from mm2slo_store import RunState, Store
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 RECORDS = 60_000
 _TIMEOUT = 240.0

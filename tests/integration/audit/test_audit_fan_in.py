@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_lab.kafka_jars import Progress
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 US_HUB, EU_HUB = Flow("us", "hub"), Flow("eu", "hub")
 FLOWS = (US_HUB, EU_HUB)

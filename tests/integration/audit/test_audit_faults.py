@@ -30,7 +30,7 @@ from mm2slo_core.timeline_record import Side
 if TYPE_CHECKING:
     from audit_scenario import AuditScenario
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 
 def counts(scenario: AuditScenario, name: str) -> dict[Verdict, int]:

@@ -25,7 +25,7 @@ from mm2slo_core.timeline_record import Side
 if TYPE_CHECKING:
     from audit_scenario import AuditScenario
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 
 def places(scenario: AuditScenario, name: str, side: Side, *verdicts: Verdict) -> set[Place]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 POLL_MS = 500
 """Poll interval of the tests' exporter."""

@@ -18,7 +18,7 @@ from mm2slo_lab.condition_wait import wait_for
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 
 def test_audit_of_topic_with_added_partitions_finds_no_fault(lab: Lab, fresh_topic: str) -> None:

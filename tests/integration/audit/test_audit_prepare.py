@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 SESSION = """
 from pathlib import Path

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.config import Config
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("quiet-lab")]
 
 TOPIC = f"probed-{os.getpid()}"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 PARTITIONS = 6
 TASK = "Finished task"

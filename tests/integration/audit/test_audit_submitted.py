@@ -16,7 +16,7 @@ from mm2slo_core.audit.record_verdict import Verdict
 if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("audit-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("quiet-lab")]
 
 
 def test_submitted_audit_with_overdue_records_exits_with_1(lab: Lab, fresh_topic: str) -> None:

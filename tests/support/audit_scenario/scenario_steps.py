@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
 
 US_EU: Final = Flow("us", "eu")
-FLUSH_MS: Final = 10_000
+FLUSH_MS: Final = 5_000
 SETTINGS: Final = {
     **dropping(US_EU, MARK),
     "eu.offset.flush.interval.ms": str(FLUSH_MS),
