@@ -66,15 +66,20 @@ def stalled(scrape: Scrape) -> frozenset[int]:
 
 
 def fail(lab: Lab, seen: Watch, task: int) -> Failure:
-    """Fail *task*, and wait for some slices with all its partitions stalled."""
+    """Fail *task*, wait for some slices with all its partitions stalled, and repair it."""
     held = partitions_of(seen, task)
-    failed = faults.fail_task(lab, US_EU, TOPIC, partition=min(held))
-    assert failed == (f"{SOURCE}-{task}",)
-    start = seen.until(lambda s: stalled(s) == held and is_overdue(s, held), "stalled partitions")
-    slices = start.sli(FLOW, "data_freshness", "orders")[1] + SLICES * len(PARTITIONS)
-    end = seen.until(
-        lambda s: s.sli(FLOW, "data_freshness", "orders")[1] >= slices, f"{SLICES} slices"
-    )
+    try:
+        failed = faults.fail_task(lab, US_EU, TOPIC, partition=min(held))
+        assert failed == (f"{SOURCE}-{task}",)
+        start = seen.until(
+            lambda s: stalled(s) == held and is_overdue(s, held), "stalled partitions"
+        )
+        slices = start.sli(FLOW, "data_freshness", "orders")[1] + SLICES * len(PARTITIONS)
+        end = seen.until(
+            lambda s: s.sli(FLOW, "data_freshness", "orders")[1] >= slices, f"{SLICES} slices"
+        )
+    finally:
+        faults.repair_task(lab, US_EU, TOPIC)
     return Failure(task, held, start, end)
 
 
@@ -109,10 +114,7 @@ def seen(lab: Lab) -> Iterator[Watch]:
 
 def test_failed_task_without_canaries_affects_freshness_only(lab: Lab, seen: Watch) -> None:
     task = 1 - task_of(seen, HEARTBEATS)
-    try:
-        failure = fail(lab, seen, task)
-    finally:
-        faults.repair_task(lab, US_EU, TOPIC)
+    failure = fail(lab, seen, task)
     good, total, unknown = failure.counted("data_freshness", "orders")
     held = len(failure.lost_partitions)
     assert 0 < held < len(PARTITIONS)
@@ -129,10 +131,7 @@ def test_failed_task_without_canaries_affects_freshness_only(lab: Lab, seen: Wat
 def test_failed_task_with_canaries_affects_availability(lab: Lab, seen: Watch) -> None:
     seen.until(lambda s: stalled(s) == frozenset(), "no stalled partitions")
     task = task_of(seen, HEARTBEATS)
-    try:
-        failure = fail(lab, seen, task)
-    finally:
-        faults.repair_task(lab, US_EU, TOPIC)
+    failure = fail(lab, seen, task)
     good, total, unknown = failure.counted("data_freshness", "orders")
     held = len(failure.lost_partitions)
     assert good * len(PARTITIONS) == total * (len(PARTITIONS) - held) > 0

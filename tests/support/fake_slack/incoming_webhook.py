@@ -6,7 +6,7 @@ import json
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from recording_server import Answer, RecordingServer
 
@@ -41,7 +41,7 @@ class Message:
         return str(self.attachment["title"])
 
 
-class FakeSlackWebhook:
+class FakeSlackWebhook(RecordingServer):
     """Accepts messages at `url`: *burst* at once, then *rate* per second."""
 
     def __init__(
@@ -55,12 +55,12 @@ class FakeSlackWebhook:
         self._tokens = float(burst)
         self._filled_at = time.monotonic()
         self._failures: list[Answer] = []
-        self._server = RecordingServer(self._answer)
+        super().__init__(self._answer)
 
     @property
     def url(self) -> str:
         """The webhook's URL."""
-        return self._server.address + _PATH
+        return self.address + _PATH
 
     def fail(self, *, status: int = 500, body: str = "rollup_error", times: int = 1) -> None:
         """Refuse the next *times* messages."""
@@ -69,13 +69,6 @@ class FakeSlackWebhook:
     def titles(self) -> list[str]:
         """Titles of the accepted messages."""
         return [message.title for message in self.messages]
-
-    def __enter__(self) -> Self:
-        self._server.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.__exit__()
 
     def _answer(self, request: Request) -> Answer:
         try:

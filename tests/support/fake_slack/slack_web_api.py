@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from recording_server import Answer, RecordingServer
 
@@ -17,7 +17,7 @@ TOKEN: Final = "xoxb-1-of-the-tests"
 _API_FIELDS: Final = frozenset({"channel", "ts"})
 
 
-class FakeSlackApi:
+class FakeSlackApi(RecordingServer):
     """Accepts messages at `base_url` from the bot with `TOKEN`.
 
     *channels* are those of the bot; it is not a member of *others*.
@@ -31,12 +31,12 @@ class FakeSlackApi:
         self._channels = frozenset(channels)
         self._others = others
         self._failures: list[Answer] = []
-        self._server = RecordingServer(self._answer)
+        super().__init__(self._answer)
 
     @property
     def base_url(self) -> str:
         """Base URL for `WebClient`."""
-        return self._server.address + "/api/"
+        return self.address + "/api/"
 
     def fail(
         self, status: int, body: str = "", *, retry_after: str | None = None, times: int = 1
@@ -44,13 +44,6 @@ class FakeSlackApi:
         """Refuse the next *times* calls."""
         headers = {} if retry_after is None else {"Retry-After": retry_after}
         self._failures += [Answer(status, body, headers)] * times
-
-    def __enter__(self) -> Self:
-        self._server.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.__exit__()
 
     def _answer(self, request: Request) -> Answer:
         self.calls.append(request.path.removeprefix("/api/"))

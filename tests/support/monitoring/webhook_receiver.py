@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from recording_server import Answer, RecordingServer
 
@@ -16,26 +16,19 @@ _KEYS = {
 }
 
 
-class WebhookReceiver:
+class WebhookReceiver(RecordingServer):
     """Accepts messages at `url`; with *token*, only those that carry it."""
 
     def __init__(self, token: str | None = None) -> None:
         self.messages: list[dict[str, Any]] = []
         self.refused: list[str] = []
         self._token = token
-        self._server = RecordingServer(self._answer)
+        super().__init__(self._answer)
 
     @property
     def url(self) -> str:
         """Address to post to."""
-        return f"{self._server.address}/alerts"
-
-    def __enter__(self) -> Self:
-        self._server.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.__exit__()
+        return f"{self.address}/alerts"
 
     def _answer(self, request: Request) -> Answer:
         if self._token and request.headers.get("authorization") != f"Bearer {self._token}":

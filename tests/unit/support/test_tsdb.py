@@ -1,4 +1,4 @@
-"""Blocks that the tests write hold, for Prometheus's own program, what was put in."""
+"""promtool reads the blocks that tests write."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SERIES = [
 ]
 
 
-def test_the_checksum_is_that_of_its_standard() -> None:
+def test_crc32c_equals_check_value_of_standard() -> None:
     assert crc32c(b"123456789").hex() == "e3069283"
 
 
 @needs_promtool
-def test_promtool_dumps_every_sample_that_was_written(tmp_path: Path) -> None:
+def test_promtool_dumps_all_written_samples(tmp_path: Path) -> None:
     written = write_blocks(tmp_path / "data", SERIES, START, END)
-    # promtool looks for what a running Prometheus would have.
+    # promtool expects the folder of a running Prometheus.
     (tmp_path / "data" / "wal").mkdir()
     command = ["promtool", "tsdb", "dump", f"--max-time={END * 1000}", str(tmp_path / "data")]
     dumped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
