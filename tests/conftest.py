@@ -10,10 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 GROUPS: Final = (
+    "quiet-lab",
     "fault-lab",
     "failover-lab",
-    "audit-lab",
-    "quiet-lab",
     "demo",
     "secured-lab",
     "spark",
@@ -63,7 +62,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for each in (*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")):
         # xdist appends the group's name.
         name = each.nodeid.rpartition("@")[0] if grouped else each.nodeid
-        lines.add(f"{'lab' if 'lab' in each.keywords else 'unit'} {name}\n")
+        kind = "lab" if "lab" in getattr(each, "keywords", ()) else "unit"
+        lines.add(f"{kind} {name}\n")
     path = Path(config.rootpath) / FAILED
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(sorted(lines)), encoding="utf-8")

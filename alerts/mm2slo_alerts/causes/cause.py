@@ -30,7 +30,7 @@ def lowest_budget(scale: Scale) -> str:
     return (
         budget_text(f"bottomk(1, {remaining})", "$labels.flow", of=sli)
         + f'{{{{ with printf "{ends}" $labels.flow | query }}}}'
-        f", the next budget is {exhausted_in()}{{{{ end }}}}"
+        f"; the first budget is {exhausted_in()}{{{{ end }}}}"
     )
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MAX_SECONDS = 30.0
 """Far above a timeout of 0.5 s on a machine that stalls, below librdkafka's default of 60 s."""
-"""Above the timeout of 0.5 s plus a process start, below librdkafka's own timeout of a minute."""
 
 DEAD_CALLS: dict[str, Callable[[ClusterClient], object]] = {
     "topics": lambda client: client.topics(0.5),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from injecting import Content, Found, Place, Stored, compare, replays, scores
+from fault_injection import Content, Found, Place, Stored, compare, replays, scores
 
-from mm2slo_core.audit.verdict import Verdict
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.timeline_record import Side
 
 
@@ -33,7 +33,7 @@ def test_timestamps_can_be_left_out(timestamps: bool, pairs: int) -> None:
     assert len(found.pairs) == pairs
 
 
-def test_blocks_at_consecutive_offsets_are_told_apart() -> None:
+def test_blocks_at_consecutive_offsets_stay_separate() -> None:
     places = [Place(0, 5), Place(0, 4), Place(0, 7), Place(1, 8), Place(1, 9)]
 
     assert replays(places) == [((0, 4), 2), ((0, 7), 1), ((1, 8), 2)]

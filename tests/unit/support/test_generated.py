@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 import pytest
-from generated import Faults, Generated, generate
-from generated.unit import POLL_MS, REQUEST_MS
-from injecting import counterparts, named, scores
+from fault_injection import counterparts, named, scores
+from generated_units import Faults, Generated, generate
+from generated_units.generated_unit import POLL_MS, REQUEST_MS
 
 from mm2slo_core.audit.latency_histogram import (
     PERCENTILES,
@@ -17,12 +17,12 @@ from mm2slo_core.audit.latency_histogram import (
     percentile,
     upper_bound_ms,
 )
+from mm2slo_core.audit.record_sample import Sample
+from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.reference import judge
-from mm2slo_core.audit.sampling import Sample
-from mm2slo_core.audit.verdict import Verdict
 
 if TYPE_CHECKING:
-    from mm2slo_core.audit.outcome import LatencyCells, UnitOutcome
+    from mm2slo_core.audit.unit_outcome import LatencyCells, UnitOutcome
 
 WITHOUT_EVIDENCE = {Verdict.PENDING, Verdict.UNAUDITABLE}
 PER_PARTITION = 20

@@ -8,7 +8,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_slack import RefusalError, FakeSlackWebhook, check_message
+from fake_slack import FakeSlackWebhook, RefusalError, check_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -35,10 +35,11 @@ def stamped(*cuts: Cut) -> UnitScope:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("unit", "counts"),
     [
-        pytest.param(stamped(), {Verdict.MATCHED: 2}, marks=pytest.mark.long),
+        (stamped(), {Verdict.MATCHED: 2}),
         (stamped(*CUTS), {Verdict.MATCHED: 1, Verdict.LOST: 1, Verdict.DUPLICATE: 1}),
     ],
 )

@@ -129,12 +129,12 @@ flows: [{flow: us->eu}]
 
 def test_connector_options_pass_ca_certificates_as_text(tmp_path: Path) -> None:
     ca_file = tmp_path / "ca.pem"
-    ca_file.write_text("-----START CERTIFICATE-----\n", encoding="ascii")
+    ca_file.write_text("-----BEGIN CERTIFICATE-----\n", encoding="ascii")
     config = load_config(SECURE.replace("CA_FILE", str(ca_file)))
     options = connector_options(config.clusters["us"])
     assert options["kafka.bootstrap.servers"] == "us:9093"
     assert options["kafka.security.protocol"] == "SASL_SSL"
-    assert options["kafka.ssl.truststore.certificates"] == "-----START CERTIFICATE-----\n"
+    assert options["kafka.ssl.truststore.certificates"] == "-----BEGIN CERTIFICATE-----\n"
     assert "kafka.ssl.truststore.location" not in options
     assert "hunter2" in options["kafka.sasl.jaas.config"]
     assert connector_options(config.clusters["eu"]) == {

@@ -19,7 +19,7 @@ REASONS = (
     "checkpoint_expired",
     "checkpoint_ahead",
     "would_skip_records",
-    "redelivery_over_budget",
+    "redelivery_over_limit",
     "target_topic_missing",
     "target_partitions_missing",
     "target_offset_behind",

@@ -143,7 +143,7 @@ def test_a_half_written_certificate_leaves_the_old_one_in_force(
 ) -> None:
     client = serve(web_config=write_config(tmp_path))
     first = served_certificate(client)
-    (tmp_path / "cert.pem").write_text("-----START CERTIFICATE-----\n")
+    (tmp_path / "cert.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     with caplog.at_level(logging.WARNING):
         assert served_certificate(client) == first
         assert served_certificate(client) == first

@@ -256,7 +256,10 @@ def test_bot_poster_channel_name_is_refused(api: FakeSlackApi, clock: FakeSleep)
 
 
 def test_posters_never_log_secrets(
-    receiver: FakeSlackWebhook, api: FakeSlackApi, clock: FakeSleep, caplog: pytest.LogCaptureFixture
+    receiver: FakeSlackWebhook,
+    api: FakeSlackApi,
+    clock: FakeSleep,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     receiver.fail(status=400, body="invalid_payload")
