@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
 from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,9 +145,7 @@ def counted(scrape: Scrape, kind: str, reason: str) -> float | None:
 
 
 def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     config = tmp_path / "mm2slo.yaml"
     text = lab.config_yaml(
         exporter={

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import threading
@@ -18,6 +17,7 @@ from urllib.parse import quote
 
 import psycopg
 
+from mm2slo_lab.ports import free_ports
 from store_specs.back_end import BackEnd
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def running() -> Iterator[Server]:
             cwd=folder,
             stdout=subprocess.DEVNULL,
         )
-        port = _free_port()
+        (port,) = free_ports(1)
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [
@@ -100,13 +100,6 @@ def _server_command(program: str) -> list[str]:
     if os.geteuid() == 0:
         command += ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
     return [*command, found]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wait_until_ready(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

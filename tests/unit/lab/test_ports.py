@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
-from mm2slo_lab import ports
+import pytest
+
+from mm2slo_lab import LabError, ports
 
 
 def test_free_ports_are_distinct_and_below_ephemeral_range() -> None:
@@ -24,3 +28,18 @@ def test_free_ports_exclude_port_in_use() -> None:
         assert port not in {found for _ in range(20) for found in ports.free_ports(100)}
 
     assert not ports.accepts(port)
+
+
+def test_free_ports_of_two_processes_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ports.free_ports(3)
+    program = f"from mm2slo_lab import ports; print([ports._reserve(p) for p in {own}])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "[False, False, False]\n"
+    monkeypatch.setattr(ports, "FIRST", own[0])
+    monkeypatch.setattr(ports, "LAST", own[0])
+    monkeypatch.setattr(ports, "_ATTEMPTS", 1)
+    with pytest.raises(LabError, match="1 free ports not found"):
+        ports.free_ports(1)
