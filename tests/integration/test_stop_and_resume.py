@@ -273,5 +273,5 @@ def test_canaries_sent_during_stop_are_late_not_lost(outage: StopOutage) -> None
 
 
 def test_counters_never_decrease(outage: StopOutage) -> None:
-    assert len(outage.all_scrapes) > 50
+    assert len(outage.all_scrapes) > 10
     assert counters_never_decreased(outage.all_scrapes) == []

@@ -106,7 +106,8 @@ def promtool(
 ) -> str:
     """Errors of `promtool test rules` for *checks* (epoch s, expression, value); empty if all pass.
 
-    promtool evaluates every group each *interval* seconds, whatever its own interval is.
+    promtool evaluates every group each *interval* seconds, whatever its own interval is, and in a
+    random order unless the test states one.
     """
     (folder / "rules.yml").write_text(rules, encoding="utf-8")
     tests = [
@@ -118,6 +119,7 @@ def promtool(
             {
                 "rule_files": ["rules.yml"],
                 "evaluation_interval": f"{interval}s",
+                "group_eval_order": [group["name"] for group in yaml.safe_load(rules)["groups"]],
                 "tests": [
                     {
                         "interval": f"{SCRAPE}s",
