@@ -212,14 +212,14 @@ def write(
 
 @contextmanager
 def _reported_steps() -> Iterator[Steps]:
-    """Print the steps after the store has changed. Raises UserError when a step failed."""
+    """Print the steps that follow the store. Raises UserError when a step failed."""
     steps = Steps()
     yield steps
     for each in steps.done:
         typer.echo(each)
     if steps.problems:
         raise UserError(
-            "\n".join(["the store has changed, but these steps failed:", *steps.problems])
+            "\n".join(["the store is up to date, but these steps failed:", *steps.problems])
         )
 
 

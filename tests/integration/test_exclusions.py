@@ -159,7 +159,7 @@ def test_exclusion_without_alertmanager_omits_only_silence(
     options = ["--silence", "--alertmanager-url", unreachable]
     assert command(*ADD, "--flow", "us->eu", *times, *options) == 2
     first, second = command.err.splitlines()
-    assert first == "the store has changed, but these steps failed:"
+    assert first == "the store is up to date, but these steps failed:"
     assert second.startswith(
         f"no silence was created: Alertmanager at http://127.0.0.1:{port} is unreachable: "
     )
@@ -213,7 +213,7 @@ def test_prometheus_without_lifecycle_api_is_reported(command: Command) -> None:
     with monitoring_api("Prometheus", command.folder, *start) as server:
         assert command("write", "--reload-url", server.base) == 2
         assert command.err.splitlines() == [
-            "the store has changed, but these steps failed:",
+            "the store is up to date, but these steps failed:",
             (
                 f"Prometheus at {server.base} does not reload on request: start it with "
                 "--web.enable-lifecycle, or send it SIGHUP"

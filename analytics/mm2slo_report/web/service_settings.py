@@ -57,9 +57,10 @@ def is_loopback(host: str) -> bool:
 def require_tokens_or_loopback(host: str, tokens: Tokens | None) -> None:
     """Raise UserError if clients on the network could read without a token."""
     if tokens is None and not is_loopback(host):
+        where = repr(host) if host else "every interface"
         raise UserError(
-            f"report.listen is {host or 'every interface'!r} and no tokens are configured, so any "
-            "client on the network could read: set report.tokens_file, or listen on 127.0.0.1"
+            f"report.listen is {where} and no tokens are configured, so any client on the network "
+            "could read: set report.tokens_file, or listen on 127.0.0.1"
         )
 
 

@@ -352,7 +352,7 @@ def test_exclude_add_with_unwritable_rule_file_reports_error_and_keeps_store(
     monkeypatch.setattr("tempfile.mkstemp", refuses)
     assert command.add() == 2
     assert command.err.splitlines() == [
-        "the store has changed, but these steps failed:",
+        "the store is up to date, but these steps failed:",
         (
             f"cannot write rule file {RULES}: Permission denied; fix this, then run: "
             "mm2slo exclude write"

@@ -132,7 +132,7 @@ def test_serve_with_tokens_and_tls_logs_no_token(tmp_path: Path) -> None:
 def test_serve_on_network_without_tokens_fails(tmp_path: Path) -> None:
     message = start_error(config(tmp_path, listen=":0"))
     assert message == (
-        "report.listen is 'every interface' and no tokens are configured, so any client on the "
+        "report.listen is every interface and no tokens are configured, so any client on the "
         "network could read: set report.tokens_file, or listen on 127.0.0.1"
     )
 
