@@ -48,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid}: unknown group {mark.args[0]!r}; expected one of {GROUPS}"
             )
+        elif mark.args[0] == "spark":
+            item.add_marker("spark")
         ranks[item] = len(GROUPS) if mark is None else GROUPS.index(mark.args[0])
     items.sort(key=ranks.__getitem__)
 
