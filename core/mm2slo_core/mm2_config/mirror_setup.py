@@ -1,0 +1,123 @@
+"""What a MirrorMaker 2 configuration says, in whatever form it was written.
+
+Every reader returns a `MirrorSetup`; configuration, lint, diff and render start from it. Settings
+have the keys and values that Kafka's connectors and workers see, after all rules of precedence of
+the form, with the place where each was written. Values contain provider references (`${env:X}`)
+as written: `provider_references` resolves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mm2slo_core.mm2_config.findings import Finding, Origin
+    from mm2slo_core.topology import Flow
+
+
+class Form(StrEnum):
+    """The forms of a MirrorMaker 2 configuration."""
+
+    PROPERTIES = "properties"
+    STRIMZI = "strimzi"
+    CONNECT_JSON = "connect-json"
+
+
+class ConnectorKind(StrEnum):
+    """MirrorMaker 2's connectors; the value is the name of the class without its package."""
+
+    SOURCE = "MirrorSourceConnector"
+    CHECKPOINT = "MirrorCheckpointConnector"
+    HEARTBEAT = "MirrorHeartbeatConnector"
+
+
+class ProviderKind(StrEnum):
+    """What a config provider reads: Kafka's three, and Kubernetes secrets (Strimzi)."""
+
+    ENV = "env"
+    FILE = "file"
+    DIRECTORY = "directory"
+    SECRET = "secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. *key* as written in the file; *value* may be a password and is never shown."""
+
+    key: str
+    value: str = field(repr=False)
+    origin: Origin
+
+
+# Effective keys, as a connector, worker or Java client has them, without any prefix.
+Settings = Mapping[str, Setting]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorCluster:
+    """A cluster as MirrorMaker 2 connects to it.
+
+    *client* has the properties of Kafka's Java clients: `bootstrap.servers`, `security.protocol`,
+    `sasl.*`, `ssl.*`. Forms with their own syntax (Strimzi) are translated to these, with secrets
+    as `${secret:NAME:KEY}` references.
+    """
+
+    alias: str
+    client: Settings
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A connector of a flow: its name (part of Connect's offset key) and effective settings."""
+
+    kind: ConnectorKind
+    name: str
+    settings: Settings
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The Connect worker group that runs a flow; a name is None if the form does not give it."""
+
+    group_id: str | None
+    offsets_topic: str | None
+    status_topic: str | None
+    configs_topic: str | None
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFlow:
+    """A flow with its connectors. A disabled flow still has a herder that emits heartbeats."""
+
+    flow: Flow
+    connectors: Mapping[ConnectorKind, Connector]
+    worker: Worker
+    origin: Origin
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSetup:
+    """Clusters and flows of one or several files.
+
+    *providers* maps the names of config providers, as used in references, to what they read.
+    *kafka_version* is the version that the form states (Strimzi's `spec.version`), if any.
+    """
+
+    form: Form
+    clusters: Mapping[str, MirrorCluster]
+    flows: tuple[MirrorFlow, ...]
+    findings: tuple[Finding, ...] = ()
+    providers: Mapping[str, ProviderKind] = MappingProxyType({})
+    kafka_version: str | None = None
+
+    @property
+    def enabled_flows(self) -> tuple[MirrorFlow, ...]:
+        return tuple(flow for flow in self.flows if flow.enabled)
