@@ -57,8 +57,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Leave the failed tests in a file, each with what it ran on."""
     config = terminalreporter.config
-    if hasattr(config, "workerinput"):
-        return
     grouped = config.getoption("numprocesses", None)
     lines = set()
     for each in (*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")):

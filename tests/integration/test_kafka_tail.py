@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from tail_polling import poll_until
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.cluster_client import ClusterClient
@@ -16,7 +17,7 @@ from mm2slo_lab import Engine, LabTopology
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.integration.conftest import LabFactory
 
@@ -38,15 +39,6 @@ def tail(us: ClusterClient, fresh_topic: str) -> Iterator[TopicTail]:
     found = TopicTail(us, fresh_topic, refresh_seconds=0.2)
     yield found
     found.close()
-
-
-def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 30.0) -> list[Batch]:
-    batches: list[Batch] = []
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, f"not reached; {tail.state}, {tail.problem}"
-        batches.append(tail.poll(1000, 0.1))
-    return batches
 
 
 def places(batches: list[Batch]) -> list[tuple[int, int]]:

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from store_specs import judged, orders_outcome, postgres_server, run_of
-from store_specs.audit_query_contract import AuditQueryContract
-from store_specs.crash_contract import CrashContract
-from store_specs.digest_claim_contract import DigestClaimContract
-from store_specs.exclusion_contract import ExclusionContract
-from store_specs.lease_contract import LeaseContract
-from store_specs.multi_process_contract import MultiProcessContract
-from store_specs.publication_contract import PublicationContract
-from store_specs.sli_history_contract import (
-    CounterStateContract,
-    RetentionContract,
-    SliHistoryContract,
-)
+from store_specs.store_contracts import *  # noqa: F403
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
@@ -40,46 +29,6 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def back_end(server: Server) -> BackEnd:
     return server.fresh_store()
-
-
-class TestPublication(PublicationContract):
-    """See the contract."""
-
-
-class TestAuditQueries(AuditQueryContract):
-    """See the contract."""
-
-
-class TestLeases(LeaseContract):
-    """See the contract."""
-
-
-class TestExclusions(ExclusionContract):
-    """See the contract."""
-
-
-class TestMultiProcess(MultiProcessContract):
-    """See the contract."""
-
-
-class TestSliHistory(SliHistoryContract):
-    """See the contract."""
-
-
-class TestRetention(RetentionContract):
-    """See the contract."""
-
-
-class TestCounterStates(CounterStateContract):
-    """See the contract."""
-
-
-class TestDigestClaims(DigestClaimContract):
-    """See the contract."""
-
-
-class TestCrashes(CrashContract):
-    """See the contract."""
 
 
 def open_error(address: str) -> str:

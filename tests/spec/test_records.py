@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.records import Checkpoint, Heartbeat, OffsetSync, SourceOffset
@@ -17,17 +17,11 @@ names = st.text(max_size=30)
 longs = st.integers(0, 2**63 - 1)
 partitions = st.builds(TopicPartition, names, st.integers(0, 2**31 - 1))
 
-# The probe has session scope and no state, so examples are independent.
-against_kafka = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
 
 def encoded(record: OffsetSync | Checkpoint | Heartbeat) -> list[bytes]:
     return [record.encode_key(), record.encode_value()]
 
 
-@against_kafka
 @given(partition=partitions, upstream=longs, downstream=longs)
 def test_offset_sync_encoding_equals_kafka(
     probe: Any, partition: TopicPartition, upstream: int, downstream: int
@@ -36,7 +30,6 @@ def test_offset_sync_encoding_equals_kafka(
     assert encoded(OffsetSync(partition, upstream, downstream)) == theirs
 
 
-@against_kafka
 @given(group=names, partition=partitions, upstream=longs, downstream=longs, metadata=names)
 def test_checkpoint_encoding_equals_kafka(
     probe: Any,
@@ -51,7 +44,6 @@ def test_checkpoint_encoding_equals_kafka(
     assert encoded(Checkpoint(group, partition, upstream, downstream, metadata)) == theirs
 
 
-@against_kafka
 @given(source=names, target=names, timestamp=st.integers(-(2**63), 2**63 - 1))
 def test_heartbeat_encoding_equals_kafka(
     probe: Any, source: str, target: str, timestamp: int
@@ -60,7 +52,6 @@ def test_heartbeat_encoding_equals_kafka(
     assert encoded(Heartbeat(source, target, timestamp)) == theirs
 
 
-@against_kafka
 @given(connector=names, cluster=names, partition=partitions, offset=longs)
 def test_source_offset_encoding_equals_json_converter(
     probe: Any, connector: str, cluster: str, partition: TopicPartition, offset: int

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tail_polling import poll_until
 
 from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.topic_metadata import TopicIdentity
@@ -37,15 +38,6 @@ def make_tail(scripted: ScriptedClient, topic: str) -> Iterator[MakeTail]:
     yield make
     for tail in made:
         tail.close()
-
-
-def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 10.0) -> list[Batch]:
-    batches: list[Batch] = []
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, f"not reached; {tail.state}, {tail.problem}"
-        batches.append(tail.poll(1000, 0.1))
-    return batches
 
 
 def values(batches: list[Batch]) -> list[bytes | None]:

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 from store_specs import SqliteBackEnd
@@ -40,12 +40,6 @@ SPANS = st.lists(
     min_size=1,
     max_size=12,
 )
-many = settings(
-    max_examples=60,
-    deadline=None,
-    # One store for all examples: each has indicators of its own in it.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 @pytest.fixture
@@ -69,7 +63,6 @@ def record(store: Store, histories: dict[Indicator, dict[int, Any]]) -> Referenc
     return recorded
 
 
-@many
 @given(st.lists(HISTORY, min_size=1, max_size=3), SPANS)
 def test_span_counts_equal_the_sums_of_their_minutes(
     store: Store, histories: list[dict[int, Any]], spans: list[Span]
@@ -84,7 +77,6 @@ def test_span_counts_equal_the_sums_of_their_minutes(
         assert store.first_seen([each]) == {each: min(minutes.counted, default=None)}
 
 
-@many
 @given(HISTORY.filter(bool), SPANS, st.integers(60, WIDE), st.integers(0, WIDE))
 def test_thin_and_forget_change_no_whole_hour(
     store: Store, growths: dict[int, Any], spans: list[Span], kept: int, gone: int

@@ -50,12 +50,12 @@ CHECKS = [
 ]
 OPERATIONS = 19
 MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
+# Schemathesis generates slowly: fewer examples than the profiles have.
 CHEAP, THOROUGH = (
     settings(
         max_examples=count,
         derandomize=True,
         database=None,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     for count in (5, 200)

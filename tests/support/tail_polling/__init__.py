@@ -1,0 +1,21 @@
+"""Polls a topic tail until a condition holds."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mm2slo_kafka.topic_tail import Batch, TopicTail
+
+
+def poll_until(tail: TopicTail, reached: Callable[[], bool], seconds: float = 30.0) -> list[Batch]:
+    """The batches read until *reached*; fails after *seconds*."""
+    batches: list[Batch] = []
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, f"not reached; {tail.state}, {tail.problem}"
+        batches.append(tail.poll(1000, 0.1))
+    return batches
