@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class MirrorSetup:
     clusters: Mapping[str, MirrorCluster]
     flows: tuple[MirrorFlow, ...]
     findings: tuple[Finding, ...] = ()
-    providers: Mapping[str, ProviderKind] = MappingProxyType({})
+    providers: Mapping[str, ProviderKind] = field(default_factory=dict)
     kafka_version: str | None = None
 
     @property
