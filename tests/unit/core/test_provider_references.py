@@ -1,0 +1,261 @@
+"""Config provider references resolve as Kafka resolves them, and no message shows a value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.mm2_config.findings import Origin, Severity
+from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
+from mm2slo_core.mm2_config.provider_references import (
+    MirrorFiles,
+    UnresolvedReferenceError,
+    provider_kind,
+    read_providers,
+    resolve_settings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mm2slo_core.mm2_config.findings import Finding
+
+KAFKA_PATTERN: Final = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
+ORIGIN: Final = Origin("mm2.properties", 7)
+PROVIDERS: Final = {
+    "env": ProviderKind.ENV,
+    "file": ProviderKind.FILE,
+    "dir": ProviderKind.DIRECTORY,
+    "secrets": ProviderKind.SECRET,
+}
+CREDENTIALS: Final = """\
+# accounts of the mirror
+mirror.password = gr\u00fcn=\\u20ac:\\
+    tail
+empty=
+latest=1
+latest=2
+"""
+
+
+def lookup(entries: Mapping[Any, Any]) -> Any:
+    def get(*name: str) -> Any:
+        try:
+            return entries[name[0] if len(name) == 1 else name]
+        except KeyError:
+            raise UnresolvedReferenceError("it does not exist") from None
+
+    return get
+
+
+FILES: Final = MirrorFiles(
+    environment=lookup({"US_PW": "sesame", "EMPTY": "", "NESTED": "${env:US_PW}", "EOL": "x\r\n"}),
+    content=lookup(
+        {
+            "/opt/mm2/accounts.properties": CREDENTIALS.encode(),
+            "/opt/mm2/broken.properties": b"pw=hunter2\\u12",
+            "/mnt/us/password": b" lead \xc3\xa9",
+            "/mnt/us/newline": b"sesame\n",
+            "/mnt/us/ca.crt": b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+            "/mnt/us/latin": b"\xe9",
+        }
+    ),
+    secret=lookup({("eu-user", "password"): b"open", ("eu-user", "newline"): b"open\n"}),
+)
+
+
+def resolve(value: str) -> tuple[str, tuple[Finding, ...]]:
+    setting = Setting("us.sasl.jaas.config", value, ORIGIN)
+    settings, findings = resolve_settings({"sasl.jaas.config": setting}, PROVIDERS, FILES)
+    resolved = settings["sasl.jaas.config"]
+    assert (resolved.key, resolved.origin) == (setting.key, setting.origin)
+    return resolved.value, findings
+
+
+@pytest.mark.parametrize(
+    ("value", "resolved"),
+    [
+        ("plain", "plain"),
+        ("${env:US_PW}", "sesame"),
+        ('u="${env:US_PW}" p="${env:US_PW}";', 'u="sesame" p="sesame";'),
+        ("${env:EMPTY}", ""),
+        ("${env:NESTED}", "${env:US_PW}"),
+        ("$${env:US_PW}", "$sesame"),
+        ("${US_PW} ${env:US_PW}", "${US_PW} sesame"),
+        ("${vault:kv/us:pw}", "${vault:kv/us:pw}"),
+        ("${env:US_PW", "${env:US_PW"),
+        ("${x${env:US_PW}", "${x${env:US_PW}"),
+        ("${file:/opt/mm2/accounts.properties:mirror.password}", "gr\u00fcn=\u20ac:tail"),
+        ("${file:/opt/mm2/accounts.properties:empty}", ""),
+        ("${file:/opt/mm2/accounts.properties:latest}", "2"),
+        ("${dir:/mnt/us:password}", " lead \u00e9"),
+        ("${dir:/mnt/us/:password}", " lead \u00e9"),
+        ("${dir:/mnt/us:latin}", "\ufffd"),
+        (
+            "${dir:/mnt/us:ca.crt}",
+            "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+        ),
+        ("${secrets:eu-user:password}", "open"),
+        ("${secrets:kafka/eu-user:password}", "open"),
+    ],
+)
+def test_resolve_settings_with_known_references_returns_values_of_kafka(
+    value: str, resolved: str
+) -> None:
+    assert resolve(value) == (resolved, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "resolved"),
+    [
+        ("${dir:/mnt/us:newline}", "sesame\n"),
+        ("${secrets:eu-user:newline}", "open\n"),
+        ("${env:EOL}", "x\r\n"),
+    ],
+)
+def test_resolve_settings_with_trailing_newline_keeps_it_and_warns(
+    value: str, resolved: str
+) -> None:
+    found, (finding,) = resolve(value)
+
+    assert found == resolved
+    assert (finding.check, finding.severity) == ("trailing-newline", Severity.WARNING)
+    assert finding.what == f"the value of {value} in us.sasl.jaas.config ends with a line break"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "action"),
+    [
+        ("${env:EU_PW}", "it does not exist", "export EU_PW=... before starting mm2slo"),
+        (
+            "${env:/x:EU_PW}",
+            "an environment variable has no path",
+            "export EU_PW=... before starting mm2slo",
+        ),
+        (
+            "${file:/opt/mm2/accounts.properties:other}",
+            "the file has no such key",
+            "copy /opt/mm2/accounts.properties here"
+            " and add --path /opt/mm2/accounts.properties=COPY",
+        ),
+        (
+            "${file:/opt/mm2/broken.properties:pw}",
+            "the file has an invalid \\u escape; expected four hexadecimal digits after \\u",
+            "copy /opt/mm2/broken.properties here and add --path /opt/mm2/broken.properties=COPY",
+        ),
+        (
+            "${dir:/mnt/eu:password}",
+            "it does not exist",
+            "copy /mnt/eu here and add --path /mnt/eu=COPY",
+        ),
+        (
+            "${dir:/mnt/us:../us/password}",
+            "its key is not a file name",
+            "copy /mnt/us here and add --path /mnt/us=COPY",
+        ),
+        (
+            "${secrets:eu-user:user.p12}",
+            "it does not exist",
+            "add --secrets DIR, with this value in DIR/<secret>/user.p12",
+        ),
+        (
+            "${secrets:a/b/eu-user:password}",
+            "its path is not [NAMESPACE/]SECRET",
+            "add --secrets DIR, with this value in DIR/<secret>/password",
+        ),
+    ],
+)
+def test_resolve_settings_with_missing_value_keeps_reference_and_names_next_step(
+    value: str, reason: str, action: str
+) -> None:
+    found, (finding,) = resolve(f"a {value} b")
+
+    assert found == f"a {value} b"
+    assert (finding.check, finding.severity, finding.origin, finding.action) == (
+        "unresolved-reference", Severity.ERROR, ORIGIN, action,
+    )  # fmt: skip
+    assert finding.what == f"{value} in us.sasl.jaas.config cannot be resolved: {reason}"
+    assert "hunter2" not in str(finding) + repr(finding)
+
+
+@pytest.mark.parametrize(
+    "value", ["${file:key}", "${file::key}", "${dir:key}", "${secrets:password}"]
+)
+def test_resolve_settings_without_path_reports_missing_path(value: str) -> None:
+    found, (finding,) = resolve(value)
+
+    assert found == value
+    assert finding.what.endswith("it has no path")
+
+
+@pytest.mark.property
+@given(st.text("${}:ab\n", max_size=24))
+def test_resolve_settings_any_text_finds_the_references_of_kafkas_pattern(text: str) -> None:
+    providers = dict.fromkeys(("", "a", "b", "ab", "$", "${a", "a${b"), ProviderKind.FILE)
+    looked_up: list[str] = []
+
+    def content(path: str) -> bytes:
+        looked_up.append(path)
+        raise UnresolvedReferenceError("it does not exist")
+
+    files = replace(FILES, content=content)
+    setting = Setting("topics", text, ORIGIN)
+
+    _, findings = resolve_settings({"topics": setting}, providers, files)
+
+    expected = [m for m in KAFKA_PATTERN.finditer(text) if m[1] in providers]
+    assert looked_up == [m[3] for m in expected if m[3]]
+    assert [f.what.partition(" in topics")[0] for f in findings] == [m[0] for m in expected]
+
+
+@pytest.mark.parametrize(
+    ("class_name", "kind"),
+    [
+        ("org.apache.kafka.common.config.provider.EnvVarConfigProvider", ProviderKind.ENV),
+        ("org.apache.kafka.common.config.provider.FileConfigProvider ", ProviderKind.FILE),
+        (
+            "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+            ProviderKind.DIRECTORY,
+        ),
+        ("io.strimzi.kafka.EnvVarConfigProvider", ProviderKind.ENV),
+        ("io.strimzi.kafka.KubernetesSecretConfigProvider", ProviderKind.SECRET),
+        ("io.strimzi.kafka.KubernetesConfigMapConfigProvider", None),
+        ("com.example.VaultConfigProvider", None),
+    ],
+)
+def test_provider_kind_with_class_returns_what_it_reads(
+    class_name: str, kind: ProviderKind | None
+) -> None:
+    assert provider_kind(class_name) is kind
+
+
+def test_read_providers_with_unknown_classes_returns_known_ones_and_warnings() -> None:
+    package = "org.apache.kafka.common.config.provider"
+    values = {
+        "config.providers": "env, vault,,bare",
+        "config.providers.env.class": f"{package}.EnvVarConfigProvider",
+        "config.providers.vault.class": "com.example.VaultConfigProvider",
+        "config.providers.unlisted.class": f"{package}.FileConfigProvider",
+    }
+    settings = {
+        key: Setting(key, value, Origin("worker.properties", line))
+        for line, (key, value) in enumerate(values.items(), start=1)
+    }
+
+    providers, findings = read_providers(settings)
+
+    assert providers == {"env": ProviderKind.ENV}
+    assert [(f.check, f.severity, f.origin.line, f.what) for f in findings] == [
+        ("unknown-config-provider", Severity.WARNING, 3,
+         "config provider 'vault' has the class 'com.example.VaultConfigProvider',"
+         " which mm2slo cannot read"),
+        ("unknown-config-provider", Severity.WARNING, 1,
+         "config provider 'bare' has no class"),
+    ]  # fmt: skip
+    assert read_providers({}) == ({}, ())
