@@ -1,0 +1,1 @@
+"""What `mm2slo check --connect` judges: permissions, readers of both clusters, settings."""
