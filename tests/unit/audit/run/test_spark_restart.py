@@ -15,7 +15,7 @@ from audit_runs import CONFIG
 from mm2slo_audit.run.spark_engine import SparkEngineSource
 from mm2slo_audit.session import SparkOptions
 
-spark_options = SparkOptions(master="local[1]", driver_memory="512m")
+options = SparkOptions(master="local[1]", driver_memory="512m")
 with SparkEngineSource(CONFIG, options, "audit", long_lived=True) as source:
     first = source.get(1)
     assert source.get(1) is first
