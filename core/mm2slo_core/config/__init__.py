@@ -19,6 +19,7 @@ from mm2slo_core.config.audit_config import (
 )
 from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.cluster_config import ClusterConfig
+from mm2slo_core.config.config_layers import BaseConfig
 from mm2slo_core.config.config_loader import load_config
 from mm2slo_core.config.config_model import Config
 from mm2slo_core.config.config_problems import ConfigError, Problem
@@ -41,6 +42,7 @@ from mm2slo_core.config.flow_config import (
     PolicyKind,
     ReadinessConfig,
 )
+from mm2slo_core.config.mirror_files import MirrorFilesConfig
 from mm2slo_core.config.notices import notices, unavailable
 from mm2slo_core.config.published_indicators import default_objective_rules
 from mm2slo_core.config.report_config import (
@@ -56,6 +58,7 @@ __all__ = [
     "NO_RESOLVERS",
     "AlertingConfig",
     "AuditConfig",
+    "BaseConfig",
     "CanaryCarrier",
     "CanaryConfig",
     "ClusterConfig",
@@ -76,6 +79,7 @@ __all__ = [
     "LogFormat",
     "LogLevel",
     "MaintenanceConfig",
+    "MirrorFilesConfig",
     "ObjectiveConfig",
     "PolicyConfig",
     "PolicyKind",

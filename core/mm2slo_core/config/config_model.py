@@ -13,6 +13,7 @@ from mm2slo_core.config.cluster_config import ClusterConfig
 from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_core.config.field_types import Alias, Section
 from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.mirror_files import MirrorFilesConfig
 from mm2slo_core.config.published_indicators import published
 from mm2slo_core.config.report_config import ReportConfig
 from mm2slo_core.config.slo_config import SloConfig
@@ -23,8 +24,11 @@ from mm2slo_core.user_errors import UserError
 
 
 class Config(Section):
-    """mm2slo.yaml after `defaults` were merged into each flow."""
+    """mm2slo.yaml after `defaults` and MirrorMaker 2's files were merged into each flow."""
 
+    mm2: MirrorFilesConfig = Field(
+        default_factory=MirrorFilesConfig, description="MirrorMaker 2's own configuration."
+    )
     clusters: Annotated[Mapping[Alias, ClusterConfig], Field(min_length=1)] = Field(
         description="Kafka clusters by MirrorMaker 2 alias."
     )

@@ -32,24 +32,30 @@ def render_path(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem. *what* quotes the value, unless it is or may contain a secret."""
+    """One problem. *what* quotes the value, unless it is or may contain a secret.
+
+    *file* is a file of MirrorMaker 2; None: the file of the report.
+    """
 
     path: str
     what: str
-    expected: str
+    expected: str | None = None
     next_step: str | None = None
     line: int | None = None
     column: int | None = None
+    file: str | None = None
 
     def __str__(self) -> str:
         place = self.path
-        if self.line is not None:
+        if self.file is not None:
+            at = self.file if self.line is None else f"{self.file}:{self.line}"
+            place = f"{at}: {place}" if place else at
+        elif self.line is not None:
             place += f" (line {self.line}"
             place += f", column {self.column})" if self.column is not None else ")"
-        lines = [f"{place}: {self.what}", f"  expected: {self.expected}"]
-        if self.next_step is not None:
-            lines.append(f"  next step: {self.next_step}")
-        return "\n".join(lines)
+        more = {"expected": self.expected, "next step": self.next_step}
+        lines = [f"  {label}: {text}" for label, text in more.items() if text is not None]
+        return "\n".join([f"{place}: {self.what}", *lines])
 
 
 class ConfigError(UserError):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mm2slo_core.config.config_problems import Path, Problem, render_path
 from mm2slo_core.config.config_schema import is_secret, keys_at
 from mm2slo_core.config.invalid_value import InvalidValueError
 from mm2slo_core.config.suggestion import suggest
-from mm2slo_core.config.yaml_paths import NOT_WRITTEN, value_at
+from mm2slo_core.config.yaml_paths import NOT_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic_core import ErrorDetails
 
-    from mm2slo_core.config.yaml_document import Document
+    from mm2slo_core.config.config_layers import Layers
+    from mm2slo_core.config.config_problems import Path, Problem
 
 _LONGEST_VALUE: Final = 80
 _EXPECTED: Final = {
@@ -44,26 +44,26 @@ def show(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."
 
 
-def problem_of(error: ErrorDetails, path: Path, document: Document) -> Problem:
-    """The problem for *error* at *path* of *document*."""
-    kind = error["type"]
+def problem_of(error: ErrorDetails, layers: Layers) -> Problem:
+    """The problem for *error*, where the value was written."""
+    kind, path = error["type"], error["loc"]
     # The location of an invalid mapping key ends in "[key]", which is not in the file.
     path = path[:-1] if path[-1:] == ("[key]",) else path
     next_step: str | None
     if kind == "extra_forbidden":
-        what, expected, next_step = _unknown_key(path)
+        what, expected, next_step = _unknown_key(layers.origin(path).path)
     elif kind == "missing":
         what, expected, next_step = "is missing", "a value for this key", _KEY_LIST
     else:
         reason, expected, next_step = _reason(error)
-        what = f"{_subject(error, path, document)} {reason}"
-    return Problem(render_path(path), what, expected, next_step, document.line_of(path))
+        what = f"{_subject(error, path, layers)} {reason}"
+    return layers.problem(path, what, expected, next_step)
 
 
-def _subject(error: ErrorDetails, path: Path, document: Document) -> str:
+def _subject(error: ErrorDetails, path: Path, layers: Layers) -> str:
     if error["loc"][-1:] == ("[key]",):
         return show(path[-1])
-    value = value_at(document.value, path)
+    value = layers.value(path)
     raised = error.get("ctx", {}).get("error")
     if isinstance(raised, InvalidValueError) and raised.hides_value:
         return "the value"

@@ -29,6 +29,7 @@ def one(text: str) -> str:
     return problem
 
 
+CERTIFICATE = "'-----BEGIN CERTIFICATE-----'"
 SECURITY_MISTAKES = {
     "SASL without credentials": (
         "{protocol: SASL_SSL}",
@@ -99,7 +100,52 @@ SECURITY_MISTAKES = {
         "{protocol: SASL_SSL, sasl: {mechanism: GSSAPI, username: u}}",
         (
             "sasl.mechanism (line 2): 'GSSAPI' is not a valid value\n"
-            "  expected: 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512' or 'OAUTHBEARER'"
+            "  expected: 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', "
+            "'OAUTHBEARER' or 'AWS_MSK_IAM'"
+        ),
+    ),
+    "content in addition to a file": (
+        f"{{protocol: SSL, tls: {{ca_file: f, ca: {CERTIFICATE}}}}}",
+        (
+            "tls.ca (line 2): is set together with ca_file\n"
+            "  expected: ca_file or ca\n  next step: remove one of them"
+        ),
+    ),
+    "a file in place of content": (
+        "{protocol: SSL, tls: {ca: ca.pem}}",
+        (
+            "tls.ca (line 2): is not a list of PEM certificates\n"
+            "  expected: -----BEGIN CERTIFICATE-----, and so on, without a key"
+        ),
+    ),
+    "a key among certificates": (
+        f"{{protocol: SSL, tls: {{certificate: {CERTIFICATE[:-1]}BEGIN PRIVATE KEY hunter2', "
+        "key: k}}",
+        (
+            "tls.certificate (line 2): is not a list of PEM certificates\n"
+            "  expected: -----BEGIN CERTIFICATE-----, and so on, without a key"
+        ),
+    ),
+    "a certificate without its key": (
+        f"{{protocol: SSL, tls: {{certificate: {CERTIFICATE}}}}}",
+        (
+            "tls.certificate (line 2): is set without key\n"
+            "  expected: key and certificate together, for mutual TLS\n  next step: add key"
+        ),
+    ),
+    "MSK without a region": (
+        "{protocol: SASL_SSL, sasl: {mechanism: AWS_MSK_IAM}}",
+        (
+            "sasl.aws (line 2): is required with the mechanism AWS_MSK_IAM\n"
+            "  expected: aws with AWS_MSK_IAM\n  next step: add aws"
+        ),
+    ),
+    "a file in place of content, of a token endpoint": (
+        "{protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, oauth: {token_endpoint: 'http://i',"
+        " client_id: c, client_secret: s, ca: i.pem}}}",
+        (
+            "sasl.oauth.ca (line 2): is not a list of PEM certificates\n"
+            "  expected: -----BEGIN CERTIFICATE-----, and so on, without a key"
         ),
     ),
     "a list in place of a password": (
@@ -271,7 +317,7 @@ FILE_MISTAKES = {
         f"{CLUSTERS}{FLOWS}cluster: {{}}\n",
         (
             "cluster (line 6): unknown key\n"
-            "  expected: one of clusters, flows, exporter, audit, slo, alerting, report, defaults\n"
+            "  expected: one of mm2, clusters, flows, exporter, audit, slo, alerting, report, defaults\n"
             "  next step: did you mean 'clusters'?"
         ),
     ),
