@@ -1,0 +1,70 @@
+"""Whether who may read a group and topic on the source may read both on the target, by ACLs.
+
+Rules as Kafka's `StandardAuthorizer`: a rule of `User:*` applies to all, DENY wins over ALLOW.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mm2slo_core.connection_checks.acl_patterns import AclPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from mm2slo_core.connection_checks.required_permissions import ResourceKind
+
+_READ = frozenset({"Read", "All"})
+
+
+class AclRule(NamedTuple):
+    """One ACL binding; *operation* as in Kafka's documentation, also `All`."""
+
+    principal: str
+    kind: ResourceKind
+    pattern: AclPattern
+    operation: str
+    allows: bool = True
+
+
+class ReaderParity(NamedTuple):
+    """A reader of the source, and what its counterpart may not read on the target."""
+
+    principal: str
+    counterpart: str
+    denied: tuple[str, ...]
+
+
+def reader_parity(
+    source: Collection[AclRule],
+    target: Collection[AclRule],
+    copies: Mapping[str, str],
+    groups: Collection[str],
+    counterparts: Mapping[str, str],
+) -> Iterator[ReaderParity]:
+    """Each principal that may read a topic and a group on the source.
+
+    *copies* maps replicated topics to their copies, *counterparts* principals of the source to
+    those of the target; others have the same name on both.
+    """
+    for principal in sorted({rule.principal for rule in source if rule.allows}):
+        topics = [each for each in sorted(copies) if may_read(source, principal, "topic", each)]
+        read = [each for each in sorted(groups) if may_read(source, principal, "group", each)]
+        if topics and read:
+            other = counterparts.get(principal, principal)
+            wanted: list[tuple[ResourceKind, str]] = [("topic", copies[each]) for each in topics]
+            wanted += [("group", each) for each in read]
+            denied = (f"{kind} {n}" for kind, n in wanted if not may_read(target, other, kind, n))
+            yield ReaderParity(principal, other, tuple(denied))
+
+
+def may_read(rules: Collection[AclRule], principal: str, kind: ResourceKind, name: str) -> bool:
+    verdicts = {
+        rule.allows
+        for rule in rules
+        if rule.principal in {principal, "User:*"}
+        and rule.kind == kind
+        and rule.operation in _READ
+        and rule.pattern.covers(AclPattern(name))
+    }
+    return verdicts == {True}

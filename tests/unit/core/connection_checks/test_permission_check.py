@@ -1,0 +1,85 @@
+"""Needed permissions against what a cluster reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from mm2slo_core.connection_checks.check_result import CheckResult, State, listed
+from mm2slo_core.connection_checks.flow_resources import FlowResources
+from mm2slo_core.connection_checks.permission_check import (
+    Access,
+    permission_result,
+    required_access,
+)
+from mm2slo_core.connection_checks.required_permissions import REQUIRED_PERMISSIONS, Role
+from mm2slo_core.internal_topics import internal_topics
+from mm2slo_core.replication_policy import DefaultPolicy
+from mm2slo_core.topology import Flow
+
+FLOW, POLICY = Flow("us", "eu"), DefaultPolicy()
+RESOURCES = FlowResources(
+    FLOW, POLICY, ("orders", "shop.*"), (".*",), internal_topics(FLOW, POLICY)
+)
+READ_SOURCE = next(
+    row
+    for row in REQUIRED_PERMISSIONS
+    if (row.component, row.place, row.role) == ("exporter", "source", Role.TOPICS)
+)
+NEEDED = (Access("topic", "orders", "Read"), Access("topic", "shop-1", "Read"))
+
+
+def test_required_access_has_visible_and_literal_names() -> None:
+    visible = {("us", Role.TOPICS): ["shop-1"], ("us", Role.GROUPS): []}
+    found = {
+        (row.component, row.role, cluster, row.operations): [each.name for each in accesses]
+        for row, cluster, accesses in required_access(RESOURCES, visible)
+    }
+    assert found["exporter", Role.TOPICS, "us", ("Read",)] == ["heartbeats", "orders", "shop-1"]
+    assert found["exporter", Role.TOPICS, "eu", ("Describe",)] == ["us.heartbeats", "us.orders"]
+    assert found["exporter", Role.GROUPS, "us", ("Describe",)] == []
+    assert found["audit", Role.SPARK_GROUPS, "eu", ("Read",)] == ["spark-kafka-mm2slo"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "state", "finding"),
+    [
+        ((True, True), "ok", "exporter: Read on replicated topics of us"),
+        (
+            (True, False),
+            "fix",
+            "exporter is denied Read on topic shop-1: lag in seconds only from the timeline; "
+            "transaction markers count as a lag of 1",
+        ),
+        (
+            (True, None),
+            "unknown",
+            "exporter: Read on replicated topics of us: Read on topic shop-1 is not reported",
+        ),
+        (
+            (None, False),
+            "fix",
+            "exporter is denied Read on topic shop-1: lag in seconds only from the timeline; "
+            "transaction markers count as a lag of 1",
+        ),
+    ],
+)
+def test_permission_result_has_the_worst_state(
+    answers: tuple[bool | None, bool | None], state: State, finding: str
+) -> None:
+    known = {key: yes for key, yes in zip(NEEDED, answers, strict=True) if yes is not None}
+    result = permission_result("us->eu", READ_SOURCE, "us", NEEDED, known)
+    remedy = "grant it on cluster us" if state == "fix" else ""
+    assert result == CheckResult("us->eu", "permission", state, finding, remedy)
+
+
+def test_permission_result_without_visible_resource_is_unknown() -> None:
+    result = permission_result("us->eu", READ_SOURCE, "us", (), {})
+    assert (result.state, result.finding) == (
+        "unknown",
+        "exporter: Read on replicated topics of us: none is visible",
+    )
+
+
+def test_listed_shortens_long_lists() -> None:
+    assert listed(["a", "b", "c"]) == "a, b, c"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
