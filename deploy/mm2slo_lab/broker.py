@@ -8,10 +8,10 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mm2slo_core.properties_text import dump_properties
 from mm2slo_kafka.data_admin import DataAdmin
 from mm2slo_lab import broker_tls, client_properties
 from mm2slo_lab.broker_properties import NODE_ID, server_properties
-from mm2slo_lab.java_properties import render
 from mm2slo_lab.lab_errors import ProcessError
 from mm2slo_lab.lab_topology import ADMIN, APP, Security, User
 from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
@@ -108,7 +108,7 @@ class Broker:
             tls=broker_tls.create(self._runtime.java, self._directory) if secured else None,
             overrides=self._topology.broker_properties,
         )
-        self._properties_file.write_text(render(properties), encoding="ascii")
+        self._properties_file.write_text(dump_properties(properties), encoding="ascii")
         if secured:
             self._format_with_scram()
         else:
@@ -164,7 +164,9 @@ class Broker:
             "node.id": str(NODE_ID),
             "directory.id": _kafka_uuid(),
         }
-        (self._log_directory / "meta.properties").write_text(render(meta), encoding="ascii")
+        (self._log_directory / "meta.properties").write_text(
+            dump_properties(meta), encoding="ascii"
+        )
 
     def _format_with_scram(self) -> None:
         # The credentials must exist before the broker connects to itself.

@@ -8,8 +8,8 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
+from mm2slo_core.properties_text import dump_properties
 from mm2slo_lab.connect_properties import connectors, worker_properties
-from mm2slo_lab.java_properties import render
 from mm2slo_lab.lab_errors import ProcessError
 from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
 from mm2slo_lab.mirroring_probe import MirroringProbe
@@ -52,7 +52,7 @@ class ConnectWorker:
     def start(self, *, wait: bool = True) -> None:
         """Start the worker; with *wait*, until its REST API responds and its connectors exist."""
         properties = worker_properties(self._brokers[self.alias].java(), self.rest_port)
-        self._file.write_text(render(properties), encoding="ascii")
+        self._file.write_text(dump_properties(properties), encoding="ascii")
         self.process.start()
         if wait:
             self.wait_ready()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_lab.java_properties import render
+from mm2slo_core.properties_text import dump_properties
 from mm2slo_lab.managed_process import ManagedProcess, ProcessHandle
 from mm2slo_lab.mirror_properties import mirror_properties
 from mm2slo_lab.mirroring_probe import MirroringProbe
@@ -55,7 +55,7 @@ class MirrorMaker:
         """
         clients = {alias: broker.java() for alias, broker in self._brokers.items()}
         properties = {**mirror_properties(self._topology, clients), **self._overrides}
-        self._file.write_text(render(properties), encoding="ascii")
+        self._file.write_text(dump_properties(properties), encoding="ascii")
         probe = MirroringProbe(self._topology, self._brokers) if wait else None
         self.process.start()
         if probe is None:

@@ -1,4 +1,4 @@
-"""Java properties files (pure)."""
+"""Java properties files, readable: only what must be escaped is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 _ESCAPED_IN_KEY = {**_ESCAPED, "=": "\\=", ":": "\\:", " ": "\\ ", "#": "\\#", "!": "\\!"}
 
 
-def render(properties: Mapping[str, str]) -> str:
+def dump_properties(properties: Mapping[str, str]) -> str:
     r"""A file that `java.util.Properties.load` reads back as *properties*.
 
     Written in ASCII: what is beyond becomes `\uXXXX` in UTF-16 units, as the format demands.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_lab.java_properties import render
+from mm2slo_core.properties_text import dump_properties
 
 TEXT = st.text(st.characters(codec="utf-16-le", exclude_characters="\x00"), min_size=1)
 
@@ -23,13 +23,13 @@ TEXT = st.text(st.characters(codec="utf-16-le", exclude_characters="\x00"), min_
         ({"k": "\U0001f40d"}, "k=\\ud83d\\udc0d\n"),
     ],
 )
-def test_render_escapes_special_characters(properties: dict[str, str], text: str) -> None:
-    assert render(properties) == text
+def test_dump_properties_escapes_special_characters(properties: dict[str, str], text: str) -> None:
+    assert dump_properties(properties) == text
 
 
 @given(st.dictionaries(TEXT, st.text(st.characters(codec="utf-16-le", exclude_characters="\x00"))))
-def test_render_output_loads_as_the_same_properties(properties: dict[str, str]) -> None:
-    assert load(render(properties)) == properties
+def test_dump_properties_output_loads_as_the_same_properties(properties: dict[str, str]) -> None:
+    assert load(dump_properties(properties)) == properties
 
 
 def load(text: str) -> dict[str, str]:
