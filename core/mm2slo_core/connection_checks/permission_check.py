@@ -56,12 +56,16 @@ def permission_result(
     open_questions = [str(each) for each in needed if each not in answers]
     if denied:
         finding = f"{row.component} is denied {listed(denied)}: {row.without}".replace("`", "")
-        return CheckResult(where, "permission", "fix", finding, f"grant it on cluster {cluster}")
-    what = f"{row.component}: {', '.join(row.operations)} on {row.role.title} of {cluster}"
-    if open_questions or not needed:
-        reason = f"{listed(open_questions)} is not reported" if needed else "none is visible"
-        return CheckResult(where, "permission", "unknown", f"{what}: {reason}".replace("`", ""))
-    return CheckResult(where, "permission", "ok", what.replace("`", ""))
+        remedy = f"grant it to this user on cluster {cluster}"
+        return CheckResult(where, "permission", "fix", finding, remedy)
+    names = listed(sorted({each.name for each in needed})) or f"({row.role.title})"
+    what = f"{row.component}: {', '.join(row.operations)} on {row.role.kind} {names} of {cluster}"
+    if not needed:
+        return CheckResult(where, "permission", "unknown", f"{what}: none is visible")
+    if open_questions:
+        finding = f"{what}: the cluster does not report {listed(open_questions)}"
+        return CheckResult(where, "permission", "unknown", finding)
+    return CheckResult(where, "permission", "ok", what)
 
 
 def _named(role: Role, patterns: tuple[AclPattern, ...]) -> Iterator[str]:

@@ -97,7 +97,7 @@ REQUIRED_PERMISSIONS = (
     _row("exporter target GROUPS Describe", "failover readiness", "no readiness of these groups",
          "group-sync"),
     _row("exporter source CANARY Read Write Create", "canaries",
-         "set `canary: {carrier: off}`: availability by MirrorMaker 2's heartbeats", "canary"),
+         "availability by MirrorMaker 2's heartbeats; set `canary: {carrier: off}`", "canary"),
     _row("exporter target CANARY Read", "canary arrivals", "canaries are not measured", "canary"),
     _row("exporter target TIMELINE Read Write Create", "the watermark timeline", _NO_TIMELINE,
          "timeline"),

@@ -43,7 +43,7 @@ def test_required_access_has_visible_and_literal_names() -> None:
 @pytest.mark.parametrize(
     ("answers", "state", "finding"),
     [
-        ((True, True), "ok", "exporter: Read on replicated topics of us"),
+        ((True, True), "ok", "exporter: Read on topic orders, shop-1 of us"),
         (
             (True, False),
             "fix",
@@ -53,7 +53,8 @@ def test_required_access_has_visible_and_literal_names() -> None:
         (
             (True, None),
             "unknown",
-            "exporter: Read on replicated topics of us: Read on topic shop-1 is not reported",
+            "exporter: Read on topic orders, shop-1 of us: the cluster does not report "
+            "Read on topic shop-1",
         ),
         (
             (None, False),
@@ -68,7 +69,7 @@ def test_permission_result_has_the_worst_state(
 ) -> None:
     known = {key: yes for key, yes in zip(NEEDED, answers, strict=True) if yes is not None}
     result = permission_result("us->eu", READ_SOURCE, "us", NEEDED, known)
-    remedy = "grant it on cluster us" if state == "fix" else ""
+    remedy = "grant it to this user on cluster us" if state == "fix" else ""
     assert result == CheckResult("us->eu", "permission", state, finding, remedy)
 
 
@@ -76,7 +77,7 @@ def test_permission_result_without_visible_resource_is_unknown() -> None:
     result = permission_result("us->eu", READ_SOURCE, "us", (), {})
     assert (result.state, result.finding) == (
         "unknown",
-        "exporter: Read on replicated topics of us: none is visible",
+        "exporter: Read on topic (replicated topics) of us: none is visible",
     )
 
 
