@@ -1,7 +1,8 @@
 """Parses YAML to plain values with line numbers.
 
 Stricter than PyYAML's safe loader: duplicate keys are errors, and as in the core schema of YAML
-1.2, `off`, `no`, `1:30` and dates are text.
+1.2, `off`, `no`, `1:30` and dates are text. Huge and deeply nested text is refused, also if it
+becomes so by its aliases.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import yaml
 from mm2slo_core.config.config_problems import Path, Problem, render_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+MAX_CHARACTERS: Final = 2_000_000
+MAX_NODES: Final = 100_000
+MAX_DEPTH: Final = 64
 _MERGE: Final = "<<"
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
@@ -47,20 +51,76 @@ class Document:
 
 
 def parse_document(text: str) -> Document:
-    """Parse *text*. A syntax error is the only problem of a document."""
-    document = Document()
+    """Parse *text*. A syntax error or an exceeded limit is the only problem of a document."""
+    return _parse(text, lambda: [yaml.compose(text, Loader=_LimitedLoader)])[0]
+
+
+def parse_documents(text: str) -> list[Document]:
+    """Parse *text* with any number of YAML documents; one with the problem if it is not YAML."""
+    return _parse(text, lambda: yaml.compose_all(text, Loader=_LimitedLoader))
+
+
+def _parse(text: str, compose: Callable[[], Iterable[yaml.Node | None]]) -> list[Document]:
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if len(text) > MAX_CHARACTERS:
+            raise _LimitError(MAX_CHARACTERS, "characters")
+        budget = _Budget()
+        return [_convert(node, budget) for node in list(compose())]
+    except _LimitError as error:
+        problem = error.problem
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        document.problems.append(_syntax_problem(error.problem or "cannot be read", mark))
-        return document
+        problem = _syntax_problem(error.problem or "cannot be read", mark)
     except yaml.YAMLError:
-        document.problems.append(_syntax_problem("contains a character that YAML forbids", None))
-        return document
+        problem = _syntax_problem("contains a character that YAML forbids", None)
+    return [Document(problems=[problem])]
+
+
+def _convert(node: yaml.Node | None, budget: _Budget) -> Document:
+    document = Document()
     if node is not None:
-        document.value = _Converter(document).convert(node, (), ())
+        document.value = _Converter(document, budget).convert(node, (), ())
     return document
+
+
+class _LimitError(Exception):
+    def __init__(self, limit: int, unit: str, line: int | None = None) -> None:
+        self.problem = Problem(
+            render_path(()),
+            f"has more than {limit} {unit}",
+            f"at most {limit} {unit}",
+            "split the file, or remove aliases that repeat large parts of it",
+            line,
+        )
+
+
+class _Budget:
+    """Counts the nodes of all documents of a text."""
+
+    nodes = 0
+
+    def spend(self, depth: int, mark: yaml.Mark) -> None:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise _LimitError(MAX_NODES, "keys and values, counting aliases", mark.line + 1)
+        if depth > MAX_DEPTH:
+            raise _LimitError(MAX_DEPTH, "levels of nesting", mark.line + 1)
+
+
+class _LimitedLoader(yaml.SafeLoader):
+    """Stops at the limits, before the nodes of a huge text are in memory."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._budget = _Budget()
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self._depth += 1
+        self._budget.spend(self._depth, self.get_mark())
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
 def _syntax_problem(what: str, mark: yaml.Mark | None) -> Problem:
@@ -83,8 +143,9 @@ def _mask(quoted: re.Match[str]) -> str:
 class _Converter:
     """Converts the nodes of one document and collects lines and problems."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, budget: _Budget) -> None:
         self._document = document
+        self._budget = budget
 
     def convert(self, node: yaml.Node, path: Path, ancestors: tuple[yaml.Node, ...]) -> object:
         if path:
@@ -93,6 +154,7 @@ class _Converter:
             self._problem(node, path, "contains itself through an alias", "a value without cycles")
             return None
         ancestors = (*ancestors, node)
+        self._budget.spend(len(ancestors), node.start_mark)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, ancestors)
         if isinstance(node, yaml.SequenceNode):
