@@ -150,6 +150,12 @@ def audit(context: typer.Context) -> None:
     _sub_command("audit", context)
 
 
+@app.command("plan", context_settings=PASS_THROUGH)
+def plan(context: typer.Context) -> None:
+    """Size a flow from stated rates: tasks, workers, clients, network, catch-up, retention."""
+    _sub_command("plan", context)
+
+
 @app.command("alerts", context_settings=PASS_THROUGH)
 def alerts(context: typer.Context) -> None:
     """Generate and test Prometheus rules and the Alertmanager configuration."""
