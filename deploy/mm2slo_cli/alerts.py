@@ -14,6 +14,7 @@ from mm2slo_alerts.output_files import generated, notices
 from mm2slo_alerts.rule_model import Scale
 from mm2slo_cli.alerts_check import problems
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_options
 from mm2slo_cli.generated_files import write_file
 from mm2slo_cli.main import PASS_THROUGH, run_sub_app
 from mm2slo_core.user_errors import UserError
@@ -31,12 +32,6 @@ alerts_app = typer.Typer(
     add_completion=False,
 )
 
-_Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", metavar="FILE", help="Path of mm2slo.yaml. [default: the default objectives]"
-    ),
-]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")]
 _Factor = Annotated[
     float, typer.Option("--scale", help="Shorten every duration by this factor, for tests.")
@@ -49,9 +44,10 @@ def about() -> None:
 
 
 @alerts_app.command()
-def generate(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
+@config_options(CONFIG_OR_DEFAULTS)
+def generate(source: ConfigSource, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
     """Write the files."""
-    read = _read(config)
+    read = _read(source)
     console = Console(highlight=False, soft_wrap=True)
     for name, text in generated(read, _scale(scale)).items():
         write_file(out / name, text)
@@ -61,11 +57,12 @@ def generate(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -
 
 
 @alerts_app.command()
-def check(config: _Config = None, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
+@config_options(CONFIG_OR_DEFAULTS)
+def check(source: ConfigSource, out: _Out = FOLDER, scale: _Factor = 1.0) -> None:
     """Check that the files are current, and that Prometheus and Alertmanager accept them."""
-    read = _read(config)
+    read = _read(source)
     console = Console(highlight=False, soft_wrap=True)
-    command = _generate_command(config, out, scale)
+    command = _generate_command(source, out, scale)
     found = problems(out, generated(read, _scale(scale)), command, console.print)
     for problem in found:
         console.print(problem, markup=False)
@@ -97,14 +94,13 @@ def _run(name: str, context: typer.Context) -> None:
     run_sub_app(app, f"alerts {name}", context)
 
 
-def _read(path: Path | None) -> Config | None:
-    return None if path is None else read_config(path)
+def _read(source: ConfigSource) -> Config | None:
+    return read_config(source) if source else None
 
 
-def _generate_command(config: Path | None, out: Path, scale: float) -> str:
+def _generate_command(source: ConfigSource, out: Path, scale: float) -> str:
     """The command that writes these files."""
-    arguments = ["mm2slo", "alerts", "generate"]
-    arguments += [] if config is None else ["--config", str(config)]
+    arguments = ["mm2slo", "alerts", "generate", *source.arguments()]
     arguments += [] if out == FOLDER else ["--out", str(out)]
     arguments += [] if scale == 1.0 else ["--scale", str(scale)]
     return shlex.join(arguments)

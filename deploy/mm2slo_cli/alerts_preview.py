@@ -19,6 +19,7 @@ from mm2slo_alerts.rule_model import AlertRule
 from mm2slo_alerts.slack import template
 from mm2slo_cli import monitoring_tools
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.suggestion import suggest
@@ -61,7 +62,7 @@ def preview(
 
     promtool and amtool render it from the templates that Prometheus and Alertmanager use.
     """
-    read: Config | None = None if config is None else read_config(config)
+    read: Config | None = None if config is None else read_config(ConfigSource(config))
     alerting = AlertingConfig() if read is None else read.alerting
     rules = _rules(alerting)
     console = Console(highlight=False, soft_wrap=as_json, width=None if as_json else WIDTH)

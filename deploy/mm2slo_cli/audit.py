@@ -17,6 +17,7 @@ from mm2slo_audit.run import AuditOptions, Span
 from mm2slo_audit.session import SparkOptions
 from mm2slo_cli.audit_run import Output, ResultLocations, run_audit
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.lab_terminal import parse_key_values, show_steps
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import Config
@@ -32,12 +33,11 @@ audit_app = typer.Typer(
 
 
 @audit_app.callback(invoke_without_command=True)
+@config_options()
 def run(  # noqa: PLR0913 - one parameter per option
     context: typer.Context,
     *,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")
-    ] = None,
+    source: ConfigSource,
     flow: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,9 +115,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     """
     if context.invoked_subcommand is not None:
         return
-    if config is None:
-        raise typer.BadParameter("missing; give the path of mm2slo.yaml", param_hint="--config")
-    loaded = read_config(config)
+    loaded = read_config(source)
     options = AuditOptions(
         flows=tuple(flow or ()),
         topics=tuple(topic or ()),
@@ -144,8 +142,9 @@ def run(  # noqa: PLR0913 - one parameter per option
 
 
 @audit_app.command()
+@config_options()
 def probe(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
+    source: ConfigSource,
     flow: Annotated[
         list[str] | None,
         typer.Option(
@@ -169,7 +168,7 @@ def probe(
     console = Console()
     with show_steps(Console(stderr=True), "probing") as report_step:
         probes, not_compared = probe_records(
-            read_config(config), flow or [], topic or [], records=records, on_topic=report_step
+            read_config(source), flow or [], topic or [], records=records, on_topic=report_step
         )
     write_probe_report(console, probes, not_compared)
     raise typer.Exit(0 if any(each.found.compared for each in probes) else 2)
@@ -198,7 +197,7 @@ def prepare(
     spark = (
         SparkOptions()
         if config is None
-        else SparkOptions.from_config(read_config(config).audit.spark)
+        else SparkOptions.from_config(read_config(ConfigSource(config)).audit.spark)
     )
     with show_steps(Console(stderr=True), "preparing") as report_step:
         done = prepare_spark(replace(spark, jars=jars or spark.jars), report_step)

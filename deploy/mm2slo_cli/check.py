@@ -9,28 +9,33 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_files import load_source
 from mm2slo_core.config import CanaryCarrier, Config, FlowConfig, notices, unavailable
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
+
+    from mm2slo_cli.config_options import ConfigSource
+    from mm2slo_core.mm2_config.findings import Finding
 
 _LISTED = 3
 
 
-def run(path: Path, *, as_json: bool) -> None:
-    """Validate the file *path* and print its flows. Raises UserError with all problems."""
-    config = read_config(path)
+def run(source: ConfigSource, *, as_json: bool) -> None:
+    """Validate *source* and print its flows. Raises UserError with all problems."""
+    config, findings = load_source(source)
     if as_json:
         Console(soft_wrap=True, highlight=False).print(
-            json.dumps(summary(config), indent=2), markup=False
+            json.dumps(summary(config, findings), indent=2), markup=False
         )
     else:
-        _print_table(Console(), path, config)
+        _print_table(Console(), source.name, config)
+        for finding in findings:
+            Console().print(str(finding), markup=False, highlight=False, soft_wrap=True)
 
 
-def summary(config: Config) -> dict[str, object]:
-    """Content of `--json`: flows, effective configuration, and notices."""
+def summary(config: Config, findings: Sequence[Finding]) -> dict[str, object]:
+    """Content of `--json`: flows, effective configuration, notices, and findings."""
     return {
         "flows": [
             {
@@ -44,14 +49,15 @@ def summary(config: Config) -> dict[str, object]:
             for flow in config.flows
         ],
         "notices": list(notices(config)),
+        "findings": [str(finding) for finding in findings],
         "config": config.model_dump(mode="json"),
     }
 
 
-def _print_table(console: Console, path: Path, config: Config) -> None:
+def _print_table(console: Console, name: str, config: Config) -> None:
     flows, clusters = len(config.flows), len(config.clusters)
     console.print(
-        f"{path}: valid; {flows} {'flow' if flows == 1 else 'flows'}, "
+        f"{name}: valid; {flows} {'flow' if flows == 1 else 'flows'}, "
         f"{clusters} {'cluster' if clusters == 1 else 'clusters'}",
         markup=False,
         highlight=False,

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import CONFIG_OR_DEFAULTS, ConfigSource, config_options
 from mm2slo_cli.generated_files import stale_files, write_file
 from mm2slo_dashboards.dashboard_files import generate_files
 
@@ -25,12 +26,6 @@ dashboards_app = typer.Typer(
     add_completion=False,
 )
 
-_Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", metavar="FILE", help="Path of mm2slo.yaml. [default: the default objectives]"
-    ),
-]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
 
 
@@ -40,19 +35,21 @@ def about() -> None:
 
 
 @dashboards_app.command()
-def generate(config: _Config = None, out: _Out = FOLDER) -> None:
+@config_options(CONFIG_OR_DEFAULTS)
+def generate(source: ConfigSource, out: _Out = FOLDER) -> None:
     """Write the dashboards and provisioning files."""
     console = Console(highlight=False, soft_wrap=True)
-    for name, text in generate_files(_read(config)).items():
+    for name, text in generate_files(_read(source)).items():
         write_file(out / name, text)
         console.print(f"{out / name}", markup=False)
 
 
 @dashboards_app.command()
-def check(config: _Config = None, out: _Out = FOLDER) -> None:
+@config_options(CONFIG_OR_DEFAULTS)
+def check(source: ConfigSource, out: _Out = FOLDER) -> None:
     """Check that the files are current."""
     console = Console(highlight=False, soft_wrap=True)
-    expected = generate_files(_read(config))
+    expected = generate_files(_read(source))
     outdated = stale_files(out, expected, "mm2slo dashboards generate")
     for problem in outdated:
         console.print(problem, markup=False)
@@ -61,5 +58,5 @@ def check(config: _Config = None, out: _Out = FOLDER) -> None:
     console.print(f"{len(expected)} files in {out} are current", markup=False)
 
 
-def _read(path: Path | None) -> Config | None:
-    return None if path is None else read_config(path)
+def _read(source: ConfigSource) -> Config | None:
+    return read_config(source) if source else None

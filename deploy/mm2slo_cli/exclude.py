@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.exclude_effects import (
     ExclusionTargets,
     Steps,
@@ -49,7 +50,6 @@ exclude_app = typer.Typer(
 )
 
 _HINT: Final = "give --reload-url"
-ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")]
 StoreUrl = Annotated[
     str | None,
     typer.Option("--store", metavar="URL", help="Results store; overrides audit.store."),
@@ -87,9 +87,10 @@ By = Annotated[
     "suspended; --silence silences all alerts of the flows.\n\n"
     "If it is added after its start, only reports exclude the time before, and they mark it."
 )
+@config_options()
 def add(  # noqa: PLR0913 - one parameter per option
     *,
-    config: ConfigFile,
+    source: ConfigSource,
     flow: Annotated[
         list[str],
         typer.Option(metavar="FLOW", help="'us->eu', 'us->*' or '*'; repeatable."),
@@ -119,7 +120,7 @@ def add(  # noqa: PLR0913 - one parameter per option
     store: StoreUrl = None,
 ) -> None:
     now = _now()
-    loaded = read_config(config)
+    loaded = read_config(source)
     new = new_exclusion(
         flow_patterns(loaded, flow),
         exclusion_times(start, end, lasting, now),
@@ -143,9 +144,10 @@ def add(  # noqa: PLR0913 - one parameter per option
 
 
 @exclude_app.command("list")
+@config_options()
 def show(
     *,
-    config: ConfigFile,
+    source: ConfigSource,
     flow: Annotated[
         str | None, typer.Option(metavar="FLOW", help="Only this flow, for example 'us->eu'.")
     ] = None,
@@ -157,7 +159,7 @@ def show(
 ) -> None:
     """List planned maintenance, by default what is running or planned."""
     now = _now()
-    loaded = read_config(config)
+    loaded = read_config(source)
     wanted = None if flow is None else loaded.select([flow])[0].flow
     with _opened(loaded, store) as results:
         found = results.exclusions(flow=wanted)
@@ -171,17 +173,18 @@ def show(
     "excluded. Past maintenance is counted again in reports, which mark it; burn rates keep it "
     "excluded. The store keeps each entry and who removed it."
 )
+@config_options()
 def remove(
     exclusion_id: Annotated[str, typer.Argument(metavar="ID", help="Id from `list`.")],
     *,
-    config: ConfigFile,
+    source: ConfigSource,
     by: By = None,
     rules_file: RulesFile = None,
     reload_url: ReloadUrl = None,
     alertmanager_url: AlertmanagerUrl = None,
     store: StoreUrl = None,
 ) -> None:
-    loaded = read_config(config)
+    loaded = read_config(source)
     targets = _targets(loaded, rules_file, reload_url, alertmanager_url)
     refuse_missing_folder(targets.rules_file)
     with _opened(loaded, store) as results:
@@ -195,15 +198,16 @@ def remove(
 
 
 @exclude_app.command()
+@config_options()
 def write(
     *,
-    config: ConfigFile,
+    source: ConfigSource,
     rules_file: RulesFile = None,
     reload_url: ReloadUrl = None,
     store: StoreUrl = None,
 ) -> None:
     """Write the rule file from the store, for example on another Prometheus host."""
-    loaded = read_config(config)
+    loaded = read_config(source)
     targets = _targets(loaded, rules_file, reload_url, None)
     refuse_missing_folder(targets.rules_file)
     with _opened(loaded, store) as results, _reported_steps() as steps:

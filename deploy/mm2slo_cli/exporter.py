@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_files import load_source, log_findings
 from mm2slo_exporter import log_output
 from mm2slo_exporter.service.exporter import Exporter
 from mm2slo_exporter.web import ExporterServer, WebConfigFile
@@ -18,7 +18,9 @@ from mm2slo_exporter.web import ExporterServer, WebConfigFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from mm2slo_cli.config_options import ConfigSource
     from mm2slo_core.config import Config
+    from mm2slo_core.mm2_config.findings import Finding
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +47,17 @@ def run_exporter(
         exporter.stop()
 
 
-def run(config: Path, flows: list[str]) -> None:
+def run(source: ConfigSource, flows: list[str]) -> None:
     """Serve until SIGINT or SIGTERM; SIGHUP reloads the configuration."""
-    log_output.configure_logging(read_config(config).exporter.log)
+    log_output.configure_logging(load_source(source)[0].exporter.log)
+    logged: set[Finding] = set()
+
+    def load() -> Config:
+        config, findings = load_source(source)
+        log_findings(each for each in findings if each not in logged)
+        logged.update(findings)
+        return config
+
     stopping, reloading = threading.Event(), threading.Event()
 
     def on_signal(number: int, _frame: object) -> None:
@@ -55,7 +65,7 @@ def run(config: Path, flows: list[str]) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
-    with run_exporter(lambda: read_config(config), flows) as (exporter, server):
+    with run_exporter(load, flows) as (exporter, server):
         logger.info("serving %s/metrics", server.url)
         while not stopping.wait(0.2):
             if reloading.is_set():

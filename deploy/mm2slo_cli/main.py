@@ -13,6 +13,12 @@ from typing import Annotated, Any
 
 import typer
 
+from mm2slo_cli.config_options import (
+    CONFIG_ARGUMENT,
+    MIRROR_OPTIONS,
+    ConfigSource,
+    config_options,
+)
 from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_core.user_errors import MissingExtraError, UserError
 
@@ -87,18 +93,20 @@ def root(
 
 
 @app.command()
+@config_options(CONFIG_ARGUMENT)
 def check(
-    config: Annotated[Path, typer.Argument(metavar="FILE", help="Path of mm2slo.yaml.")],
+    source: ConfigSource,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Validate a configuration and list its flows."""
-    _load("mm2slo_cli.check").run(config, as_json=as_json)
+    _load("mm2slo_cli.check").run(source, as_json=as_json)
 
 
 @app.command()
+@config_options()
 def exporter(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
+    source: ConfigSource,
     flow: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,7 +115,31 @@ def exporter(
     ] = None,
 ) -> None:
     """Run the Prometheus exporter for the configured flows."""
-    _load("mm2slo_cli.exporter").run(config, flow or [])
+    _load("mm2slo_cli.exporter").run(source, flow or [])
+
+
+@app.command()
+def init(
+    files: Annotated[
+        list[Path],
+        typer.Option("--from", metavar="FILE", help="File of MirrorMaker 2; repeatable."),
+    ],
+    *,
+    output: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")] = Path(
+        "mm2slo.yaml"
+    ),
+    secrets: Annotated[Path | None, MIRROR_OPTIONS["secrets"]] = None,
+    path: Annotated[list[str] | None, MIRROR_OPTIONS["path"]] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write mm2slo.yaml for the configuration of MirrorMaker 2.
+
+    Takes properties files, KafkaMirrorMaker2 resources, and Connect connectors
+    as JSON together with the properties file of the workers. For example:
+    mm2slo init --from mm2.properties
+    """
+    given = ConfigSource(secrets=secrets, path=tuple(path or ()))
+    _load("mm2slo_cli.init").run(files, given, output, force=force)
 
 
 @app.command()

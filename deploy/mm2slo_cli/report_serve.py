@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_files import load_source, log_findings
+from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_cli.report_rules import missing_rules
 from mm2slo_cli.report_sources import (
@@ -58,16 +59,18 @@ HELP = (
 _BACKLOG = 512
 
 
+@config_options()
 def serve(
     *,
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
+    source: ConfigSource,
     store: Annotated[
         str | None, typer.Option(metavar="URL", help="Results store; overrides audit.store.")
     ] = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM."""
-    loaded = read_config(config)
+    loaded, findings = load_source(source)
     log_output.configure_logging(loaded.report.log)
+    log_findings(findings)
     # Logs its plugins at each start.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
     # The server handles signals while it runs, and re-raises them afterwards.

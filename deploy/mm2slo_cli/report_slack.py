@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.report_sources import create_reporter, now_ms, open_store
 from mm2slo_cli.time_options import format_time
 from mm2slo_core.config.suggestion import suggest
@@ -44,9 +45,10 @@ Period = Annotated[
 ]
 
 
+@config_options()
 def slack(
     *,
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
+    source: ConfigSource,
     period: Period = "7d",
     channel: Annotated[
         str | None,
@@ -82,7 +84,7 @@ def slack(
     """Build the digest, then print or post it."""
     if as_json and not dry_run:
         raise UserError("--json prints the message instead of posting it: add --dry-run")
-    loaded = read_config(config)
+    loaded = read_config(source)
     poster = None if dry_run else _poster(loaded, channel, webhook_file, token_file)
     with open_store(loaded, store) as results:
         builder = DigestBuilder(

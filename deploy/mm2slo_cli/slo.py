@@ -2,12 +2,12 @@
 
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_core.config.slo_section import render_slo_section
 from mm2slo_core.objectives.openslo import render_openslo
 
@@ -36,8 +36,9 @@ def about() -> None:
 
 
 @slo_app.command("export")
+@config_options()
 def export(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")],
+    source: ConfigSource,
     output_format: Annotated[
         OutputFormat, typer.Option("--format", help="Output format.")
     ] = OutputFormat.OPENSLO,
@@ -50,7 +51,7 @@ def export(
 
     As OpenSLO v1, or with --format native as the slo section of mm2slo.yaml.
     """
-    read = read_config(config)
+    read = read_config(source)
     chosen = {each.flow for each in read.select(flow or [])}
     objectives = [each for each in read.objectives if each.flow in chosen]
     sys.stdout.write(_RENDERERS[output_format](objectives))

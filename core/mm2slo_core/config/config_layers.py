@@ -23,14 +23,15 @@ _MIRRORMAKER: Final = (None, Engine.MIRRORMAKER2.value)
 class BaseConfig:
     """Clusters by alias and flows by label, from MirrorMaker 2's files.
 
-    *origins* has the file and line of paths such as `("flows", "us->eu", "topics")`. With
-    *problems*, clusters and flows may be missing.
+    *origins* has the file and line of paths such as `("flows", "us->eu", "topics")`. If a file
+    cannot be read, clusters and flows may be missing, and *is_complete* is false.
     """
 
     clusters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     flows: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     origins: Mapping[Path, tuple[str, int | None]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    is_complete: bool = True
 
 
 def own_keys(root: Mapping[str, object], section: str, name: str) -> set[str]:
@@ -148,7 +149,7 @@ class Layers:
         self._origins = inherited | self._origins
 
     def _report_absent(self, path: Path, what: str, name: str, known: Iterable[str]) -> None:
-        if self._base.problems:
+        if not self._base.is_complete:
             return
         close = suggest(name, known)
         hint = f"did you mean {close!r}?" if close else "remove it, or change MirrorMaker 2's files"

@@ -49,11 +49,11 @@ def load_config(
     base = _read_base(resolved, read_base)
     layers = Layers(document, resolved, base)
     found = [*document.problems, *unresolved, *layers.problems]
-    places = {(problem.file, problem.path) for problem in found}
+    places = {_place(problem) for problem in found}
     config, errors = _validate(layers.merged)
     rejected = [error["loc"] for error in errors if error["type"] != "extra_forbidden"]
     findings = check_config(layers.merged, rejected)
-    if base.problems:
+    if not base.is_complete:
         errors = [error for error in errors if error["type"] not in _INCOMPLETE]
         findings = [finding for finding in findings if finding.path[0] not in _FROM_FILES]
     # Further problems at the path of a failed reference or a duplicate key are not reliable.
@@ -63,7 +63,7 @@ def load_config(
             *(problem_of(error, layers) for error in errors),
             *(layers.problem(*finding) for finding in findings),
         )
-        if (problem.file, problem.path) not in places
+        if _place(problem) not in places
     ]
     if found or config is None:
         raise ConfigError(name, _in_file_order(found))
@@ -90,6 +90,10 @@ def _validate(merged: dict[str, object]) -> tuple[Config | None, list[ErrorDetai
         for error in errors
         if error["type"] != "too_short" or not value_at(merged, error["loc"])
     ]
+
+
+def _place(problem: Problem) -> tuple[str | None, object]:
+    return problem.file, problem.path if problem.file is None else problem.line
 
 
 def _in_file_order(problems: Iterable[Problem]) -> list[Problem]:

@@ -30,10 +30,10 @@ class Config(Section):
         default_factory=MirrorFilesConfig, description="MirrorMaker 2's own configuration."
     )
     clusters: Annotated[Mapping[Alias, ClusterConfig], Field(min_length=1)] = Field(
-        description="Kafka clusters by MirrorMaker 2 alias."
+        description="Kafka clusters by MirrorMaker 2 alias; optional with `mm2`."
     )
     flows: Annotated[tuple[FlowConfig, ...], Field(min_length=1)] = Field(
-        description="Replication flows between the clusters."
+        description="Replication flows between the clusters; optional with `mm2`."
     )
     exporter: ExporterConfig = Field(default_factory=ExporterConfig, description="The exporter.")
     audit: AuditConfig = Field(

@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from mm2slo_cli import main as root
+from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.user_errors import UserError
 
 PROGRAM = Path(sys.executable).parent / "mm2slo"
@@ -78,7 +79,9 @@ def test_check_prints_json_without_secrets(good: str) -> None:
         "unavailable": [],
     }
     sasl = printed["config"]["clusters"]["eu"]["security"]["sasl"]
-    assert sasl == {"mechanism": "PLAIN", "username": "app", "password": "***", "oauth": None}
+    assert sasl == {
+        "mechanism": "PLAIN", "username": "app", "password": "***", "oauth": None, "aws": None,
+    }  # fmt: skip
 
 
 MISTAKES = {
@@ -183,6 +186,7 @@ def test_root_help_loads_no_command() -> None:
     loaded = loaded_by(code)
     assert {name for name in loaded if name.startswith("mm2slo_")} == {
         "mm2slo_cli",
+        "mm2slo_cli.config_options",
         "mm2slo_cli.gc_pause",
         "mm2slo_cli.main",
         "mm2slo_core",
@@ -197,7 +201,10 @@ def test_version_prints_package_version() -> None:
 def test_exporter_without_config_exits_2() -> None:
     done = mm2slo("exporter")
     assert done.returncode == 2
-    assert "Missing option '--config'" in done.stderr
+    assert done.stderr == (
+        "the configuration is missing; give --config mm2slo.yaml, or MirrorMaker 2's own files "
+        "with --mm2, --strimzi or --connect\n"
+    )
 
 
 def run_root(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -229,8 +236,8 @@ def test_exporter_and_demo_pass_their_options(monkeypatch: pytest.MonkeyPatch) -
     assert run_root(monkeypatch, "demo", "--scenario", "stop-mirror") == 0
     plain = {"once": False, "as_json": False, "keep": False, "audited": True, "scenario": None}
     assert calls == [
-        (Path("c.yaml"), ["us->eu", "eu->us"]),
-        (Path("c.yaml"), []),
+        (ConfigSource(Path("c.yaml")), ["us->eu", "eu->us"]),
+        (ConfigSource(Path("c.yaml")), []),
         (2.5, plain | {"once": True, "as_json": True}),
         (None, plain | {"audited": False}),
         (None, plain | {"scenario": "stop-mirror"}),

@@ -13,6 +13,7 @@ from recording_server import Answer, RecordingServer, Request
 from report_service_fixture import NOW, ServiceFixture, start_service
 
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.report_maintenance import MaintenanceActions
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
 from mm2slo_report.rendering.value_format import utc
@@ -76,7 +77,7 @@ def service(folder: Path, **alerting: Any) -> Iterator[ServiceFixture]:
     path = folder / "mm2slo.yaml"
     path.write_text(CONFIG.format(alerting=json.dumps(alerting)))
     with Store.open(folder / "r.db", clock=lambda: NOW) as store:
-        maintenance = MaintenanceActions(read_config(path), store)
+        maintenance = MaintenanceActions(read_config(ConfigSource(path)), store)
         found = start_service(store, tokens=(TOKEN,), maintenance=maintenance)
         found.client.headers["Authorization"] = "Bearer w"
         yield found

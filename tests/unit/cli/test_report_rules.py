@@ -11,6 +11,7 @@ from report_service_fixture import start_service
 
 from mm2slo_alerts.output_files import ALERT_RULES, RECORDING_RULES, generated
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.report_rules import expected_groups, missing_rules
 from mm2slo_report.sources.prometheus import PrometheusClient, PrometheusSource, Server
 from mm2slo_store import Store
@@ -28,7 +29,7 @@ def test_missing_rule_group_is_a_readiness_warning(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "mm2slo.yaml").write_text(CONFIG)
-    loaded = read_config(tmp_path / "mm2slo.yaml")
+    loaded = read_config(ConfigSource(tmp_path / "mm2slo.yaml"))
     files = generated(loaded)
     written = [
         group["name"]
@@ -57,6 +58,6 @@ def test_missing_rule_group_is_a_readiness_warning(
 
 def test_recorder_history_expects_no_rules(tmp_path: Path) -> None:
     (tmp_path / "mm2slo.yaml").write_text(CONFIG)
-    loaded = read_config(tmp_path / "mm2slo.yaml")
+    loaded = read_config(ConfigSource(tmp_path / "mm2slo.yaml"))
     with Store.open(tmp_path / "r.db") as store:
         assert missing_rules(loaded, start_service(store).source) is None

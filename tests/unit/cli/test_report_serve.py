@@ -17,6 +17,7 @@ import requests
 import trustme
 
 from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource
 from mm2slo_cli.report_serve import open_server
 from mm2slo_core.user_errors import UserError
 
@@ -64,7 +65,7 @@ def running(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]
 
 def start_error(path: Path) -> str:
     """Return the message of a start that fails."""
-    with pytest.raises(UserError) as raised, open_server(read_config(path)):
+    with pytest.raises(UserError) as raised, open_server(read_config(ConfigSource(path))):
         pass
     return str(raised.value)
 
