@@ -72,12 +72,16 @@ class MirrorCluster:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """A connector of a flow: its name (part of Connect's offset key) and effective settings."""
+    """A connector of a flow: its name (part of Connect's offset key) and effective settings.
+
+    *state* is the one that Strimzi gives it: running, paused or stopped.
+    """
 
     kind: ConnectorKind
     name: str
     settings: Settings
     origin: Origin
+    state: str = "running"
 
 
 @dataclass(frozen=True, slots=True)

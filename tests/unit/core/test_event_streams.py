@@ -1,0 +1,89 @@
+"""IBM Event Streams: KafkaMirrorMaker2 of its API group, and the geo-replicator without flows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from mm2slo_core.cluster_security import Mechanism, Protocol
+from mm2slo_core.mm2_config.findings import Severity
+from mm2slo_core.mm2_config.java_security import read_security
+from mm2slo_core.mm2_config.provider_references import MirrorFiles, resolve_settings
+from mm2slo_core.mm2_config.strimzi import read_strimzi
+
+if TYPE_CHECKING:
+    from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
+
+FILES: Final = Path(__file__).parent / "strimzi_files"
+REPLICATOR: Final = (FILES / "geo_replicator.yaml").read_text()
+
+
+def read(text: str) -> MirrorSetup:
+    (setup,) = read_strimzi("f", text)
+    return setup
+
+
+def test_read_strimzi_of_event_streams_has_flows_and_worker() -> None:
+    setup = read((FILES / "event_streams.yaml").read_text())
+    (flow,) = setup.flows
+    assert (flow.flow.label, flow.worker.group_id, flow.worker.offsets_topic) == (
+        *("london->paris-mm2connector", "georeplicator-workers"),
+        "georeplicator-offsets",
+    )
+    assert [(connector.name, connector.origin.line) for connector in flow.connectors.values()] == [
+        ("london->paris-mm2connector.MirrorSourceConnector", 42),
+        ("london->paris-mm2connector.MirrorCheckpointConnector", 43),
+    ]
+    assert setup.findings == ()
+
+
+def test_security_of_event_streams_is_the_user_token_with_the_api_key() -> None:
+    setup = read((FILES / "event_streams.yaml").read_text())
+    keys = {("london-api-key", "apikey"): b"s3cr3t"}
+    files = MirrorFiles(
+        environment=str, content=str.encode, secret=lambda name, key: keys[name, key]
+    )
+    client, unresolved = resolve_settings(setup.clusters["london"].client, setup.providers, files)
+    security, findings = read_security(client, files)
+    assert security is not None
+    assert security.sasl is not None
+    assert security.sasl.password is not None
+    assert (security.protocol, security.sasl.mechanism, security.sasl.username) == (
+        *(Protocol.SASL_SSL, Mechanism.PLAIN),
+        "token",
+    )
+    assert security.sasl.password.reveal() == "s3cr3t"
+    assert (unresolved, findings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        (REPLICATOR, "oc get kafkamirrormaker2.eventstreams.ibm.com -n integration -o yaml"),
+        (
+            REPLICATOR.replace("  namespace: integration\n", ""),
+            "oc get kafkamirrormaker2.eventstreams.ibm.com -o yaml",
+        ),
+        (
+            REPLICATOR.replace("integration", "'a; b'"),
+            "oc get kafkamirrormaker2.eventstreams.ibm.com -n 'a; b' -o yaml",
+        ),
+        (
+            "kind: EventStreamsGeoReplicator\n",
+            "oc get kafkamirrormaker2.eventstreams.ibm.com -o yaml",
+        ),
+    ],
+)
+def test_read_strimzi_of_a_geo_replicator_alone_names_the_command_to_run(
+    text: str, command: str
+) -> None:
+    setup = read(text)
+    (finding,) = setup.findings
+    assert (finding.severity, finding.check) == (Severity.ERROR, "geo-replicator")
+    assert (finding.what, finding.action) == (
+        "an EventStreamsGeoReplicator has no flows",
+        f"pass the output of: {command}",
+    )
+    assert setup.flows == ()
