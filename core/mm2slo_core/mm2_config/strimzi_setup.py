@@ -135,8 +135,8 @@ class _Reader:
 
     def worker(self) -> mirror_setup.Worker | None:
         """The worker group, on `target` or `connectCluster`; None if that is not known."""
-        target, alias = self.spec.target, self.spec.connect_cluster
-        alias = target.alias if target else alias
+        target = self.spec.target
+        alias = target.alias if target else self.spec.connect_cluster
         if alias is None:
             self.text.require(("spec",), "target" if self.version == "v1" else "connectCluster")
         if alias is None or not self._are_clusters(("spec",), connectCluster=alias):
