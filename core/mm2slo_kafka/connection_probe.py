@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS = 5.0
 _RENEW_DAYS = 30
+_REMEDIES = {
+    "name-resolution": "correct bootstrap_servers, or advertised.listeners of the broker",
+    "connection": "check that a broker listens there, and firewalls in between",
+    "tls": "check that this listener uses TLS, and the client certificates it requires",
+}
 _OTHER_NAME = "connect by a name in the broker's certificate, or add this name to it"
 # Codes of OpenSSL's X509_verify_cert: expired, wrong host name, wrong IP address.
-_REMEDIES = {10: "renew the broker's certificate", 62: _OTHER_NAME, 64: _OTHER_NAME}
+_VERIFY_REMEDIES = {10: "renew the broker's certificate", 62: _OTHER_NAME, 64: _OTHER_NAME}
 _UNTRUSTED = "set tls.ca_file to the CA that issued the broker's certificate"
 
 
@@ -36,9 +41,10 @@ def check_listeners(
     context, authorities = None, []
     if properties.get("security.protocol", "").upper().endswith("SSL"):
         try:
-            authorities = _certificates(properties, "ca")
+            authorities, client = (
+                _certificates(properties, name) for name in ("ca", "certificate")
+            )
             context = _context(properties, authorities)
-            client = _certificates(properties, "certificate")
         except (OSError, ValueError) as error:
             finding = f"the configured certificates or key cannot be used: {error}"
             yield CheckResult(alias, "tls", "fix", finding, "correct security.tls of this cluster")
@@ -56,36 +62,24 @@ def _check_listener(
     authorities: list[x509.Certificate],
     now: datetime,
 ) -> CheckResult:
-    def failed(check: str, what: str, remedy: str) -> CheckResult:
-        return CheckResult(alias, check, "fix", f"{server}: {what}", remedy)
-
     host, _, port = server.rpartition(":")
-    host = host.strip("[]")
+    host, stage = host.strip("[]"), "connection"
     try:
-        connection = socket.create_connection((host, int(port)), _TIMEOUT_SECONDS)
-    except socket.gaierror as error:
-        remedy = "correct bootstrap_servers, or advertised.listeners of the broker"
-        return failed("name-resolution", f"host name not resolved: {error.strerror}", remedy)
-    except OSError as error:
-        remedy = "check that a broker listens there, and firewalls in between"
-        return failed("connection", f"no connection: {error.strerror or error}", remedy)
-    with connection:
-        if context is None:
-            return CheckResult(alias, "connection", "ok", f"{server} accepts connections")
-        try:
+        with socket.create_connection((host, int(port)), _TIMEOUT_SECONDS) as connection:
+            if context is None:
+                return CheckResult(alias, stage, "ok", f"{server} accepts connections")
+            stage = "tls"
             with context.wrap_socket(connection, server_hostname=host) as tls:
-                leaf = x509.load_der_x509_certificate(tls.getpeercert(binary_form=True) or b"")
-        except ssl.SSLCertVerificationError as error:
-            remedy = _REMEDIES.get(error.verify_code, _UNTRUSTED)
-            return failed("tls", f"certificate refused: {error.verify_message}", remedy)
-        except OSError as error:
-            remedy = "check that this listener uses TLS, and the client certificates it requires"
-            return failed("tls", f"TLS handshake failed: {error.strerror or error}", remedy)
-    chain = [leaf]
-    while issuer := next((a for a in authorities if a.subject == chain[-1].issuer), None):
-        if issuer in chain:
-            break
-        chain.append(issuer)
+                chain = [x509.load_der_x509_certificate(tls.getpeercert(binary_form=True) or b"")]
+    except OSError as error:
+        stage = "name-resolution" if isinstance(error, socket.gaierror) else stage
+        reason, remedy = error.strerror or str(error), _REMEDIES[stage]
+        if isinstance(error, ssl.SSLCertVerificationError):
+            reason = f"certificate refused, {error.verify_message}"
+            remedy = _VERIFY_REMEDIES.get(error.verify_code, _UNTRUSTED)
+        return CheckResult(alias, stage, "fix", f"{server}: {stage} failed: {reason}", remedy)
+    while issuers := [a for a in authorities if a.subject == chain[-1].issuer and a not in chain]:
+        chain.append(issuers[0])
     return _expiry(alias, f"{server}: certificate chain", chain, now)
 
 

@@ -28,14 +28,6 @@ _HEAD: Final = """\
 | resource | operations | cluster | for | without it |
 |---|---|---|---|---|
 """
-_SYNCS: Final = "source or target, by `offset-syncs.topic.location`"
-_ONLY_WITH: Final = {
-    "heartbeats": "`emit.heartbeats.enabled`",
-    "group-sync": "`sync.group.offsets.enabled`",
-    "config-sync": "`sync.topic.configs.enabled`",
-    "acl-sync": "`sync.topic.acls.enabled`",
-    "exactly-once": "`exactly.once.source.support`",
-}
 
 
 def render() -> str:
@@ -50,9 +42,7 @@ def _rows(component: Component) -> str:
     rows = []
     for row in REQUIRED_PERMISSIONS:
         if row.component == component:
-            place = _SYNCS if row.place == "syncs" else row.place
-            only_with = _ONLY_WITH.get(row.feature or "")
-            purpose = f"{row.purpose} ({only_with})" if only_with else row.purpose
-            cells = row.role.title, ", ".join(row.operations), place, purpose, row.without
+            purpose = f"{row.purpose} (`{row.setting}`)" if row.setting else row.purpose
+            cells = row.role.title, ", ".join(row.operations), row.place, purpose, row.without
             rows.append(f"| {' | '.join(cells)} |\n")
     return "".join(rows)

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 ALL_NAMES = "*"
 # A dot without a quantifier is taken as a dot: `orders.v1` is nearly always meant as that name.
-_LITERAL = re.compile(r"(?:[\w-]|\\[.-]|\.(?![*+?{]))*", re.ASCII)
-_LAST_CHARACTER = re.compile(r"\\?.$")
+_LITERAL = re.compile(r"(?:(?:[\w-]|\\[.-]|\.(?![*+?{]))(?![*+?{]))*", re.ASCII)
 
 
 class AclPattern(NamedTuple):
@@ -22,6 +21,12 @@ class AclPattern(NamedTuple):
     name: str
     prefixed: bool = False
 
+    @classmethod
+    def parse(cls, text: str) -> AclPattern:
+        """`orders` is that name, `orders*` and `*` are prefixes."""
+        prefix = text.removesuffix(ALL_NAMES)
+        return cls(prefix or ALL_NAMES, prefixed=0 < len(prefix) < len(text))
+
     def covers(self, other: AclPattern) -> bool:
         """Whether this pattern matches every name that *other* matches."""
         if self.prefixed:
@@ -29,36 +34,15 @@ class AclPattern(NamedTuple):
         return self.name == ALL_NAMES or self == other
 
 
-def with_prefix(prefix: str) -> AclPattern:
-    """The pattern of all names with *prefix*; an empty one is all names."""
-    return AclPattern(prefix, prefixed=True) if prefix else AclPattern(ALL_NAMES)
-
-
-def parse_pattern(text: str) -> AclPattern:
-    """`orders` is that name, `orders*` and `*` are prefixes."""
-    prefix, all_names, _rest = text.partition(ALL_NAMES)
-    return with_prefix(prefix) if all_names else AclPattern(text)
-
-
 def acl_patterns(expressions: Iterable[str]) -> tuple[AclPattern, ...]:
     """The narrowest ACL patterns for MirrorMaker 2's lists of regular expressions.
 
     `orders` is a literal name, `orders.*` a prefix; an expression without a literal start is `*`.
     """
-    found = (
-        _acl_pattern(alternative)
-        for entry in expressions
-        for expression in split_list(entry)
-        for alternative in ([expression] if "(" in expression else expression.split("|"))
-    )
-    return tuple(dict.fromkeys(found))
-
-
-def _acl_pattern(expression: str) -> AclPattern:
-    match = _LITERAL.match(expression)
-    literal = match[0] if match else ""
-    rest = expression[len(literal) :]
-    if rest.startswith(("*", "+", "?", "{")):
-        literal = _LAST_CHARACTER.sub("", literal)
-    name = literal.replace("\\", "")
-    return with_prefix(name) if rest else AclPattern(name)
+    found: dict[AclPattern, None] = {}
+    for expression in (each for entry in expressions for each in split_list(entry)):
+        for alternative in [expression] if "(" in expression else expression.split("|"):
+            literal = (_LITERAL.match(alternative) or [""])[0]
+            is_prefix = literal != alternative
+            found[AclPattern.parse(literal.replace("\\", "") + ALL_NAMES * is_prefix)] = None
+    return tuple(found)

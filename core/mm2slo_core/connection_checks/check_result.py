@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 State = Literal["ok", "fix", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """What was checked and found on a cluster or flow (*where*), and what to do about it.
-
-    *check* is a stable name, as in `permission`. No text contains a secret.
-    """
+class CheckResult(NamedTuple):
+    """What was found on a cluster or flow (*where*), and what to do. *check* is a stable name."""
 
     where: str
     check: str

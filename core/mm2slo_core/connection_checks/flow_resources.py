@@ -5,17 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.connection_checks.acl_patterns import (
-    ALL_NAMES,
-    AclPattern,
-    acl_patterns,
-    parse_pattern,
-    with_prefix,
-)
+from mm2slo_core.connection_checks.acl_patterns import ALL_NAMES, AclPattern, acl_patterns
 from mm2slo_core.connection_checks.required_permissions import (
     REQUIRED_PERMISSIONS,
     Component,
-    Feature,
     Operation,
     RequiredPermission,
     ResourceKind,
@@ -53,9 +46,10 @@ class AclGrant(NamedTuple):
 class FlowResources:
     """The names of a flow's resources; a role without a name needs no permission.
 
-    *topics* and *groups* are MirrorMaker 2's regular expressions, *worker_group* is the `group.id`
-    of its workers, *canary_topic* the topic that carries canaries on the source. *internal* is None
-    for other engines.
+    *topics* and *groups* are MirrorMaker 2's regular expressions, *settings* its settings that are
+    on and need permissions (`sync.group.offsets.enabled`), *worker_group* is the `group.id` of its
+    workers, *canary_topic* the topic that carries canaries on the source. *internal* is None for
+    other engines.
     """
 
     flow: Flow
@@ -63,7 +57,7 @@ class FlowResources:
     topics: tuple[str, ...]
     groups: tuple[str, ...]
     internal: InternalTopics | None
-    features: frozenset[Feature] = frozenset()
+    settings: frozenset[str] = frozenset()
     worker_group: str | None = None
     canary_topic: str | None = None
     timeline_topic: str | None = None
@@ -73,12 +67,10 @@ class FlowResources:
     ) -> Iterator[tuple[RequiredPermission, str, tuple[AclPattern, ...]]]:
         """Each permission that *components* need, the cluster, and the resources there."""
         for row in REQUIRED_PERMISSIONS:
-            if row.component in components and row.feature in {None, *self.features}:
-                for side, cluster in (("source", self.flow.source), ("target", self.flow.target)):
-                    if row.place in {side, "both", "syncs"}:
-                        patterns = self._patterns(row, cluster)
-                        if patterns:
-                            yield row, cluster, patterns
+            if row.component in components and row.setting in {None, *self.settings}:
+                for place, cluster in (("source", self.flow.source), ("target", self.flow.target)):
+                    if row.place in {place, "both"} and (found := self._patterns(row, cluster)):
+                        yield row, cluster, found
 
     def grants(self, *components: Component) -> tuple[AclGrant, ...]:
         """What the principal of *components* must be allowed; no grant is implied by another."""
@@ -88,37 +80,45 @@ class FlowResources:
             for pattern in patterns
             for operation in row.operations
         }
-        return tuple(
-            sorted(each for each in found if not any(o.implies(each) for o in found - {each}))
-        )
+        return tuple(sorted(g for g in found if not any(o.implies(g) for o in found - {g})))
 
     def _patterns(self, row: RequiredPermission, cluster: str) -> tuple[AclPattern, ...]:
         if row.role is Role.GROUPS:
             return acl_patterns(self.groups) if self.internal else ()
-        if row.role is Role.TOPICS:
-            found = acl_patterns(self.topics)
-            if self.internal and row.component != "audit":
-                # MirrorMaker 2 replicates heartbeats whatever the filter.
-                found = (*found, AclPattern(HEARTBEATS_TOPIC))
-            return found if cluster == self.flow.source else tuple(map(self._copy, found))
-        return tuple(parse_pattern(name) for name in self._names(cluster).get(row.role, ()) if name)
+        if row.role is not Role.TOPICS:
+            names = self._names(cluster).get(row.role, ())
+            return tuple(AclPattern.parse(name) for name in names if name)
+        found = acl_patterns(self.topics)
+        if self.internal and row.component != "audit":
+            # MirrorMaker 2 replicates heartbeats whatever the filter.
+            found = (*found, AclPattern(HEARTBEATS_TOPIC))
+        if cluster == self.flow.source:
+            return found
+        copies = (
+            self.policy.remote_topic(self.flow.source, name.removesuffix(ALL_NAMES))
+            + ALL_NAMES * (prefixed or name == ALL_NAMES)
+            for name, prefixed in found
+        )
+        return tuple(map(AclPattern.parse, copies))
 
     def _names(self, cluster: str) -> dict[Role, tuple[str | None, ...]]:
-        """Names on *cluster* of the resources with fixed names; a final `*` marks a prefix."""
+        """Names on *cluster*, for roles with fixed names; a final `*` marks a prefix."""
         internal, workers, canary = self.internal, self.worker_group, self.canary_topic
         if canary and cluster == self.flow.target:
             canary = self.policy.remote_topic(self.flow.source, canary)
         names: dict[Role, tuple[str | None, ...]] = {
             Role.CANARY: (canary,),
             Role.TIMELINE: (self.timeline_topic,),
-            Role.TIMELINE_GROUP: (f"mm2slo.timeline.{self.flow.slug}",),
+            Role.TIMELINE_GROUP: (self.timeline_topic and f"mm2slo.timeline.{self.flow.slug}",),
             Role.SPARK_GROUPS: ("spark-kafka-*",),
             Role.CLUSTER: ("kafka-cluster",),
-        }
-        if workers is not None:
-            names[Role.WORKER_GROUP] = (workers,)
+            Role.WORKER_GROUP: (workers,),
             # `Worker.taskTransactionalId` and `DistributedConfig.transactionalProducerId`.
-            names[Role.TRANSACTIONS] = (f"{workers}-*", f"connect-cluster-{workers}")
+            Role.TRANSACTIONS: (
+                workers and f"{workers}-*",
+                workers and f"connect-cluster-{workers}",
+            ),
+        }
         if internal is not None:
             syncs = internal.offset_syncs
             names |= {
@@ -130,9 +130,3 @@ class FlowResources:
                 Role.STATES: (internal.connect_status.topic, internal.connect_configs.topic),
             }
         return names
-
-    def _copy(self, pattern: AclPattern) -> AclPattern:
-        source, (name, prefixed) = self.flow.source, pattern
-        if prefixed or name == ALL_NAMES:
-            return with_prefix(self.policy.remote_topic(source, name.removesuffix(ALL_NAMES)))
-        return AclPattern(self.policy.remote_topic(source, name))

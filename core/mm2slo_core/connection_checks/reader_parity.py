@@ -1,7 +1,4 @@
-"""Whether who may read a group and topic on the source may read both on the target, by ACLs.
-
-Rules as Kafka's `StandardAuthorizer`: a rule of `User:*` applies to all, DENY wins over ALLOW.
-"""
+"""Whether who may read a topic and group on the source may read both on the target, by ACLs."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from mm2slo_core.connection_checks.required_permissions import ResourceKind
-
-_READ = frozenset({"Read", "All"})
 
 
 class AclRule(NamedTuple):
@@ -42,29 +37,29 @@ def reader_parity(
     groups: Collection[str],
     counterparts: Mapping[str, str],
 ) -> Iterator[ReaderParity]:
-    """Each principal that may read a topic and a group on the source.
+    """Each principal that may read a replicated topic and a group on the source.
 
-    *copies* maps replicated topics to their copies, *counterparts* principals of the source to
-    those of the target; others have the same name on both.
+    *copies* maps topics to their copies, *counterparts* principals of the source to those of the
+    target; others have the same name on both.
     """
     for principal in sorted({rule.principal for rule in source if rule.allows}):
-        topics = [each for each in sorted(copies) if may_read(source, principal, "topic", each)]
-        read = [each for each in sorted(groups) if may_read(source, principal, "group", each)]
+        topics = [
+            copies[each] for each in sorted(copies) if _reads(source, principal, "topic", each)
+        ]
+        read = [each for each in sorted(groups) if _reads(source, principal, "group", each)]
         if topics and read:
             other = counterparts.get(principal, principal)
-            wanted: list[tuple[ResourceKind, str]] = [("topic", copies[each]) for each in topics]
-            wanted += [("group", each) for each in read]
-            denied = (f"{kind} {n}" for kind, n in wanted if not may_read(target, other, kind, n))
+            denied = [f"topic {n}" for n in topics if not _reads(target, other, "topic", n)]
+            denied += [f"group {n}" for n in read if not _reads(target, other, "group", n)]
             yield ReaderParity(principal, other, tuple(denied))
 
 
-def may_read(rules: Collection[AclRule], principal: str, kind: ResourceKind, name: str) -> bool:
+def _reads(rules: Collection[AclRule], principal: str, kind: ResourceKind, name: str) -> bool:
+    """As Kafka's `StandardAuthorizer`: rules of `User:*` apply to all, DENY wins over ALLOW."""
     verdicts = {
         rule.allows
         for rule in rules
-        if rule.principal in {principal, "User:*"}
-        and rule.kind == kind
-        and rule.operation in _READ
-        and rule.pattern.covers(AclPattern(name))
+        if (rule.principal in {principal, "User:*"} and rule.kind == kind)
+        and (rule.operation in {"Read", "All"} and rule.pattern.covers(AclPattern(name)))
     }
     return verdicts == {True}

@@ -10,73 +10,63 @@ from enum import Enum
 from typing import Any, Literal, NamedTuple
 
 Component = Literal["exporter", "audit", "mirrormaker2"]
-Place = Literal["source", "target", "both", "syncs"]
-"""The cluster of a flow; `syncs` is the one of both that holds the offset syncs topic."""
 ResourceKind = Literal["topic", "group", "cluster", "transactional-id"]
 Operation = Literal[
     "Read", "Write", "Create", "Delete", "Alter", "Describe", "DescribeConfigs", "AlterConfigs"
 ]
-Feature = Literal[
-    "canary", "timeline", "heartbeats", "group-sync", "config-sync", "acl-sync", "exactly-once"
-]
-"""What a permission is for, if it is not always needed."""
-
-_GRANTED_BY: dict[Operation, frozenset[Operation]] = {
-    "Describe": frozenset({"Describe", "Read", "Write", "Alter", "Delete"}),
-    "DescribeConfigs": frozenset({"DescribeConfigs", "AlterConfigs"}),
+_GRANTED_BY: dict[Operation, set[Operation]] = {
+    "Describe": {"Describe", "Read", "Write", "Alter", "Delete"},
+    "DescribeConfigs": {"DescribeConfigs", "AlterConfigs"},
 }
 
 
-def granted_by(operation: Operation) -> frozenset[Operation]:
+def granted_by(operation: Operation) -> set[Operation]:
     """The operations that include *operation* for Kafka's authorizers."""
-    return _GRANTED_BY.get(operation, frozenset({operation}))
+    return _GRANTED_BY.get(operation, {operation})
 
 
 class Role(Enum):
-    """What a resource is for a flow: its description, and its kind."""
+    """What a resource is for a flow."""
 
-    TOPICS = ("replicated topics", "topic")
-    HEARTBEATS = ("`*.heartbeats`", "topic")
-    OWN_HEARTBEATS = ("`heartbeats`", "topic")
-    OFFSET_SYNCS = ("`mm2-offset-syncs.*.internal`", "topic")
-    CHECKPOINTS = ("`*.checkpoints.internal`", "topic")
-    OFFSETS = ("`mm2-offsets.*.internal`", "topic")
-    STATES = ("`mm2-status.*.internal`, `mm2-configs.*.internal`", "topic")
-    CANARY = ("`heartbeats` or the canary topic", "topic")
-    TIMELINE = ("`mm2slo.watermarks.internal`", "topic")
-    GROUPS = ("replicated groups", "group")
-    TIMELINE_GROUP = ("`mm2slo.timeline.*`", "group")
-    SPARK_GROUPS = ("`spark-kafka-*`", "group")
-    WORKER_GROUP = ("group of the Connect workers", "group")
-    CLUSTER = ("the cluster", "cluster")
-    TRANSACTIONS = ("transactional ids of the Connect workers", "transactional-id")
+    TOPICS = "replicated topics"
+    HEARTBEATS = "`*.heartbeats`"
+    OWN_HEARTBEATS = "`heartbeats`"
+    OFFSET_SYNCS = "`mm2-offset-syncs.*.internal` (on one of both)"
+    CHECKPOINTS = "`*.checkpoints.internal`"
+    OFFSETS = "`mm2-offsets.*.internal`"
+    STATES = "`mm2-status.*.internal`, `mm2-configs.*.internal`"
+    CANARY = "`heartbeats` or the canary topic"
+    TIMELINE = "`mm2slo.watermarks.internal`"
+    GROUPS = "replicated groups", "group"
+    TIMELINE_GROUP = "`mm2slo.timeline.*`", "group"
+    SPARK_GROUPS = "`spark-kafka-*`", "group"
+    WORKER_GROUP = "group of the Connect workers", "group"
+    CLUSTER = "the cluster", "cluster"
+    TRANSACTIONS = "transactional ids of the Connect workers", "transactional-id"
 
-    @property
-    def title(self) -> str:
-        return self.value[0]
-
-    @property
-    def kind(self) -> ResourceKind:
-        return self.value[1]
+    def __init__(self, title: str, kind: ResourceKind = "topic") -> None:
+        self.title = title
+        self.kind = kind
 
 
 class RequiredPermission(NamedTuple):
-    """What a component does with a resource, and what is lost without it."""
+    """What a component does with a resource, and what is lost without it.
+
+    *place* is the cluster of a flow. *setting* is MirrorMaker 2's setting that makes it necessary.
+    """
 
     component: Component
-    place: Place
+    place: Literal["source", "target", "both"]
     role: Role
     operations: tuple[Operation, ...]
     purpose: str
     without: str
-    feature: Feature | None
+    setting: str | None
 
 
-def _row(
-    needed: str, purpose: str, without: str, feature: Feature | None = None
-) -> RequiredPermission:
+def _row(needed: str, purpose: str, without: str, setting: str | None = None) -> RequiredPermission:
     component, place, role, *operations = needed.split()
-    row: Any = component, place, Role[role], tuple(operations), purpose, without, feature
+    row: Any = component, place, Role[role], tuple(operations), purpose, without, setting
     return RequiredPermission(*row)
 
 
@@ -88,41 +78,39 @@ REQUIRED_PERMISSIONS = (
          "neither is published"),
     _row("exporter source TOPICS Read", "age of the oldest unreplicated record",
          "lag in seconds only from the timeline; transaction markers count as a lag of 1"),
-    _row("exporter syncs OFFSET_SYNCS Read", "positions", "committed positions only"),
+    _row("exporter both OFFSET_SYNCS Read", "positions", "committed positions only"),
     _row("exporter target CHECKPOINTS Read", "failover readiness", "groups are not ready"),
     _row("exporter target OFFSETS Read", "committed positions", "groups are not ready"),
     _row("exporter target STATES Read", "task states, assignments", "groups are not ready"),
     _row("exporter target HEARTBEATS Read", "heartbeat age and latency", "neither is published"),
     _row("exporter source GROUPS Describe", "failover readiness", "no readiness of these groups"),
     _row("exporter target GROUPS Describe", "failover readiness", "no readiness of these groups",
-         "group-sync"),
+         "sync.group.offsets.enabled"),
     _row("exporter source CANARY Read Write Create", "canaries",
-         "availability by MirrorMaker 2's heartbeats; set `canary: {carrier: off}`", "canary"),
-    _row("exporter target CANARY Read", "canary arrivals", "canaries are not measured", "canary"),
-    _row("exporter target TIMELINE Read Write Create", "the watermark timeline", _NO_TIMELINE,
-         "timeline"),
-    _row("exporter target TIMELINE_GROUP Read", "election of the timeline's writer", _NO_TIMELINE,
-         "timeline"),
+         "availability by MirrorMaker 2's heartbeats; set `canary: {carrier: off}`"),
+    _row("exporter target CANARY Read", "canary arrivals", "canaries are not measured"),
+    _row("exporter target TIMELINE Read Write Create", "the watermark timeline", _NO_TIMELINE),
+    _row("exporter target TIMELINE_GROUP Read", "election of the timeline's writer", _NO_TIMELINE),
     _row("audit both TOPICS Read", "records of both clusters", "the topic is not audited"),
     _row("audit both TOPICS DescribeConfigs", "compaction, timestamp type",
          "both count as Kafka's defaults"),
-    _row("audit syncs OFFSET_SYNCS Read", "positions, first replicated offsets",
+    _row("audit both OFFSET_SYNCS Read", "positions, first replicated offsets",
          "records after the committed position are pending"),
     _row("audit target OFFSETS Read", "committed positions",
          "records after the newest offset sync are pending"),
-    _row("audit target TIMELINE Read", "arrival times", "no latency", "timeline"),
+    _row("audit target TIMELINE Read", "arrival times", "no latency"),
     _row("audit both SPARK_GROUPS Read", "Spark's consumers", "the topic is not audited"),
     _row("mirrormaker2 source TOPICS Read DescribeConfigs", "records, settings of new topics",
          "the topic is not replicated"),
     _row("mirrormaker2 target TOPICS Create Write Alter", "copies and their partitions",
          "the topic is not replicated"),
     _row("mirrormaker2 target TOPICS AlterConfigs", "settings of copies", "settings drift",
-         "config-sync"),
-    _row("mirrormaker2 syncs OFFSET_SYNCS Create Read Write", "offset syncs", "no checkpoints"),
+         "sync.topic.configs.enabled"),
+    _row("mirrormaker2 both OFFSET_SYNCS Create Read Write", "offset syncs", "no checkpoints"),
     _row("mirrormaker2 target CHECKPOINTS Create Read Write", "checkpoints",
          "groups cannot fail over"),
     _row("mirrormaker2 target OWN_HEARTBEATS Create Write", "heartbeats", "no heartbeats",
-         "heartbeats"),
+         "emit.heartbeats.enabled"),
     _row("mirrormaker2 target OFFSETS Create Read Write DescribeConfigs", "source offsets",
          "the workers do not start"),
     _row("mirrormaker2 target STATES Create Read Write DescribeConfigs", "connectors and tasks",
@@ -130,13 +118,14 @@ REQUIRED_PERMISSIONS = (
     _row("mirrormaker2 target WORKER_GROUP Read", "tasks", "the workers do not start"),
     _row("mirrormaker2 source GROUPS Describe", "checkpoints", "groups cannot fail over"),
     _row("mirrormaker2 target GROUPS Read", "committed offsets", "offsets are not synced",
-         "group-sync"),
+         "sync.group.offsets.enabled"),
     _row("mirrormaker2 target TOPICS Read", "committed offsets", "offsets are not synced",
-         "group-sync"),
+         "sync.group.offsets.enabled"),
     _row("mirrormaker2 source CLUSTER Describe", "ACLs of topics", "ACLs are not synced",
-         "acl-sync"),
-    _row("mirrormaker2 target CLUSTER Alter", "ACLs of topics", "ACLs are not synced", "acl-sync"),
+         "sync.topic.acls.enabled"),
+    _row("mirrormaker2 target CLUSTER Alter", "ACLs of topics", "ACLs are not synced",
+         "sync.topic.acls.enabled"),
     _row("mirrormaker2 target TRANSACTIONS Write", "transactions", "tasks do not start",
-         "exactly-once"),
+         "exactly.once.source.support"),
 )
 # fmt: on

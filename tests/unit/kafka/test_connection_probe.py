@@ -137,7 +137,7 @@ def test_plain_listener_where_tls_is_expected_is_a_tls_failure() -> None:
     with listener(None) as server:
         (result,) = check(server)
     assert finding(server, result)[:2] == ("tls", "fix")
-    assert "TLS handshake failed" in result.finding
+    assert ": tls failed: " in result.finding
 
 
 def test_plaintext_needs_a_connection_only() -> None:
@@ -151,14 +151,14 @@ def test_closed_port_is_a_connection_failure() -> None:
     assert (result.check, result.state, result.finding) == (
         "connection",
         "fix",
-        "127.0.0.1:1: no connection: Connection refused",
+        "127.0.0.1:1: connection failed: Connection refused",
     )
 
 
 def test_unknown_host_name_is_a_resolution_failure() -> None:
     (result,) = check("broker.invalid:9092")
     assert (result.check, result.state) == ("name-resolution", "fix")
-    assert "broker.invalid:9092: host name not resolved" in result.finding
+    assert "broker.invalid:9092: name-resolution failed: " in result.finding
 
 
 def test_client_certificate_is_presented_and_its_expiry_reported(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def prefix(name: str) -> AclPattern:
         (("orders.v1",), (AclPattern("orders.v1"),)),
         ((r"orders\.v[12]",), (prefix("orders.v"),)),
         (("orders-?x",), (prefix("orders"),)),
+        ((r"orders\.?x",), (prefix("orders"),)),
         (("ab+c",), (prefix("a"),)),
         (("orders(-eu|-us)",), (prefix("orders"),)),
         ((".*",), (ALL,)),

@@ -11,9 +11,7 @@ from mm2slo_core.connection_checks.flow_resources import FlowResources
 from mm2slo_core.connection_checks.required_permissions import (
     REQUIRED_PERMISSIONS,
     Component,
-    Feature,
     Operation,
-    Place,
 )
 from mm2slo_core.internal_topics import OffsetSyncsLocation, internal_topics
 from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from mm2slo_core.replication_policy import ReplicationPolicy
 
 FLOW = Flow("us", "eu")
+ALL_SETTINGS = frozenset(row.setting for row in REQUIRED_PERMISSIONS if row.setting)
 
 
 def resources(
@@ -64,7 +63,7 @@ def test_canaries_and_timeline_add_writes() -> None:
     read_only = resources()
     writing = replace(
         read_only,
-        features=frozenset({"canary", "timeline", "group-sync"}),
+        settings=frozenset({"sync.group.offsets.enabled"}),
         canary_topic="mm2slo.canary",
         timeline_topic="mm2slo.watermarks.internal",
     )
@@ -90,7 +89,7 @@ def test_audit_reads_records_of_both_clusters() -> None:
 
 
 def test_mirrormaker_with_all_features() -> None:
-    every = resources(worker_group="us-mm2", features=frozenset(get_args(Feature)))
+    every = resources(worker_group="us-mm2", settings=ALL_SETTINGS)
     assert lines(every, "mirrormaker2") == [
         "eu cluster kafka-cluster Alter",
         "eu group shop-* Read",
@@ -143,7 +142,6 @@ def test_other_engines_need_their_topics_only() -> None:
 def test_every_row_uses_declared_names() -> None:
     for row in REQUIRED_PERMISSIONS:
         assert row.component in get_args(Component)
-        assert row.place in get_args(Place)
+        assert row.place in {"source", "target", "both"}
         assert row.operations
         assert set(row.operations) <= set(get_args(Operation))
-        assert row.feature in {None, *get_args(Feature)}

@@ -25,7 +25,7 @@ READ_SOURCE = next(
     for row in REQUIRED_PERMISSIONS
     if (row.component, row.place, row.role) == ("exporter", "source", Role.TOPICS)
 )
-NEEDED = (Access("topic", "orders", "Read"), Access("topic", "shop-1", "Read"))
+NEEDED = [Access("topic", "orders", "Read"), Access("topic", "shop-1", "Read")]
 
 
 def test_required_access_has_visible_and_literal_names() -> None:
@@ -74,7 +74,7 @@ def test_permission_result_has_the_worst_state(
 
 
 def test_permission_result_without_visible_resource_is_unknown() -> None:
-    result = permission_result("us->eu", READ_SOURCE, "us", (), {})
+    result = permission_result("us->eu", READ_SOURCE, "us", [], {})
     assert (result.state, result.finding) == (
         "unknown",
         "exporter: Read on topic (replicated topics) of us: none is visible",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mm2slo_core.connection_checks.acl_patterns import AclPattern, with_prefix
+from mm2slo_core.connection_checks.acl_patterns import AclPattern
 from mm2slo_core.connection_checks.reader_parity import AclRule, ReaderParity, reader_parity
 
 COPIES = {"orders": "us.orders", "pay": "us.pay"}
@@ -36,7 +36,7 @@ def test_reader_without_rules_on_target_is_denied_copy_and_group() -> None:
 
 
 def test_reader_of_copy_and_group_has_parity() -> None:
-    target = [topic("app", with_prefix("us.")), group("app", "*", "All")]
+    target = [topic("app", AclPattern.parse("us.*")), group("app", "*", "All")]
     assert parity(READER, target) == [ReaderParity("User:app", "User:app", ())]
 
 

@@ -1,0 +1,189 @@
+"""The checks of one flow between two clusters that can be reached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mm2slo_audit.scope.topic_reader import read_to_end
+from mm2slo_core.config import CanaryCarrier, Config, FlowConfig
+from mm2slo_core.connection_checks.check_result import CheckResult, listed
+from mm2slo_core.connection_checks.flow_resources import FlowResources
+from mm2slo_core.connection_checks.permission_check import (
+    Access,
+    permission_result,
+    required_access,
+)
+from mm2slo_core.connection_checks.reader_parity import reader_parity
+from mm2slo_core.connection_checks.required_permissions import Role
+from mm2slo_core.mm2_config.observed_settings import setting_differences
+from mm2slo_core.records import ConnectorConfig, DecodeError, Tombstone, decode_config
+from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
+from mm2slo_core.topic_selection import TopicRole, replication_policy
+from mm2slo_exporter.service.flow_policies import FlowPolicies
+from mm2slo_kafka.kafka_errors import KafkaOperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mm2slo_core.internal_topics import InternalTopics
+    from mm2slo_kafka.cluster_inspection import ClusterInspection
+
+_INTERNAL = {Role.HEARTBEATS, Role.OFFSET_SYNCS, Role.CHECKPOINTS, Role.OFFSETS, Role.STATES}
+_GROUP_SYNC = "sync.group.offsets.enabled"
+
+
+def check_flow(
+    config: Config,
+    flow: FlowConfig,
+    clusters: Mapping[str, ClusterInspection],
+    counterparts: Mapping[str, str],
+) -> Iterator[CheckResult]:
+    """All results of *flow*. Raises KafkaOperationError if a cluster stops answering."""
+    source, target = flow.flow.source, flow.flow.target
+    carrier = config.carrier(flow)
+    policies = FlowPolicies(flow, carrier)
+    topics = {alias: clusters[alias].topics() for alias in (source, target)}
+    pairs = policies.plan(topics[source]).pairs
+    visible = {
+        (source, Role.TOPICS): [pair.source for pair in pairs],
+        (target, Role.TOPICS): [pair.target for pair in pairs],
+    }
+    for alias in topics:
+        groups = filter(policies.wants_group, clusters[alias].groups())
+        visible[alias, Role.GROUPS] = list(groups)
+    internal = _internal_topics(flow, policies) if flow.by_mirrormaker else None
+    running: dict[str, ConnectorConfig] = {}
+    if internal is not None and internal.connect_configs.topic in topics[target]:
+        running = _running_connectors(clusters[target], internal.connect_configs.topic)
+    synced = any(each.settings.get(_GROUP_SYNC) == "true" for each in running.values())
+    canaries = {CanaryCarrier.TOPIC: flow.canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
+    resources = FlowResources(
+        flow.flow,
+        replication_policy(flow),
+        flow.topics,
+        flow.groups,
+        internal,
+        frozenset({_GROUP_SYNC} if synced else ()),
+        canary_topic=canaries.get(carrier),
+        timeline_topic=config.exporter.timeline.topic if config.exporter.writes_timeline else None,
+    )
+    yield from _access_results(resources, clusters, topics, visible)
+    if internal is not None:
+        yield from _setting_results(flow, internal.connect_configs.topic, running)
+    copies = {pair.source: pair.target for pair in pairs if pair.role is TopicRole.DATA}
+    yield from _reader_results(flow, clusters, copies, visible[source, Role.GROUPS], counterparts)
+
+
+def _internal_topics(flow: FlowConfig, policies: FlowPolicies) -> InternalTopics:
+    """The internal topics, with the names that the worker's configuration sets."""
+    usual, connect = policies.internal, flow.connect
+    names = {
+        "connect_offsets": connect.offsets_topic,
+        "connect_status": connect.status_topic,
+        "connect_configs": connect.configs_topic,
+    }
+    placed = {key: getattr(usual, key)._replace(topic=name) for key, name in names.items() if name}
+    return replace(usual, **placed)
+
+
+def _access_results(
+    resources: FlowResources,
+    clusters: Mapping[str, ClusterInspection],
+    topics: Mapping[str, frozenset[str]],
+    visible: Mapping[tuple[str, Role], list[str]],
+) -> Iterator[CheckResult]:
+    """Permissions, MirrorMaker 2's internal topics, and the topics that mm2slo writes."""
+    where, needed = resources.flow.label, list(required_access(resources, visible))
+    missing, written = set(), []
+    for alias, existing in topics.items():
+        here = [(row, accesses) for row, cluster, accesses in needed if cluster == alias]
+        answers = clusters[alias].answers({each for _, accesses in here for each in accesses})
+        for row, accesses in here:
+            for each in accesses:
+                if each.operation == "Write":
+                    written.append(f"{each.name} on {alias}")
+                if each.name in existing and row.role is Role.CANARY and each.operation == "Create":
+                    answers[each] = True  # the exporter creates this topic only if it is missing
+                elif (
+                    each.name not in existing and row.role in _INTERNAL and answers.get(each, True)
+                ):
+                    missing.add(f"{each.name} on {alias}")
+            yield permission_result(where, row, alias, accesses, answers)
+    found = CheckResult(where, "internal-topics", "ok", "MirrorMaker 2's internal topics exist")
+    if missing:
+        finding = f"missing topics of MirrorMaker 2: {listed(sorted(missing), 9)}"
+        remedy = "start MirrorMaker 2; on Kafka Connect, set the names in flows[].connect"
+        found = found._replace(state="fix", finding=finding, remedy=remedy)
+    if resources.internal is not None:
+        yield found
+    what = f"mm2slo writes to {', '.join(written)}" if written else "mm2slo writes no topic"
+    yield CheckResult(where, "written-topics", "ok", what)
+
+
+def _running_connectors(cluster: ClusterInspection, topic: str) -> dict[str, ConnectorConfig]:
+    """The connectors in the configuration topic; empty if it cannot be read."""
+    read = Access("topic", topic, "Read")
+    found: dict[str, ConnectorConfig] = {}
+    if not cluster.answers([read]).get(read, True):
+        return found
+    try:
+        records = list(read_to_end(cluster.client, topic))
+    except TimeoutError:
+        return found
+    for record in records:
+        try:
+            decoded = decode_config(record.key, record.value)
+        except DecodeError:
+            continue
+        if isinstance(decoded, ConnectorConfig):
+            found[decoded.connector] = decoded
+        elif isinstance(decoded, Tombstone) and decoded.key.task is None:
+            found.pop(decoded.key.connector, None)
+    return found
+
+
+def _setting_results(
+    flow: FlowConfig, topic: str, running: Mapping[str, ConnectorConfig]
+) -> Iterator[CheckResult]:
+    ok = CheckResult(
+        flow.label, "settings", "ok", "MirrorMaker 2 runs with the settings configured"
+    )
+    if flow.connect.source_connector not in running:
+        finding = f"settings not compared: no {flow.connect.source_connector} in {topic}"
+        remedy = "set source_connector and configs_topic in flows[].connect, or grant Read"
+        yield ok._replace(state="unknown", finding=finding, remedy=remedy)
+    elif differences := list(setting_differences(flow, running)):
+        for field, configured, used in differences:
+            finding = f"{field} is {configured!r}, but MirrorMaker 2 runs with {used!r}"
+            remedy = f"set {field} of the flow, or change MirrorMaker 2"
+            yield ok._replace(state="fix", finding=finding, remedy=remedy)
+    else:
+        yield ok
+
+
+def _reader_results(
+    flow: FlowConfig,
+    clusters: Mapping[str, ClusterInspection],
+    copies: Mapping[str, str],
+    groups: list[str],
+    counterparts: Mapping[str, str],
+) -> Iterator[CheckResult]:
+    target = flow.flow.target
+    try:
+        source_rules, target_rules = clusters[flow.flow.source].acls(), clusters[target].acls()
+    except KafkaOperationError as problem:
+        finding = f"readers not compared, cluster {problem.cluster}: {problem.detail}"
+        unsecured = problem.code == "SECURITY_DISABLED"
+        remedy = "" if unsecured else "allow Describe on both clusters to this user"
+        yield CheckResult(flow.label, "readers", "unknown", finding, remedy)
+        return
+    readers = reader_parity(source_rules, target_rules, copies, groups, counterparts)
+    for principal, other, denied in readers:
+        finding = f"{other} may read on {target} what {principal} may read on the source"
+        ok = CheckResult(flow.label, "readers", "ok", finding)
+        if denied:
+            finding = f"after a failover, {other} may not Read {listed([*denied])}"
+            remedy = f"grant it on {target}, or name another user: --principal {principal}=..."
+            ok = ok._replace(state="fix", finding=finding, remedy=remedy)
+        yield ok

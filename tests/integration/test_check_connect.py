@@ -1,0 +1,145 @@
+"""`mm2slo check --connect` against brokers with TLS, SCRAM and ACLs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mm2slo_cli.check_connect import diagnose
+from mm2slo_core.config import load_config
+from mm2slo_core.connection_checks.flow_resources import AclGrant, FlowResources
+from mm2slo_core.internal_topics import internal_topics
+from mm2slo_core.replication_policy import DefaultPolicy
+from mm2slo_core.topology import Flow
+from mm2slo_kafka.cluster_inspection import ClusterInspection
+from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_lab import ADMIN, APP, Lab, LabTopology, Security, User
+from mm2slo_lab.condition_wait import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_core.connection_checks.check_result import CheckResult
+    from mm2slo_lab.kafka_jars import Progress
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("secured-lab")]
+
+FLOW, POLICY, TOPIC, GROUP = Flow("us", "eu"), DefaultPolicy(), "orders", "shop"
+GRANTS = FlowResources(
+    FLOW,
+    POLICY,
+    (TOPIC,),
+    (GROUP,),
+    internal_topics(FLOW, POLICY),
+    canary_topic="heartbeats",
+    timeline_topic="mm2slo.watermarks.internal",
+).grants("exporter", "audit")
+
+
+def arguments(grant: AclGrant) -> tuple[str, str, str]:
+    """The grant for `DataAdmin.grant`; of a prefix, the name that is checked."""
+    name = grant.pattern.name + "mm2slo" * grant.pattern.prefixed
+    operation = "DESCRIBE_CONFIGS" if grant.operation == "DescribeConfigs" else grant.operation
+    return grant.kind.upper(), name, operation.upper()
+
+
+@pytest.fixture(scope="module")
+def secured(lab_progress: Progress) -> Iterator[Lab]:
+    topology = LabTopology(flows=(FLOW,), security=Security.SASL_SSL)
+    with Lab.start(topology, progress=lab_progress) as lab:
+        us = lab.cluster("us")
+        us.admin.create_topic(TOPIC, 1)
+        produce(us.librdkafka(), TOPIC, Load(10))
+        consume_and_commit(us.librdkafka(), TOPIC, GROUP, 10)
+        # The exporter creates it; without it, whether it may be written is unknown.
+        lab.cluster("eu").admin.create_topic("mm2slo.watermarks.internal", 1)
+        for grant in GRANTS:
+            lab.cluster(grant.cluster).admin.grant(APP.name, *arguments(grant))
+        lab.mm2.wait_mirroring()
+        wait_for(
+            lambda: f"us.{TOPIC}" in lab.cluster("eu").admin.topics(), "the copy of orders", 60.0
+        )
+        yield lab
+
+
+def check(lab: Lab, user: User = APP, *, allow_writes: bool = False) -> list[CheckResult]:
+    flow = {"topics": [TOPIC], "groups": [GROUP]}
+    text = lab.config_yaml(flow=flow, user=user)
+    config = load_config(text, name="mm2slo.yaml")
+    with ExitStack() as clients:
+        clusters = {
+            alias: ClusterInspection(alias, cluster.librdkafka_properties())
+            for alias, cluster in config.clusters.items()
+        }
+        for cluster in clusters.values():
+            clients.enter_context(cluster.client)
+        return list(diagnose(config, clusters, {}, allow_writes=allow_writes))
+
+
+def to_fix(results: list[CheckResult]) -> list[tuple[str, str, str]]:
+    return [(each.where, each.check, each.finding) for each in results if each.state == "fix"]
+
+
+def test_printed_grants_suffice(secured: Lab) -> None:
+    results = check(secured)
+    # MirrorMaker 2 replicates `.*`; the configuration names one topic and one group.
+    assert to_fix(results) == [
+        ("us->eu", "settings", "topics is 'orders', but MirrorMaker 2 runs with '.*'"),
+        ("us->eu", "settings", "groups is 'shop', but MirrorMaker 2 runs with '.*'"),
+    ]
+    by_check = {(each.where, each.check): each for each in results}
+    assert by_check["us", "certificate-expiry"].state == "ok"
+    assert by_check["us", "authentication"].finding == "1 broker accepts SCRAM-SHA-512"
+    unknown = {(each.where, each.check) for each in results if each.state == "unknown"}
+    assert unknown == {("us", "clock"), ("eu", "clock"), ("us->eu", "readers")}
+
+
+@pytest.mark.parametrize(
+    "grant", GRANTS, ids=lambda grant: f"{grant.cluster}-{grant.pattern.name}-{grant.operation}"
+)
+def test_each_missing_permission_is_reported_by_name(secured: Lab, grant: AclGrant) -> None:
+    if (grant.pattern.name, grant.operation) == ("heartbeats", "Create"):
+        pytest.skip("the topic exists")
+    admin = secured.cluster(grant.cluster).admin
+    kind, name, operation = arguments(grant)
+    assert admin.revoke(APP.name, kind, name, operation) == 1
+    expected = f"{grant.operation} on {grant.kind} {name}"
+    try:
+        wait_for(
+            lambda: any(expected in finding for _, _, finding in to_fix(check(secured))),
+            f"{expected!r} to be reported",
+            20.0,
+        )
+    finally:
+        admin.grant(APP.name, kind, name, operation)
+
+
+def test_wrong_password_is_an_authentication_failure(secured: Lab) -> None:
+    results = check(secured, User(APP.name, "wrong-horse-battery"))
+    found = [(each.where, each.check, each.state) for each in results if each.state != "ok"]
+    assert found == [
+        ("eu", "authentication", "fix"),
+        ("us", "authentication", "fix"),
+        ("us->eu", "flow", "unknown"),
+    ]
+    assert not any("wrong-horse" in each.finding for each in results)
+
+
+def test_readers_of_the_source_are_compared_and_clocks_measured(secured: Lab) -> None:
+    us, eu = secured.cluster("us"), secured.cluster("eu")
+    for kind, name in (("TOPIC", TOPIC), ("GROUP", GROUP)):
+        us.admin.grant("reader", kind, name, "READ")
+
+    def readers() -> list[CheckResult]:
+        results = check(secured, ADMIN, allow_writes=True)
+        clocks = [each.state for each in results if each.check == "clock"]
+        assert clocks == ["ok", "ok"]
+        return [r for r in results if r.check == "readers" and "User:reader" in r.finding]
+
+    denied = "after a failover, User:reader may not Read topic us.orders, group shop"
+    assert [each.finding for each in readers()] == [denied]
+    eu.admin.grant("reader", "TOPIC", f"us.{TOPIC}", "READ")
+    eu.admin.grant("reader", "GROUP", GROUP, "READ")
+    wait_for(lambda: [each.state for each in readers()] == ["ok"], "equal permissions", 20.0)
