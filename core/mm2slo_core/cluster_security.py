@@ -1,9 +1,4 @@
-"""Security settings of a cluster, rendered for librdkafka and for Java.
-
-Property names: librdkafka's CONFIGURATION.md; Kafka's `SslConfigs`, `SaslConfigs` and
-`DefaultSslEngineFactory` (PEM stores, KIP-651); OAUTHBEARER with OIDC, KIP-768.
-The rendered properties contain secrets in plain text: pass them to a client, never print them.
-"""
+"""Security settings of a cluster, which `client_security` renders for librdkafka and Java."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -12,15 +7,6 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mm2slo_core.secret import Secret
-
-_SECURITY_PACKAGE: Final = "org.apache.kafka.common.security"
-_PLAIN_MODULE: Final = f"{_SECURITY_PACKAGE}.plain.PlainLoginModule"
-_SCRAM_MODULE: Final = f"{_SECURITY_PACKAGE}.scram.ScramLoginModule"
-_OAUTH_MODULE: Final = f"{_SECURITY_PACKAGE}.oauthbearer.OAuthBearerLoginModule"
-_OAUTH_HANDLER: Final = f"{_SECURITY_PACKAGE}.oauthbearer.OAuthBearerLoginCallbackHandler"
-
-# Characters that java.io.StreamTokenizer, which parses JAAS lines, needs escaped inside quotes.
-_JAAS_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 class Protocol(StrEnum):
@@ -47,6 +33,7 @@ class Mechanism(StrEnum):
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
     OAUTHBEARER = "OAUTHBEARER"
+    AWS_MSK_IAM = "AWS_MSK_IAM"
 
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -65,10 +52,31 @@ class OAuth(BaseModel):
     client_id: _Text = Field(description="Client id of this application.")
     client_secret: Secret = Field(description="Client secret of this application.")
     scope: _Text | None = Field(default=None, description="Scope to request; default: none.")
+    audience: _Text | None = Field(
+        default=None, description="Audience to request; default: none. Not supported by the audit."
+    )
+    ca_file: _Text | None = Field(
+        default=None,
+        description="CA certificates of the token endpoint (PEM); default: those of the system.",
+    )
+    ca: _Text | None = Field(default=None, repr=False, description="Content in place of `ca_file`.")
     extensions: Mapping[
         Annotated[str, Field(pattern=r"^[A-Za-z]+$")],
         Annotated[str, Field(pattern=r"^[^,=\x00]*$")],
     ] = Field(default_factory=dict, description="SASL extensions sent to the broker (RFC 7628).")
+
+
+class AwsIam(BaseModel):
+    """Access control of Amazon MSK by IAM, with the extra `msk`; not tested against MSK."""
+
+    model_config = _FROZEN
+
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] = Field(
+        description="AWS region of the cluster."
+    )
+    role_arn: _Text | None = Field(
+        default=None, description="Role to assume; default: that of AWS's default credentials."
+    )
 
 
 class Sasl(BaseModel):
@@ -80,22 +88,28 @@ class Sasl(BaseModel):
     username: _Text | None = Field(default=None, description="User name, for PLAIN and SCRAM.")
     password: Secret | None = Field(default=None, description="Password, for PLAIN and SCRAM.")
     oauth: OAuth | None = Field(default=None, description="Token endpoint, for OAUTHBEARER.")
+    aws: AwsIam | None = Field(default=None, description="Region and role, for AWS_MSK_IAM.")
 
 
 class Tls(BaseModel):
-    """Trusted CAs and, for mutual TLS, the client certificate. All files are PEM."""
+    """Trusted CAs and, for mutual TLS, the client certificate: PEM, as files or as content."""
 
     model_config = _FROZEN
 
     ca_file: _Text | None = Field(
         default=None, description="Trusted CA certificates; default: those of the system."
     )
+    ca: _Text | None = Field(default=None, repr=False, description="Content in place of `ca_file`.")
     certificate_file: _Text | None = Field(
         default=None, description="Client certificate chain, for mutual TLS."
+    )
+    certificate: _Text | None = Field(
+        default=None, repr=False, description="Content in place of `certificate_file`."
     )
     key_file: _Text | None = Field(
         default=None, description="Client private key (PKCS#8); default: in `certificate_file`."
     )
+    key: Secret | None = Field(default=None, description="Content in place of `key_file`.")
     key_password: Secret | None = Field(default=None, description="Password of the private key.")
     verify_hostname: bool = Field(
         default=True,
@@ -113,124 +127,24 @@ class Security(BaseModel):
     sasl: Sasl | None = Field(default=None, description="SASL; required by the SASL protocols.")
     tls: Tls | None = Field(default=None, description="TLS; default: the system's CA certificates.")
 
-    def librdkafka_properties(self) -> dict[str, str]:
-        """Return properties for librdkafka (confluent-kafka), with secrets in plain text."""
-        properties = {"security.protocol": self.protocol.value}
-        if self.protocol.has_sasl and self.sasl is not None:
-            properties |= _librdkafka_sasl(self.sasl)
-        if self.protocol.has_tls and self.tls is not None:
-            properties |= _librdkafka_tls(self.tls)
-        return properties
+    def inlined(self, read_text: Callable[[str], str]) -> "Security":
+        """Return the same settings with PEM content in place of files, for other machines."""
 
-    def java_properties(
-        self, prefix: str = "", *, read_text: Callable[[str], str] | None = None
-    ) -> dict[str, str]:
-        """Return properties for Kafka's Java clients, with *prefix* and secrets in plain text.
+        def content(path: str | None, given: str | None) -> str | None:
+            return given if path is None else read_text(path)
 
-        A Java PEM key store is one file with chain and key. If they are separate, *read_text* reads
-        their content into the properties; ValueError without it. Values are raw: escape them in a
-        properties file. With OAUTHBEARER, Java clients from Kafka 4.0 on also need
-        `-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=<endpoint>`.
-        """
-        properties = {"security.protocol": self.protocol.value}
-        if self.protocol.has_sasl and self.sasl is not None:
-            properties |= _java_sasl(self.sasl)
-        if self.protocol.has_tls and self.tls is not None:
-            properties |= _java_tls(self.tls, read_text)
-        return {prefix + name: value for name, value in properties.items()}
-
-
-def jaas_quote(value: str) -> str:
-    """Quote *value* for a JAAS line, which `java.io.StreamTokenizer` parses."""
-    return f'"{value.translate(_JAAS_ESCAPES)}"'
-
-
-def _jaas_line(module: str, options: Mapping[str, str]) -> str:
-    pairs = (f"{name}={jaas_quote(value)}" for name, value in options.items())
-    return " ".join([module, "required", *pairs]) + ";"
-
-
-def _librdkafka_sasl(sasl: Sasl) -> dict[str, str]:
-    properties = {"sasl.mechanism": sasl.mechanism.value}
-    if sasl.mechanism is not Mechanism.OAUTHBEARER:
-        return properties | _credentials(sasl, "sasl.username", "sasl.password")
-    if sasl.oauth is None:
-        return properties
-    oauth = sasl.oauth
-    properties |= {
-        "sasl.oauthbearer.method": oauth.method,
-        "sasl.oauthbearer.token.endpoint.url": oauth.token_endpoint,
-        "sasl.oauthbearer.client.id": oauth.client_id,
-        "sasl.oauthbearer.client.secret": oauth.client_secret.reveal(),
-    }
-    if oauth.scope is not None:
-        properties["sasl.oauthbearer.scope"] = oauth.scope
-    if oauth.extensions:
-        properties["sasl.oauthbearer.extensions"] = ",".join(
-            f"{name}={value}" for name, value in oauth.extensions.items()
-        )
-    return properties
-
-
-def _java_sasl(sasl: Sasl) -> dict[str, str]:
-    properties = {"sasl.mechanism": sasl.mechanism.value}
-    if sasl.mechanism is not Mechanism.OAUTHBEARER:
-        module = _PLAIN_MODULE if sasl.mechanism is Mechanism.PLAIN else _SCRAM_MODULE
-        options = _credentials(sasl, "username", "password")
-        return properties | {"sasl.jaas.config": _jaas_line(module, options)}
-    if sasl.oauth is None:
-        return properties
-    oauth = sasl.oauth
-    options = {"clientId": oauth.client_id, "clientSecret": oauth.client_secret.reveal()}
-    if oauth.scope is not None:
-        options["scope"] = oauth.scope
-    options |= {f"extension_{name}": value for name, value in oauth.extensions.items()}
-    return properties | {
-        "sasl.jaas.config": _jaas_line(_OAUTH_MODULE, options),
-        "sasl.login.callback.handler.class": _OAUTH_HANDLER,
-        "sasl.oauthbearer.token.endpoint.url": oauth.token_endpoint,
-    }
-
-
-def _credentials(sasl: Sasl, username: str, password: str) -> dict[str, str]:
-    found = {}
-    if sasl.username is not None:
-        found[username] = sasl.username
-    if sasl.password is not None:
-        found[password] = sasl.password.reveal()
-    return found
-
-
-def _librdkafka_tls(tls: Tls) -> dict[str, str]:
-    properties = {
-        "ssl.endpoint.identification.algorithm": "https" if tls.verify_hostname else "none"
-    }
-    if tls.ca_file is not None:
-        properties["ssl.ca.location"] = tls.ca_file
-    if tls.certificate_file is not None:
-        properties["ssl.certificate.location"] = tls.certificate_file
-        properties["ssl.key.location"] = tls.key_file or tls.certificate_file
-    if tls.key_password is not None:
-        properties["ssl.key.password"] = tls.key_password.reveal()
-    return properties
-
-
-def _java_tls(tls: Tls, read_text: Callable[[str], str] | None) -> dict[str, str]:
-    properties = {"ssl.endpoint.identification.algorithm": "https" if tls.verify_hostname else ""}
-    if tls.ca_file is not None:
-        properties |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": tls.ca_file}
-    if tls.certificate_file is not None:
-        properties["ssl.keystore.type"] = "PEM"
-        if tls.key_file in {None, tls.certificate_file}:
-            properties["ssl.keystore.location"] = tls.certificate_file
-        elif read_text is None:
-            raise ValueError(
-                f"{tls.certificate_file!r} has no private key; a Java PEM key store is one file "
-                "with chain and key: concatenate the two files or pass read_text"
-            )
-        elif tls.key_file is not None:
-            properties["ssl.keystore.certificate.chain"] = read_text(tls.certificate_file)
-            properties["ssl.keystore.key"] = read_text(tls.key_file)
-    if tls.key_password is not None:
-        properties["ssl.key.password"] = tls.key_password.reveal()
-    return properties
+        tls, sasl = self.tls, self.sasl
+        if tls is not None:
+            # A certificate file without a key file contains both; clients take their part of it.
+            key_file = tls.key_file or tls.certificate_file
+            changes = {
+                "ca": content(tls.ca_file, tls.ca),
+                "certificate": content(tls.certificate_file, tls.certificate),
+                "key": tls.key if key_file is None else Secret(read_text(key_file)),
+            }
+            files = dict.fromkeys(("ca_file", "certificate_file", "key_file"))
+            tls = tls.model_copy(update=files | changes)
+        if sasl is not None and (oauth := sasl.oauth) is not None:
+            changes = {"ca": content(oauth.ca_file, oauth.ca), "ca_file": None}
+            sasl = sasl.model_copy(update={"oauth": oauth.model_copy(update=changes)})
+        return self.model_copy(update={"tls": tls, "sasl": sasl})

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from mm2slo_kafka.kafka_errors import LastConnectionError, translate, translated
+from mm2slo_kafka.msk_iam import token_callback
 from mm2slo_kafka.request_counts import RequestCounts
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class HandleFactory:
         self.last_error = LastConnectionError()
         self.counts = RequestCounts()
         self._properties = dict(properties)
+        self._token_callback = token_callback(properties)
         self._secrets = _secrets(properties)
 
     def __repr__(self) -> str:
@@ -100,6 +102,8 @@ class HandleFactory:
     def _settings(self, overrides: Mapping[str, str], *, statistics: bool = True) -> dict[str, Any]:
         settings: dict[str, Any] = {**_COMMON, **self._properties, **overrides}
         settings["error_cb"] = self.last_error.record
+        if self._token_callback is not None:
+            settings["oauth_cb"] = self._token_callback
         if statistics:
             settings["statistics.interval.ms"] = _STATISTICS_MS
             settings["stats_cb"] = self.counts.new_handle()

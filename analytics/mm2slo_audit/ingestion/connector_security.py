@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from mm2slo_core.client_security import java_properties
+from mm2slo_core.java_client_settings import java_settings
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from mm2slo_core.config.cluster_config import ClusterConfig
 
-_TRUSTED_FILE: Final = "kafka.ssl.truststore.location"
-_TRUSTED_TEXT: Final = "kafka.ssl.truststore.certificates"
-
 
 def connector_options(cluster: ClusterConfig) -> dict[str, str]:
     """The connector's `kafka.*` options; contains secrets in clear text.
 
-    CA certificates are passed as text, since executors may not have the driver's files. Raises
-    UserError for a file that cannot be read.
+    Certificates are passed as text, since executors may not have the driver's files. Raises
+    UserError for a file that cannot be read and for what Java clients cannot do.
     """
-    options = cluster.security.java_properties("kafka.", read_text=_read)
-    trusted = options.pop(_TRUSTED_FILE, None)
-    if trusted is not None:
-        options[_TRUSTED_TEXT] = _read(trusted)
-    return {"kafka.bootstrap.servers": cluster.bootstrap_servers, **options}
+    settings, _unknown = java_settings(cluster.client)
+    try:
+        security = java_properties(cluster.security.inlined(_read))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    options = {"bootstrap.servers": cluster.bootstrap_servers, **settings, **security}
+    return {f"kafka.{name}": value for name, value in options.items()}
 
 
 def _read(path: str) -> str:
@@ -33,5 +34,5 @@ def _read(path: str) -> str:
     except (OSError, ValueError) as error:
         raise UserError(
             f"{path} cannot be read ({type(error).__name__}): expected a PEM file of"
-            " clusters.<alias>.security.tls that this user can read"
+            " clusters.<alias>.security that this user can read"
         ) from None

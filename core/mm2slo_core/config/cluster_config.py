@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
+from mm2slo_core.client_security import librdkafka_properties
 from mm2slo_core.cluster_security import Security
 from mm2slo_core.config.field_types import Properties, Section
 from mm2slo_core.config.invalid_value import InvalidValueError
@@ -49,6 +50,6 @@ class ClusterConfig(Section):
         """The connection properties of a librdkafka client, with secrets in plain text."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
-            **self.security.librdkafka_properties(),
+            **librdkafka_properties(self.security),
             **{name: value.reveal() for name, value in self.client.items()},
         }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
 from mm2slo_core.config.slo_notices import slo_notices
+from mm2slo_core.java_client_settings import java_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,13 @@ def notices(config: Config) -> tuple[str, ...]:
 
 
 def _notices(config: Config) -> Iterator[str]:
+    for alias, cluster in config.clusters.items():
+        _known, unknown = java_settings(cluster.client)
+        if unknown:
+            yield (
+                f"clusters.{alias}.client: {', '.join(unknown)} not applied by the audit, because "
+                "Kafka's Java client has no equivalent"
+            )
     if config.exporter.read_only:
         yield (
             "exporter.read_only: no canary and no timeline are written; availability is measured "

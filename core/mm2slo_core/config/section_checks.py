@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.cluster_security import Mechanism, Sasl, Security
+from mm2slo_core.client_security import librdkafka_properties
+from mm2slo_core.cluster_security import Mechanism, OAuth, Sasl, Security, Tls
 from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
@@ -28,6 +29,12 @@ _OWNED: Final = frozenset(
         "enable.auto.offset.store", "auto.offset.reset", "isolation.level", "transactional.id",
     }
 )  # fmt: skip
+_CREDENTIALS: Final = {Mechanism.OAUTHBEARER: ("oauth",), Mechanism.AWS_MSK_IAM: ("aws",)}
+_PEM: Final = "-----BEGIN CERTIFICATE-----"
+_TLS_OWNERS: Final = {
+    "key_file": ("certificate_file",), "key": ("certificate",), "certificate": ("key",),
+    "key_password": ("certificate_file", "certificate"),
+}  # fmt: skip
 _SPARK_OWNED: Final = {
     "spark.master": "audit.spark.master",
     "spark.driver.memory": "audit.spark.driver_memory",
@@ -70,20 +77,38 @@ def check_security(security: Security) -> Iterator[Finding]:
             ("tls",), f"has no effect with the protocol {protocol}",
             "protocol SSL or SASL_SSL", "set protocol, or remove tls",
         )  # fmt: skip
-    if tls.certificate_file is None:
-        for name in ("key_file", "key_password"):
-            if getattr(tls, name) is not None:
-                yield Finding(
-                    ("tls", name), "is set without certificate_file",
-                    "certificate_file and key_file together, for mutual TLS",
-                    "add certificate_file",
-                )  # fmt: skip
+    for finding in _check_tls(tls):
+        yield finding._replace(path=("tls", *finding.path))
+
+
+def _check_tls(tls: Tls) -> Iterator[Finding]:
+    for name, owners in _TLS_OWNERS.items():
+        if getattr(tls, name) is not None and not any(getattr(tls, owner) for owner in owners):
+            yield Finding(
+                (name,), f"is set without {owners[0]}",
+                f"{owners[0]} and {name} together, for mutual TLS", f"add {owners[0]}",
+            )  # fmt: skip
+    yield from _check_content(tls, "ca", "certificate", "key")
+
+
+def _check_content(section: Tls | OAuth, *names: str) -> Iterator[Finding]:
+    for name in names:
+        content = getattr(section, name)
+        if content is not None and getattr(section, f"{name}_file") is not None:
+            yield Finding(
+                (name,), f"is set together with {name}_file",
+                f"{name}_file or {name}", "remove one of them",
+            )  # fmt: skip
+        # A key here would be shown.
+        if isinstance(content, str) and (_PEM not in content or "PRIVATE KEY" in content):
+            yield Finding(
+                (name,), "is not a list of PEM certificates", f"{_PEM}, and so on, without a key"
+            )
 
 
 def _check_sasl(sasl: Sasl) -> Iterator[Finding]:
-    by_token = sasl.mechanism is Mechanism.OAUTHBEARER
-    needed = ("oauth",) if by_token else ("username", "password")
-    for name in ("username", "password", "oauth"):
+    needed = _CREDENTIALS.get(sasl.mechanism, ("username", "password"))
+    for name in ("username", "password", "oauth", "aws"):
         given = getattr(sasl, name) is not None
         if name in needed and not given:
             yield Finding(
@@ -95,13 +120,16 @@ def _check_sasl(sasl: Sasl) -> Iterator[Finding]:
                 (name,), f"has no effect with the mechanism {sasl.mechanism}",
                 f"{' and '.join(needed)} with {sasl.mechanism}", f"remove {name}",
             )  # fmt: skip
+    if sasl.oauth is not None:
+        for finding in _check_content(sasl.oauth, "ca"):
+            yield finding._replace(path=("oauth", *finding.path))
 
 
 def check_cluster(cluster: ClusterConfig) -> Iterator[Finding]:
     """Security is complete, and `client` sets only properties that have no other key."""
     for finding in check_security(cluster.security):
         yield finding._replace(path=("security", *finding.path))
-    rendered = cluster.security.librdkafka_properties()
+    rendered = librdkafka_properties(cluster.security)
     for name in cluster.client:
         if name in rendered or name in _OWNED or name.startswith("sasl."):
             owner = "security" if name in rendered or name.startswith("sasl.") else "mm2slo itself"

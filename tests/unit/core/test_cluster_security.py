@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mm2slo_core.cluster_security import Security, jaas_quote
+from mm2slo_core.client_security import jaas_quote, java_properties, librdkafka_properties
+from mm2slo_core.cluster_security import Security
+from mm2slo_core.mm2_config.jaas import parse_jaas
 
 AWKWARD = 'p"\\;\n'
 PACKAGE = "org.apache.kafka.common.security"
+AWS = "software.amazon.msk.auth.iam"
 
 
 def security(**fields: Any) -> Security:
@@ -29,6 +32,8 @@ OAUTH = {
     "scope": "kafka",
     "extensions": {"logicalCluster": "lkc-1", "identityPoolId": "pool-2"},
 }
+
+SHORT_OAUTH = {"token_endpoint": "https://login/t", "client_id": "mm2slo", "client_secret": "s3"}
 
 RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
     "nothing": (
@@ -131,6 +136,68 @@ RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
             'extension_logicalCluster="lkc-1" extension_identityPoolId="pool-2";',
         },
     ),
+    "TLS content": (
+        security(
+            protocol="SSL",
+            tls={"ca": "CA", "certificate": "CHAIN", "key": "KEY", "key_password": "k"},
+        ),
+        {
+            "security.protocol": "SSL",
+            "ssl.ca.pem": "CA",
+            "ssl.certificate.pem": "CHAIN",
+            "ssl.key.pem": "KEY",
+            "ssl.key.password": "k",
+            "ssl.endpoint.identification.algorithm": "https",
+        },
+        {
+            "security.protocol": "SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": "CA",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": "CHAIN",
+            "ssl.keystore.key": "KEY",
+            "ssl.key.password": "k",
+            "ssl.endpoint.identification.algorithm": "https",
+        },
+    ),
+    "OAUTHBEARER with a CA of the token endpoint": (
+        sasl("OAUTHBEARER", oauth={**SHORT_OAUTH, "ca_file": "idp.pem"}),
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": "https://login/t",
+            "sasl.oauthbearer.client.id": "mm2slo",
+            "sasl.oauthbearer.client.secret": "s3",
+            "https.ca.location": "idp.pem",
+        },
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": "https://login/t",
+            "sasl.login.callback.handler.class": f"{PACKAGE}.oauthbearer"
+            ".OAuthBearerLoginCallbackHandler",
+            "sasl.jaas.config": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required "
+            'clientId="mm2slo" clientSecret="s3" ssl.truststore.type="PEM" '
+            'ssl.truststore.location="idp.pem";',
+        },
+    ),
+    "AWS_MSK_IAM with a role": (
+        sasl("AWS_MSK_IAM", aws={"region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}),
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.config": '{"mechanism": "AWS_MSK_IAM", "aws": '
+            '{"region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}}',
+        },
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "AWS_MSK_IAM",
+            "sasl.client.callback.handler.class": f"{AWS}.IAMClientCallbackHandler",
+            "sasl.jaas.config": f'{AWS}.IAMLoginModule required awsRoleArn="arn:aws:iam::1:role/r" '
+            'awsStsRegion="eu-west-1";',
+        },
+    ),
 }
 
 
@@ -138,62 +205,73 @@ RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
 def test_security_properties_for_both_clients(
     described: Security, native: dict[str, str], java: dict[str, str]
 ) -> None:
-    assert described.librdkafka_properties() == native
-    assert described.java_properties() == java
+    assert librdkafka_properties(described) == native
+    assert java_properties(described) == java
 
 
 def test_java_properties_have_prefix() -> None:
-    assert security().java_properties("us.") == {"us.security.protocol": "PLAINTEXT"}
+    assert java_properties(security(), "us.") == {"us.security.protocol": "PLAINTEXT"}
 
 
-def test_java_properties_contain_separate_chain_and_key() -> None:
-    apart = security(protocol="SSL", tls={"certificate_file": "c.pem", "key_file": "k.pem"})
-    rendered = apart.java_properties(read_text={"c.pem": "CHAIN", "k.pem": "KEY"}.__getitem__)
-    assert rendered == {
-        "security.protocol": "SSL",
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.certificate.chain": "CHAIN",
-        "ssl.keystore.key": "KEY",
-        "ssl.endpoint.identification.algorithm": "https",
-    }
-    with pytest.raises(ValueError, match=r"'c\.pem' has no private key; .* one file"):
-        apart.java_properties()
+@pytest.mark.parametrize(
+    ("tls", "expected"),
+    [
+        (
+            {"ca_file": "ca.pem", "certificate_file": "c.pem", "key_file": "k.pem"},
+            {"ca": "<ca.pem>", "certificate": "<c.pem>", "key": "<k.pem>"},
+        ),
+        ({"certificate_file": "both.pem"}, {"certificate": "<both.pem>", "key": "<both.pem>"}),
+        ({"ca": "CA", "certificate": "C", "key": "K", "key_password": "p"}, None),
+        ({"verify_hostname": False}, None),
+    ],
+)
+def test_inlined_replaces_files_by_their_content(
+    tls: dict[str, Any], expected: dict[str, str] | None
+) -> None:
+    inlined = security(protocol="SSL", tls=tls).inlined("<{}>".format)
+    assert inlined == security(protocol="SSL", tls=expected or tls)
 
 
-def stream_tokenizer_string(text: str) -> tuple[str, str]:
-    """One quoted string as `java.io.StreamTokenizer.nextToken` reads it, and the rest.
+def test_inlined_reads_ca_of_token_endpoint() -> None:
+    inlined = sasl("OAUTHBEARER", oauth={**SHORT_OAUTH, "ca_file": "i.pem"}).inlined("<{}>".format)
+    assert inlined == sasl("OAUTHBEARER", oauth={**SHORT_OAUTH, "ca": "<i.pem>"})
+    assert librdkafka_properties(inlined)["https.ca.pem"] == "<i.pem>"
 
-    After OpenJDK's source: a string ends at its quote, at a line end or at the end of input; a
-    backslash takes up to three octal digits, a control letter, or the next character itself.
-    """
-    assert text[0] == '"'
-    letters = {"a": "\x07", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\x0b"}
-    value, at = "", 1
-    while at < len(text) and text[at] not in '"\n\r':
-        if text[at] != "\\":
-            value, at = value + text[at], at + 1
-            continue
-        at += 1
-        if "0" <= text[at] <= "7":
-            most = 3 if text[at] <= "3" else 2
-            digits = ""
-            while len(digits) < most and at < len(text) and "0" <= text[at] <= "7":
-                digits, at = digits + text[at], at + 1
-            value += chr(int(digits, 8))
-        else:
-            value, at = value + letters.get(text[at], text[at]), at + 1
-    return value, text[at + 1 :]
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        (
+            security(protocol="SSL", tls={"certificate_file": "c.pem", "key_file": "k.pem"}),
+            r"'c\.pem' has no private key; .* one file",
+        ),
+        (sasl("OAUTHBEARER", oauth={**SHORT_OAUTH, "audience": "kafka"}), r"sasl\.oauth\.audience"),
+    ],
+)
+def test_java_properties_impossible_settings_raise_error(described: Security, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        java_properties(described)
+
+
+@pytest.mark.parametrize(
+    ("scope", "sent"), [(None, "&audience=a%26b%2Fc"), ("x y", "x y&audience=a%26b%2Fc")]
+)
+def test_librdkafka_audience_is_appended_to_scope(scope: str | None, sent: str) -> None:
+    oauth = {**SHORT_OAUTH, "audience": "a&b/c", "scope": scope}
+    properties = librdkafka_properties(sasl("OAUTHBEARER", oauth=oauth))
+    assert properties["sasl.oauthbearer.scope"] == sent
 
 
 @given(st.text(), st.text(alphabet='\\"nrt07;\n\r='))
 def test_jaas_quote_round_trips(plain: str, hostile: str) -> None:
     for value in (plain, hostile, plain + hostile):
-        assert stream_tokenizer_string(jaas_quote(value) + ";") == (value, ";")
+        assert parse_jaas(f"M required v={jaas_quote(value)};").options == {"v": value}
 
 
 def test_security_repr_and_json_mask_secrets() -> None:
     shown = repr(sasl("OAUTHBEARER", oauth=OAUTH)) + repr(
         sasl("PLAIN", username="app", password="hunter2")
     )
+    shown += repr(security(protocol="SSL", tls={"certificate": 's"3', "key": "hunter2"}))
     assert "hunter2" not in shown
     assert 's"3' not in shown

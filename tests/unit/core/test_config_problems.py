@@ -119,8 +119,7 @@ SECURITY_MISTAKES = {
         ),
     ),
     "a key among certificates": (
-        f"{{protocol: SSL, tls: {{certificate: {CERTIFICATE[:-1]}BEGIN PRIVATE KEY hunter2', "
-        "key: k}}",
+        f"{{protocol: SSL, tls: {{certificate: {CERTIFICATE[:-1]}PRIVATE KEY hunter2', key: k}}}}",
         (
             "tls.certificate (line 2): is not a list of PEM certificates\n"
             "  expected: -----BEGIN CERTIFICATE-----, and so on, without a key"

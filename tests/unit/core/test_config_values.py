@@ -215,6 +215,15 @@ def test_read_only_disables_canary_and_timeline() -> None:
     assert len(notices(config)) == 1
 
 
+def test_client_settings_without_java_equivalent_have_a_notice() -> None:
+    client = "{socket.timeout.ms: 9000, ssl.crl.location: c.pem, connections.max.idle.ms: 0}"
+    config = load(SMALLEST.replace('"us:9092"', f'"us:9092", client: {client}'))
+    assert notices(config) == (
+        "clusters.us.client: ssl.crl.location, connections.max.idle.ms not applied by the audit, "
+        "because Kafka's Java client has no equivalent",
+    )
+
+
 def test_active_active_identity_flows_have_notices() -> None:
     config = load(
         SMALLEST.replace("flows: [{flow: us->eu}]", "defaults: {policy: {kind: identity}}\n")

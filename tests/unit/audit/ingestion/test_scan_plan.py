@@ -143,6 +143,43 @@ def test_connector_options_pass_ca_certificates_as_text(tmp_path: Path) -> None:
     }
 
 
+def test_connector_options_contain_client_settings_and_certificates_as_text(
+    tmp_path: Path,
+) -> None:
+    for name in ("chain", "key"):
+        (tmp_path / name).write_text(name, encoding="ascii")
+    text = SECURE.replace(
+        "{ca_file: CA_FILE}",
+        f"{{certificate_file: {tmp_path}/chain, key_file: {tmp_path}/key}}\n"
+        "    client: {socket.timeout.ms: 9000, fetch.wait.max.ms: 200, ssl.crl.location: c.pem}",
+    )
+    options = connector_options(load_config(text).clusters["us"])
+    assert {name for name in options if "sasl" not in name} == {
+        "kafka.bootstrap.servers",
+        "kafka.security.protocol",
+        "kafka.request.timeout.ms",
+        "kafka.fetch.max.wait.ms",
+        "kafka.ssl.endpoint.identification.algorithm",
+        "kafka.ssl.keystore.type",
+        "kafka.ssl.keystore.certificate.chain",
+        "kafka.ssl.keystore.key",
+    }
+    assert options["kafka.request.timeout.ms"] == "9000"
+    assert options["kafka.fetch.max.wait.ms"] == "200"
+    assert options["kafka.ssl.keystore.certificate.chain"] == "chain"
+    assert options["kafka.ssl.keystore.key"] == "key"
+
+
+def test_connector_options_audience_raises_error() -> None:
+    oauth = "{token_endpoint: https://i, client_id: c, client_secret: s, audience: kafka}"
+    text = SECURE.replace(
+        "{mechanism: SCRAM-SHA-512, username: app, password: hunter2}",
+        f"{{mechanism: OAUTHBEARER, oauth: {oauth}}}",
+    ).replace("      tls: {ca_file: CA_FILE}\n", "")
+    with pytest.raises(UserError, match="cannot request the audience"):
+        connector_options(load_config(text).clusters["us"])
+
+
 def test_connector_options_unreadable_ca_file_raises_error() -> None:
     config = load_config(SECURE.replace("CA_FILE", "no/such/ca.pem"))
     with pytest.raises(UserError, match=r"^no/such/ca\.pem cannot be read \(FileNotFoundError\)"):
