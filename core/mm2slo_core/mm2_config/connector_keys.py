@@ -1,0 +1,203 @@
+"""The keys of MirrorMaker 2's connectors, and the keys of Connect that reach them.
+
+Sources: the definitions of `MirrorSourceConfig`, `MirrorCheckpointConfig`, `MirrorHeartbeatConfig`,
+`SourceConnectorConfig`, `DistributedConfig`, `MirrorClientConfig` (Kafka 4.1) and the filters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
+from mm2slo_core.replication_policy import KafkaVersion
+
+# By the connectors that act on them: source (S), checkpoint (C), heartbeat (H). Each is
+# NAME[=DEFAULT][@SINCE[-REMOVED[:NEW_NAME]]]; without SINCE: 2.4. Classes have no package, and a
+# default that depends on the version is left out.
+_KEYS_BY_KINDS: Final = {
+    "SCH": """
+admin.timeout.ms=60000 auto.include.jmx.reporter=true@3.4-4.0 config.action.reload=restart
+connector.class connector.plugin.version@4.1 errors.log.enable=false
+errors.log.include.messages=false errors.retry.delay.max.ms=60000 errors.retry.timeout=0
+errors.tolerance=none forwarding.admin.class=ForwardingAdmin@3.4 header.converter
+header.converter.plugin.version@4.1 key.converter key.converter.plugin.version@4.1
+metric.reporters=JmxReporter name offsets.storage.topic@3.3 predicates@2.6
+replication.policy.class=DefaultReplicationPolicy
+replication.policy.internal.topic.separator.enabled=true@3.1 replication.policy.separator=.
+source.cluster.alias target.cluster.alias=target transforms value.converter
+value.converter.plugin.version@4.1""",
+    "SC": """
+consumer.poll.timeout.ms=1000 emit.offset-syncs.enabled=true@3.9 enabled=true
+metric.names.formats=legacy@4.3 offset-syncs.topic.location=source@3.0 tasks.max=1
+tasks.max.enforce=true@3.8 topic.filter.class=DefaultTopicFilter topics=.*
+topics.blacklist@2.4-4.0:topics.exclude topics.exclude@2.7""",
+    "S": """
+add.source.alias.to.metrics=false@3.5-4.0 config.properties.exclude@2.7
+config.properties.blacklist@2.4-4.0:config.properties.exclude
+config.property.filter.class=DefaultConfigPropertyFilter exactly.once.support=requested@3.3
+heartbeats.replication.enabled=true@4.0 offset-syncs.topic.replication.factor=3 offset.lag.max=100
+refresh.topics.enabled=true refresh.topics.interval.seconds=600 replication.factor=2
+sync.topic.acls.enabled=true sync.topic.acls.interval.seconds=600 sync.topic.configs.enabled=true
+sync.topic.configs.interval.seconds=600 transaction.boundary=poll@3.3
+transaction.boundary.interval.ms@3.3 use.defaults.from=target@3.5
+use.incremental.alter.configs=requested@3.5-4.0""",
+    "C": """
+checkpoints.topic.replication.factor=3 emit.checkpoints.enabled=true
+emit.checkpoints.interval.seconds=60 group.filter.class=DefaultGroupFilter groups=.*
+groups.blacklist@2.4-4.0:groups.exclude groups.exclude=console-consumer-.*,connect-.*,__.*@2.7
+refresh.groups.enabled=true refresh.groups.interval.seconds=600
+sync.group.offsets.enabled=false@2.7 sync.group.offsets.interval.seconds=60@2.7""",
+    "H": """
+emit.heartbeats.enabled=true emit.heartbeats.interval.seconds=1
+heartbeats.topic.replication.factor=3""",
+}
+_PREFIXES: Final = {
+    "SCH": "admin. admin.override. config.providers. header.converter. key.converter. predicates."
+    " producer.override. replication.policy. target.admin. transforms. value.converter.",
+    "SC": "consumer. source.admin. source.consumer.",
+    "S": "producer. source.producer. target.producer. topic.creation.",
+    "C": "target.consumer.",
+    # MirrorMaker 2's consumers take no override, and only client keys of a cluster.
+    "": "consumer.override. source.cluster. target.cluster.",
+}
+# Connect and a filter read these, but no definition of MirrorMaker 2's connectors has them.
+_NOT_DEFINED: Final = {
+    *("exactly.once.support", "offsets.storage.topic", "use.defaults.from"),
+    *("transaction.boundary", "transaction.boundary.interval.ms"),
+}
+_SASL: Final = """
+client.callback.handler.class jaas.config kerberos.kinit.cmd kerberos.min.time.before.relogin
+kerberos.service.name kerberos.ticket.renew.jitter kerberos.ticket.renew.window.factor
+login.callback.handler.class login.class login.connect.timeout.ms login.read.timeout.ms
+login.refresh.buffer.seconds login.refresh.min.period.seconds login.refresh.window.factor
+login.refresh.window.jitter login.retry.backoff.max.ms login.retry.backoff.ms mechanism
+oauthbearer.assertion.algorithm oauthbearer.assertion.claim.aud oauthbearer.assertion.claim.iss
+oauthbearer.assertion.claim.exp.seconds oauthbearer.assertion.claim.jti.include
+oauthbearer.assertion.claim.nbf.seconds oauthbearer.assertion.claim.sub oauthbearer.assertion.file
+oauthbearer.assertion.private.key.file oauthbearer.assertion.private.key.passphrase
+oauthbearer.assertion.template.file oauthbearer.client.credentials.client.id
+oauthbearer.client.credentials.client.secret oauthbearer.clock.skew.seconds
+oauthbearer.expected.audience oauthbearer.expected.issuer oauthbearer.header.urlencode
+oauthbearer.jwks.endpoint.refresh.ms oauthbearer.jwks.endpoint.retry.backoff.max.ms
+oauthbearer.jwks.endpoint.retry.backoff.ms oauthbearer.jwks.endpoint.url oauthbearer.scope
+oauthbearer.jwt.retriever.class oauthbearer.jwt.validator.class oauthbearer.scope.claim.name
+oauthbearer.sub.claim.name oauthbearer.token.endpoint.url"""
+_SSL: Final = """
+cipher.suites enabled.protocols endpoint.identification.algorithm engine.factory.class key.password
+keymanager.algorithm keystore.certificate.chain keystore.key keystore.location keystore.password
+keystore.type protocol provider secure.random.implementation trustmanager.algorithm
+truststore.certificates truststore.location truststore.password truststore.type"""
+_WORKER: Final = """
+access.control.allow.methods access.control.allow.origin admin.listeners client.dns.lookup client.id
+config.providers config.storage.replication.factor config.storage.topic connect.protocol
+connections.max.idle.ms connector.client.config.override.policy exactly.once.source.support group.id
+heartbeat.interval.ms inter.worker.key.generation.algorithm inter.worker.key.size
+inter.worker.key.ttl.ms inter.worker.signature.algorithm inter.worker.verification.algorithms
+listeners metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
+metrics.num.samples metrics.recording.level metrics.sample.window.ms offset.flush.interval.ms
+offset.flush.timeout.ms offset.storage.partitions offset.storage.replication.factor
+offset.storage.topic plugin.discovery plugin.path rebalance.timeout.ms receive.buffer.bytes
+reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms response.http.headers.config
+rest.advertised.host.name rest.advertised.listener rest.advertised.port rest.extension.classes
+retry.backoff.max.ms retry.backoff.ms scheduled.rebalance.max.delay.ms send.buffer.bytes
+session.timeout.ms socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
+ssl.client.auth status.storage.partitions status.storage.replication.factor status.storage.topic
+task.shutdown.graceful.timeout.ms topic.creation.enable topic.tracking.allow.reset
+topic.tracking.enable worker.sync.timeout.ms worker.unsync.backoff.ms"""
+
+CLIENT_KEYS: Final = frozenset(
+    {"bootstrap.servers", "security.protocol"}
+    | {f"sasl.{name}" for name in _SASL.split()}
+    | {f"ssl.{name}" for name in _SSL.split()}
+)
+"""`MirrorClientConfig`: how a client reaches a cluster; valid as `source.cluster.<key>`."""
+
+WORKER_KEYS: Final = frozenset(_WORKER.split())
+"""Keys of a Connect worker, beyond CLIENT_KEYS and those it has in common with connectors."""
+
+_FIRST_VERSION: Final = KafkaVersion(2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorKey:
+    """A key or a prefix; the connectors of other kinds accept it, without effect."""
+
+    name: str
+    kinds: frozenset[ConnectorKind]
+    default: str | None = None
+    since: KafkaVersion = _FIRST_VERSION
+    removed: KafkaVersion | None = None
+    new_name: str | None = None
+
+    def exists_in(self, version: KafkaVersion) -> bool:
+        return self.since <= version and (self.removed is None or version < self.removed)
+
+
+def kafka_release(version: str) -> KafkaVersion | None:
+    """The release of a version such as `3.9.1`; None for other text."""
+    match = re.match(r"(\d{1,3})\.(\d{1,3})(?!\d)", version.strip(), re.ASCII)
+    return KafkaVersion(int(match[1]), int(match[2])) if match else None
+
+
+def _kinds(letters: str) -> frozenset[ConnectorKind]:
+    return frozenset(kind for kind in ConnectorKind if kind[len("Mirror")] in letters)
+
+
+def _entry(text: str, letters: str) -> ConnectorKey:
+    key, _, versions = text.partition("@")
+    name, _, default = key.partition("=")
+    numbers, _, new_name = versions.partition(":")
+    since, _, removed = numbers.partition("-")
+    first, gone = kafka_release(since) or _FIRST_VERSION, kafka_release(removed)
+    return ConnectorKey(name, _kinds(letters), default or None, first, gone, new_name or None)
+
+
+_KEYS: Final = {
+    key.name: key
+    for letters, table in _KEYS_BY_KINDS.items()
+    for key in (_entry(text, letters) for text in table.split())
+}
+_FAMILIES: Final = {
+    name: ConnectorKey(name, _kinds(letters))
+    for letters, names in _PREFIXES.items()
+    for name in names.split()
+}
+_CLUSTER_KINDS: Final = {"source.cluster.": _kinds("SC"), "target.cluster.": _kinds("SCH")}
+
+RENAMED: Final = {key.name: key.new_name for key in _KEYS.values() if key.new_name}
+"""Old names with their new ones."""
+
+TOP_LEVEL_KEYS: Final = (_KEYS.keys() | CLIENT_KEYS) - _NOT_DEFINED - {"bootstrap.servers"}
+"""Keys that dedicated mode passes to connectors without a prefix (`allConfigNames`)."""
+
+
+def connector_key(name: str) -> ConnectorKey | None:
+    """The entry of a key in a connector's configuration; None if it is unknown.
+
+    A client key without `source.cluster.` or `target.cluster.` is known, for no connector.
+    """
+    if name in _KEYS:
+        return _KEYS[name]
+    if name in CLIENT_KEYS:
+        return ConnectorKey(name, frozenset())
+    for prefix, kinds in _CLUSTER_KINDS.items():
+        if name.startswith(prefix) and name.removeprefix(prefix) in CLIENT_KEYS:
+            return ConnectorKey(name, kinds)
+    families = [prefix for prefix in _FAMILIES if name.startswith(prefix)]
+    return _FAMILIES[max(families, key=len)] if families else None
+
+
+def suggest_connector_key(name: str) -> str | None:
+    """The key that was probably meant by an unknown or ineffective one."""
+    for prefix in _CLUSTER_KINDS:
+        if name.startswith(prefix):
+            client_key = suggest(name.removeprefix(prefix), CLIENT_KEYS)
+            return client_key and prefix + client_key
+    # Names of other tools and of Kafka's documentation that difflib would not find.
+    for guess in (f"{name}.enabled", f"{name}d", re.sub(r"\.(whitelist|include)$", "", name)):
+        if guess in _KEYS:
+            return guess
+    return suggest(name, (key.name for key in _KEYS.values() if key.removed is None))

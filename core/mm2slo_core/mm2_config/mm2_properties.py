@@ -1,0 +1,253 @@
+"""Reads the properties file of MirrorMaker 2's dedicated mode (`connect-mirror-maker.sh`)."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+from typing import TYPE_CHECKING, Final
+
+import javaproperties
+
+from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.mm2_config import connector_keys, mirror_setup
+from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
+from mm2slo_core.mm2_config.flow_precedence import WORKER_PREFIXES, DedicatedSettings
+from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, MirrorSetup, Setting
+from mm2slo_core.mm2_config.provider_references import read_providers
+from mm2slo_core.name_filters import split_list
+from mm2slo_core.topology import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOST_BYTES: Final = 1 << 20
+_MOST_CLUSTERS: Final = 50  # each pair of clusters has a herder
+_MOST_UNREAD: Final = 100
+_ALIAS: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_OTHER_FORMAT: Final = re.compile(r"(?:apiVersion|kind|spec|flows|---)$|[{<\[\"]|-----BEGIN")
+# Other lines are not shown: they may be a part of a secret without a backslash at the line's end.
+_SHOWN_KEY: Final = re.compile(r"[\w-]{1,50}(?:(?:\.|->)[\w-]{1,50}){1,12}", re.ASCII)
+# One backslash before a character that no escape of properties files has.
+_LOST_BACKSLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\tnrfu :=#!]")
+_REGEX_KEY: Final = re.compile(r"(?:^|\.)(?:topics|groups|config\.properties)(?:\.\w+)?$")
+
+_TOP_LEVEL: Final = connector_keys.TOP_LEVEL_KEYS | connector_keys.CLIENT_KEYS
+_OF_CLUSTERS: Final = connector_keys.WORKER_KEYS | connector_keys.CLIENT_KEYS
+_TOP_LEVEL_PREFIXES: Final = (
+    *(f"{prefix}." for prefix in WORKER_PREFIXES),
+    # Read by MirrorMaker itself and its REST server.
+    *("clusters", "config.providers", "dedicated.mode.", "plugin.", "listeners", "rest."),
+    *("admin.listeners", "access.control.", "response.http.", "ssl.client.auth"),
+)
+
+_STOPS: Final = "MirrorMaker 2 does not start with it"
+_IGNORED: Final = "MirrorMaker 2 ignores the line"
+# Checks with why they matter and what to do, unless a finding has its own action.
+_ERRORS: Final = {
+    "not-properties": (_STOPS, "give the properties file of MirrorMaker 2"),
+    "no-clusters": (_STOPS, "list the aliases of all clusters, as in clusters = us, eu"),
+    "invalid-alias": (
+        "it becomes a part of topic names",
+        "use letters, digits, dots, underscores and hyphens, no quotes and no placeholders",
+    ),
+    "no-bootstrap-servers": (_STOPS, ""),
+    "no-flow": ("nothing is replicated", ""),
+    "invalid-value": (_STOPS, "write true or false, and comments on lines of their own"),
+}
+_WARNINGS: Final = {
+    "duplicate-key": ("only the last one applies", "remove the others"),
+    "spaces-in-flow": (_IGNORED, "write flows without spaces, as in us->eu.enabled = true"),
+    "lost-backslash": ("Java removes it, which changes the pattern", "write two backslashes"),
+    "ambiguous-alias": ("keys with this prefix belong to the cluster", "choose another alias"),
+    "unknown-alias": (_IGNORED, "add the alias to clusters, or remove the line"),
+    "ignored-key": (_IGNORED, "remove the line, or end the line before it with a backslash"),
+}
+
+
+def read_properties(name: str, content: bytes) -> MirrorSetup:
+    """Return what the file *name* configures; every problem is a finding.
+
+    The flows are all pairs of clusters with a herder, also those that only emit heartbeats.
+    """
+    file = _File(name)
+    file.parse(content)
+    settings = DedicatedSettings(file.properties, file.read_aliases())
+    flows = tuple(file.flows(settings))
+    if settings.clusters:
+        file.check_keys([*settings.clusters])
+        if not any(flow.enabled for flow in flows):
+            flow = "->".join([*settings.clusters, "TARGET"][:2])
+            file.report("no-flow", "clusters", "no flow is enabled", f"set {flow}.enabled = true")
+    clusters = {alias: file.cluster(alias, settings) for alias in settings.clusters}
+    providers, findings = read_providers(file.properties)
+    return MirrorSetup(
+        mirror_setup.Form.PROPERTIES,
+        clusters,
+        flows,
+        tuple(sorted((*file.findings, *findings), key=lambda each: each.origin.line or 0)),
+        providers,
+    )
+
+
+class _File:
+    """The settings of a file as written, and the findings so far."""
+
+    def __init__(self, name: str) -> None:
+        self.properties: dict[str, Setting] = {}
+        # In a dict, because a setting of several flows is reported once.
+        self.findings: dict[Finding, None] = {}
+        self._name = name
+
+    def report(self, check: str, place: str | Origin, what: str, action: str = "") -> None:
+        """Add a finding; *place* is an origin or a key."""
+        severity = Severity.ERROR if check in _ERRORS else Severity.WARNING
+        why, usual_action = (_ERRORS | _WARNINGS)[check]
+        if isinstance(place, str):
+            setting = self.properties.get(place)
+            place = setting.origin if setting else Origin(self._name)
+        self.findings[Finding(check, severity, place, what, why, action or usual_action)] = None
+
+    def parse(self, content: bytes) -> None:
+        problem, number = "has no settings", 0
+        if len(content) > _MOST_BYTES:
+            problem = f"has {len(content):,} bytes; expected at most {_MOST_BYTES:,}"
+        elif _CONTROL.search(content):
+            problem = "has control characters, so it is not text"
+        else:
+            try:
+                for number, line in _logical_lines(content.decode("iso-8859-1")):
+                    for element in javaproperties.parse(line):
+                        if isinstance(element, javaproperties.KeyValue):
+                            self._add(element, Origin(self._name, number))
+            except javaproperties.InvalidUEscapeError:
+                # The exception's text may be a part of a secret.
+                self.properties.clear()
+                problem = f"has \\u without four hexadecimal digits after it on line {number}"
+        if not self.properties:
+            self.report("not-properties", "", f"the file {problem}")
+
+    def _add(self, element: javaproperties.KeyValue, origin: Origin) -> None:
+        key = element.key
+        if element.value.startswith("->") or key.endswith("->"):
+            self.report("spaces-in-flow", origin, "the line has a space beside ->")
+            return
+        if key in self.properties:
+            before = self.properties[key].origin.line
+            self.report("duplicate-key", origin, f"{_shown(key)} is on line {before} as well")
+        if _REGEX_KEY.search(key) and _LOST_BACKSLASH.search(element.source):
+            self.report("lost-backslash", origin, f"{_shown(key)} has a single backslash")
+        self.properties[key] = Setting(key, element.value, origin)
+
+    def read_aliases(self) -> tuple[str, ...]:
+        """The valid aliases of `clusters`."""
+        setting = self.properties.get("clusters")
+        aliases = tuple(dict.fromkeys(split_list(setting.value))) if setting else ()
+        if len(aliases) > _MOST_CLUSTERS:
+            what = f"clusters has {len(aliases)} aliases; expected at most {_MOST_CLUSTERS}"
+            self.report("no-clusters", "clusters", what, "use a file for each group of clusters")
+            return ()
+        if not aliases and any(map(_OTHER_FORMAT.match, self.properties)):
+            what = "the file looks like YAML, JSON, XML or PEM; expected properties"
+            self.report("not-properties", "", what)
+        elif not aliases and self.properties:
+            self.report("no-clusters", "clusters", "clusters is missing or empty")
+        for alias in aliases:
+            if not _ALIAS.fullmatch(alias):
+                what = f"{alias[:50]!r} is not a cluster alias"
+                self.report("invalid-alias", "clusters", what)
+        return tuple(filter(_ALIAS.fullmatch, aliases))
+
+    def cluster(self, alias: str, settings: DedicatedSettings) -> mirror_setup.MirrorCluster:
+        client = settings.client(alias)
+        if "bootstrap.servers" not in client:
+            what, key = f"cluster {alias} has no bootstrap servers", f"{alias}.bootstrap.servers"
+            self.report("no-bootstrap-servers", "clusters", what, f"add {key} = HOST:PORT")
+        origin = client.get("bootstrap.servers", self.properties["clusters"]).origin
+        return mirror_setup.MirrorCluster(alias, client, origin)
+
+    def flows(self, settings: DedicatedSettings) -> Iterator[MirrorFlow]:
+        for flow in (Flow(*pair) for pair in permutations(settings.clusters, 2)):
+            enabled = settings.of_flow(flow, "enabled")
+            value = enabled.value.strip().lower() if enabled else "false"
+            if enabled and value not in {"true", "false"}:
+                what = f"{enabled.key} is {enabled.value[:50]!r}; expected true or false"
+                self.report("invalid-value", enabled.origin, what)
+            if settings.has_herder(flow):
+                origin = (enabled or self.properties["clusters"]).origin
+                of_connectors = settings.connector(flow)
+                connectors = {
+                    kind: mirror_setup.Connector(kind, kind.value, of_connectors, origin)
+                    for kind in mirror_setup.ConnectorKind
+                }
+                worker = settings.worker(flow)
+                yield MirrorFlow(flow, connectors, worker, origin, value == "true")
+
+    def check_keys(self, aliases: list[str]) -> None:
+        """Find keys that nothing reads, and keys that are read for two purposes."""
+        labels = [f"{source}->{target}" for source, target in permutations(aliases, 2)]
+        prefixes = (*_TOP_LEVEL_PREFIXES, *(f"{label}." for label in labels))
+        unread = []
+        for key, setting in self.properties.items():
+            owners = [alias for alias in aliases if key.startswith(f"{alias}.")]
+            if owners and len(owners) + (key in _TOP_LEVEL | _OF_CLUSTERS) > 1:
+                what = f"{key} is also a setting of the cluster {min(owners, key=len)}"
+                self.report("ambiguous-alias", setting.origin, what)
+            if not owners and key not in _TOP_LEVEL and not key.startswith(prefixes):
+                unread.append(setting)
+        for setting in unread[:_MOST_UNREAD]:
+            self._report_unread(setting, aliases, labels)
+        if len(unread) > _MOST_UNREAD:
+            what = f"{len(unread) - _MOST_UNREAD} further lines are not read by MirrorMaker 2"
+            self.report("ignored-key", unread[_MOST_UNREAD].origin, what)
+
+    def _report_unread(self, setting: Setting, aliases: list[str], labels: list[str]) -> None:
+        key = setting.key
+        scope, rest = _scope(key) if _SHOWN_KEY.fullmatch(key) else ("", key)
+        if scope:
+            meant = suggest(scope, labels if "->" in scope else aliases)
+            what = f"{key}: {scope} is not in clusters"
+            action = f"write {meant}.{rest}" if meant else ""
+            self.report("unknown-alias", setting.origin, what, action)
+            return
+        if _is_cluster_key(key):
+            meant = f"{aliases[-1]}.{key}, with the alias of the cluster"
+        elif labels and connector_keys.connector_key(key):
+            meant = f"{labels[0]}.{key}, with the flow"
+        else:
+            meant = connector_keys.suggest_connector_key(key)
+        what = f"{key if meant else _shown(key)} is not a setting that MirrorMaker 2 reads"
+        self.report("ignored-key", setting.origin, what, f"write {meant}" if meant else "")
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; joins continued lines, which javaproperties does very slowly."""
+    parts: list[str] = []
+    first = 1
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        first = first if parts else number
+        part = line.lstrip(" \t\f")
+        is_comment = not parts and part.startswith(("#", "!"))
+        continues = not is_comment and (len(part) - len(part.rstrip("\\"))) % 2 == 1
+        parts.append(part[:-1] if continues else part)
+        if not continues:
+            yield first, "".join(parts)
+            parts = []
+    yield first, "".join(parts)
+
+
+def _shown(key: str) -> str:
+    return key if _SHOWN_KEY.fullmatch(key) or key in _TOP_LEVEL else "the key of this line"
+
+
+def _is_cluster_key(key: str) -> bool:
+    return key in _OF_CLUSTERS or key.startswith(("producer.", "consumer.", "admin."))
+
+
+def _scope(key: str) -> tuple[str, str]:
+    """Split a key with the prefix of a flow or cluster that does not exist; else ("", key)."""
+    splits = [(key[: dot.start()], key[dot.end() :]) for dot in re.finditer(r"\.", key)]
+    is_known = connector_keys.connector_key if "->" in key else _is_cluster_key
+    otherwise = splits[0] if "->" in key and splits else ("", key)
+    return next((split for split in splits if is_known(split[1])), otherwise)
