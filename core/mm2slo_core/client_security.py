@@ -68,8 +68,8 @@ def jaas_quote(value: str) -> str:
 def _librdkafka_sasl(sasl: Sasl) -> dict[str, str]:
     if sasl.mechanism is Mechanism.AWS_MSK_IAM:
         # librdkafka has no such mechanism: `mm2slo_kafka.msk_iam` makes tokens from this.
-        config = sasl.model_dump(include={"mechanism", "aws"})
-        return {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": json.dumps(config)}
+        config = json.dumps(_given({"region": sasl.aws_region, "role_arn": sasl.aws_role_arn}))
+        return {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": config}
     properties = _given(
         {
             "sasl.mechanism": sasl.mechanism.value,
@@ -122,10 +122,9 @@ def _java_sasl(sasl: Sasl) -> dict[str, str]:
             "sasl.login.callback.handler.class": OAUTH_HANDLER,
             "sasl.oauthbearer.token.endpoint.url": sasl.oauth.token_endpoint,
         }
-    if sasl.aws is not None:
+    if sasl.mechanism is Mechanism.AWS_MSK_IAM:
+        options |= _given({"awsRoleArn": sasl.aws_role_arn, "awsStsRegion": sasl.aws_region})
         properties["sasl.client.callback.handler.class"] = AWS_HANDLER
-        if sasl.aws.role_arn is not None:
-            options |= {"awsRoleArn": sasl.aws.role_arn, "awsStsRegion": sasl.aws.region}
     pairs = (f"{name}={jaas_quote(value)}" for name, value in options.items())
     line = " ".join([LOGIN_MODULES[sasl.mechanism], "required", *pairs])
     return properties | {"sasl.jaas.config": f"{line};"}

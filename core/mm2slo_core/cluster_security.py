@@ -66,19 +66,6 @@ class OAuth(BaseModel):
     ] = Field(default_factory=dict, description="SASL extensions sent to the broker (RFC 7628).")
 
 
-class AwsIam(BaseModel):
-    """Access control of Amazon MSK by IAM, with the extra `msk`; not tested against MSK."""
-
-    model_config = _FROZEN
-
-    region: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] = Field(
-        description="AWS region of the cluster."
-    )
-    role_arn: _Text | None = Field(
-        default=None, description="Role to assume; default: that of AWS's default credentials."
-    )
-
-
 class Sasl(BaseModel):
     """SASL credentials; the configuration check verifies the fields that a mechanism needs."""
 
@@ -88,7 +75,12 @@ class Sasl(BaseModel):
     username: _Text | None = Field(default=None, description="User name, for PLAIN and SCRAM.")
     password: Secret | None = Field(default=None, description="Password, for PLAIN and SCRAM.")
     oauth: OAuth | None = Field(default=None, description="Token endpoint, for OAUTHBEARER.")
-    aws: AwsIam | None = Field(default=None, description="Region and role, for AWS_MSK_IAM.")
+    aws_region: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = Field(
+        default=None, description="Region of the cluster, for AWS_MSK_IAM (extra `msk`)."
+    )
+    aws_role_arn: _Text | None = Field(
+        default=None, description="Role to assume, for AWS_MSK_IAM; default: AWS's default."
+    )
 
 
 class Tls(BaseModel):
@@ -130,21 +122,19 @@ class Security(BaseModel):
     def inlined(self, read_text: Callable[[str], str]) -> "Security":
         """Return the same settings with PEM content in place of files, for other machines."""
 
-        def content(path: str | None, given: str | None) -> str | None:
-            return given if path is None else read_text(path)
+        def content(section: Tls | OAuth) -> dict[str, str | None]:
+            files = {name: getattr(section, f"{name}_file", None) for name in ("ca", "certificate")}
+            read = {name: read_text(path) for name, path in files.items() if path is not None}
+            return read | {f"{name}_file": None for name in read}
 
-        tls, sasl = self.tls, self.sasl
-        if tls is not None:
+        update: dict[str, BaseModel] = {}
+        if self.tls is not None:
             # A certificate file without a key file contains both; clients take their part of it.
-            key_file = tls.key_file or tls.certificate_file
-            changes = {
-                "ca": content(tls.ca_file, tls.ca),
-                "certificate": content(tls.certificate_file, tls.certificate),
-                "key": tls.key if key_file is None else Secret(read_text(key_file)),
-            }
-            files = dict.fromkeys(("ca_file", "certificate_file", "key_file"))
-            tls = tls.model_copy(update=files | changes)
-        if sasl is not None and (oauth := sasl.oauth) is not None:
-            changes = {"ca": content(oauth.ca_file, oauth.ca), "ca_file": None}
-            sasl = sasl.model_copy(update={"oauth": oauth.model_copy(update=changes)})
-        return self.model_copy(update={"tls": tls, "sasl": sasl})
+            key_file = self.tls.key_file or self.tls.certificate_file
+            key = self.tls.key if key_file is None else Secret(read_text(key_file))
+            changes = {**content(self.tls), "key": key, "key_file": None}
+            update["tls"] = self.tls.model_copy(update=changes)
+        if self.sasl is not None and self.sasl.oauth is not None:
+            oauth = self.sasl.oauth.model_copy(update=content(self.sasl.oauth))
+            update["sasl"] = self.sasl.model_copy(update={"oauth": oauth})
+        return self.model_copy(update=update)

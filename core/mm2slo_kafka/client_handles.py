@@ -55,7 +55,6 @@ class HandleFactory:
         self.last_error = LastConnectionError()
         self.counts = RequestCounts()
         self._properties = dict(properties)
-        self._token_callback = token_callback(properties)
         self._secrets = _secrets(properties)
 
     def __repr__(self) -> str:
@@ -102,8 +101,8 @@ class HandleFactory:
     def _settings(self, overrides: Mapping[str, str], *, statistics: bool = True) -> dict[str, Any]:
         settings: dict[str, Any] = {**_COMMON, **self._properties, **overrides}
         settings["error_cb"] = self.last_error.record
-        if self._token_callback is not None:
-            settings["oauth_cb"] = self._token_callback
+        if "sasl.oauthbearer.config" in settings:
+            settings["oauth_cb"] = token_callback(settings["sasl.oauthbearer.config"])
         if statistics:
             settings["statistics.interval.ms"] = _STATISTICS_MS
             settings["stats_cb"] = self.counts.new_handle()

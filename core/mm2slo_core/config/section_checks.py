@@ -29,7 +29,7 @@ _OWNED: Final = frozenset(
         "enable.auto.offset.store", "auto.offset.reset", "isolation.level", "transactional.id",
     }
 )  # fmt: skip
-_CREDENTIALS: Final = {Mechanism.OAUTHBEARER: ("oauth",), Mechanism.AWS_MSK_IAM: ("aws",)}
+_CREDENTIALS: Final = {Mechanism.OAUTHBEARER: ("oauth",), Mechanism.AWS_MSK_IAM: ("aws_region",)}
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
 _TLS_OWNERS: Final = {
     "key_file": ("certificate_file",), "key": ("certificate",), "certificate": ("key",),
@@ -108,7 +108,7 @@ def _check_content(section: Tls | OAuth, *names: str) -> Iterator[Finding]:
 
 def _check_sasl(sasl: Sasl) -> Iterator[Finding]:
     needed = _CREDENTIALS.get(sasl.mechanism, ("username", "password"))
-    for name in ("username", "password", "oauth", "aws"):
+    for name in ("username", "password", "oauth", "aws_region"):
         given = getattr(sasl, name) is not None
         if name in needed and not given:
             yield Finding(

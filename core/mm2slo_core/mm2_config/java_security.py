@@ -8,15 +8,16 @@ do is refused by name; no finding shows a password or the value of a JAAS option
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import ValidationError
 
 from mm2slo_core.client_security import AWS_HANDLER, LOGIN_MODULES, OAUTH_HANDLER
-from mm2slo_core.cluster_security import AwsIam, Mechanism, OAuth, Protocol, Sasl, Security, Tls
+from mm2slo_core.cluster_security import Mechanism, OAuth, Protocol, Sasl, Security, Tls
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.jaas import JaasError, parse_jaas
-from mm2slo_core.mm2_config.java_stores import Store, UnusableError, read_pem, read_store
+from mm2slo_core.mm2_config.java_stores import Store, UnusableError, read_pem, read_store, to_pem
 from mm2slo_core.mm2_config.provider_references import UnresolvedReferenceError
 from mm2slo_core.secret import Secret
 
@@ -56,6 +57,7 @@ _REFUSED_OPTIONS: Final = (
     "oauth.client.credentials.grant.type",
 )  # fmt: skip
 _AWS_REGION: Final = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.")
+_SERVERS: Final = "bootstrap.servers"
 _Part = TypeVar("_Part")
 
 
@@ -123,7 +125,12 @@ class _Reader:
         if mechanism is Mechanism.OAUTHBEARER:
             return Sasl(mechanism=mechanism, oauth=self._oauth(options))
         if mechanism is Mechanism.AWS_MSK_IAM:
-            return Sasl(mechanism=mechanism, aws=self._aws(options))
+            region = _AWS_REGION.search(self._text(_SERVERS))
+            if region is None:
+                what = "bootstrap.servers names no AWS region"
+                raise UnusableError("aws-region", what, f"use AWS's names{_ELSE}", _SERVERS)
+            role = options.get("awsRoleArn")
+            return Sasl(mechanism=mechanism, aws_region=region[1], aws_role_arn=role)
         if not (options.get("username") and options.get("password")):
             raise _bad_jaas("has no username or no password", 'add username="..." password="..."')
         return Sasl(
@@ -149,12 +156,12 @@ class _Reader:
                 f"set it to {OAUTH_HANDLER}", _LOGIN_HANDLER,
             )  # fmt: skip
         given = {name.removeprefix("oauth."): value for name, value in options.items()}
-        ca = self._store(given, "ssl.truststore.").pem or None
+        ca = to_pem(self._store(given, "ssl.truststore.").certificates)
         extensions = {
             match[1]: value for name, value in given.items() if (match := _EXTENSION.match(name))
         }
         given |= {
-            name.removeprefix(_OAUTH_PREFIX): value
+            name.removeprefix(_OAUTH_PREFIX): value if name.endswith("secret") else value.strip()
             for name, value in self._values.items()
             if name.startswith(_OAUTH_PREFIX)
         }
@@ -171,45 +178,33 @@ class _Reader:
                 "set client id, client secret and the http(s) URL of the token endpoint",
             ) from None  # fmt: skip
 
-    def _aws(self, options: Mapping[str, str]) -> AwsIam:
-        found = _AWS_REGION.search(self._text("bootstrap.servers"))
-        if found is None:
-            what, action = "bootstrap.servers names no AWS region", f"use Amazon's names{_ELSE}"
-            raise UnusableError("aws-region", what, action, "bootstrap.servers")
-        return AwsIam(region=found[1], role_arn=options.get("awsRoleArn"))
-
     def _tls(self) -> Tls:
         self._part("security.protocol", lambda: self._check_classes("ssl."))
-        trust = self._part("ssl.truststore.location", self._trust_store) or Store()
-        own = self._part("ssl.keystore.location", self._key_store) or Store()
+        trust, own = (
+            self._part(f"{prefix}location", partial(self._store, self._values, prefix)) or Store()
+            for prefix in ("ssl.truststore.", "ssl.keystore.")
+        )
         if trust.certificates and not trust.roots:
             what = "ssl.truststore.* has no root CA, without which librdkafka trusts no certificate"
             warning = UnusableError("trust-store-without-root", what, "add the root CA")
             self._report(Severity.WARNING, "ssl.truststore.location", warning)
+        if own.certificates and own.key is None:
+            kind = "only CA certificates" if own.certificates == own.roots else "no private key"
+            error = UnusableError(
+                "key-store-without-key", f"ssl.keystore.* has {kind}",
+                "use the client's certificate with its key; CAs belong in ssl.truststore.*",
+            )  # fmt: skip
+            self._report(Severity.ERROR, "ssl.keystore.location", error)
         encrypted = "ENCRYPTED" in (own.key or "")
         # An empty algorithm disables the verification of host names.
         algorithm = self._values.get("ssl.endpoint.identification.algorithm", "https")
         return Tls(
-            ca=trust.pem or None,
-            certificate=own.pem or None,
+            ca=to_pem(trust.certificates),
+            certificate=to_pem(own.chain),
             key=Secret(own.key) if own.key else None,
             key_password=Secret(self._values["ssl.key.password"]) if encrypted else None,
             verify_hostname=bool(algorithm.strip()),
         )
-
-    def _trust_store(self) -> Store:
-        return self._store(self._values, "ssl.truststore.")
-
-    def _key_store(self) -> Store:
-        store = self._store(self._values, "ssl.keystore.")
-        if store.certificates and store.key is None:
-            only_ca = len(store.certificates) == len(store.roots)
-            raise UnusableError(
-                "key-store-with-ca" if only_ca else "key-store-without-key",
-                f"ssl.keystore.* has {'only CA certificates' if only_ca else 'no private key'}",
-                "use the client's certificate with its key; CAs belong in ssl.truststore.*",
-            )
-        return store
 
     def _store(self, values: Mapping[str, str], prefix: str) -> Store:
         key_password = self._values.get("ssl.key.password")

@@ -42,21 +42,20 @@ class UnusableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Certificates, and a private key as PEM if there is one.
-
-    With a key, the certificates are its own and those of its issuers, in this order.
-    """
+    """All certificates; a private key as PEM, if any; its certificate and the issuers of it."""
 
     certificates: Sequence[x509.Certificate] = ()
     key: str | None = field(default=None, repr=False)
-
-    @property
-    def pem(self) -> str:
-        return "".join(each.public_bytes(Encoding.PEM).decode() for each in self.certificates)
+    chain: Sequence[x509.Certificate] = ()
 
     @property
     def roots(self) -> list[x509.Certificate]:
         return [each for each in self.certificates if each.subject == each.issuer]
+
+
+def to_pem(certificates: Sequence[x509.Certificate]) -> str | None:
+    """The PEM text of *certificates*; None without any."""
+    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates) or None
 
 
 def read_store(content: bytes, path: str, password: str | None, key_password: str | None) -> Store:
@@ -122,4 +121,4 @@ def _store(
         issuers = (each for each in certificates if each.subject == chain[-1].issuer)
         found = next((each for each in issuers if each not in chain), None)
     plain = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Store(chain, encrypted or plain.decode())
+    return Store(certificates, encrypted or plain.decode(), chain)

@@ -80,7 +80,8 @@ def test_check_prints_json_without_secrets(good: str) -> None:
     }
     sasl = printed["config"]["clusters"]["eu"]["security"]["sasl"]
     assert sasl == {
-        "mechanism": "PLAIN", "username": "app", "password": "***", "oauth": None, "aws": None,
+        "mechanism": "PLAIN", "username": "app", "password": "***", "oauth": None,
+        "aws_region": None, "aws_role_arn": None,
     }  # fmt: skip
 
 

@@ -183,12 +183,12 @@ RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
         },
     ),
     "AWS_MSK_IAM with a role": (
-        sasl("AWS_MSK_IAM", aws={"region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}),
+        sasl("AWS_MSK_IAM", aws_region="eu-west-1", aws_role_arn="arn:aws:iam::1:role/r"),
         {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "OAUTHBEARER",
-            "sasl.oauthbearer.config": '{"mechanism": "AWS_MSK_IAM", "aws": '
-            '{"region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}}',
+            "sasl.oauthbearer.config": '{"region": "eu-west-1", '
+            '"role_arn": "arn:aws:iam::1:role/r"}',
         },
         {
             "security.protocol": "SASL_SSL",

@@ -135,8 +135,8 @@ SECURITY_MISTAKES = {
     "MSK without a region": (
         "{protocol: SASL_SSL, sasl: {mechanism: AWS_MSK_IAM}}",
         (
-            "sasl.aws (line 2): is required with the mechanism AWS_MSK_IAM\n"
-            "  expected: aws with AWS_MSK_IAM\n  next step: add aws"
+            "sasl.aws_region (line 2): is required with the mechanism AWS_MSK_IAM\n"
+            "  expected: aws_region with AWS_MSK_IAM\n  next step: add aws_region"
         ),
     ),
     "a file in place of content, of a token endpoint": (

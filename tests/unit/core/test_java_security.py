@@ -41,6 +41,7 @@ PASSWORD = "hunter2"
 ROOT = trustme.CA()
 INTERMEDIATE = ROOT.create_child_ca()
 CLIENT = INTERMEDIATE.issue_cert("mm2@example.com")
+OTHER_PEM = trustme.CA().cert_pem.bytes().decode()
 ROOT_PEM = ROOT.cert_pem.bytes().decode()
 INTERMEDIATE_PEM = INTERMEDIATE.cert_pem.bytes().decode()
 LEAF_PEM = CLIENT.cert_chain_pems[0].bytes().decode()
@@ -72,6 +73,9 @@ def p12(*cas: x509.Certificate, own: bool = False) -> bytes:
 FILES = {
     # The wrong order, as Java sorts the chain of a PKCS12 entry itself.
     "client.jks": p12(ROOT_CA, INTERMEDIATE_CA, own=True),
+    "shared.p12": p12(
+        x509.load_pem_x509_certificate(OTHER_PEM.encode()), ROOT_CA, INTERMEDIATE_CA, own=True
+    ),
     "trust.jks": p12(ROOT_CA, INTERMEDIATE_CA),
     "middle.p12": p12(INTERMEDIATE_CA),
     "old.jks": b"\xfe\xed\xfe\xed" + bytes(60),
@@ -180,7 +184,7 @@ ACCEPTED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             HANDLER,
             'scope="overridden"',
             client_id="of the Kafka client",
-            sasl_oauthbearer_token_endpoint_url=URL,
+            sasl_oauthbearer_token_endpoint_url=f"{URL} ",
             sasl_oauthbearer_client_credentials_client_id="mm2",
             sasl_oauthbearer_client_credentials_client_secret="s3cret",
             sasl_oauthbearer_scope="kafka",
@@ -214,7 +218,7 @@ ACCEPTED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             sasl_client_callback_handler_class=f"{AWS}.IAMClientCallbackHandler",
             bootstrap_servers=AWS_SERVERS,
         ),
-        {"sasl": {"aws": {"region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/mm2"}}},
+        {"sasl": {"aws_region": "eu-west-1", "aws_role_arn": "arn:aws:iam::1:role/mm2"}},
     ),
     "PKCS12 named .jks": (
         ssl(
@@ -228,6 +232,21 @@ ACCEPTED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {
             "tls": {
                 "ca": ROOT_PEM + INTERMEDIATE_PEM,
+                "certificate": LEAF_PEM + INTERMEDIATE_PEM + ROOT_PEM,
+                "key": KEY_PEM,
+            }
+        },
+    ),
+    "one store for trust and client": (
+        ssl(
+            truststore_location="shared.p12",
+            truststore_password=PASSWORD,
+            keystore_location="shared.p12",
+            keystore_password=PASSWORD,
+        ),
+        {
+            "tls": {
+                "ca": LEAF_PEM + OTHER_PEM + ROOT_PEM + INTERMEDIATE_PEM,
                 "certificate": LEAF_PEM + INTERMEDIATE_PEM + ROOT_PEM,
                 "key": KEY_PEM,
             }
@@ -411,7 +430,7 @@ REFUSED: dict[str, tuple[dict[str, str], str, int, str]] = {
     ),
     "a CA where a client key belongs": (
         ssl(keystore_location="root.pem"),
-        "key-store-with-ca",
+        "key-store-without-key",
         2,
         "only CA certificates",
     ),
@@ -477,7 +496,7 @@ def test_read_security_reports_all_parts() -> None:
         ("sasl-mechanism", 2),
         ("class", 6),
         ("store-missing", 4),
-        ("key-store-with-ca", 5),
+        ("key-store-without-key", 5),
     ]
 
 
