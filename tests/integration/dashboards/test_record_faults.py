@@ -92,7 +92,7 @@ def test_time_to_catch_up_follows_shrinking_backlog(
         # The lag is not shrinking, so there is no estimate.
         wait_for(lambda: seen.value(BOARD, CATCH_UP) is None, "no figure", 60, 0.5)
         faulty_lab.mm2.start(wait=False)
-        wait_for(lambda: seen.value(BOARD, UNREPLICATED) == 0, "the end", 120, 0.2)
+        wait_for(lambda: seen.value(BOARD, UNREPLICATED) == 0, "the end", 600, 0.2)
         left = dict(seen.time_series(BOARD, CATCH_UP))
         behind = dict(seen.time_series(BOARD, UNREPLICATED))
         shrinking = {at: each for at, each in left.items() if each > 0 and behind.get(at)}
