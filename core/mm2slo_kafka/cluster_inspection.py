@@ -95,10 +95,19 @@ class ClusterInspection:
         return found | {each: errors.get(each.name) is not denied for each in configs}
 
     def acls(self) -> list[AclRule]:
-        """ACLs of topics and groups; a DENY for single hosts is left out."""
+        """ACLs of topics and groups, but a DENY for single hosts; empty without an authorizer."""
+        operation = "describing ACLs"
+        with self.client.handles.errors(operation, answered=True):
+            options = {"include_authorized_operations": True, "request_timeout": _TIMEOUT}
+            cluster = self._admin.describe_cluster(**options).result()
+        if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
+            # librdkafka 2.16 would return an empty list.
+            alias, detail = self.client.alias, "Describe on the cluster is denied"
+            kind = ErrorKind.AUTHORIZATION
+            raise KafkaOperationError(kind, cluster=alias, operation=operation, detail=detail)
         kinds: dict[ResourceKind, Any] = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP}
         found: list[AclRule] = []
-        for kind, resource in kinds.items():
+        for kind_name, resource in kinds.items():
             wanted = AclBindingFilter(
                 resource,
                 None,  # type: ignore[arg-type]  # None means any; missing in the stub
@@ -108,14 +117,15 @@ class ClusterInspection:
                 AclOperation.ANY,
                 AclPermissionType.ANY,
             )
-            with self.client.handles.errors("describing ACLs", answered=True):
+            with self.client.handles.errors(operation):
                 bindings = self._admin.describe_acls(wanted, request_timeout=_TIMEOUT).result()
             for each in bindings:
                 allows = each.permission_type is AclPermissionType.ALLOW
                 if allows or each.host == "*":
                     prefixed = each.resource_pattern_type is ResourcePatternType.PREFIXED
-                    pattern, operation = AclPattern(each.name, prefixed), _name(each.operation)
-                    found.append(AclRule(each.principal, kind, pattern, operation, allows))
+                    pattern = AclPattern(each.name, prefixed)
+                    allowed = _name(each.operation)
+                    found.append(AclRule(each.principal, kind_name, pattern, allowed, allows))
         return found
 
     def clock_offset(self) -> tuple[float, float]:

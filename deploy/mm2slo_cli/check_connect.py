@@ -92,14 +92,14 @@ def _failure(where: str, problem: KafkaOperationError) -> CheckResult:
 
 
 def _clock(alias: str, cluster: ClusterInspection, *, allow_writes: bool) -> CheckResult:
-    unknown = CheckResult(alias, "clock", "unknown", "clock offset not measured")
+    finding = f"clock offset not measured; it needs records in {CLOCK_TOPIC}"
+    unknown = CheckResult(alias, "clock", "unknown", finding, "allow them with --allow-writes")
     if not allow_writes:
-        remedy = f"allow records in {CLOCK_TOPIC} with --allow-writes"
-        return unknown._replace(remedy=remedy)
+        return unknown
     try:
         offset, uncertainty = cluster.clock_offset()
     except KafkaOperationError as problem:
-        return unknown._replace(remedy=f"allow {problem.operation}, which failed: {problem.detail}")
+        return unknown._replace(remedy=f"{problem.operation} failed: {problem.detail}")
     finding = f"clock is {offset:+.3f} s from this host's (uncertainty {uncertainty:.3f} s)"
     if abs(offset) - uncertainty > _MAX_CLOCK_OFFSET:
         return CheckResult(alias, "clock", "fix", finding, "synchronise the clocks (NTP)")

@@ -169,18 +169,21 @@ def _reader_results(
     groups: list[str],
     counterparts: Mapping[str, str],
 ) -> Iterator[CheckResult]:
-    target = flow.flow.target
+    source, target = flow.flow.source, flow.flow.target
+    unknown = CheckResult(flow.label, "readers", "unknown", "readers not compared")
     try:
-        source_rules, target_rules = clusters[flow.flow.source].acls(), clusters[target].acls()
+        rules = {alias: clusters[alias].acls() for alias in (source, target)}
     except KafkaOperationError as problem:
-        finding = f"readers not compared, cluster {problem.cluster}: {problem.detail}"
-        unsecured = problem.code == "SECURITY_DISABLED"
-        remedy = "" if unsecured else "allow Describe on both clusters to this user"
-        yield CheckResult(flow.label, "readers", "unknown", finding, remedy)
+        remedy = f"{problem.operation} on {problem.cluster} failed: {problem.detail}"
+        yield unknown._replace(remedy=remedy)
         return
-    readers = reader_parity(source_rules, target_rules, copies, groups, counterparts)
+    if not all(rules.values()):
+        finding = "readers not compared: without ACLs on both clusters, who may read is not known"
+        yield unknown._replace(finding=finding)
+        return
+    readers = reader_parity(rules[source], rules[target], copies, groups, counterparts)
     for principal, other, denied in readers:
-        finding = f"{other} may read on {target} what {principal} may read on the source"
+        finding = f"{other} may read on {target} what {principal} may read on {source}"
         ok = CheckResult(flow.label, "readers", "ok", finding)
         if denied:
             finding = f"after a failover, {other} may not Read {listed([*denied])}"

@@ -64,6 +64,10 @@ class FakeAdmin:
         self.validated += [each.topic for each in topics]
         return {each.topic: answered(DENIED if "no" in each.topic else None) for each in topics}
 
+    def describe_cluster(self, **options: Any) -> Future[Any]:
+        assert options["include_authorized_operations"] is True
+        return answered(SimpleNamespace(authorized_operations=self.answers["CLUSTER"]))
+
     def describe_acls(self, wanted: Any, **_options: Any) -> Future[Any]:
         return answered(self.answers.get(wanted.restype.name, []))
 
@@ -138,16 +142,18 @@ def test_acls_leave_out_denials_for_single_hosts(inspection: ClusterInspection) 
         binding("b", deny, "*"),
         binding("c", deny, "10.0.0.1"),
     ]
-    inspection._admin = FakeAdmin(TOPIC=bindings)  # type: ignore[assignment]
+    inspection._admin = FakeAdmin(CLUSTER=[AclOperation.DESCRIBE], TOPIC=bindings)  # type: ignore[assignment]
     assert inspection.acls() == [
         AclRule("User:app", "topic", AclPattern("a", prefixed=True), "DescribeConfigs"),
         AclRule("User:app", "topic", AclPattern("b"), "DescribeConfigs", allows=False),
     ]
 
 
-def test_acls_of_a_cluster_without_authorizer_raise(inspection: ClusterInspection) -> None:
-    disabled = KafkaException(KafkaError(KafkaError.SECURITY_DISABLED))
-    inspection._admin = FakeAdmin(TOPIC=disabled)  # type: ignore[assignment]
+@pytest.mark.parametrize("operations", [None, [AclOperation.CREATE]])
+def test_acls_raise_without_describe_on_the_cluster(
+    inspection: ClusterInspection, operations: list[AclOperation] | None
+) -> None:
+    inspection._admin = FakeAdmin(CLUSTER=operations)  # type: ignore[assignment]
     with pytest.raises(KafkaOperationError) as caught:
         inspection.acls()
-    assert caught.value.code == "SECURITY_DISABLED"
+    assert caught.value.kind is ErrorKind.AUTHORIZATION
