@@ -156,7 +156,6 @@ class _Reader:
                 f"set it to {OAUTH_HANDLER}", _LOGIN_HANDLER,
             )  # fmt: skip
         given = {name.removeprefix("oauth."): value for name, value in options.items()}
-        ca = to_pem(self._store(given, "ssl.truststore.").certificates)
         extensions = {
             match[1]: value for name, value in given.items() if (match := _EXTENSION.match(name))
         }
@@ -165,6 +164,7 @@ class _Reader:
             for name, value in self._values.items()
             if name.startswith(_OAUTH_PREFIX)
         }
+        ca = to_pem(self._store(given, "ssl.truststore.").certificates)
         fields = {
             field: next((given[name] for name in names if given.get(name)), None)
             for field, names in _OAUTH_OPTIONS.items()

@@ -179,6 +179,14 @@ ACCEPTED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         ),
         {"sasl": {"oauth": {**ID_SECRET, "ca": ROOT_PEM}}},
     ),
+    "OAUTHBEARER with CAs beside the JAAS options, as read from Strimzi": (
+        oauth(
+            STRIMZI_HANDLER,
+            STRIMZI_OPTIONS,
+            sasl_oauthbearer_ssl_truststore_certificates=ROOT_PEM,
+        ),
+        {"sasl": {"oauth": {**ID_SECRET, "ca": ROOT_PEM}}},
+    ),
     "OAuth of Apache from 4.1": (
         oauth(
             HANDLER,
