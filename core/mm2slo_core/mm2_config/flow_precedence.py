@@ -51,14 +51,6 @@ class DedicatedSettings:
         clients = {f"{client}.{key}": each for client in _CLIENTS for key, each in inherited}
         return clients | shared | settings
 
-    def client(self, alias: str) -> Settings:
-        """What MirrorMaker 2's own clients need in order to connect to a cluster."""
-        return {
-            key: each
-            for key, each in self.clusters[alias].items()
-            if key in CLIENT_KEYS or key.startswith(("ssl.", "sasl.", "security."))
-        }
-
     def connector(self, flow: Flow) -> Settings:
         """What the three connectors of *flow* have in common, under new names."""
         merged = dict(self._for_connectors)
@@ -99,6 +91,15 @@ class DedicatedSettings:
 def _is_true(setting: Setting | None) -> bool:
     # As Boolean.parseBoolean: with a space or a comment after it, `true` is false.
     return setting is not None and setting.value.lower() == "true"
+
+
+def client_settings(cluster: Settings) -> Settings:
+    """What a client needs in order to connect to a cluster with the settings *cluster*."""
+    return {
+        key: each
+        for key, each in cluster.items()
+        if key in CLIENT_KEYS or key.startswith(("ssl.", "sasl.", "security."))
+    }
 
 
 def _stripped(settings: Settings, prefix: str) -> dict[str, Setting]:

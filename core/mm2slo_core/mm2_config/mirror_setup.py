@@ -112,6 +112,7 @@ class MirrorSetup:
 
     *providers* maps the names of config providers, as used in references, to what they read.
     *kafka_version* is the version that the form states (Strimzi's `spec.version`), if any.
+    *process* has what dedicated mode's process reads for all flows: `dedicated.mode.*`.
     """
 
     form: Form
@@ -120,6 +121,7 @@ class MirrorSetup:
     findings: tuple[Finding, ...] = ()
     providers: Mapping[str, ProviderKind] = field(default_factory=dict)
     kafka_version: str | None = None
+    process: Settings = field(default_factory=dict)
 
     @property
     def enabled_flows(self) -> tuple[MirrorFlow, ...]:

@@ -11,7 +11,11 @@ import javaproperties
 from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.mm2_config import connector_keys, mirror_setup
 from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
-from mm2slo_core.mm2_config.flow_precedence import WORKER_PREFIXES, DedicatedSettings
+from mm2slo_core.mm2_config.flow_precedence import (
+    WORKER_PREFIXES,
+    DedicatedSettings,
+    client_settings,
+)
 from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, MirrorSetup, Setting
 from mm2slo_core.mm2_config.provider_references import read_providers
 from mm2slo_core.name_filters import split_list
@@ -24,7 +28,6 @@ _MOST_BYTES: Final = 1 << 20
 _MOST_CLUSTERS: Final = 50  # each pair of clusters has a herder
 _MOST_UNREAD: Final = 100
 _ALIAS: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _OTHER_FORMAT: Final = re.compile(r"(?:apiVersion|kind|spec|flows|---)$|[{<\[\"]|-----BEGIN")
 # Other lines are not shown: they may be a part of a secret without a backslash at the line's end.
@@ -33,14 +36,14 @@ _SHOWN_KEY: Final = re.compile(r"[\w-]{1,50}(?:(?:\.|->)[\w-]{1,50}){1,12}", re.
 _LOST_BACKSLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\tnrfu :=#!]")
 _REGEX_KEY: Final = re.compile(r"(?:^|\.)(?:topics|groups|config\.properties)(?:\.\w+)?$")
 
-_TOP_LEVEL: Final = connector_keys.TOP_LEVEL_KEYS | connector_keys.CLIENT_KEYS
+_TOP_LEVEL: Final = {"clusters", *connector_keys.TOP_LEVEL_KEYS, *connector_keys.CLIENT_KEYS}
 _OF_CLUSTERS: Final = connector_keys.WORKER_KEYS | connector_keys.CLIENT_KEYS
-_TOP_LEVEL_PREFIXES: Final = (
-    *(f"{prefix}." for prefix in WORKER_PREFIXES),
-    # Read by MirrorMaker itself and its REST server.
-    *("clusters", "config.providers", "dedicated.mode.", "plugin.", "listeners", "rest."),
-    *("admin.listeners", "access.control.", "response.http.", "ssl.client.auth"),
+# Read by MirrorMaker itself and its REST server.
+_OF_PROCESS: Final = (
+    *("dedicated.mode.", "plugin.", "listeners", "admin.listeners", "rest.", "access.control."),
+    *("response.http.", "ssl.client.auth"),
 )
+_READ_PREFIXES: Final = (*_OF_PROCESS, "config.providers", *map("{}.".format, WORKER_PREFIXES))
 
 _STOPS: Final = "MirrorMaker 2 does not start with it"
 _IGNORED: Final = "MirrorMaker 2 ignores the line"
@@ -48,10 +51,7 @@ _IGNORED: Final = "MirrorMaker 2 ignores the line"
 _ERRORS: Final = {
     "not-properties": (_STOPS, "give the properties file of MirrorMaker 2"),
     "no-clusters": (_STOPS, "list the aliases of all clusters, as in clusters = us, eu"),
-    "invalid-alias": (
-        "it becomes a part of topic names",
-        "use letters, digits, dots, underscores and hyphens, no quotes and no placeholders",
-    ),
+    "invalid-alias": ("topic names contain it", "use only letters, digits, '.', '_' and '-'"),
     "no-bootstrap-servers": (_STOPS, ""),
     "no-flow": ("nothing is replicated", ""),
     "invalid-value": (_STOPS, "write true or false, and comments on lines of their own"),
@@ -78,8 +78,8 @@ def read_properties(name: str, content: bytes) -> MirrorSetup:
     if settings.clusters:
         file.check_keys([*settings.clusters])
         if not any(flow.enabled for flow in flows):
-            flow = "->".join([*settings.clusters, "TARGET"][:2])
-            file.report("no-flow", "clusters", "no flow is enabled", f"set {flow}.enabled = true")
+            pair = "->".join([*settings.clusters, "TARGET"][:2])
+            file.report("no-flow", "clusters", "no flow is enabled", f"set {pair}.enabled = true")
     clusters = {alias: file.cluster(alias, settings) for alias in settings.clusters}
     providers, findings = read_providers(file.properties)
     return MirrorSetup(
@@ -88,6 +88,7 @@ def read_properties(name: str, content: bytes) -> MirrorSetup:
         flows,
         tuple(sorted((*file.findings, *findings), key=lambda each: each.origin.line or 0)),
         providers,
+        process={key: each for key, each in file.properties.items() if key.startswith(_OF_PROCESS)},
     )
 
 
@@ -149,18 +150,16 @@ class _File:
             self.report("no-clusters", "clusters", what, "use a file for each group of clusters")
             return ()
         if not aliases and any(map(_OTHER_FORMAT.match, self.properties)):
-            what = "the file looks like YAML, JSON, XML or PEM; expected properties"
-            self.report("not-properties", "", what)
+            self.report("not-properties", "", "the file looks like YAML, JSON, XML or PEM")
         elif not aliases and self.properties:
             self.report("no-clusters", "clusters", "clusters is missing or empty")
         for alias in aliases:
             if not _ALIAS.fullmatch(alias):
-                what = f"{alias[:50]!r} is not a cluster alias"
-                self.report("invalid-alias", "clusters", what)
+                self.report("invalid-alias", "clusters", f"{alias[:50]!r} is not a cluster alias")
         return tuple(filter(_ALIAS.fullmatch, aliases))
 
     def cluster(self, alias: str, settings: DedicatedSettings) -> mirror_setup.MirrorCluster:
-        client = settings.client(alias)
+        client = client_settings(settings.clusters[alias])
         if "bootstrap.servers" not in client:
             what, key = f"cluster {alias} has no bootstrap servers", f"{alias}.bootstrap.servers"
             self.report("no-bootstrap-servers", "clusters", what, f"add {key} = HOST:PORT")
@@ -176,18 +175,19 @@ class _File:
                 self.report("invalid-value", enabled.origin, what)
             if settings.has_herder(flow):
                 origin = (enabled or self.properties["clusters"]).origin
-                of_connectors = settings.connector(flow)
+                shared = settings.connector(flow)
                 connectors = {
-                    kind: mirror_setup.Connector(kind, kind.value, of_connectors, origin)
+                    kind: mirror_setup.Connector(kind, kind.value, shared, origin)
                     for kind in mirror_setup.ConnectorKind
                 }
-                worker = settings.worker(flow)
-                yield MirrorFlow(flow, connectors, worker, origin, value == "true")
+                yield MirrorFlow(
+                    flow, connectors, settings.worker(flow), origin, enabled=value == "true"
+                )
 
     def check_keys(self, aliases: list[str]) -> None:
         """Find keys that nothing reads, and keys that are read for two purposes."""
         labels = [f"{source}->{target}" for source, target in permutations(aliases, 2)]
-        prefixes = (*_TOP_LEVEL_PREFIXES, *(f"{label}." for label in labels))
+        prefixes = (*_READ_PREFIXES, *(f"{label}." for label in labels))
         unread = []
         for key, setting in self.properties.items():
             owners = [alias for alias in aliases if key.startswith(f"{alias}.")]
@@ -225,7 +225,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; joins continued lines, which javaproperties does very slowly."""
     parts: list[str] = []
     first = 1
-    for number, line in enumerate(_LINE_END.split(text), 1):
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         first = first if parts else number
         part = line.lstrip(" \t\f")
         is_comment = not parts and part.startswith(("#", "!"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,10 @@ def test_read_properties_bidirectional_file_has_both_flows_and_security() -> Non
     assert setup.findings == ()
     assert setup.form is Form.PROPERTIES
     assert setup.kafka_version is None
+    assert _values(setup.process) == {
+        "dedicated.mode.enable.internal.rest": "true",
+        "listeners": "http://localhost:0",
+    }
     assert setup.providers == {"env": ProviderKind.ENV, "file": ProviderKind.FILE}
     assert [flow.flow for flow in setup.enabled_flows] == [
         Flow("us-east", "eu-west"),
@@ -239,21 +244,23 @@ def test_read_properties_line_gives_checks(line: str, checks: list[str]) -> None
         (b"a" * ((1 << 20) + 1), "not-properties",
          "the file has 1,048,577 bytes; expected at most 1,048,576"),
         (b"a" * 500_000, "no-clusters", "clusters is missing or empty"),
-        (b"a = \\\n" + b"b\\\n" * 200_000, "no-clusters", "clusters is missing or empty"),
-        (b"\\" * 900_000, "no-clusters", "clusters is missing or empty"),
+        (b"a = \\\n" + b"b\\\n" * 100_000, "no-clusters", "clusters is missing or empty"),
+        (b"\\" * 100_000, "no-clusters", "clusters is missing or empty"),
         (b"clusters = a, b\na.ssl.keystore.location = C:\\users\\mm2\n", "not-properties",
          "the file has \\u without four hexadecimal digits after it on line 2"),
         (b"apiVersion: kafka.strimzi.io/v1\nkind: KafkaMirrorMaker2\n", "not-properties",
-         "the file looks like YAML, JSON, XML or PEM; expected properties"),
+         "the file looks like YAML, JSON, XML or PEM"),
         (b"clusters:\n  us:\n    bootstrap_servers: us:9092\nflows:\n  - flow: us->eu\n",
-         "not-properties", "the file looks like YAML, JSON, XML or PEM; expected properties"),
+         "not-properties", "the file looks like YAML, JSON, XML or PEM"),
         (b'{"name": "mm2", "config": {}}', "not-properties",
-         "the file looks like YAML, JSON, XML or PEM; expected properties"),
+         "the file looks like YAML, JSON, XML or PEM"),
         (b"bootstrap.servers = x\ngroup.id = y\n", "no-clusters", "clusters is missing or empty"),
         (b"clusters =\n", "no-clusters", "clusters is missing or empty"),
         (b"clusters = " + b",".join(b"c%d" % i for i in range(51)), "no-clusters",
          "clusters has 51 aliases; expected at most 50"),
     ],
+    # The contents would be the ids.
+    ids=itertools.count(),
 )  # fmt: skip
 def test_read_properties_other_content_is_one_error(content: bytes, check: str, what: str) -> None:
     setup = read_properties("mm2.properties", content)

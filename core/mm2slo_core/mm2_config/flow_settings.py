@@ -1,0 +1,220 @@
+"""The entry of `flows:` in mm2slo.yaml that says the same as a flow of MirrorMaker 2."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mm2slo_core.config.durations import format_duration
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.internal_topics import connect_topic
+from mm2slo_core.java_regex import compile_java
+from mm2slo_core.mm2_config.connector_keys import RENAMED, kafka_release
+from mm2slo_core.mm2_config.findings import Finding, Severity
+from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
+from mm2slo_core.name_filters import default_topics_exclude, split_list
+from mm2slo_core.replication_policy import KafkaVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, Setting
+
+_PACKAGE: Final = "org.apache.kafka.connect.mirror."
+_POLICIES: Final = {
+    f"{_PACKAGE}DefaultReplicationPolicy": "default",
+    f"{_PACKAGE}IdentityReplicationPolicy": "identity",
+    # Strimzi's mirror-maker-2-extensions and AWS's mirrormaker2-msk-migration.
+    "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": "identity",
+    "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy": "identity",
+}
+_KIP_690: Final = KafkaVersion(3, 1)  # the separator is part of internal names
+_OLD_KEYS_REMOVED: Final = KafkaVersion(4, 0)
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    patterns = split_list(text)
+    for pattern in patterns:
+        compile_java(pattern)
+    return patterns
+
+
+def _interval(unit: float) -> Callable[[str], float]:
+    def seconds(text: str) -> float:
+        if not re.fullmatch(r"0*[1-9][0-9]{0,11}", text.strip()):
+            raise ValueError(f"{text[:50]!r} is not a whole number above 0")
+        return int(text) * unit
+
+    return seconds
+
+
+def _choice(choices: Mapping[str, object]) -> Callable[[str], object]:
+    def choose(text: str) -> object:
+        if text.strip().lower() not in choices:
+            raise ValueError(f"{text[:50]!r} is not one of {', '.join(choices)}")
+        return choices[text.strip().lower()]
+
+    return choose
+
+
+_ISOLATION: Final = _choice({level: level for level in ("read_uncommitted", "read_committed")})
+_LOCATION: Final = _choice({"source": "source", "target": "target"})
+_EXACTLY_ONCE: Final = _choice({"enabled": True, "preparing": False, "disabled": False})
+_SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
+# Fields of FlowConfig by the keys of a connector, or of the worker (None).
+_FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], object]]]] = {
+    "topics": (_SOURCE, "topics", _patterns),
+    "topics_exclude": (_SOURCE, "topics.exclude", _patterns),
+    "groups": (_CHECKPOINT, "groups", _patterns),
+    "groups_exclude": (_CHECKPOINT, "groups.exclude", _patterns),
+    "config_properties_exclude": (_SOURCE, "config.properties.exclude", _patterns),
+    "offset_syncs_location": (_SOURCE, "offset-syncs.topic.location", _LOCATION),
+    "isolation": (_SOURCE, "source.consumer.isolation.level", _ISOLATION),
+    "exactly_once": (None, "exactly.once.source.support", _EXACTLY_ONCE),
+    "offset_flush_interval": (None, "offset.flush.interval.ms", _interval(0.001)),
+    "checkpoint_interval": (_CHECKPOINT, "emit.checkpoints.interval.seconds", _interval(1.0)),
+    "heartbeat_interval": (_HEARTBEAT, "emit.heartbeats.interval.seconds", _interval(1.0)),
+}
+
+
+def flow_section(
+    flow: MirrorFlow, kafka_version: str | None, *, reverse: MirrorFlow | None = None
+) -> tuple[dict[str, object], tuple[Finding, ...]]:
+    """Return what `FlowConfig` accepts, as far as it differs from its defaults, and findings.
+
+    The settings of *flow* have resolved values. *kafka_version* is MirrorMaker 2's; None means the
+    newest, but with old keys. *reverse* writes the heartbeats that *flow* replicates. An error
+    with the check `custom-KEY` does not matter if mm2slo.yaml sets KEY for the flow.
+    """
+    version = kafka_release(kafka_version or "")
+    section = _Section(flow, reverse or flow, version, {"flow": flow.flow.label})
+    section.add_fields()
+    section.check_class("topics", _SOURCE, "topic.filter.class", "DefaultTopicFilter")
+    section.check_class("groups", _CHECKPOINT, "group.filter.class", "DefaultGroupFilter")
+    section.add_policy()
+    section.add_canary()
+    if names := dict(_connect_names(flow)):
+        section.values["connect"] = names
+    return section.values, tuple(section.findings)
+
+
+@dataclass(slots=True)
+class _Section:
+    """The entry of one flow, and the findings so far."""
+
+    flow: MirrorFlow
+    writer: MirrorFlow
+    version: KafkaVersion | None
+    values: dict[str, object]
+    findings: list[Finding] = field(default_factory=list)
+
+    def setting(self, kind: ConnectorKind | None, key: str) -> Setting | None:
+        if kind is None:
+            return self.flow.worker.settings.get(key)
+        connector = (self.writer if kind is _HEARTBEAT else self.flow).connectors.get(kind)
+        settings = connector.settings if connector else {}
+        # `source.consumer.` overrides `consumer.`, and a new name its old one.
+        names = (key, key.removeprefix("source."), *(old for old in RENAMED if RENAMED[old] == key))
+        return next((settings[name] for name in names if name in settings), None)
+
+    def add_fields(self) -> None:
+        if self.version:
+            self._put("topics_exclude", default_topics_exclude(self.version))
+        for name, (kind, key, convert) in _FIELDS.items():
+            setting = self.setting(kind, key)
+            if setting is None or self._is_ignored(setting, key):
+                continue
+            try:
+                self._put(name, convert(setting.value))
+            except ValueError as error:
+                what, why = f"{setting.key} cannot be used: {error}", "Kafka Connect rejects it"
+                self._error("invalid-value", setting, what, why, f"correct {setting.key}")
+
+    def _put(self, name: str, value: object) -> None:
+        if value == FlowConfig.model_fields[name].default:
+            self.values.pop(name, None)
+        elif isinstance(value, float):
+            self.values[name] = format_duration(value)
+        else:
+            self.values[name] = list(value) if isinstance(value, tuple) else value
+
+    def _is_ignored(self, setting: Setting, key: str) -> bool:
+        is_old = setting.key.endswith(tuple(RENAMED))
+        if not is_old or (self.version and self.version < _OLD_KEYS_REMOVED):
+            return False
+        what, why = f"{setting.key} is the old name of {key}", "Kafka 4 ignores it"
+        self._warn("old-key", setting, what, why, f"write {key}")
+        return self.version is not None
+
+    def check_class(self, name: str, kind: ConnectorKind, key: str, usual: str) -> None:
+        setting = self.setting(kind, key)
+        if setting and setting.value.strip() != _PACKAGE + usual:
+            self._custom(name, setting, "is a class that mm2slo does not know")
+
+    def add_policy(self) -> None:
+        policy: dict[str, object] = {}
+        class_name = self.setting(_SOURCE, "replication.policy.class")
+        separator = self.setting(_SOURCE, "replication.policy.separator")
+        dots = self.setting(_SOURCE, "replication.policy.internal.topic.separator.enabled")
+        if class_name and class_name.value.strip() not in _POLICIES:
+            self._custom("policy", class_name, "is a class that mm2slo does not know")
+        elif class_name and _POLICIES[class_name.value.strip()] == "identity":
+            policy["kind"] = "identity"
+        if separator and not separator.value.strip():
+            self._custom("policy", separator, "is empty")
+        elif separator and separator.value != ".":
+            policy["separator"] = separator.value
+            if _is_false(dots) or (self.version and self.version < _KIP_690):
+                policy["internal_separator"] = False
+        for side in ("source", "target"):
+            setting = self.setting(_SOURCE, f"{side}.cluster.alias")
+            alias = getattr(self.flow.flow, side)
+            if setting and setting.value != alias:
+                self._custom("policy", setting, f"is not {alias}, the alias of the cluster")
+        if policy:
+            self.values["policy"] = policy
+
+    def add_canary(self) -> None:
+        """Switch off canaries where heartbeats topics do not get their usual name."""
+        policy = self.setting(_SOURCE, "replication.policy.class")
+        replicated = self.setting(_SOURCE, "heartbeats.replication.enabled")
+        is_foreign = policy and policy.value.strip() in _POLICIES and _PACKAGE not in policy.value
+        cause = policy if is_foreign else replicated if _is_false(replicated) else None
+        if cause:
+            self.values["canary"] = {"carrier": "off"}
+            what = f"with {cause.key} = {cause.value.strip()} <alias>.heartbeats may not exist"
+            action = "set canary: {carrier: topic} in mm2slo.yaml"
+            self._warn("no-heartbeats", cause, what, "canaries in it would be lost", action)
+
+    def _custom(self, name: str, setting: Setting, problem: str) -> None:
+        what = f"{setting.key}: {setting.value[:200]!r} {problem}"
+        why = "mm2slo cannot conclude which names MirrorMaker 2 selects and writes"
+        action = f"set {name} of the flow {self.flow.flow} in mm2slo.yaml"
+        self._error(f"custom-{name}", setting, what, why, action)
+
+    def _error(self, check: str, setting: Setting, *texts: str) -> None:
+        self.findings.append(Finding(check, Severity.ERROR, setting.origin, *texts))
+
+    def _warn(self, check: str, setting: Setting, *texts: str) -> None:
+        self.findings.append(Finding(check, Severity.WARNING, setting.origin, *texts))
+
+
+def _is_false(setting: Setting | None) -> bool:
+    return setting is not None and setting.value.strip().lower() == "false"
+
+
+def _connect_names(flow: MirrorFlow) -> Iterator[tuple[str, str]]:
+    """The names that differ from those of dedicated mode."""
+    worker, source = flow.worker, flow.connectors.get(_SOURCE)
+    offsets = source.settings.get("offsets.storage.topic") if source else None
+    for kind, topic in (
+        ("offsets", offsets.value if offsets else worker.offsets_topic),
+        ("status", worker.status_topic),
+        ("configs", worker.configs_topic),
+    ):
+        if topic not in {None, connect_topic(kind, flow.flow.source)}:
+            yield f"{kind}_topic", str(topic)
+    for connector in flow.connectors.values():
+        if connector.name != connector.kind:
+            yield f"{connector.kind.name.lower()}_connector", connector.name
