@@ -182,6 +182,17 @@ def test_flow_section_unusable_setting_is_error_with_its_line(
     assert section == {}
 
 
+def test_flow_section_identity_imitated_by_empty_texts_needs_a_policy() -> None:
+    flow = read_properties("x", (FILES / "empty_separator.properties").read_bytes()).flows[0]
+    section, findings = flow_section(flow, None)
+    assert section == {"flow": "A->B"}
+    assert [(each.check, each.origin.line) for each in findings] == [
+        ("custom-policy", 6),
+        ("custom-policy", 7),
+        ("custom-policy", 8),
+    ]
+
+
 def test_flow_section_heartbeat_interval_is_that_of_the_reverse_flow() -> None:
     setup = read_properties("x", (FILES / "bidirectional.properties").read_bytes())
     there, back = setup.flows
