@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -30,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_config(source: ConfigSource) -> Config:
-    """Load the configuration, and print warnings about MirrorMaker 2's files to stderr.
+    """Load the configuration, and print findings in MirrorMaker 2's files to stderr.
 
     Raises UserError when a file cannot be read, ConfigError when the configuration is invalid.
     """
@@ -40,73 +39,60 @@ def read_config(source: ConfigSource) -> Config:
     return config
 
 
-def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
-    """Load the configuration; returns also warnings and notes about MirrorMaker 2's files.
-
-    Each call reads all files again. Raises UserError, ConfigError.
-    """
-    if not source:
-        raise UserError(
-            "the configuration is missing; give --config mm2slo.yaml, or MirrorMaker 2's own files "
-            "with --mm2, --strimzi or --connect"
-        )
-    if source.config is not None:
-        return load_text(source, _read_text(source.config), source.name)
-    return load_text(source, "{}", source.name)
-
-
 def log_findings(findings: Iterable[Finding]) -> None:
-    """Log *findings*, each at the level of its severity."""
+    """Log each of *findings* at the level of its severity."""
     for finding in findings:
         logger.log(getattr(logging, finding.severity.name), "%s", finding)
 
 
-def load_text(source: ConfigSource, text: str, name: str) -> tuple[Config, tuple[Finding, ...]]:
-    """Load *text* as mm2slo.yaml, together with the other files of *source*.
+def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
+    """Load the configuration; returns also warnings and notes about MirrorMaker 2's files.
 
-    Secrets come from the environment and from files; relative paths start at the folder of the
-    configuration.
+    Each call reads all files again. Secrets come from the environment and from files; relative
+    paths in mm2slo.yaml start at its folder. Raises UserError, ConfigError.
     """
-    folder = _folder(source.config)
+    if not source:
+        raise UserError(
+            "the configuration is missing; give --config mm2slo.yaml, or MirrorMaker 2's own files "
+            "with --mm2, --strimzi or --connect-json"
+        )
+    text, folder = "{}", Path()
+    if source.config is not None:
+        text = _read_text(source.config)
+        folder = (source.config.resolve() if source.config.is_symlink() else source.config).parent
     found: list[Finding] = []
 
     def read_base(section: MirrorFilesConfig, own: Mapping[str, object]) -> BaseConfig:
-        base, findings = _read_base(named_files(source, section), own)
+        named = _named_files(source, section, folder)
+        if not (named.properties or named.strimzi or named.connect):
+            return BaseConfig()
+        # Other configurations start faster without the readers.
+        from mm2slo_cli.mirror_files import read_mirror_files
+
+        base, findings = read_mirror_files(named, own)
         found.extend(findings)
         return base
 
-    resolvers = Resolvers(env=_from_environment, file=lambda each: _from_file(folder / each))
-    config = load_config(text, resolvers=resolvers, name=name, read_base=read_base)
+    resolvers = Resolvers(env=_from_environment, file=lambda name: _from_file(folder / name))
+    config = load_config(text, resolvers=resolvers, name=source.name, read_base=read_base)
     return config, tuple(found)
 
 
-def _folder(config: Path | None) -> Path:
-    if config is None:
-        return Path()
-    return (config.resolve() if config.is_symlink() else config).parent
-
-
-def named_files(source: ConfigSource, section: MirrorFilesConfig) -> MirrorFilesConfig:
-    """The files that *section* of mm2slo.yaml names, and those of the command line."""
-    folder = _folder(source.config)
-
-    def here(names: Iterable[str], more: Iterable[Path] = ()) -> tuple[str, ...]:
-        return (*(str(folder / name) for name in names), *map(str, more))
-
-    def last(name: str | None, given: Path | None) -> str | None:
-        found = here(filter(None, [name]), filter(None, [given]))
-        return found[-1] if found else None
-
-    return MirrorFilesConfig(
-        properties=here(section.properties, source.mm2),
-        strimzi=here(section.strimzi, source.strimzi),
-        connect=here(section.connect, source.connect),
-        worker=last(section.worker, source.worker),
-        secrets=last(section.secrets, source.secrets),
-        paths=dict(zip(section.paths, here(section.paths.values()), strict=True))
-        | dict(map(path_pair, source.path)),
-        kafka_version=section.kafka_version,
-    )
+def _named_files(
+    source: ConfigSource, section: MirrorFilesConfig, folder: Path
+) -> MirrorFilesConfig:
+    """The files of `mm2:`, which start at *folder*, and those of the command line."""
+    named: dict[str, Any] = {"kafka_version": section.kafka_version}
+    for key, given in (
+        ("properties", source.mm2), ("strimzi", source.strimzi), ("connect", source.connect_json),
+    ):  # fmt: skip
+        named[key] = [str(folder / name) for name in getattr(section, key)] + [*map(str, given)]
+    for key in ("worker", "secrets"):
+        own, given = getattr(section, key), getattr(source, key)
+        named[key] = str(given or folder / own) if given or own else None
+    here = {start: str(folder / path) for start, path in section.paths.items()}
+    named["paths"] = here | dict(map(path_pair, source.path))
+    return MirrorFilesConfig.model_validate(named)
 
 
 def path_pair(text: str) -> tuple[str, str]:
@@ -115,21 +101,6 @@ def path_pair(text: str) -> tuple[str, str]:
     if not (start and sign and here):
         raise UserError(f"--path {text!r} is not FROM=TO; write for example --path /opt/tls=./tls")
     return start, here
-
-
-def _read_base(
-    named: MirrorFilesConfig, own: Mapping[str, object]
-) -> tuple[BaseConfig, tuple[Finding, ...]]:
-    if not (named.properties or named.strimzi or named.connect):
-        return BaseConfig(), ()
-    # Not needed by other configurations.
-    from mm2slo_cli.mirror_files import mirror_files, read_setups
-    from mm2slo_core.mm2_config.config_overlay import build_base
-
-    setups, unread = read_setups(named)
-    base, findings = build_base(setups, mirror_files(named), own, named.kafka_version)
-    problems = (*unread, *base.problems)
-    return replace(base, problems=problems, is_complete=base.is_complete and not unread), findings
 
 
 def _read_text(path: Path) -> str:

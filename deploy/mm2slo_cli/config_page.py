@@ -41,29 +41,22 @@ problems. [`reference-config.yaml`](reference-config.yaml) contains every option
 
 ## MirrorMaker 2's own configuration
 
-Clusters and flows need not be repeated: `mm2:` names MirrorMaker 2's own files, or a command gets
-them as options and needs no `mm2slo.yaml`. `mm2slo init --from FILE` writes one for them.
+Clusters and flows need not be repeated. `mm2:` names MirrorMaker 2's own files; with `--mm2`,
+`--strimzi` or `--connect`, commands need no `mm2slo.yaml`; `mm2slo init --from FILE` writes one.
 
 ```sh
-mm2slo exporter --mm2 mm2.properties
+mm2slo exporter --mm2 mm2.properties --path /opt/kafka/tls=./tls
 mm2slo exporter --strimzi mirror.yaml --secrets ./secrets   # files <secret>/<key>, as mounted
-mm2slo exporter --connect connectors.json --worker connect-distributed.properties
-mm2slo check mm2slo.yaml --mm2 mm2.properties --path /opt/kafka/tls=./tls
+mm2slo exporter --connect-json connectors.json --worker connect-distributed.properties
 ```
 
 - **Precedence**, lowest first: MirrorMaker 2's defaults, its files, `defaults:`, `flows:`, and what
-  is observed on the clusters. An entry of `flows:` changes the flow of the same name; an entry for
-  a flow that the files do not enable is an error.
+  is observed. An entry of `flows:` for a flow that the files do not enable is an error.
 - **Clusters**: `clusters.<alias>.security` replaces the security settings of the files, whose
-  credentials are then not needed; `bootstrap_servers` replaces theirs; `client` adds to them. A
-  principal that can only read ([permissions](permissions.md)) is safer than MirrorMaker 2's own; a
-  warning names the clusters where that is used.
-- **References** in the files, such as `${env:NAME}` or `${file:/path:key}`, are resolved byte for
-  byte as Kafka does. `--path FROM=TO` (`paths:`) maps a file or folder of MirrorMaker 2's machine
-  or container to this one. A `*` in the key of a secret selects all matching files, by name.
-- **Problems** in the files are reported with file and line. Unknown keys are warnings there, and
-  errors in `mm2slo.yaml`.
-- **Reload** (SIGHUP, `POST /-/reload`) reads all files again.
+  credentials are then not needed; `bootstrap_servers` replaces theirs; `client` adds to them.
+- **References** such as `${env:NAME}` in the files are resolved as Kafka does. `--path FROM=TO`
+  (`paths:`) maps files and folders of MirrorMaker 2's machine to this one. A `*` in the key of a
+  secret selects all matching files. A reload (SIGHUP, `POST /-/reload`) reads all files again.
 """
 _NAMES: Final[dict[Any, str]] = {
     str: "text",

@@ -13,12 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mm2slo_cli.config_options import (
-    CONFIG_ARGUMENT,
-    MIRROR_OPTIONS,
-    ConfigSource,
-    config_options,
-)
+from mm2slo_cli.config_options import CONFIG_ARGUMENT, ConfigSource, config_options
 from mm2slo_cli.gc_pause import paused_gc
 from mm2slo_core.user_errors import MissingExtraError, UserError
 
@@ -98,9 +93,38 @@ def check(
     source: ConfigSource,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    connect: Annotated[
+        bool,
+        typer.Option(
+            "--connect",
+            help="Check the clusters: connections, certificates, permissions, settings, readers.",
+        ),
+    ] = False,
+    principal: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE=TARGET",
+            help="With --connect: a user of the source with another name on the target; "
+            "repeatable. [default: the same name]",
+        ),
+    ] = None,
+    allow_writes: Annotated[
+        bool,
+        typer.Option(
+            "--allow-writes", help="With --connect: measure clocks, in mm2slo.clock.internal."
+        ),
+    ] = False,
 ) -> None:
-    """Validate a configuration and list its flows."""
-    _load("mm2slo_cli.check").run(source, as_json=as_json)
+    """Validate a configuration and list its flows, or check its clusters.
+
+    With --connect, exits with 1 if there is something to fix. For example:
+    mm2slo check mm2slo.yaml --connect
+    """
+    if connect:
+        run = _load("mm2slo_cli.check_connect").run
+        run(source, as_json=as_json, principals=principal or [], allow_writes=allow_writes)
+    else:
+        _load("mm2slo_cli.check").run(source, as_json=as_json)
 
 
 @app.command()
@@ -128,8 +152,6 @@ def init(
     output: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")] = Path(
         "mm2slo.yaml"
     ),
-    secrets: Annotated[Path | None, MIRROR_OPTIONS["secrets"]] = None,
-    path: Annotated[list[str] | None, MIRROR_OPTIONS["path"]] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write mm2slo.yaml for the configuration of MirrorMaker 2.
@@ -138,8 +160,7 @@ def init(
     as JSON together with the properties file of the workers. For example:
     mm2slo init --from mm2.properties
     """
-    given = ConfigSource(secrets=secrets, path=tuple(path or ()))
-    _load("mm2slo_cli.init").run(files, given, output, force=force)
+    _load("mm2slo_cli.init").run(files, output, force=force)
 
 
 @app.command()
@@ -186,6 +207,12 @@ def audit(context: typer.Context) -> None:
 def plan(context: typer.Context) -> None:
     """Size a flow from stated rates: tasks, workers, clients, network, catch-up, retention."""
     _sub_command("plan", context)
+
+
+@app.command("render", context_settings=PASS_THROUGH)
+def render(context: typer.Context) -> None:
+    """Write MirrorMaker 2's configuration in another form, or the ACLs that it needs."""
+    _sub_command("render", context)
 
 
 @app.command("alerts", context_settings=PASS_THROUGH)

@@ -3,53 +3,61 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mm2slo_core.config import Problem
+from mm2slo_core.config import BaseConfig, MirrorFilesConfig, Problem
+from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connect_json import read_connect_json
+from mm2slo_core.mm2_config.file_form import FileForm, file_form
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
 from mm2slo_core.mm2_config.strimzi import read_strimzi
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from mm2slo_core.config import MirrorFilesConfig
+    from mm2slo_core.mm2_config.findings import Finding
     from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 
 
-def read_setups(named: MirrorFilesConfig) -> tuple[list[MirrorSetup], tuple[Problem, ...]]:
-    """Read the files of *named*; returns also a problem for each that cannot be read."""
-    problems: list[Problem] = []
+def name_by_form(files: Sequence[Path], folder: Path | None = None) -> MirrorFilesConfig:
+    """*files* as `mm2:` names them, by their content; with *folder*, relative to it.
 
-    def read(names: tuple[str, ...]) -> list[tuple[str, bytes]]:
-        found = []
-        for name in names:
-            try:
-                found.append((name, Path(name).read_bytes()))
-            except OSError as error:
-                what = f"cannot be read: {error.strerror}"
-                problems.append(Problem("", what, "a file of MirrorMaker 2", file=name))
-        return found
+    Raises UserError.
+    """
+    named: dict[str, Any] = {}
+    for file in files:
+        form = _form(file)
+        name = str(file if folder is None or file.is_absolute() else os.path.relpath(file, folder))
+        named[form.value] = name if form is FileForm.WORKER else [*named.get(form, []), name]
+    return MirrorFilesConfig.model_validate(named)
 
-    def read_texts(names: tuple[str, ...]) -> list[tuple[str, str]]:
-        found = []
-        for name, content in read(names):
-            try:
-                found.append((name, content.decode()))
-            except UnicodeDecodeError as error:
-                what = f"cannot be read: byte {error.start} is not UTF-8"
-                problems.append(Problem("", what, "a text file", file=name))
-        return found
 
-    setups = [read_properties(name, content) for name, content in read(named.properties)]
-    for name, text in read_texts(named.strimzi):
-        setups += read_strimzi(name, text)
-    if connectors := read_texts(named.connect):
-        worker = read(() if named.worker is None else (named.worker,))
-        setups.append(read_connect_json(connectors, worker[0] if worker else None))
-    return setups, tuple(problems)
+def _form(file: Path) -> FileForm:
+    try:
+        form = file_form(file.read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot read {str(file)!r}: {error.strerror}") from None
+    if form is None:
+        raise UserError(
+            f"{str(file)!r} is not a configuration of MirrorMaker 2; expected a properties file "
+            "with clusters, a KafkaMirrorMaker2 resource, Connect connectors as JSON, or the "
+            "properties file of Connect workers"
+        )
+    return form
+
+
+def read_mirror_files(
+    named: MirrorFilesConfig, own: Mapping[str, object]
+) -> tuple[BaseConfig, tuple[Finding, ...]]:
+    """What lies below mm2slo.yaml with the content *own*, and all findings."""
+    setups, unread = read_setups(named)
+    base, findings = combine_setups(setups, mirror_files(named), own, named.kafka_version)
+    complete = base.is_complete and not unread
+    return replace(base, problems=(*unread, *base.problems), is_complete=complete), findings
 
 
 def mirror_files(named: MirrorFilesConfig) -> MirrorFiles:
@@ -61,29 +69,49 @@ def mirror_files(named: MirrorFilesConfig) -> MirrorFiles:
     )
 
 
+def read_setups(named: MirrorFilesConfig) -> tuple[list[MirrorSetup], list[Problem]]:
+    """Read the files of *named*; returns also a problem for each that cannot be read."""
+    problems: list[Problem] = []
+
+    def read(*names: str) -> list[tuple[str, bytes]]:
+        found = []
+        for name in names:
+            try:
+                found.append((name, Path(name).read_bytes()))
+            except OSError as error:
+                problems.append(Problem("", f"cannot be read: {error.strerror}", file=name))
+        return found
+
+    setups = [read_properties(name, content) for name, content in read(*named.properties)]
+    for name, content in read(*named.strimzi):
+        setups += read_strimzi(name, content.decode(errors="replace"))
+    if files := read(*named.connect):
+        connectors = [(name, content.decode(errors="replace")) for name, content in files]
+        worker = read(*filter(None, [named.worker]))
+        setups.append(read_connect_json(connectors, worker[0] if worker else None))
+    return setups, problems
+
+
 def _environment(name: str) -> str:
-    try:
-        return os.environ[name]
-    except KeyError:
-        raise UnresolvedReferenceError(f"the variable {name} is not set") from None
+    if name not in os.environ:
+        raise UnresolvedReferenceError(f"the variable {name} is not set")
+    return os.environ[name]
 
 
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a path"
+        reason = getattr(error, "strerror", None) or "it is not a path"
         raise UnresolvedReferenceError(f"cannot read {str(path)!r}: {reason}") from None
 
 
 def _mapped(path: str, paths: Mapping[str, str]) -> Path:
-    """*path* with the longest matching file or folder of *paths* replaced."""
+    """*path* with the longest file or folder of *paths* around it replaced."""
     asked = PurePosixPath(path)
-    for known in (asked, *asked.parents):
-        for start, here in paths.items():
-            if PurePosixPath(start) == known:
-                return Path(here) / asked.relative_to(known)
-    return Path(path)
+    here = {PurePosixPath(start): Path(end) for start, end in paths.items()}
+    around = next((each for each in (asked, *asked.parents) if each in here), None)
+    return Path(path) if around is None else here[around] / asked.relative_to(around)
 
 
 def _secret(folder: str | None, name: str, key: str) -> bytes:
@@ -93,7 +121,7 @@ def _secret(folder: str | None, name: str, key: str) -> bytes:
     secret = Path(folder) / name
     if "*" not in key:
         return _content(secret / key)
-    # Kubernetes keeps the current version of a mounted secret in a hidden folder.
+    # Kubernetes keeps the files of a mounted secret in hidden folders too.
     found = sorted(each for each in secret.glob(key) if not each.name.startswith("."))
     if not found:
         raise UnresolvedReferenceError(f"{str(secret)!r} has no file {key}")

@@ -99,8 +99,3 @@ class AlertingConfig(Section):
         slack = (each.name for each in self.slack)
         webhooks = (each.name for each in self.webhooks if each.name != self.watchdog)
         return (*slack, *webhooks)
-
-    @property
-    def default_channel(self) -> str:
-        """The channel of alerts without one; empty if no channel is configured."""
-        return next(iter(self.channels), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.config_layers import BaseConfig, own_keys
@@ -25,15 +25,12 @@ if TYPE_CHECKING:
     )
 
 _SERVERS: Final = "bootstrap.servers"
+_LIST: Final = re.compile(r"\s*,\s*")
+_NOTHING: Final = re.compile(r"(?!)")
 # Settings of connectors and workers that do not matter to flows and may refer to secrets.
 _NOT_OF_FLOWS: Final = re.compile(
     r"bootstrap\.servers$|(?:^|\.)(?:sasl|ssl)\.|^(?:transforms|predicates)\.|converter"
 )
-# Fields whose values are checked against other fields and flows, so that their lines are needed.
-_CHECKED_LATER: Final[dict[Path, str]] = {
-    ("policy", "separator"): "replication.policy.separator",
-    ("offset_syncs_location",): "offset-syncs.topic.location",
-}
 
 
 def config_problem(finding: Finding) -> Problem:
@@ -42,40 +39,25 @@ def config_problem(finding: Finding) -> Problem:
     return Problem("", what, None, finding.action, origin.line, file=origin.file)
 
 
-def build_base(
-    setups: Sequence[MirrorSetup],
-    files: MirrorFiles,
-    own: Mapping[str, object],
-    kafka_version: str | None = None,
-) -> tuple[BaseConfig, tuple[Finding, ...]]:
-    """Combine *setups*; returns their errors as problems, and their other findings.
-
-    *own* is the content of mm2slo.yaml: what it replaces is neither resolved nor read.
-    """
-    base, findings = combine_setups(setups, files, own, kafka_version)
-    errors = tuple(each for each in findings if each.severity is Severity.ERROR)
-    return (
-        replace(base, problems=tuple(map(config_problem, errors))),
-        tuple(each for each in findings if each not in errors),
-    )
-
-
 def combine_setups(
     setups: Sequence[MirrorSetup],
     files: MirrorFiles,
     own: Mapping[str, object],
     kafka_version: str | None = None,
 ) -> tuple[BaseConfig, tuple[Finding, ...]]:
-    """As `build_base`, with errors among the findings."""
+    """Combine *setups*; errors among the findings are problems of the result.
+
+    *own* is the content of mm2slo.yaml: what it replaces is neither resolved nor read.
+    """
     builder = _Builder(files, own)
     for setup in setups:
         builder.add(setup, kafka_version or setup.kafka_version)
     builder.report_principals()
-    is_complete = all(
-        each.severity is not Severity.ERROR for setup in setups for each in setup.findings
-    )
-    base = BaseConfig(builder.clusters, builder.flows, builder.origins, is_complete=is_complete)
-    return base, tuple(dict.fromkeys(builder.findings))
+    findings = tuple(dict.fromkeys(builder.findings))
+    problems = tuple(config_problem(each) for each in findings if _is_error(each))
+    is_complete = not any(_is_error(each) for setup in setups for each in setup.findings)
+    base = BaseConfig(builder.clusters, builder.flows, builder.origins, problems, is_complete)
+    return base, findings
 
 
 @dataclass(slots=True)
@@ -90,14 +72,20 @@ class _Builder:
 
     def add(self, setup: MirrorSetup, kafka_version: str | None) -> None:
         self.findings += setup.findings
-        flows = setup.enabled_flows
-        used = {alias for each in flows for alias in (each.flow.source, each.flow.target)}
+        flows = {each.flow: each for each in setup.flows}
+        used = {alias for each in setup.enabled_flows for alias in astuple(each.flow)}
         for alias, cluster in setup.clusters.items():
             if alias in used or own_keys(self.own, "clusters", alias):
                 self._add_cluster(cluster, setup)
-        by_flow = {each.flow: each for each in setup.flows}
-        for flow in flows:
-            self._add_flow(flow, by_flow.get(flow.flow.reverse), setup, kafka_version)
+        for flow in setup.enabled_flows:
+            label = flow.flow.label
+            if not self._is_first(flow):
+                continue
+            resolved = self._resolve_flow(flow, setup)
+            reverse = flows.get(flow.flow.reverse)
+            self.flows[label], findings = flow_section(resolved, kafka_version, reverse=reverse)
+            ignored = {f"custom-{name}" for name in own_keys(self.own, "flows", label)}
+            self.findings += (each for each in findings if each.check not in ignored)
 
     def report_principals(self) -> None:
         """Recommend an own principal, once for all clusters."""
@@ -112,26 +100,22 @@ class _Builder:
             self.findings.append(finding)
 
     def _add_cluster(self, cluster: MirrorCluster, setup: MirrorSetup) -> None:
-        alias = cluster.alias
-        # The security settings of the first file apply.
-        replaced = own_keys(self.own, "clusters", alias) | (
-            {"security"} if alias in self.clusters else set()
-        )
-        before = len(self.findings)
-        client = self._resolve(
-            {
-                key: each
-                for key, each in cluster.client.items()
-                if ("bootstrap_servers" if key == _SERVERS else "security") not in replaced
-            },
-            setup,
-        )
+        alias, before = cluster.alias, len(self.findings)
+        replaced = own_keys(self.own, "clusters", alias)
+        if alias in self.clusters:
+            # The security settings of the first file apply.
+            replaced.add("security")
+        chosen = {
+            key: each
+            for key, each in cluster.client.items()
+            if ("bootstrap_servers" if key == _SERVERS else "security") not in replaced
+        }
+        client = self._resolve(chosen, setup)
         section = self.clusters.setdefault(alias, {})
-        self.origins.setdefault(("clusters", alias), _place(cluster.origin))
+        self.origins.setdefault(("clusters", alias), astuple(cluster.origin))
         if _SERVERS in client:
-            self._add_servers(alias, section, client[_SERVERS])
-        failed = any(each.severity is Severity.ERROR for each in self.findings[before:])
-        if failed or "security" in replaced:
+            self._add_servers(alias, client[_SERVERS])
+        if "security" in replaced or any(map(_is_error, self.findings[before:])):
             return
         security, findings = read_security(client, self.files)
         self.findings += findings
@@ -141,47 +125,31 @@ class _Builder:
             if security.sasl or (tls and (tls.certificate or tls.certificate_file)):
                 self.principals[alias] = cluster.origin
 
-    def _add_servers(self, alias: str, section: dict[str, object], servers: Setting) -> None:
-        known = str(section.setdefault("bootstrap_servers", servers.value))
+    def _add_servers(self, alias: str, servers: Setting) -> None:
+        known = str(self.clusters[alias].setdefault("bootstrap_servers", servers.value))
         path = ("clusters", alias, "bootstrap_servers")
-        first = Origin(*self.origins.setdefault(path, _place(servers.origin)))
-        if not _servers(known) & _servers(servers.value):
-            self._report_error(
-                "conflicting-clusters", servers.origin,
+        first = Origin(*self.origins.setdefault(path, astuple(servers.origin)))
+        if not set(_LIST.split(known)) & set(_LIST.split(servers.value)):
+            finding = Finding(
+                "conflicting-clusters", Severity.ERROR, servers.origin,
                 f"the cluster {alias!r} has the bootstrap servers {servers.value!r}, but {known!r} "
                 f"in {first}",
                 "an alias is one cluster",
                 f"set clusters.{alias}.bootstrap_servers, or use one mm2slo.yaml per MirrorMaker 2",
             )  # fmt: skip
+            self.findings.append(finding)
 
-    def _add_flow(
-        self,
-        flow: MirrorFlow,
-        reverse: MirrorFlow | None,
-        setup: MirrorSetup,
-        kafka_version: str | None,
-    ) -> None:
-        label = flow.flow.label
-        if label in self.flows:
-            first = Origin(*self.origins["flows", label])
-            self._report_error(
-                "duplicate-flow", flow.origin,
-                f"the flow {label!r} is already enabled in {first}",
+    def _is_first(self, flow: MirrorFlow) -> bool:
+        first = self.origins.setdefault(("flows", flow.flow.label), astuple(flow.origin))
+        if flow.flow.label in self.flows:
+            finding = Finding(
+                "duplicate-flow", Severity.ERROR, flow.origin,
+                f"the flow {flow.flow.label!r} is already enabled in {Origin(*first)}",
                 "two of the same flow replicate each record twice",
                 "leave out one of the files, or disable the flow in one of them",
             )  # fmt: skip
-            return
-        flow = self._resolve_flow(flow, setup)
-        section, findings = flow_section(flow, kafka_version, reverse=reverse)
-        ignored = {f"custom-{name}" for name in own_keys(self.own, "flows", label)}
-        self.findings += (each for each in findings if each.check not in ignored)
-        self.flows[label] = section
-        self.origins["flows", label] = _place(flow.origin)
-        for path, key in _CHECKED_LATER.items():
-            for each in flow.connectors.values():
-                if key in each.settings:
-                    place = _place(each.settings[key].origin)
-                    self.origins.setdefault(("flows", label, *path), place)
+            self.findings.append(finding)
+        return flow.flow.label not in self.flows
 
     def _resolve_flow(self, flow: MirrorFlow, setup: MirrorSetup) -> MirrorFlow:
         connectors = {
@@ -192,22 +160,13 @@ class _Builder:
         return replace(flow, connectors=connectors, worker=replace(flow.worker, settings=settings))
 
     def _resolve(
-        self, settings: Settings, setup: MirrorSetup, ignored: re.Pattern[str] | None = None
+        self, settings: Settings, setup: MirrorSetup, ignored: re.Pattern[str] = _NOTHING
     ) -> Settings:
-        chosen = {
-            key: each for key, each in settings.items() if not ignored or not ignored.search(key)
-        }
+        chosen = {key: each for key, each in settings.items() if not ignored.search(key)}
         resolved, findings = resolve_settings(chosen, setup.providers, self.files)
         self.findings += findings
         return {**settings, **resolved}
 
-    def _report_error(self, check: str, origin: Origin, what: str, why: str, action: str) -> None:
-        self.findings.append(Finding(check, Severity.ERROR, origin, what, why, action))
 
-
-def _place(origin: Origin) -> tuple[str, int | None]:
-    return origin.file, origin.line
-
-
-def _servers(text: str) -> set[str]:
-    return {server.strip() for server in text.split(",")}
+def _is_error(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR

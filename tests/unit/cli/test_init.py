@@ -25,15 +25,14 @@ us->eu.enabled = true
 us->eu.topics = orders.*, \\u0085payments
 """
 PROVIDERS = """\
-config.providers = env, file
+config.providers = env
 config.providers.env.class = org.apache.kafka.common.config.provider.EnvVarConfigProvider
-config.providers.file.class = org.apache.kafka.common.config.provider.FileConfigProvider
 """
 WRITTEN = """\
 # The flows of MirrorMaker 2's own configuration. docs/configuration.md lists every key.
 # Clusters:
-#   us: us-1:9092, us-2:9092 (PLAINTEXT)
-#   eu: eu-1:9093 (SASL_SSL)
+#   us: us-1:9092, us-2:9092
+#   eu: eu-1:9093
 # Flows:
 #   us->eu: topics orders.*, payments (conf/mm2.properties:8)
 
@@ -43,34 +42,24 @@ mm2:
 
 # A principal that can only read is safer than MirrorMaker 2's: docs/permissions.md.
 #clusters:
-#  us:
+#  "us":
 #    security:
 #      protocol: SASL_SSL
-#      sasl:
-#        mechanism: SCRAM-SHA-512
-#        username: mm2slo
-#        password: ${env:US_PASSWORD}
-#  eu:
+#      sasl: {mechanism: SCRAM-SHA-512, username: mm2slo, password: "${env:US_PASSWORD}"}
+#  "eu":
 #    security:
 #      protocol: SASL_SSL
-#      sasl:
-#        mechanism: SCRAM-SHA-512
-#        username: mm2slo
-#        password: ${env:EU_PASSWORD}
+#      sasl: {mechanism: SCRAM-SHA-512, username: mm2slo, password: "${env:EU_PASSWORD}"}
 
 # Objectives; those that are not set here have the defaults of docs/alerts.md.
 #slo:
 #  objectives:
-#    - flows:
-#        - us->eu
-#      sli: availability
-#      target: 99.9%
+#    - {flows: ["us->eu"], sli: availability, target: 99.9%}
 
 # Alerts in Slack.
 #alerting:
 #  slack:
-#    - name: mm2-alerts
-#      webhook_url_file: /run/secrets/slack-webhook-url
+#    - {name: mm2-alerts, webhook_url_file: /run/secrets/slack-webhook-url}
 """
 
 
@@ -130,15 +119,10 @@ def test_init_does_not_overwrite_without_force(
 def test_init_paths_start_at_the_folder_of_the_output(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = PROPERTIES.replace('"hunter2"', '"${file:/opt/mm2/eu:password}"')
-    text += PROVIDERS
-    (folder / "conf" / "mm2.properties").write_text(text, encoding="utf-8")
-    (folder / "eu").write_text("password = hunter2\n", encoding="utf-8")
-    output = folder / "conf" / "mm2slo.yaml"
-    arguments = ("--from", "conf/mm2.properties", "--output", str(output), "--path", "/opt/mm2=.")
-    assert init(monkeypatch, *arguments) == 0
+    output = folder / "other" / "mm2slo.yaml"
+    assert init(monkeypatch, "--from", "conf/mm2.properties", "--output", str(output)) == 0
     written = output.read_text(encoding="utf-8")
-    assert "mm2:\n  properties:\n    - mm2.properties\n  paths:\n    /opt/mm2: ..\n" in written
+    assert "\nmm2:\n  properties:\n    - ../conf/mm2.properties\n" in written
     assert "hunter2" not in written
     monkeypatch.chdir("/")
     assert len(load_source(ConfigSource(output))[0].flows) == 1
@@ -163,7 +147,8 @@ REFUSED = {
         "hello",
         "'x' is not a configuration of MirrorMaker 2; expected ",
     ),
-    "a file without flows": ("clusters = us, eu\n", "x: "),
+    "a file without flows": ("clusters = us, eu\n", "x: 3 problems\n"),
+    "only workers": ("group.id = a\n", "x: 1 problem\nflows: are not found\n"),
 }
 
 

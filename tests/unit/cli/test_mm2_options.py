@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +16,7 @@ import trustme
 from mm2slo_cli import exporter as exporter_command
 from mm2slo_cli import main as root
 from mm2slo_cli.config_files import load_source, read_config
-from mm2slo_cli.config_options import MIRROR_OPTIONS, ConfigSource
+from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.config import Config, ConfigError
 from mm2slo_core.user_errors import UserError
 
@@ -81,7 +82,7 @@ config.storage.topic = configs
 def properties(tmp_path: Path) -> ConfigSource:
     (tmp_path / "mm2.properties").write_text(PROPERTIES, encoding="utf-8")
     (tmp_path / "secrets.properties").write_text("eu = hunter2\n", encoding="utf-8")
-    return ConfigSource(mm2=(tmp_path / "mm2.properties",), path=(f"/opt/mm2={tmp_path}",))
+    return ConfigSource(mm2=[tmp_path / "mm2.properties"], path=[f"/opt/mm2={tmp_path}"])
 
 
 def password(config: Config) -> str:
@@ -109,14 +110,14 @@ def test_read_config_of_properties_prints_one_warning(
 def test_path_maps_the_longest_file_or_folder(properties: ConfigSource, start: str) -> None:
     folder = properties.mm2[0].parent
     here = folder / "secrets.properties" if start.endswith("s") else folder
-    source = ConfigSource(mm2=properties.mm2, path=("/opt=/nowhere", f"{start}={here}"))
+    source = ConfigSource(mm2=properties.mm2, path=["/opt=/nowhere", f"{start}={here}"])
     assert password(load_source(source)[0]) == "hunter2"
 
 
 @pytest.mark.parametrize("text", ["/opt", "=x", "/opt="])
 def test_path_without_two_parts_is_refused(properties: ConfigSource, text: str) -> None:
     with pytest.raises(UserError, match=r"--path .* is not FROM=TO; write for example"):
-        load_source(ConfigSource(mm2=properties.mm2, path=(text,)))
+        load_source(ConfigSource(mm2=properties.mm2, path=[text]))
 
 
 def test_load_strimzi_reads_mounted_secrets(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_load_strimzi_reads_mounted_secrets(tmp_path: Path) -> None:
     for name, content in files.items():
         (tmp_path / "secrets" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "secrets" / name).write_text(content, encoding="utf-8")
-    source = ConfigSource(strimzi=(tmp_path / "mirror.yaml",), secrets=tmp_path / "secrets")
+    source = ConfigSource(strimzi=[tmp_path / "mirror.yaml"], secrets=tmp_path / "secrets")
     config, _ = load_source(source)
     tls = config.clusters["eu"].security.tls
     assert tls is not None
@@ -142,11 +143,11 @@ def test_load_connect_takes_the_names_of_the_worker(tmp_path: Path) -> None:
     (tmp_path / "connectors.json").write_text(json.dumps(CONNECTOR), encoding="utf-8")
     (tmp_path / "worker.properties").write_text(WORKER, encoding="utf-8")
     connectors, worker = tmp_path / "connectors.json", tmp_path / "worker.properties"
-    (flow,) = load_source(ConfigSource(connect=(connectors,), worker=worker))[0].flows
+    (flow,) = load_source(ConfigSource(connect_json=[connectors], worker=worker))[0].flows
     assert (flow.label, flow.connect.offsets_topic) == ("us->eu", "offsets")
     assert flow.connect.source_connector == "orders"
     with pytest.raises(ConfigError, match="add --worker FILE"):
-        load_source(ConfigSource(connect=(connectors,)))
+        load_source(ConfigSource(connect_json=[connectors]))
 
 
 def test_load_section_mm2_starts_at_the_folder_of_the_file(
@@ -165,15 +166,14 @@ def test_load_section_mm2_starts_at_the_folder_of_the_file(
 
 def test_load_files_that_cannot_be_read_are_reported_together(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\xff")
-    source = ConfigSource(mm2=(tmp_path / "gone",), strimzi=(tmp_path / "binary.yaml",))
+    source = ConfigSource(mm2=[tmp_path / "gone"], strimzi=[tmp_path / "binary.yaml"])
     with pytest.raises(ConfigError) as refused:
         load_source(source)
     assert str(refused.value).replace(str(tmp_path), "") == (
         "/gone, /binary.yaml: 2 problems\n"
-        "/binary.yaml: cannot be read: byte 0 is not UTF-8\n"
-        "  expected: a text file\n"
-        "/gone: cannot be read: No such file or directory\n"
-        "  expected: a file of MirrorMaker 2"
+        "/binary.yaml: the file has no KafkaMirrorMaker2; no other kind has flows\n"
+        "  next step: pass the output of: kubectl get kafkamirrormaker2 -o yaml\n"
+        "/gone: cannot be read: No such file or directory"
     )
 
 
@@ -229,9 +229,11 @@ def test_check_prints_findings(
 
 
 def test_config_source_arguments_lead_to_the_same_source() -> None:
-    source = ConfigSource(Path("c.yaml"), (Path("a"), Path("b")), worker=Path("w"), path=("/x=y",))
+    source = ConfigSource(
+        Path("c.yaml"), [Path("a"), Path("b")], connect_json=[Path("j")], path=["/x=y"]
+    )
     assert source.arguments() == [
-        "--config", "c.yaml", "--mm2", "a", "--mm2", "b", "--worker", "w", "--path", "/x=y",
+        "--config", "c.yaml", "--mm2", "a", "--mm2", "b", "--connect-json", "j", "--path", "/x=y",
     ]  # fmt: skip
     assert [bool(each) for each in (source, ConfigSource(), ConfigSource(worker=Path("w")))] == [
         True, False, False,
@@ -247,6 +249,7 @@ def run_root(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
 
 
 # These read settings that MirrorMaker 2's files do not have.
+OPTIONS = {each.name.replace("_", "-") for each in fields(ConfigSource)} - {"config"}
 ONLY_OURS = {("alerts", "preview"), ("audit", "prepare")}
 
 
@@ -267,12 +270,12 @@ def test_every_command_that_takes_a_configuration_takes_mirrormaker_files(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     found = {
-        command: {name for name in MIRROR_OPTIONS if f"--{name} " in text}
+        command: {name for name in OPTIONS if f"--{name} " in text}
         for command, text in helps(monkeypatch, capsys)
         if re.search(r"Path of mm2slo\.yaml", text) and command not in ONLY_OURS
     }
     assert found == {
-        tuple(command.split()): set(MIRROR_OPTIONS)
+        tuple(command.split()): OPTIONS
         for command in (
             "check", "exporter", "audit", "audit probe", "alerts generate", "alerts check",
             "dashboards generate", "dashboards check", "exclude add", "exclude list",

@@ -26,7 +26,6 @@ def report(alerting: str) -> str:
 def test_alerting_defaults_have_no_channels() -> None:
     assert load("{}").alerting == load_config(BASE).alerting == AlertingConfig()
     assert AlertingConfig().channels == ()
-    assert AlertingConfig().default_channel == ""
     assert AlertingConfig().maintenance.rules_file == "mm2slo-maintenance.rules.yml"
 
 
@@ -39,7 +38,6 @@ def test_channels_and_links_are_loaded() -> None:
         "maintenance: {rules_file: rules/maintenance.yml, silence: true}}"
     ).alerting
     assert alerting.channels == ("mm2", "on-call")
-    assert alerting.default_channel == "mm2"
     assert alerting.webhooks[0].url == "http://127.0.0.1:9080/alerts"
     assert alerting.links.runbook == "https://wiki.example.com/runbooks"
     assert alerting.links.prometheus == "http://[::1]:9090"

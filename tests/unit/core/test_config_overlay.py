@@ -8,7 +8,7 @@ import pytest
 
 from mm2slo_core.cluster_security import Mechanism, Protocol
 from mm2slo_core.config import BaseConfig, Config, ConfigError, MirrorFilesConfig, load_config
-from mm2slo_core.mm2_config.config_overlay import build_base
+from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
 
@@ -60,7 +60,7 @@ def load(
         names = (f"{letter}.properties" for letter in "abc")
         setups = [read_properties(name, file.encode()) for name, file in zip(names, files)]  # noqa: B905
         sources = MirrorFiles(variable, unresolved, unresolved)
-        base, findings = build_base(setups, sources, own, named.kafka_version)
+        base, findings = combine_setups(setups, sources, own, named.kafka_version)
         found.extend(findings)
         return base
 
@@ -187,10 +187,9 @@ ERRORS = {
         "clusters:\n  uss: {client: {a: b}}\n",
         (PLAIN,),
         (
-            "clusters.uss.bootstrap_servers (line 2): is missing, and MirrorMaker 2's files have "
-            "no cluster 'uss'\n"
-            "  expected: one of us, eu\n"
-            "  next step: did you mean 'us'?"
+            "clusters.uss.bootstrap_servers (line 2): is missing\n"
+            "  expected: a value for this key\n"
+            "  next step: docs/configuration.md lists every key"
         ),
     ),
     "an invalid address in the file": (
@@ -207,7 +206,7 @@ ERRORS = {
         "{}",
         (PLAIN.replace("us->eu.topics = orders.*", "us->eu.replication.policy.separator = s"),),
         (
-            "a.properties:5: flows['us->eu'].policy.separator: 's' is part of the alias 'us'\n"
+            "a.properties:4: flows['us->eu'].policy.separator: 's' is part of the alias 'us'\n"
             "  expected: a separator that no alias contains: MirrorMaker 2 splits topic names at "
             "it\n"
             "  next step: change the alias or the separator in MirrorMaker 2 and here"
