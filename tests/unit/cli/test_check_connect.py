@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -314,3 +317,16 @@ def test_invalid_principal_is_a_user_error(clusters: dict[str, FakeCluster], tex
     del clusters
     with pytest.raises(UserError, match="is not SOURCE=TARGET; expected app=app-dr"):
         run(principals=[text])
+
+
+def test_command_reports_unreachable_clusters_and_exits_1(tmp_path: Path) -> None:
+    path = tmp_path / "mm2slo.yaml"
+    clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("us", "eu")}
+    path.write_text(json.dumps({"clusters": clusters, "flows": [{"flow": "us->eu"}]}), "utf-8")
+    command = [Path(sys.executable).parent / "mm2slo", "check", path, "--connect"]
+    options = ["--allow-writes", "--principal", "app=app-dr"]
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[-1] == "2 to fix, 1 unknown, 0 ok"
