@@ -323,10 +323,14 @@ def test_command_reports_unreachable_clusters_and_exits_1(tmp_path: Path) -> Non
     path = tmp_path / "mm2slo.yaml"
     clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("us", "eu")}
     path.write_text(json.dumps({"clusters": clusters, "flows": [{"flow": "us->eu"}]}), "utf-8")
-    command = [Path(sys.executable).parent / "mm2slo", "check", path, "--connect"]
-    options = ["--allow-writes", "--principal", "app=app-dr"]
+    program = Path(sys.executable).parent / "mm2slo"
+    options = ("--connect", "--allow-writes", "--principal", "app=app-dr")
     done = subprocess.run(
-        [*command, *options], capture_output=True, text=True, timeout=60, check=False
+        [program, "check", path, *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[-1] == "2 to fix, 1 unknown, 0 ok"
