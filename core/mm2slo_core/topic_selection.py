@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import Engine, PolicyKind
 from mm2slo_core.name_filters import TopicFilter
-from mm2slo_core.replication_policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy
+from mm2slo_core.replication_policy import DEFAULT_VERSION, DefaultPolicy, IdentityPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_core.replication_policy import KafkaVersion, ReplicationPolicy
 
 
 class TopicRole(StrEnum):
@@ -33,23 +34,29 @@ class TopicPair:
     role: TopicRole
 
 
-def replication_policy(flow: FlowConfig) -> ReplicationPolicy:
+def replication_policy(
+    flow: FlowConfig, version: KafkaVersion = DEFAULT_VERSION
+) -> ReplicationPolicy:
     """Return the replication policy of the flow's configuration."""
     settings = flow.policy
+    names = (settings.separator, settings.internal_separator, version)
     if settings.kind is PolicyKind.IDENTITY:
-        return IdentityPolicy(flow.flow.source, settings.separator, settings.internal_separator)
-    return DefaultPolicy(settings.separator, settings.internal_separator)
+        return IdentityPolicy(flow.flow.source, *names)
+    return DefaultPolicy(*names)
 
 
 def replicated_topics(
-    flow: FlowConfig, source_topics: Iterable[str], canary_topic: str | None = None
+    flow: FlowConfig,
+    source_topics: Iterable[str],
+    canary_topic: str | None = None,
+    version: KafkaVersion = DEFAULT_VERSION,
 ) -> tuple[TopicPair, ...]:
     """Select the topics of a flow as Kafka's `MirrorSourceConnector.shouldReplicateTopic` does.
 
     MirrorMaker 2 replicates heartbeats topics whatever the filter, and never internal topics or
     topics that came from the target.
     """
-    policy = replication_policy(flow)
+    policy = replication_policy(flow, version)
     topic_filter = TopicFilter(flow.topics, flow.topics_exclude)
     replicates_heartbeats = flow.engine is Engine.MIRRORMAKER2
     pairs = []
@@ -57,7 +64,9 @@ def replicated_topics(
         heartbeats = policy.is_heartbeats_topic(topic)
         if not (replicates_heartbeats if heartbeats else topic_filter.matches(topic)):
             continue
-        if policy.is_internal_topic(topic) or policy.is_cycle(topic, flow.flow.target):
+        if policy.is_internal_topic(topic):
+            continue
+        if policy.is_cycle(topic, flow.flow.target, flow.flow.source):
             continue
         role = TopicRole.DATA
         if heartbeats:

@@ -215,6 +215,12 @@ def render(context: typer.Context) -> None:
     _sub_command("render", context)
 
 
+@app.command("diff", context_settings=PASS_THROUGH)
+def diff(context: typer.Context) -> None:
+    """Show what changes when one configuration of MirrorMaker 2 replaces another."""
+    _sub_command("diff", context)
+
+
 @app.command("alerts", context_settings=PASS_THROUGH)
 def alerts(context: typer.Context) -> None:
     """Generate and test Prometheus rules and the Alertmanager configuration."""
