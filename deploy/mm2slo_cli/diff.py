@@ -94,8 +94,11 @@ def run(  # noqa: PLR0913 - one parameter per option
 def _named(file: Path) -> MirrorFilesConfig:
     if not file.is_dir():
         return name_by_form([file])
-    files = sorted(each for each in file.iterdir() if each.is_file())
-    return name_by_form([each for each in files if file_form(each.read_bytes())])
+    try:
+        files = sorted(each for each in file.iterdir() if each.is_file())
+        return name_by_form([each for each in files if file_form(each.read_bytes())])
+    except OSError as error:
+        raise UserError(f"cannot read {str(file)!r}: {error}; expected readable files") from None
 
 
 def _read(named: MirrorFilesConfig, file: Path) -> Sequence[MirrorSetup]:

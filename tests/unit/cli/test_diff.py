@@ -158,6 +158,17 @@ def test_diff_of_folders_reads_the_files_of_mirrormaker2(run: Run) -> None:
     assert run("one two")[0] == 1
 
 
+def test_diff_of_an_unreadable_folder_exits_with_two(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    message = "cannot read 'empty': [Errno 13] Permission denied; expected readable files\n"
+    assert run("empty mirror.yaml") == (2, "", message)
+
+
 class _Cluster:
     failure: KafkaOperationError | None = None
 
