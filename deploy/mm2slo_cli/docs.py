@@ -15,7 +15,7 @@ from mm2slo_alerts import alerts_page
 from mm2slo_alerts.output_files import alert_groups, generated
 from mm2slo_alerts.rule_model import Links
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
-from mm2slo_cli import config_page, docs_metrics, docs_permissions, docs_rules
+from mm2slo_cli import config_page, docs_lint, docs_metrics, docs_permissions, docs_rules
 from mm2slo_dashboards import dashboard_files as dashboards
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def _dashboard_files() -> Mapping[str, str]:
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/configuration.md": config_page.render,
+    "docs/lint.md": docs_lint.render,
     "docs/metrics.md": docs_metrics.render,
     "docs/permissions.md": docs_permissions.render,
     "docs/rules.md": docs_rules.render,

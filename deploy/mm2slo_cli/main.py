@@ -209,6 +209,12 @@ def plan(context: typer.Context) -> None:
     _sub_command("plan", context)
 
 
+@app.command("lint", context_settings=PASS_THROUGH)
+def lint(context: typer.Context) -> None:
+    """Find mistakes and risks in MirrorMaker 2's configuration."""
+    _sub_command("lint", context)
+
+
 @app.command("render", context_settings=PASS_THROUGH)
 def render(context: typer.Context) -> None:
     """Write MirrorMaker 2's configuration in another form, or the ACLs that it needs."""

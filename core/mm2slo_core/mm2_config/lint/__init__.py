@@ -1,0 +1,1 @@
+"""Named checks of MirrorMaker 2's configuration; `check_list` describes and runs them."""

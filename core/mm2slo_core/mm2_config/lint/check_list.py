@@ -1,0 +1,163 @@
+"""All checks of `mm2slo lint`: why each matters and what to do; docs/lint.md is made from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from mm2slo_core.cluster_security import Security
+from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.mm2_config.config_overlay import combine_setups
+from mm2slo_core.mm2_config.connector_keys import kafka_release
+from mm2slo_core.mm2_config.findings import Finding, Severity
+from mm2slo_core.mm2_config.lint import lint_clusters, lint_flows, lint_secrets, lint_settings
+from mm2slo_core.mm2_config.lint.lint_input import LintFlow, LintInput
+from mm2slo_core.replication_policy import DEFAULT_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
+    from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
+    from mm2slo_core.mm2_config.provider_references import MirrorFiles
+
+_E, _W, _I = Severity
+
+
+class Check(NamedTuple):
+    """A check by its stable name; a finding may have a better *action*.
+
+    With *connect*, it needs `--connect`.
+    """
+
+    name: str
+    severity: Severity
+    why: str
+    action: str
+    connect: bool = False
+
+
+# fmt: off
+CHECKS: Final = {check.name: check for check in (
+    Check("plain-text-password", _W, "everyone who can read the file can use it",
+          "refer to it by a config provider, as in ${file:/run/keys.properties:password}"),
+    Check("empty-password", _E, "the login fails", "set it"),
+    Check("placeholder", _E, "MirrorMaker 2 takes it literally", "fill it in"),
+    Check("host-names-not-verified", _W, "any trusted certificate can impersonate a broker",
+          "remove it, and connect by names that are in the brokers' certificates"),
+    Check("certificate-expired", _E, "connections fail", "renew the certificate"),
+    Check("certificate-expires-soon", _W, "connections fail afterwards", "renew the certificate"),
+    Check("unknown-key", _W, "MirrorMaker 2 ignores it", "remove it, or correct its name"),
+    Check("key-without-effect", _W, "nothing reads it there", "remove it"),
+    Check("key-of-other-version", _W, "MirrorMaker 2 ignores it", "remove it"),
+    Check("single-copy", _W, "the failure of one broker stops the flow or loses records",
+          "set it to 3, or to -1 for the cluster's default"),
+    Check("too-few-brokers", _E, "the topic cannot be created", "set it to -1", connect=True),
+    Check("checkpoints-off", _W, "consumer groups cannot resume on the target", "enable them"),
+    Check("offset-syncs-off", _W, "offsets of consumer groups cannot be translated", "remove it"),
+    Check("group-sync-off", _I, "consumers must translate their offsets at a failover",
+          "set sync.group.offsets.enabled = true"),
+    Check("slow-group-sync", _W, "offsets on the target are older than the freshness objective",
+          "set it to 60 seconds at most"),
+    Check("large-offset-lag", _W, "each partition may redeliver this many records after a failover",
+          "lower it to what consumers can handle; the default is 100"),
+    Check("errors-tolerated", _W, "records that fail are dropped", "remove it"),
+    Check("records-skipped", _W, "records are lost, or replication stalls, if the position expires",
+          "remove it: the default is earliest"),
+    Check("single-task", _I, "one task replicates everything", "size it with mm2slo plan"),
+    Check("idle-tasks", _I, "there are fewer partitions than tasks", "lower it", connect=True),
+    Check("connectors-differ", _E, "offset translation fails silently",
+          "give both connectors the same value"),
+    Check("converter", _E, "records or headers are changed on their way",
+          "use org.apache.kafka.connect.converters.ByteArrayConverter"),
+    Check("acl-sync-without-users", _I, "without an authorizer it only logs errors",
+          "set sync.topic.acls.enabled = false"),
+    Check("no-internal-rest", _I, "with several processes, some changes of tasks are lost",
+          "set dedicated.mode.enable.internal.rest = true (Kafka 3.5) if there are several"),
+    Check("heartbeats-missing", _I, "MirrorMaker 2's heartbeats cannot show that the flow works",
+          "emit heartbeats on a flow back, or rely on mm2slo's canaries"),
+    Check("comma-in-pattern", _E, "Kafka splits the list at every comma",
+          "write alternatives, as x{2}|x{3}"),
+    Check("glob", _W, "patterns are regular expressions: ab* is a and any number of b",
+          "write .* for any text"),
+    Check("all-topics", _I, "topics of tests and tools are replicated as well", "list the topics"),
+    Check("internal-topics", _W, "they waste space, and other workers may read the copies",
+          "add them to topics.exclude"),
+    Check("no-topic", _W, "nothing is replicated for it", "correct it", connect=True),
+    Check("replication-cycle", _E, "records circulate forever under the identity policy",
+          "use DefaultReplicationPolicy, or topics that do not overlap"),
+    Check("two-writers", _E, "order is lost, and offsets cannot be translated",
+          "use DefaultReplicationPolicy, or topics that do not overlap"),
+    Check("double-prefix", _W, "the records arrive twice",
+          "exclude the copies of other clusters by topics.exclude of this flow"),
+    Check("separator", _I, "changing it renames all topics, and replication starts again",
+          "keep it as it is for a running flow"),
+    Check("separator-in-alias", _E, "copies are not recognised, and are replicated back",
+          "choose another alias or separator"),
+    Check("workers-at-source", _W, "producing to a distant cluster is slow and risky",
+          "run the workers on the target"),
+    Check("shared-storage", _E, "they overwrite each other's connectors and offsets",
+          "give each worker group its own group.id and topics"),
+    Check("storage-not-compacted", _E, "connectors and offsets are lost with their retention",
+          "set cleanup.policy = compact", connect=True),
+    Check("lower-target-limit", _W, "records expire early, or are too large for the target",
+          "set it as on the source", connect=True),
+)}
+# fmt: on
+_OF_FILES: Final = (lint_secrets.check_values, lint_secrets.check_certificates)
+_OF_FLOWS: Final = (
+    lint_settings.check_keys, lint_settings.check_values, lint_settings.check_connectors,
+    lint_flows.check_filters, lint_flows.check_names, lint_flows.check_topology,
+    lint_flows.check_workers, lint_clusters.check_factors, lint_clusters.check_clusters,
+)  # fmt: skip
+# What readers cannot use, but MirrorMaker 2 can; its files may be on another machine.
+_NO_ERRORS: Final = ("unresolved-reference", "store-missing", "conflicting-clusters", "custom-")
+
+
+def lint(
+    setups: Sequence[MirrorSetup],
+    files: MirrorFiles,
+    now: datetime,
+    facts: Mapping[str, ClusterFacts],
+    kafka_version: str | None = None,
+) -> tuple[Finding, ...]:
+    """Return the findings of readers and checks, in the order of the files' lines.
+
+    *facts* of clusters by alias are empty without `--connect`.
+    """
+    base, read = combine_setups(setups, files, {}, kafka_version)
+    flows = tuple(_flows(setups, base.flows, kafka_version))
+    sections = {alias: each.get("security") for alias, each in base.clusters.items()}
+    security = {alias: each for alias, each in sections.items() if isinstance(each, Security)}
+    given = LintInput(setups, flows, security, facts, now)
+    hits = chain(
+        (hit for find in _OF_FILES for hit in find(given)),
+        (hit for find in _OF_FLOWS for flow in flows for hit in find(flow, given)),
+    )
+    findings = [
+        replace(each, severity=_I) if each.check.startswith(_NO_ERRORS) else each
+        for each in read
+        if each.check != "own-principal"
+    ]
+    for hit in hits:
+        name, severity, why, action, _ = CHECKS[hit.check]
+        findings.append(Finding(name, severity, hit.origin, hit.what, why, hit.action or action))
+    unique = dict.fromkeys(findings)
+    return tuple(sorted(unique, key=lambda each: (each.origin.file, each.origin.line or 0)))
+
+
+def _flows(
+    setups: Sequence[MirrorSetup], sections: Mapping[str, object], stated: str | None
+) -> Iterator[LintFlow]:
+    for setup in setups:
+        version = kafka_release(stated or setup.kafka_version or "") or DEFAULT_VERSION
+        for flow in setup.enabled_flows:
+            try:
+                config = FlowConfig.model_validate(sections[flow.flow.label])
+            except ValidationError:
+                config = None
+            yield LintFlow(setup, flow, version, config)

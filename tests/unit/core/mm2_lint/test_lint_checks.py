@@ -1,0 +1,394 @@
+"""Each check of lint finds its mistake at its line, and nothing in a file without it."""
+
+from __future__ import annotations
+
+import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pytest
+import trustme
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mm2slo_core.mm2_config.connect_json import read_connect_json
+from mm2slo_core.mm2_config.file_form import FileForm, file_form
+from mm2slo_core.mm2_config.lint.check_list import CHECKS, lint
+from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
+from mm2slo_core.mm2_config.mm2_properties import read_properties
+from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
+from mm2slo_core.mm2_config.strimzi import read_strimzi
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mm2slo_core.mm2_config.findings import Finding
+    from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
+
+NOW: Final = datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC)
+MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+BASE: Final = """\
+clusters = us, eu
+us.bootstrap.servers = us-1:9092
+eu.bootstrap.servers = eu-1:9092
+us->eu.enabled = true
+"""
+DOTTED: Final = BASE.replace("us->", "us.west->").replace("= us,", "= us.west,")
+TLS: Final = """\
+us.security.protocol = SSL
+us.ssl.truststore.type = PEM
+us.ssl.truststore.location = {}
+"""
+IDENTITY: Final = (
+    "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+)
+THREE: Final = """\
+clusters = us, eu, ap
+us.bootstrap.servers = us-1:9092
+eu.bootstrap.servers = eu-1:9092
+ap.bootstrap.servers = ap-1:9092
+"""
+STRIMZI: Final = """\
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaMirrorMaker2
+metadata: {{name: mirror}}
+spec:
+  version: 4.1.0
+  target:
+    alias: eu
+    bootstrapServers: eu-1:9092
+    groupId: mirror
+    offsetStorageTopic: mirror-offsets
+    configStorageTopic: mirror-configs
+    statusStorageTopic: mirror-status
+  mirrors:
+    - source: {{alias: us, bootstrapServers: "us-1:9092"}}
+      sourceConnector: {{config: {}}}
+      checkpointConnector: {{config: {}}}
+"""
+WORKER: Final = """\
+bootstrap.servers = {}
+group.id = mirror
+offset.storage.topic = mirror-offsets
+config.storage.topic = mirror-configs
+status.storage.topic = mirror-status
+key.converter = org.apache.kafka.connect.converters.ByteArrayConverter
+value.converter = org.apache.kafka.connect.converters.ByteArrayConverter
+"""
+CONNECTOR: Final = """\
+{{"name": "mirror", "config": {{
+  "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+  "source.cluster.alias": "us", "source.cluster.bootstrap.servers": "us-1:9092",
+  "target.cluster.alias": "eu", "target.cluster.bootstrap.servers": "eu-1:9092",
+  "header.converter": {}
+}}}}
+"""
+BYTES: Final = '"org.apache.kafka.connect.converters.ByteArrayConverter"'
+
+
+def facts(
+    partitions: Mapping[str, int], settings: Mapping[str, Mapping[str, str]] | None = None
+) -> ClusterFacts:
+    return ClusterFacts(3, partitions, settings or {})
+
+
+class Case(NamedTuple):
+    """A file in which *check* finds *what* at *line*, and one in which it finds nothing."""
+
+    check: str
+    line: int | None
+    what: str
+    fires: str
+    silent: str
+    facts: Mapping[str, ClusterFacts] | None = None
+    worker: str = "eu-1:9092"
+
+
+topics: Final = partial(facts, {"orders": 4, "payments": 2})
+ON: Final = {"us": topics(), "eu": facts({})}
+CASES: Final = (
+    Case("plain-text-password", 5, "us.ssl.key.password is in plain text",
+         BASE + "us.ssl.key.password = hunter2\n", BASE + "us.ssl.key.password = ${env:PW}\n"),
+    Case("plain-text-password", 5, "eu.sasl.jaas.config: password is in plain text",
+         BASE + f'eu.sasl.jaas.config = {MODULE} username="mm2" password="hunter2";\n',
+         BASE + f'eu.sasl.jaas.config = {MODULE} username="mm2" password="${{env:PW}}";\n'),
+    Case("plain-text-password", 15, "producer.override.sasl.jaas.config: password is in plain text",
+         STRIMZI.format(f"{{producer.override.sasl.jaas.config: '{MODULE} password=\"p4ss\";'}}",
+                        "{}"), STRIMZI.format("{}", "{}")),
+    Case("empty-password", 5, "eu.ssl.keystore.password is empty",
+         BASE + "eu.ssl.keystore.password =\n", BASE + "eu.ssl.keystore.password = pw\n"),
+    Case("placeholder", 2, "us.bootstrap.servers has a placeholder",
+         BASE.replace("us-1:9092", "<BROKERS>"), BASE),
+    Case("placeholder", 5, "us->eu.topics has a placeholder",
+         BASE + "us->eu.topics = $TOPICS\n", BASE + "us->eu.topics = orders$|(?<kind>x)${env:T}\n"),
+    Case("placeholder", 5, "eu.sasl.jaas.config: password has a placeholder",
+         BASE + f'eu.sasl.jaas.config = {MODULE} username="a" password="changeme";\n',
+         BASE + f'eu.sasl.jaas.config = {MODULE} username="$ConnectionString" password="a$b";\n'),
+    Case("host-names-not-verified", 5, "us.ssl.endpoint.identification.algorithm is empty",
+         BASE + "us.ssl.endpoint.identification.algorithm =\n",
+         BASE + "us.ssl.endpoint.identification.algorithm = https\n"),
+    Case("certificate-expired", 2, "the newest CA certificate of us is valid until 2026-04-30",
+         BASE + TLS.format("/ca-expired.pem"), BASE + TLS.format("/ca-soon.pem")),
+    Case("certificate-expires-soon", 2, "the newest CA certificate of us is valid until 2026-05-20",
+         BASE + TLS.format("/ca-soon.pem"), BASE + TLS.format("/ca-both.pem")),
+    Case("certificate-expired", 2, "the client certificate of us is valid until 2026-04-30",
+         BASE + TLS.format("/ca-late.pem") + "us.ssl.keystore.location = /client-expired.pem\n",
+         BASE + TLS.format("/ca-late.pem") + "us.ssl.keystore.location = /client-late.pem\n"),
+    Case("unknown-key", 5, "us->eu.sync.topic.acl.enabled is not a setting",
+         BASE + "us->eu.sync.topic.acl.enabled = false\n",
+         BASE + "us->eu.sync.topic.acls.enabled = false\n"),
+    Case("unknown-key", 5, "us.configs.storage.topic is not a setting",
+         BASE + "us.configs.storage.topic = c\n", BASE + "us.config.storage.topic = c\n"),
+    Case("unknown-key", 5, "eu.replication.factor is not a setting",
+         BASE + "eu.replication.factor = 3\n", BASE + "eu.producer.linger.ms = 3\n"),
+    Case("key-without-effect", 5, "us->eu.offset.flush.interval.ms has no effect here",
+         BASE + "us->eu.offset.flush.interval.ms = 1\n",
+         BASE + "eu.offset.flush.interval.ms = 1\n"),
+    Case("key-without-effect", 5, "us->eu.sasl.mechanism has no effect here",
+         BASE + "us->eu.sasl.mechanism = PLAIN\n",
+         BASE + "us->eu.source.cluster.sasl.mechanism = PLAIN\n"),
+    Case("key-without-effect", 15, "sync.group.offsets.enabled has no effect here",
+         STRIMZI.format("{sync.group.offsets.enabled: true}", "{}"),
+         STRIMZI.format("{}", "{sync.group.offsets.enabled: true}")),
+    Case("key-of-other-version", 5,
+         "us->eu.use.incremental.alter.configs is not a setting of Kafka 4.1",
+         BASE + "us->eu.use.incremental.alter.configs = never\n", BASE),
+    Case("key-of-other-version", 15, "metric.names.formats is not a setting of Kafka 4.1",
+         STRIMZI.format("{metric.names.formats: new}", "{}"),
+         STRIMZI.format("{metric.names.formats: new}", "{}").replace("4.1.0", "4.3.1")),
+    Case("single-copy", 5, "us->eu.replication.factor = 1",
+         BASE + "us->eu.replication.factor = 1\n", BASE + "us->eu.replication.factor = -1\n"),
+    Case("single-copy", 5, "offset.storage.replication.factor = 1",
+         BASE + "offset.storage.replication.factor = 1\n", BASE),
+    Case("too-few-brokers", 5, "replication.factor = 4, but eu has 3 brokers",
+         BASE + "us->eu.replication.factor = 4\n", BASE + "us->eu.replication.factor = 3\n", ON),
+    Case("too-few-brokers", 5, "offset-syncs.topic.replication.factor = 4, but us has 3 brokers",
+         BASE + "offset-syncs.topic.replication.factor = 4\n", BASE, ON),
+    Case("checkpoints-off", 5, "us->eu.emit.checkpoints.enabled = false",
+         BASE + "us->eu.emit.checkpoints.enabled = false\n", BASE),
+    Case("checkpoints-off", 2, "us->eu has no checkpoint connector",
+         CONNECTOR.format(BYTES), STRIMZI.format("{}", "{}")),
+    Case("offset-syncs-off", 5, "emit.offset-syncs.enabled = false",
+         BASE + "emit.offset-syncs.enabled = false\n", BASE),
+    Case("group-sync-off", 4, "us->eu: sync.group.offsets.enabled = false (default)",
+         BASE, BASE + "us->eu.sync.group.offsets.enabled = true\n"),
+    Case("slow-group-sync", 6, "us->eu.sync.group.offsets.interval.seconds = 300",
+         BASE + "us->eu.sync.group.offsets.enabled = true\n"
+         "us->eu.sync.group.offsets.interval.seconds = 300\n",
+         BASE + "us->eu.sync.group.offsets.interval.seconds = 300\n"),
+    Case("large-offset-lag", 5, "us->eu.offset.lag.max = 50000",
+         BASE + "us->eu.offset.lag.max = 50000\n", BASE + "us->eu.offset.lag.max = 10000\n"),
+    Case("errors-tolerated", 5, "us->eu.errors.tolerance = all",
+         BASE + "us->eu.errors.tolerance = all\n", BASE),
+    Case("records-skipped", 5, "us.consumer.auto.offset.reset = latest",
+         BASE + "us.consumer.auto.offset.reset = latest\n",
+         BASE + "us.consumer.auto.offset.reset = earliest\n"),
+    Case("records-skipped", 15, "consumer.auto.offset.reset = none",
+         STRIMZI.format("{consumer.auto.offset.reset: none}", "{}"), STRIMZI.format("{}", "{}")),
+    Case("single-task", 4, "us->eu: tasks.max = 1 (default)", BASE, BASE + "tasks.max = 8\n"),
+    Case("idle-tasks", 5, "tasks.max = 7", BASE + "tasks.max = 7\n", BASE + "tasks.max = 6\n", ON),
+    Case("connectors-differ", 16,
+         "offset-syncs.topic.location is source for the source connector, target for the other",
+         STRIMZI.format("{}", "{offset-syncs.topic.location: target}"),
+         STRIMZI.format(*["{offset-syncs.topic.location: target}"] * 2)),
+    Case("connectors-differ", 16,
+         "replication.policy.separator is _ for the source connector, . for the other",
+         STRIMZI.format("{replication.policy.separator: _}", "{}"),
+         STRIMZI.format(*["{replication.policy.separator: _}"] * 2)),
+    Case("converter", 2, "us->eu: header.converter = SimpleHeaderConverter",
+         CONNECTOR.format("null"), CONNECTOR.format(BYTES)),
+    Case("converter", 5, "us->eu: value.converter = org.apache.kafka.connect.json.JsonConverter",
+         BASE + "value.converter = org.apache.kafka.connect.json.JsonConverter\n",
+         BASE + f"value.converter = {BYTES[1:-1]}\n"),
+    Case("acl-sync-without-users", 4, "us->eu: sync.topic.acls.enabled = true (default)",
+         BASE, BASE + "us.security.protocol = SSL\n"),
+    Case("no-internal-rest", None, "the internal REST server is off",
+         BASE, BASE + "dedicated.mode.enable.internal.rest = true\n"),
+    Case("heartbeats-missing", 14, "no flow emits heartbeats to us",
+         STRIMZI.format("{}", "{}"), BASE),
+    Case("heartbeats-missing", 4, "no flow emits heartbeats to us",
+         BASE + "eu->us.emit.heartbeats.enabled = false\n",
+         BASE + "us->eu.emit.heartbeats.enabled = false\n"),
+    Case("comma-in-pattern", 5, "us->eu.topics = a{2,3}",
+         BASE + "us->eu.topics = a{2,3}\n", BASE + "us->eu.topics = a{2}\n"),
+    Case("glob", 5, "us->eu.topics = orders-*",
+         BASE + "us->eu.topics = orders-*\n", BASE + "us->eu.topics = orders-.*, a\\\\d*\n"),
+    Case("all-topics", 4, "us->eu: topics = .* (default)", BASE, BASE + "topics = orders.*\n"),
+    Case("internal-topics", 5, "us->eu replicates copycat-configs, of the workers of eu->us",
+         BASE.replace("us->eu", "eu->us") + "us->eu.enabled = true\n"
+         "us.config.storage.topic = copycat-configs\n",
+         BASE.replace("us->eu", "eu->us") + "us->eu.enabled = true\n"),
+    Case("no-topic", 5, "no topic of us matches invoices",
+         BASE + "us->eu.topics = orders, invoices\n", BASE + "us->eu.topics = or.*\n", ON),
+    Case("replication-cycle", 4, "us->eu is a part of a cycle of flows",
+         BASE + "eu->us.enabled = true\n" + IDENTITY,
+         BASE + "eu->us.enabled = true\nus->eu.topics = us-.*\neu->us.topics = eu-.*\n" + IDENTITY),
+    Case("two-writers", 6, "us->ap and eu->ap write the same topics",
+         THREE + IDENTITY + "us->ap.enabled = true\neu->ap.enabled = true\ntopics = orders\n",
+         THREE + "us->ap.enabled = true\neu->ap.enabled = true\n"),
+    Case("double-prefix", 7, "eu->ap also replicates copies of us->eu, as eu.us.x",
+         THREE + "us->eu.enabled = true\nus->ap.enabled = true\neu->ap.enabled = true\n",
+         THREE + "us->eu.enabled = true\neu->ap.enabled = true\n"),
+    Case("separator", 5, "replication.policy.separator = _",
+         BASE + "replication.policy.separator = _\n", BASE),
+    Case("separator-in-alias", 4, "the alias us.west contains the separator .",
+         DOTTED, DOTTED + "replication.policy.separator = _\n"),
+    Case("workers-at-source", 1, "the workers of us->eu use us",
+         CONNECTOR.format(BYTES), BASE, worker="us-1:9092"),
+    Case("shared-storage", 14, "the workers of us->eu and ap->eu both use mirror-configs",
+         STRIMZI.format("{}", "{}") + "---\n" + STRIMZI.format("{}", "{}").replace("us", "ap"),
+         STRIMZI.format("{}", "{}") + "---\n"
+         + STRIMZI.format("{}", "{}").replace("us", "ap").replace("mirror-", "other-")),
+    Case("storage-not-compacted", 4, "mm2-offsets.us.internal on eu has cleanup.policy = delete",
+         BASE, BASE + "offset.storage.topic = offsets\n",
+         ON | {"eu": facts({}, {"mm2-offsets.us.internal": {"cleanup.policy": "delete"}})}),
+    Case("lower-target-limit", 4, "us.orders: retention.ms = 1000, on the source -1",
+         BASE, BASE + "topics = payments\n",
+         {"us": topics({"orders": {"retention.ms": "-1"}}),
+          "eu": facts({}, {"us.orders": {"retention.ms": "1000"}})}),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Mapping[str, bytes]:
+    """PEM files by path. Certificates of hosts stand in for those of CAs."""
+    ca, pems = trustme.CA(), {}
+    for name, month, day in (("expired", 4, 30), ("soon", 5, 20), ("late", 12, 30)):
+        end = datetime.datetime(2026, month, day, tzinfo=datetime.UTC)
+        start = end - datetime.timedelta(days=100)
+        issued = ca.issue_cert(f"{name}.example.com", not_before=start, not_after=end)
+        pems[f"/client-{name}.pem"] = issued.private_key_and_cert_chain_pem.bytes()
+        pems[f"/ca-{name}.pem"] = issued.cert_chain_pems[0].bytes()
+    both = pems["/ca-soon.pem"] + pems["/ca-late.pem"]
+    return pems | {"/ca-both.pem": both, "/root.pem": ca.cert_pem.bytes()}
+
+
+def read(text: str, worker: str = "eu-1:9092") -> tuple[MirrorSetup, ...]:
+    form = file_form(text.encode())
+    if form is FileForm.STRIMZI:
+        return read_strimzi("mm2", text)
+    if form is FileForm.CONNECT:
+        return (read_connect_json([("mm2", text)], ("worker", WORKER.format(worker).encode())),)
+    return (read_properties("mm2", text.encode()),)
+
+
+@pytest.fixture(scope="module")
+def files(certificates: Mapping[str, bytes]) -> MirrorFiles:
+    def read_content(path: str) -> bytes:
+        if path not in certificates:
+            raise UnresolvedReferenceError(f"cannot read {path!r}")
+        return certificates[path]
+
+    def refuse(*names: str) -> bytes:
+        raise UnresolvedReferenceError(f"no {names[-1]}")
+
+    return MirrorFiles(lambda name: refuse(name).decode(), read_content, refuse)
+
+
+def found(case: Case, text: str, files: MirrorFiles) -> list[Finding]:
+    findings = lint(read(text, case.worker), files, NOW, case.facts or {})
+    return [finding for finding in findings if finding.check == case.check]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}-{case.line}")
+def test_lint_check_fires_at_its_line_only_in_the_file_with_the_mistake(
+    case: Case, files: MirrorFiles
+) -> None:
+    severity = CHECKS[case.check].severity
+    fired = [
+        (each.severity, each.origin.line, each.what) for each in found(case, case.fires, files)
+    ]
+    assert fired[0] == (severity, case.line, case.what)
+    assert found(case, case.silent, files) == []
+
+
+def test_lint_check_list_has_a_case_for_each_check() -> None:
+    assert {case.check for case in CASES} == CHECKS.keys()
+
+
+def test_lint_check_that_needs_clusters_is_silent_without_them(files: MirrorFiles) -> None:
+    cases = [case for case in CASES if CHECKS[case.check].connect]
+    assert [
+        case.check for case in cases if found(case._replace(facts=None), case.fires, files)
+    ] == []
+    assert all(case.facts for case in cases)
+
+
+def test_lint_findings_are_unique_and_in_the_order_of_lines(files: MirrorFiles) -> None:
+    for case in CASES:
+        findings = lint(read(case.fires, case.worker), files, NOW, {})
+        lines = [each.origin.line or 0 for each in findings if each.origin.file == "mm2"]
+        assert lines == sorted(lines)
+        assert len(set(findings)) == len(findings)
+
+
+@pytest.mark.parametrize(
+    ("check", "line", "severity", "text"),
+    [
+        ("ignored-key", 5, "warning", BASE + "offset.flush.interval.ms = 1000\n"),
+        ("ignored-key", 5, "warning", BASE + "consumer.max.poll.records = 10\n"),
+        ("old-key", 5, "warning", BASE + "us->eu.topics.blacklist = x\n"),
+        ("unknown-alias", 5, "warning", BASE + "us->ue.topics = x\n"),
+        ("removed-key", 14, "error", STRIMZI.format("{}", "{}").replace(
+            "    - source:", "    - heartbeatConnector: {}\n      source:")),
+        ("key-store-without-key", 8, "error",
+         BASE + TLS.format("/ca-late.pem") + "us.ssl.keystore.location = /root.pem\n"),
+        # Neither is wrong for MirrorMaker 2.
+        ("store-missing", 7, "info", BASE + TLS.format("/elsewhere.pem")),
+        ("custom-policy", 5, "info", BASE + "replication.policy.class = com.example.Policy\n"),
+    ],
+)  # fmt: skip
+def test_lint_output_has_findings_of_readers(
+    check: str, line: int, severity: str, text: str, files: MirrorFiles
+) -> None:
+    findings = lint(read(text), files, NOW, {})
+    found = [(each.severity, each.origin.line) for each in findings if each.check == check]
+    assert found == [(severity, line)]
+
+
+def test_lint_stated_version_takes_precedence_over_that_of_the_file(files: MirrorFiles) -> None:
+    text = STRIMZI.format("{metric.names.formats: new}", "{}")
+    names = [each.check for each in lint(read(text), files, NOW, {}, "4.3")]
+    assert "key-of-other-version" not in names
+
+
+def test_lint_never_shows_a_secret(files: MirrorFiles) -> None:
+    secret = "hunter2-$wordfish<x>"
+    texts = [
+        BASE + f"us.ssl.key.password = {secret}\neu.basic.auth.user.info = me:{secret}\n"
+        f"us->eu.sasl.jaas.config = {MODULE} username=a password={secret};\n"
+        f'eu.sasl.jaas.config = {MODULE} username="u" password="{secret}";\n'
+        f"us->eu.transforms.x.secret = {secret}\npassword={secret}\n"
+        f"us.sasl.oauthbearer.client.credentials.client.secret = {secret}\n",
+        STRIMZI.format(f"{{source.consumer.ssl.key.password: '{secret}', pass: '{secret}'}}", "{}"),
+        CONNECTOR.format(f'{BYTES}, "producer.override.sasl.password": "{secret}"'),
+    ]
+    shown = [str(each) for text in texts for each in lint(read(text), files, NOW, {})]
+    assert sum("in plain text" in each for each in shown) >= 4
+    assert not [each for each in shown if "hunter2" in each or "wordfish" in each]
+
+
+@pytest.mark.property
+@given(
+    st.dictionaries(
+        st.sampled_from([
+            "topics", "topics.exclude", "groups", "tasks.max", "offset.lag.max", "x.password", "x",
+            "replication.policy.separator", "replication.policy.class", "replication.factor",
+            "sync.group.offsets.interval.seconds", "source.cluster.sasl.jaas.config",
+            "key.converter", "offset-syncs.topic.location", "offsets.storage.topic",
+        ]),
+        st.text(max_size=12) | st.sampled_from(["(a,b)", "9" * 5000, "x{2,3}", "true", "${env:X}"]),
+    )
+)  # fmt: skip
+def test_lint_never_fails_on_values(values: Mapping[str, str]) -> None:
+    def refuse(*_names: str) -> bytes:
+        raise UnresolvedReferenceError("not here")
+
+    lines = [
+        f"us->eu.{key} = {value.encode('unicode_escape').decode()}\n"
+        for key, value in values.items()
+    ]
+    text = BASE + "".join(lines) + "eu->us.enabled = true\n"
+    files = MirrorFiles(lambda name: refuse(name).decode(), refuse, refuse)
+    findings = lint(read(text), files, NOW, ON)
+    assert [each for each in findings if not (each.what and each.why and each.action)] == []
