@@ -28,8 +28,9 @@ _KINDS: Final = {
     "io.strimzi.kafka.EnvVarConfigProvider": ProviderKind.ENV,
     "io.strimzi.kafka.KubernetesSecretConfigProvider": ProviderKind.SECRET,
 }
+PROVIDER_CLASSES: Final = {kind: name for name, kind in reversed(_KINDS.items())}
 # Matches what ConfigTransformer's \$\{([^}]*?):(([^}]*?):)?([^}]*?)\} matches, in linear time.
-_REFERENCE: Final = re.compile(r"\$\{([^}:]*):(?:([^}:]*):)?([^}]*)\}")
+REFERENCE: Final = re.compile(r"\$\{([^}:]*):(?:([^}:]*):)?([^}]*)\}")
 _SECRET_PATH: Final = re.compile(r"(?:[a-z0-9.-]+/)?([a-z0-9][a-z0-9.-]*)")
 _PEM: Final = "-----BEGIN "
 
@@ -105,7 +106,7 @@ def resolve_settings(
                 findings.append(_trailing_newline(setting, match[0]))
             return value
 
-        return replace(setting, value=_REFERENCE.sub(substitute, setting.value))
+        return replace(setting, value=REFERENCE.sub(substitute, setting.value))
 
     return {name: resolve(setting) for name, setting in settings.items()}, tuple(findings)
 
