@@ -1,0 +1,368 @@
+"""MirrorMaker 2 and the exporter from one properties file, with the ACLs that `render` prints.
+
+SCRAM over TLS on the source, mutual TLS on the target. Both processes take their credentials from
+the file's references, each from its own folder, so that both have least privilege.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+from exporter_watch import FAST, Watch
+from secured_listeners import (
+    STORE_PASSWORD,
+    Certificates,
+    Listener,
+    add_scram_user,
+    admin_client,
+    running_broker,
+    tls_properties,
+)
+
+from mm2slo_cli.check_connect import diagnose
+from mm2slo_cli.config_files import load_source
+from mm2slo_cli.config_options import ConfigSource
+from mm2slo_cli.exporter import run_exporter
+from mm2slo_cli.mirror_files import name_by_form, read_setups
+from mm2slo_core.mm2_config.acl_bindings import render_acls
+from mm2slo_core.properties_text import dump_properties
+from mm2slo_core.topology import Flow
+from mm2slo_core.yaml_text import dump_yaml
+from mm2slo_kafka.cluster_inspection import ClusterInspection
+from mm2slo_kafka.traffic import Load, consume_and_commit, produce
+from mm2slo_lab import APP, LabTopology, Security
+from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.java_runtime import Runtime
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.managed_process import ManagedProcess
+from mm2slo_lab.mirror_properties import mirror_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from exporter_watch import Scrape
+
+    from mm2slo_core.connection_checks.check_result import CheckResult
+    from mm2slo_core.connection_checks.required_permissions import Component
+    from mm2slo_lab.broker import Broker
+
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("secured-lab")]
+
+FLOW, TOPIC, GROUP, COUNT = Flow("us", "eu"), "orders", "shop", 1000
+EXPORTER = "exporter"
+USERS: Mapping[str, Collection[Component]] = {
+    APP.name: ["mirrormaker2"],
+    EXPORTER: ["exporter", "audit"],
+}
+PATIENCE = 120.0
+WORKING = {"running", "idle"}
+_COPY = {"eu topics", "eu topic_ids", "eu end_offsets", "eu start_offsets"}
+# Stages that fail while the exporter runs without an ACL. Without any: the exporter uses it at its
+# start, Kafka does not list the group, or only Spark uses it.
+STAGES: Mapping[str, set[str]] = {
+    "us Read topic orders": {"us topics", "us topic_ids", "us end_offsets", "us start_offsets"},
+    "us DescribeConfigs topic orders": {"us topic_configs"},
+    "us Read topic heartbeats": set(),
+    "us Write topic heartbeats": {"us canary_send"},
+    "us DescribeConfigs topic heartbeats": {"us topic_configs"},
+    "us Read topic mm2-offset-syncs.eu.internal": {"us offset_syncs"},
+    "us Describe group shop": set(),
+    "us Read group spark-kafka-": set(),
+    "eu Read topic us.orders": _COPY,
+    "eu DescribeConfigs topic us.orders": {"eu topic_configs"},
+    "eu Read topic us.heartbeats": {*_COPY, "eu canary_receive"},
+    "eu DescribeConfigs topic us.heartbeats": {"eu topic_configs"},
+    "eu Read topic us.checkpoints.internal": {"eu checkpoints"},
+    "eu Read topic mm2-offsets.us.internal": {"eu committed_offsets"},
+    "eu Read topic mm2-status.us.internal": {"eu status"},
+    "eu Read topic mm2-configs.us.internal": {"eu connector_configs"},
+    "eu Read topic mm2slo.watermarks.internal": set(),
+    "eu Write topic mm2slo.watermarks.internal": {"eu timeline"},
+    "eu Create topic mm2slo.watermarks.internal": set(),
+    "eu Read group mm2slo.timeline.us-to-eu": set(),
+    "eu Describe group shop": set(),
+    "eu Read group spark-kafka-": set(),
+}
+EXISTING = "us Create topic heartbeats"  # not needed: MirrorMaker 2 has created the topic
+# MirrorMaker 2's settings in the file, beside the lab's.
+SETTINGS = {
+    "topics": TOPIC,
+    "groups": GROUP,
+    "us->eu.sync.group.offsets.enabled": "true",
+    "config.providers": "folder,file",
+    "config.providers.folder.class": (
+        "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+    ),
+    "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+}
+
+
+class PrintedAcl(NamedTuple):
+    """An ACL that `mm2slo render` prints; its name is such as `eu Read topic us.orders`."""
+
+    name: str
+    cluster: str
+    binding: AclBinding
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """The clusters by alias, the properties file, `mm2slo`'s source, and MirrorMaker 2."""
+
+    brokers: Mapping[str, Broker]
+    file: Path
+    source: ConfigSource
+    process: ManagedProcess
+
+    def acls(self, user: str) -> dict[str, PrintedAcl]:
+        """The ACLs of *user* that `mm2slo render --to acls` prints, by their names."""
+        setups, problems = read_setups(name_by_form([self.file]))
+        assert problems == []
+        texts, findings = render_acls(setups, {f"User:{user}": USERS[user]})
+        assert findings == []
+        lines = texts["acls.sh"].splitlines()
+        return {acl.name: acl for line in lines for acl in parse_acls(line)}
+
+
+def parse_acls(line: str) -> Iterator[PrintedAcl]:
+    """The ACLs that a line of `kafka-acls.sh` adds."""
+    parser = argparse.ArgumentParser()
+    for name in ("--bootstrap-server", "--command-config", "--allow-principal"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--add", action="store_true", required=True)
+    parser.add_argument("--operation", action="append", required=True)
+    kinds = parser.add_mutually_exclusive_group(required=True)
+    kinds.add_argument("--topic")
+    kinds.add_argument("--group")
+    parser.add_argument("--resource-pattern-type", default="literal")
+    given = parser.parse_args(shlex.split(line)[1:])
+    cluster = given.command_config.removeprefix("admin-").removesuffix(".properties")
+    kind, name = ("topic", given.topic) if given.topic else ("group", given.group)
+    for operation in given.operation:
+        binding = AclBinding(
+            ResourceType[kind.upper()],
+            name,
+            ResourcePatternType[given.resource_pattern_type.upper()],
+            given.allow_principal,
+            "*",
+            AclOperation[re.sub(r"\B(?=[A-Z])", "_", operation).upper()],
+            AclPermissionType.ALLOW,
+        )
+        yield PrintedAcl(f"{cluster} {operation} {kind} {name}", cluster, binding)
+
+
+def grant(broker: Broker, acl: AclBinding) -> None:
+    admin = admin_client(broker)
+    (future,) = admin.create_acls([acl]).values()
+    future.result(60)
+
+
+def write_secrets(folder: Path, user: str, certificates: Certificates) -> None:
+    """What the file refers to, for one principal."""
+    folder.mkdir()
+    (folder / "us.properties").write_text(
+        dump_properties({"user": user, "password": password_of(user)}), encoding="ascii"
+    )
+    (folder / "eu-store-password").write_text(STORE_PASSWORD, encoding="ascii")
+    (folder / "eu-client.p12").write_bytes(certificates.key_store(user))
+    (folder / "eu-trust.p12").write_bytes(certificates.trust_store)
+
+
+def password_of(user: str) -> str:
+    return APP.password if user == APP.name else f"{user}-secret"
+
+
+def clients(us: Broker, mutual: Listener, secrets: Path) -> dict[str, dict[str, str]]:
+    """The clusters' settings in the file."""
+    user, password = (f"${{file:{secrets}/us.properties:{key}}}" for key in ("user", "password"))
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    return {
+        "us": {
+            **us.java(),
+            "sasl.jaas.config": f'{module} required username="{user}" password="{password}";',
+        },
+        "eu": {
+            "bootstrap.servers": mutual.bootstrap_servers,
+            "security.protocol": "SSL",
+            **{
+                f"ssl.{store}.{key}": value
+                for store, name in (("truststore", "eu-trust.p12"), ("keystore", "eu-client.p12"))
+                for key, value in (
+                    ("type", "PKCS12"),
+                    ("location", f"{secrets}/{name}"),
+                    ("password", f"${{folder:{secrets}:eu-store-password}}"),
+                )
+            },
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrored]:
+    root = tmp_path_factory.mktemp("one-file")
+    certificates = Certificates()
+    mutual = Listener("MUTUAL", "SSL", tls_properties(certificates, root / "tls", "required"))
+    secrets, own_secrets = root / "secrets", root / "exporter-secrets"
+    write_secrets(secrets, APP.name, certificates)
+    write_secrets(own_secrets, EXPORTER, certificates)
+    topology = LabTopology(flows=(FLOW,), mm2_properties=SETTINGS)
+    with ExitStack() as running:
+        us = running.enter_context(running_broker("us", root, Security.SASL_SSL))
+        eu = running.enter_context(running_broker("eu", root, Security.SASL_PLAINTEXT, [mutual]))
+        file = root / "mm2.properties"
+        properties = mirror_properties(topology, clients(us, mutual, secrets))
+        file.write_text(dump_properties(properties), encoding="ascii")
+        # Intervals of seconds, and any port.
+        fast = root / "mm2slo.yaml"
+        fast.write_text(dump_yaml({"exporter": FAST}), encoding="utf-8")
+        source = ConfigSource(fast, mm2=[file], path=[f"{secrets}={own_secrets}"])
+        main = "org.apache.kafka.connect.mirror.MirrorMaker"
+        runtime = Runtime.prepare(DEFAULT_VERSION, root)
+        process = ManagedProcess(runtime.spec("mm2", 384, main, str(file)))
+        found = Mirrored({"us": us, "eu": eu}, file, source, process)
+        add_scram_user(us, EXPORTER, password_of(EXPORTER))
+        for acl in (*found.acls(APP.name).values(), *found.acls(EXPORTER).values()):
+            grant(found.brokers[acl.cluster], acl.binding)
+        us.admin.create_topic(TOPIC, 1)
+        produce(us.librdkafka(), TOPIC, Load(COUNT))
+        consume_and_commit(us.librdkafka(), TOPIC, GROUP, 10)
+        running.callback(process.kill)
+        process.start()
+        process.wait_until(
+            lambda: sum(eu.admin.end_offsets(f"us.{TOPIC}").values()) == COUNT,
+            "replicating orders",
+            PATIENCE,
+        )
+        yield found
+
+
+@pytest.fixture(scope="module")
+def seen(mirrored: Mirrored) -> Iterator[Watch]:
+    """An exporter that was started from the file."""
+    with run_exporter(lambda: load_source(mirrored.source)[0]) as (service, server):
+        found = Watch(service, server.url)
+        found.until_ready(PATIENCE)
+        yield found
+
+
+def doctor(mirrored: Mirrored) -> list[CheckResult]:
+    """What `mm2slo check --connect` finds with the file."""
+    config = load_source(mirrored.source)[0]
+    with ExitStack() as connected:
+        clusters = {
+            alias: ClusterInspection(alias, cluster.librdkafka_properties())
+            for alias, cluster in config.clusters.items()
+        }
+        for cluster in clusters.values():
+            connected.enter_context(cluster.client)
+        return list(diagnose(config, clusters, {}, allow_writes=False))
+
+
+def failures(before: Scrape, after: Scrape) -> set[str]:
+    """Clusters and stages with errors between two scrapes."""
+    name = "mm2_exporter_collect_errors_total"
+    start = before.values(name)
+    return {
+        "{cluster} {stage}".format(**dict(labels))
+        for labels, count in after.values(name).items()
+        if count > start.get(labels, 0)
+    }
+
+
+@contextmanager
+def revoked(broker: Broker, acl: AclBinding) -> Iterator[None]:
+    """Take *acl* away until the block ends."""
+    admin = admin_client(broker)
+    same = AclBindingFilter(
+        acl.restype,
+        acl.name,
+        acl.resource_pattern_type,
+        acl.principal,
+        None,  # type: ignore[arg-type]  # None means any host; missing in the stub
+        acl.operation,
+        acl.permission_type,
+    )
+    (future,) = admin.delete_acls([same]).values()
+    assert len(future.result(60)) == 1
+    try:
+        yield
+    finally:
+        grant(broker, acl)
+
+
+def to_fix(results: Sequence[CheckResult]) -> list[tuple[str, str, str]]:
+    return [(each.where, each.check, each.finding) for each in results if each.state == "fix"]
+
+
+def test_exporter_of_same_file_reports_exact_lag(mirrored: Mirrored, seen: Watch) -> None:
+    us = mirrored.brokers["us"]
+
+    def lag(scrape: Scrape) -> float | None:
+        return scrape.value("mm2_replication_lag_records", topic=TOPIC, partition="0")
+
+    seen.until(lambda s: lag(s) == 0, "replicated records")
+    mirrored.process.pause()
+    try:
+        produce(us.librdkafka(), TOPIC, Load(100))
+        seen.until(lambda s: lag(s) == 100, "the lag of a paused MirrorMaker 2")
+    finally:
+        mirrored.process.resume()
+    end = seen.until(lambda s: lag(s) == 0 and s.state(str(FLOW)) in WORKING, "a working flow")
+    offset = end.value("mm2_replicated_source_offset", topic=TOPIC, partition="0")
+    assert offset == sum(us.admin.end_offsets(TOPIC).values())
+    assert not any(end.values("mm2_exporter_collect_errors_total").values())
+
+
+def test_check_connect_of_same_file_finds_nothing_to_fix(mirrored: Mirrored) -> None:
+    results = doctor(mirrored)
+    assert to_fix(results) == []
+    by_check = {(each.where, each.check): each.finding for each in results}
+    assert by_check["us", "authentication"] == "1 broker accepts SCRAM-SHA-512"
+    assert by_check["eu", "authentication"] == "1 broker accepts SSL"
+
+
+def test_table_has_every_acl_of_exporter_and_audit(mirrored: Mirrored) -> None:
+    assert set(mirrored.acls(EXPORTER)) == {*STAGES, EXISTING}
+
+
+@pytest.mark.parametrize("acl", STAGES)
+def test_missing_acl_is_named_and_nothing_else_breaks(
+    mirrored: Mirrored, seen: Watch, acl: str
+) -> None:
+    cluster, operation, resource = acl.split(maxsplit=2)
+    # Only a request between listing and revocation fails: then Kafka does not list the group.
+    possible = {f"{cluster} groups"} if resource == f"group {GROUP}" else set()
+    printed = mirrored.acls(EXPORTER)[acl]
+    before = seen.scrape()
+    with revoked(mirrored.brokers[cluster], printed.binding):
+        wait_for(lambda: bool(to_fix(doctor(mirrored))), "a finding", PATIENCE)
+        found = [finding for _, _, finding in to_fix(doctor(mirrored))]
+        assert any(f"denied {operation} on {resource}" in each for each in found), found
+        assert all(f" on {resource}" in each for each in found), found
+        seen.until(lambda s: failures(before, s) >= STAGES[acl], f"{STAGES[acl]} to fail")
+        after = seen.after_cycles(3)
+        assert failures(before, after) - possible == STAGES[acl]
+        assert after.state(str(FLOW)) in WORKING
+    wait_for(lambda: not to_fix(doctor(mirrored)), "no finding", PATIENCE)
+    last = [seen.scrape()]
+
+    def recovered(scrape: Scrape) -> bool:
+        last.append(seen.after_cycles(1))
+        return not failures(last[-2], last[-1])
+
+    seen.until(recovered, "stages without errors")
