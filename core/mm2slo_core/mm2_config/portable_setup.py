@@ -35,10 +35,11 @@ _OAUTH_CAS: Final = "sasl.oauthbearer.ssl.truststore.certificates"
 _SIDE: Final = re.compile(r"(source|target)\.(?:cluster|producer|consumer|admin)\.(.+)")
 _OF_CLIENTS: Final = ("producer.", "consumer.", "admin.")
 _OF_WORKERS: Final = (*_OF_CLIENTS, "key.converter", "value.converter", "header.converter")
-_EMIT: Final = {
+EMIT: Final = {
     ConnectorKind.CHECKPOINT: "emit.checkpoints.enabled",
     ConnectorKind.HEARTBEAT: "emit.heartbeats.enabled",
 }
+"""The settings that switch connectors off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +70,18 @@ class PortableSetup:
             self.report(connector.origin, what, "expect duplicates, or start with empty copies")
 
     def client(self, alias: str) -> dict[str, str]:
-        """The settings of the clients of a cluster."""
         return {key: each.value for key, each in self.clusters[alias].client.items()}
 
     def provider_lines(self, texts: Iterable[str]) -> dict[str, str]:
         """The settings of the config providers that *texts* use."""
         used = {match[1] for text in texts for match in REFERENCE.finditer(text)}
-        kinds = {**self.references.kinds, PROVIDER: ProviderKind.DIRECTORY}
         names = sorted(used & {*self.references.providers})
         found = {_PROVIDERS: ",".join(names)} if names else {}
+        kinds = {**self.references.kinds, PROVIDER: ProviderKind.DIRECTORY}
         for name in names:
             prefix = f"{_PROVIDERS}.{name}."
-            found |= {f"{prefix}class": PROVIDER_CLASSES[kinds[name]]} if name in kinds else {}
+            if name in kinds:
+                found[f"{prefix}class"] = PROVIDER_CLASSES[kinds[name]]
             own = (key for key in self.provider_settings if key.startswith(prefix))
             found |= {key: self.provider_settings[key].value for key in own}
         return found
@@ -157,7 +158,7 @@ def _add_flow(
     connectors = {}
     for kind in ConnectorKind:
         each = flow.connectors.get(kind)
-        emit = each and each.settings.get(_EMIT.get(kind, ""))
+        emit = each and each.settings.get(EMIT.get(kind, ""))
         is_off = emit and emit.value.strip().lower() == "false"
         if each and not is_off and (flow.enabled or kind is ConnectorKind.HEARTBEAT):
             settings = _hidden(references, pair.slug, _acting(flow, each, clusters))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.internal_topics import connect_topic
 from mm2slo_core.mm2_config.connector_keys import connector_key
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
-from mm2slo_core.mm2_config.portable_setup import portable_setup, worker_names
+from mm2slo_core.mm2_config.portable_setup import EMIT, portable_setup, worker_names
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
 
@@ -47,12 +47,7 @@ def render_properties(setups: Sequence[MirrorSetup]) -> Rendered:
 def _connectors(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, str]]:
     """The settings of a flow, which all of its connectors share."""
     yield "enabled", str(ConnectorKind.SOURCE in flow.connectors).lower()
-    for kind, name in (
-        (ConnectorKind.CHECKPOINT, "checkpoints"),
-        (ConnectorKind.HEARTBEAT, "heartbeats"),
-    ):
-        if kind not in flow.connectors:
-            yield f"emit.{name}.enabled", "false"
+    yield from ((key, "false") for kind, key in EMIT.items() if kind not in flow.connectors)
     connectors = flow.connectors.values()
     for each in connectors:
         setup.check_name(each, each.kind)

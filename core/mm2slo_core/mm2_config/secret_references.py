@@ -84,7 +84,8 @@ class SecretReferences:
         by_key = _SECRET_KEY.search(key) and not _PUBLIC_KEY.search(key)
         if plain and (by_key or _SECRET_VALUE.search(plain)):
             try:
-                if not key.endswith(JAAS):
+                # Kafka would take text after ${ as part of the next reference.
+                if not key.endswith(JAAS) or "${" in plain:
                     raise JaasError
                 text = self._hide_options(name, key.removesuffix(JAAS), text, held, setting)
             except JaasError:

@@ -182,11 +182,10 @@ def _tls(draw: st.DrawFn) -> dict[str, str]:
 
 @st.composite
 def _sasl(draw: st.DrawFn) -> dict[str, str]:
-    names = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-    mechanism = Mechanism(draw(st.sampled_from(names)))
-    user = jaas_quote(
-        draw(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1))
-    )
+    mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+    mechanism = Mechanism(draw(st.sampled_from(mechanisms)))
+    names = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1)
+    user = jaas_quote(draw(names.filter(lambda name: "${" not in name)))
     keys = ("username", "password")
     client = {"sasl.mechanism": mechanism.value}
     if mechanism is Mechanism.OAUTHBEARER:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def running_jvm() -> Iterator[Any]:
-    """Run a JVM with Kafka and MirrorMaker 2 on the class path; yields py4j's view of it."""
+def running_jvm(jars: str | None = None) -> Iterator[Any]:
+    """Run a JVM with *jars* (default: Kafka, MirrorMaker 2); yields py4j's view of it."""
     (py4j_jar,) = Path(pyspark.__file__).parent.glob("jars/py4j-*.jar")
     port, token, process = java.launch_gateway(
         jarpath=str(py4j_jar),
-        classpath=classpath(DEFAULT_VERSION),
+        classpath=jars or classpath(DEFAULT_VERSION),
         javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
         die_on_exit=True,
         enable_auth=True,

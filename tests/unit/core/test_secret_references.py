@@ -32,6 +32,7 @@ def hide(key: str, value: str, *, every: bool = False) -> tuple[str, dict[str, t
         ("ssl.key.password", "${pw:-pw}"),
         ("ssl.key.password", "a${env:X}"),
         (JAAS, "not a login module with pw"),
+        (JAAS, 'X required username="${" password="pw";'),
         ("transforms.x.my\npassword", "pw"),
     ],
 )

@@ -1,0 +1,92 @@
+"""`mm2slo render`: MirrorMaker 2's configuration in another form, and its ACLs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from mm2slo_cli.generated_files import write_file
+from mm2slo_cli.mirror_files import name_by_form, read_setups
+from mm2slo_core.config import ConfigError
+from mm2slo_core.connection_checks.required_permissions import Component
+from mm2slo_core.mm2_config.acl_bindings import Principals, render_acls, render_kafka_users
+from mm2slo_core.mm2_config.config_overlay import config_problem
+from mm2slo_core.mm2_config.findings import Severity
+from mm2slo_core.mm2_config.rendered_connect import render_connect
+from mm2slo_core.mm2_config.rendered_properties import render_properties
+from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
+from mm2slo_core.user_errors import UserError
+
+render_app = typer.Typer(
+    name="render",
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+_RENDERERS = {
+    "properties": render_properties, "strimzi": render_strimzi, "connect-json": render_connect,
+}  # fmt: skip
+_ACL_RENDERERS = {"acls": render_acls, "kafka-users": render_kafka_users}
+
+
+_Component = StrEnum("_Component", {each: each for each in get_args(Component)})  # type: ignore[misc]
+
+
+@render_app.command(no_args_is_help=True)
+def run(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files of one MirrorMaker 2, in any form."),
+    ],
+    *,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM", help="properties, strimzi, connect-json, acls or kafka-users."
+        ),
+    ],
+    worker: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With connectors: properties of workers.")
+    ] = None,
+    components: Annotated[
+        list[_Component] | None,
+        typer.Option("--for", help="With acls and kafka-users; repeatable (default: all)."),
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option(help="Principal of all --for (default: User:mm2slo-COMPONENT).")
+    ] = None,
+    output_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write files instead of standard output.")
+    ] = None,
+) -> None:
+    """Write the same flows in another form, or the ACLs that they need.
+
+    Secrets become references, with comments on which to create. The exit code is
+    1 if the form cannot say everything; standard error lists what is missing.
+
+    Example: mm2slo render mm2.properties --to strimzi --output-dir k8s
+    """
+    setups, problems = read_setups(name_by_form([*files, *([worker] if worker else [])]))
+    found = [each for setup in setups for each in setup.findings]
+    problems += [config_problem(each) for each in found if each.severity is Severity.ERROR]
+    if problems:
+        raise ConfigError(", ".join(map(str, files)), problems)
+    if to in _RENDERERS:
+        texts, findings = _RENDERERS[to](setups)
+    elif to in _ACL_RENDERERS:
+        chosen: list[Component] = [
+            each for each in get_args(Component) if not components or each in components
+        ]
+        own: Principals = {f"User:mm2slo-{each}": [each] for each in chosen}
+        texts, findings = _ACL_RENDERERS[to](setups, {principal: chosen} if principal else own)
+    else:
+        raise UserError(f"unknown --to {to!r}; use one of {', '.join(_RENDERERS | _ACL_RENDERERS)}")
+    for name, text in texts.items():
+        if output_dir:
+            write_file(output_dir / name, text)
+        typer.echo(f"wrote {output_dir / name}" if output_dir else f"# {name}\n{text}")
+    for finding in dict.fromkeys(findings):
+        typer.echo(str(finding), err=True)
+    if findings:
+        raise typer.Exit(1)
