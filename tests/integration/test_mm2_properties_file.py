@@ -22,7 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no _
     ResourcePatternType,
     ResourceType,
 )
-from exporter_watch import FAST, Watch
+from exporter_watch import FAST, Scrape, Watch
 from secured_listeners import (
     STORE_PASSWORD,
     Certificates,
@@ -54,8 +54,6 @@ from mm2slo_lab.mirror_properties import mirror_properties
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from exporter_watch import Scrape
 
     from mm2slo_core.connection_checks.check_result import CheckResult
     from mm2slo_core.connection_checks.required_permissions import Component
@@ -97,6 +95,10 @@ STAGES: Mapping[str, set[str]] = {
     "eu Read group mm2slo.timeline.us-to-eu": set(),
     "eu Describe group shop": set(),
     "eu Read group spark-kafka-": set(),
+}
+AT_START = {
+    "eu Read topic mm2slo.watermarks.internal": "eu timeline",
+    "eu Read group mm2slo.timeline.us-to-eu": "eu leadership",
 }
 EXISTING = "us Create topic heartbeats"  # not needed: MirrorMaker 2 has created the topic
 # MirrorMaker 2's settings in the file, beside the lab's.
@@ -251,12 +253,18 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirrored]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def seen(mirrored: Mirrored) -> Iterator[Watch]:
-    """An exporter that was started from the file."""
+@contextmanager
+def watched(mirrored: Mirrored) -> Iterator[Watch]:
+    """Start an exporter from the file."""
     with run_exporter(lambda: load_source(mirrored.source)[0]) as (service, server):
         found = Watch(service, server.url)
         found.until_ready(PATIENCE)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def seen(mirrored: Mirrored) -> Iterator[Watch]:
+    with watched(mirrored) as found:
         yield found
 
 
@@ -366,3 +374,10 @@ def test_missing_acl_is_named_and_nothing_else_breaks(
         return not failures(last[-2], last[-1])
 
     seen.until(recovered, "stages without errors")
+
+
+@pytest.mark.parametrize("acl", AT_START)
+def test_acl_missing_at_start_fails_its_stage(mirrored: Mirrored, acl: str) -> None:
+    printed = mirrored.acls(EXPORTER)[acl]
+    with revoked(mirrored.brokers[printed.cluster], printed.binding), watched(mirrored) as seen:
+        seen.until(lambda s: failures(Scrape({}), s) == {AT_START[acl]}, "the stage to fail")

@@ -268,5 +268,8 @@ class FlowRunner:
                     self.flow.flow,
                     self._stopping,
                     lambda reason: self._health.record_malformed(target.alias, "timeline", reason),
+                    failed=lambda problem: self._health.record_failure(
+                        target.alias, Stage.TIMELINE, problem.kind, str(problem)
+                    ),
                 )
             )

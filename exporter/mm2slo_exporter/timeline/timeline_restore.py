@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mm2slo_core.timeline_record import PollTimes
     from mm2slo_core.topology import Flow
     from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 RESTORE_SECONDS = 3600.0
 """The age of older backlog is read from its own first record."""
@@ -41,6 +42,8 @@ def read_timeline(
     flow: Flow,
     stopping: threading.Event,
     malformed: Callable[[str], None],
+    *,
+    failed: Callable[[KafkaOperationError], None],
 ) -> Iterator[RestoredPoll]:
     """Source end offsets of the last hour, in order; stops at the topic's end or after 20 s."""
     tail = TopicTail(client, topic, start=time.time() - RESTORE_SECONDS)
@@ -51,6 +54,7 @@ def read_timeline(
             if batch.problem is not None:
                 # The first round must not wait for an unreachable cluster. The age of the
                 # backlog then comes from its first record.
+                failed(batch.problem)
                 return
             for raw in batch.records:
                 try:

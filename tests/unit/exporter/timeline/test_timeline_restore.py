@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -13,9 +14,12 @@ from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.timeline import timeline_restore
 from mm2slo_exporter.timeline.timeline_restore import RestoredPoll, read_timeline
+from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.topic_tail import Batch, TailRecord, TailState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mm2slo_kafka.cluster_client import ClusterClient
 
 FLOW = Flow("us", "eu")
@@ -73,7 +77,11 @@ def read(
     monkeypatch.setattr(timeline_restore, "TopicTail", partial(Tail, list(values), state))
     damaged: list[str] = []
     client = cast("ClusterClient", None)
-    polls = list(read_timeline(client, "t", FLOW, stopping or threading.Event(), damaged.append))
+    polls = list(
+        read_timeline(
+            client, "t", FLOW, stopping or threading.Event(), damaged.append, failed=print
+        )
+    )
     assert MADE.pop().closed
     return polls, damaged
 
@@ -114,6 +122,19 @@ def test_read_timeline_stops_at_end_of_topic(
     assert read(monkeypatch, state=state) == ([], [])
 
 
+def test_read_timeline_reports_failure_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = KafkaOperationError(
+        ErrorKind.AUTHORIZATION, cluster="eu", operation="reading t", detail="denied"
+    )
+    polls: Iterator[Batch] = iter([Batch([], None, problem)])
+    tail = SimpleNamespace(poll=lambda *_: next(polls), close=lambda: None)
+    monkeypatch.setattr(timeline_restore, "TopicTail", lambda *_, **__: tail)
+    failed: list[KafkaOperationError] = []
+    client = cast("ClusterClient", None)
+    restored = read_timeline(client, "t", FLOW, threading.Event(), print, failed=failed.append)
+    assert (list(restored), failed) == ([], [problem])
+
+
 def test_read_timeline_when_stopping_returns_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     stopping = threading.Event()
     stopping.set()
@@ -129,6 +150,10 @@ def test_read_timeline_starts_one_hour_ago(monkeypatch: pytest.MonkeyPatch) -> N
         return Tail([], TailState.READING)
 
     monkeypatch.setattr(timeline_restore, "TopicTail", tail)
-    list(read_timeline(cast("ClusterClient", None), "t", FLOW, threading.Event(), print))
+    list(
+        read_timeline(
+            cast("ClusterClient", None), "t", FLOW, threading.Event(), print, failed=print
+        )
+    )
     assert made == [{"start": 6_400.0}]
     MADE.clear()
