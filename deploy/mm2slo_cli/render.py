@@ -28,30 +28,22 @@ _RENDERERS = {
     "properties": render_properties, "strimzi": render_strimzi, "connect-json": render_connect,
 }  # fmt: skip
 _ACL_RENDERERS = {"acls": render_acls, "kafka-users": render_kafka_users}
-
-
+_FORMS = ", ".join([*_RENDERERS, *_ACL_RENDERERS])
 _Component = StrEnum("_Component", {each: each for each in get_args(Component)})  # type: ignore[misc]
 
 
 @render_app.command(no_args_is_help=True)
 def run(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Files of one MirrorMaker 2, in any form."),
+        list[Path], typer.Argument(metavar="FILE...", help="Files of MirrorMaker 2, in any form.")
     ],
     *,
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="FORM", help="properties, strimzi, connect-json, acls or kafka-users."
-        ),
-    ],
+    to: Annotated[str, typer.Option(metavar="FORM", help=f"One of {_FORMS}.")],
     worker: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With connectors: properties of workers.")
+        Path | None, typer.Option(metavar="FILE", help="Properties file of Connect workers.")
     ] = None,
     components: Annotated[
-        list[_Component] | None,
-        typer.Option("--for", help="With acls and kafka-users; repeatable (default: all)."),
+        list[_Component] | None, typer.Option("--for", help="Whose ACLs; repeatable (default: all)")
     ] = None,
     principal: Annotated[
         str | None, typer.Option(help="Principal of all --for (default: User:mm2slo-COMPONENT).")
@@ -81,7 +73,7 @@ def run(
         own: Principals = {f"User:mm2slo-{each}": [each] for each in chosen}
         texts, findings = _ACL_RENDERERS[to](setups, {principal: chosen} if principal else own)
     else:
-        raise UserError(f"unknown --to {to!r}; use one of {', '.join(_RENDERERS | _ACL_RENDERERS)}")
+        raise UserError(f"unknown --to {to!r}; use one of {_FORMS}")
     for name, text in texts.items():
         if output_dir:
             write_file(output_dir / name, text)

@@ -26,6 +26,7 @@ _VOLUME: Final = re.compile(rf"(?:{PROVIDER}:|\"){_FOLDER}/([^:/\"]+)")
 _OTHER_FILE: Final = re.compile(rf"\.(?:location|file)=(?!\"?{_FOLDER}/)")
 # Strimzi writes the name into a JAAS line as it is.
 _USERNAME: Final = re.compile(r"[ !#%-\[\]-~]+")
+_PLAIN: Final = re.compile(r"true|false|0|-?[1-9][0-9]{0,17}")
 _NAMES: Final = ("groupId", "offsetStorageTopic", "configStorageTopic", "statusStorageTopic")
 _PATTERNS: Final = {
     "topics": "topicsPattern", "topics.exclude": "topicsExcludePattern",
@@ -124,13 +125,8 @@ def _mirror(setup: PortableSetup, flow: MirrorFlow) -> dict[str, object]:
 
 
 def _config(settings: Settings) -> dict[str, object]:
-    return {key: _scalar(each.value) for key, each in settings.items()}
-
-
-def _scalar(text: str) -> str | int | bool:
-    if text in {"true", "false"}:
-        return text == "true"
-    return int(text) if re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) else text
+    texts = {key: each.value for key, each in settings.items()}
+    return {key: json.loads(v) if _PLAIN.fullmatch(v) else v for key, v in texts.items()}
 
 
 def _cluster(setup: PortableSetup, alias: str) -> dict[str, Any]:
