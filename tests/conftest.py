@@ -62,7 +62,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for each in (*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")):
         # xdist appends the group's name.
         name = each.nodeid.rpartition("@")[0] if grouped else each.nodeid
-        kind = "lab" if "lab" in getattr(each, "keywords", ()) else "unit"
+        # The report of a worker that crashed, as librdkafka can make it, has no keywords.
+        on_lab = "lab" in getattr(each, "keywords", ()) or name.startswith("tests/integration/")
+        kind = "lab" if on_lab else "unit"
         lines.add(f"{kind} {name}\n")
     path = Path(config.rootpath) / FAILED
     path.parent.mkdir(exist_ok=True)

@@ -316,7 +316,8 @@ FILE_MISTAKES = {
         f"{CLUSTERS}{FLOWS}cluster: {{}}\n",
         (
             "cluster (line 6): unknown key\n"
-            "  expected: one of mm2, clusters, flows, exporter, audit, slo, alerting, report, defaults\n"
+            "  expected: one of mm2, clusters, flows, exporter, audit, slo, alerting, report,"
+            " defaults\n"
             "  next step: did you mean 'clusters'?"
         ),
     ),
