@@ -18,7 +18,7 @@ def write_file(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(
-            f"cannot write {path}: {error.strerror}; choose another folder with --out"
+            f"cannot write {path}: {error.strerror}; choose another folder"
         ) from None
 
 

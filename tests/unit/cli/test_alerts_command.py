@@ -127,5 +127,5 @@ def test_alerts_generate_with_zero_scale_is_rejected(tmp_path: Path) -> None:
 
 def test_alerts_generate_to_unwritable_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"cannot write .*; choose another folder with --out"):
+    with pytest.raises(UserError, match=r"cannot write .*; choose another folder"):
         run("generate", "--out", tmp_path / "file" / "below")

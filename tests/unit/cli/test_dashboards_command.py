@@ -44,5 +44,5 @@ def test_dashboards_check_changed_file_exits_1(tmp_path: Path) -> None:
 
 def test_dashboards_generate_unwritable_folder_raises_user_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(UserError, match="choose another folder with --out"):
+    with pytest.raises(UserError, match="choose another folder"):
         run("generate", "--out", tmp_path / "out")
