@@ -17,9 +17,7 @@ def write_file(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror}; choose another folder"
-        ) from None
+        raise UserError(f"cannot write {path}: {error.strerror}; choose another folder") from None
 
 
 def stale_files(folder: Path, expected: Mapping[str, str], command: str) -> tuple[str, ...]:
