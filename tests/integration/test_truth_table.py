@@ -202,7 +202,7 @@ def test_state_with_source_down(outage: Outage) -> None:
     assert observation.cells == documented("source down")
     assert observation.counted("availability")[:2] == (0, 0)
     assert observation.counted("data_freshness", CLASS)[:2] == (0, 0)
-    assert observation.counted("availability")[2] == pytest.approx(2 * observation.seconds, abs=4)
+    assert observation.counted("availability")[2] == observation.due_canaries
     for name in ("mm2_replication_lag_records", "mm2_flow_lag_records", "mm2_source_end_offset"):
         assert outage.up.values(name, flow=US_EU.label)
         assert not observation.end.values(name, flow=US_EU.label)

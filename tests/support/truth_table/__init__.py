@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -87,6 +89,11 @@ class Observation:
         before, after = (s.sli(self.flow, sli, tier) for s in (self.start, self.end))
         good, total, unknown = (new - old for new, old in zip(after, before, strict=True))
         return good, total, unknown
+
+    @property
+    def due_canaries(self) -> object:
+        """Two canaries per second, within what a process that stalls for five seconds is behind."""
+        return pytest.approx(2 * self.seconds, abs=10)
 
     def increase(self, name: str, **labels: str) -> float:
         """Return the increase of the sum of a metric's series."""
