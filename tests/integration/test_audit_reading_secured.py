@@ -29,7 +29,7 @@ def test_secured_lab_lands_equal_records_of_both_sides(
     lab = lab_factory(LabTopology(security=Security.SASL_SSL))
     us = lab.cluster("us")
     us.admin.create_topic(fresh_topic, 3)
-    start = round(time.time() * 1000)
+    start = int(time.time() * 1000)
     produce(us.librdkafka(), fresh_topic, Load(COUNT))
     wait_for(lambda: count_copies(lab, fresh_topic) == COUNT, f"{COUNT} copies", 60.0)
     window = Window(start, round(time.time() * 1000) + 1)

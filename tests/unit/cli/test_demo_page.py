@@ -17,6 +17,7 @@ from mm2slo_cli.demo.demo_screen import address_lines
 from mm2slo_cli.demo.outage_summary import summary_lines
 from mm2slo_cli.demo.report_page import serve_report_page
 from mm2slo_core.config import load_config
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,11 @@ def environment(tmp_path: Path) -> DemoEnvironment:
     return cast("DemoEnvironment", created)
 
 
+def wait_ended(before: set[threading.Thread]) -> None:
+    """Wait for the threads that are not among *before*; worker threads end after their loop."""
+    wait_for(lambda: set(threading.enumerate()) <= before, "the page's threads to end", 30)
+
+
 def test_report_page_is_served_within_context(environment: DemoEnvironment) -> None:
     before = set(threading.enumerate())
     with serve_report_page(environment):
@@ -53,7 +59,7 @@ def test_report_page_is_served_within_context(environment: DemoEnvironment) -> N
             text = response.read().decode()
     assert "No recent data for 12 of 12 objectives" in text
     assert f"cannot fetch metrics from exporter {environment.url}" in text
-    assert set(threading.enumerate()) <= before
+    wait_ended(before)
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(page, timeout=5)
 
@@ -62,7 +68,7 @@ def test_report_page_stops_after_error(environment: DemoEnvironment) -> None:
     before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt), serve_report_page(environment):
         raise KeyboardInterrupt
-    assert set(threading.enumerate()) <= before
+    wait_ended(before)
 
 
 def test_report_page_without_extra_is_skipped_with_install_hint(
