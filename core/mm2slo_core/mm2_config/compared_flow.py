@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.internal_topics import internal_topics
 from mm2slo_core.mm2_config.connector_keys import kafka_release
-from mm2slo_core.mm2_config.findings import Severity
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.mm2_config.setting_effects import effective_values
@@ -24,11 +23,7 @@ if TYPE_CHECKING:
     from mm2slo_core.replication_policy import KafkaVersion, ReplicationPolicy
     from mm2slo_core.topology import Flow
 
-_SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
-_EMIT: Final = {
-    _CHECKPOINT: "emit.checkpoints.enabled",
-    _HEARTBEAT: "emit.heartbeats.enabled",
-}
+_SOURCE, _CHECKPOINT, _ = ConnectorKind
 
 
 class SourceNames(NamedTuple):
@@ -105,29 +100,20 @@ def read_flows(
     found = {}
     for flow, form in ((flow, setup.form) for setup in setups for flow in setup.flows):
         section, findings = flow_section(flow, version)
-        errors = [each for each in findings if each.severity is Severity.ERROR]
+        errors = [each for each in findings if each.is_error]
         notes += (
             f"{each.origin}: names of {flow.flow} are not compared: {each.what}" for each in errors
         )
-        connectors = {
-            kind: each
-            for kind, each in flow.connectors.items()
-            if (flow.enabled or kind is _HEARTBEAT) and not _is_off(each, _EMIT.get(kind, ""))
-        }
         servers = (
             clusters.get(alias, {}).get("bootstrap.servers")
             for alias in (flow.flow.source, flow.flow.target)
         )
         found[flow.flow] = ComparedFlow(
             flow,
-            connectors,
+            flow.working_connectors,
             None if errors else FlowConfig.model_validate(section),
             kafka_release(version or ""),
             form,
             tuple(frozenset(split_list(each.value) if each else ()) for each in servers),
         )
     return found
-
-
-def _is_off(connector: Connector, key: str) -> bool:
-    return key in connector.settings and connector.settings[key].value.strip().lower() == "false"

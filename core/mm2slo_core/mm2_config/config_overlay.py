@@ -54,8 +54,8 @@ def combine_setups(
         builder.add(setup, kafka_version or setup.kafka_version)
     builder.report_principals()
     findings = tuple(dict.fromkeys(builder.findings))
-    problems = tuple(config_problem(each) for each in findings if _is_error(each))
-    is_complete = not any(_is_error(each) for setup in setups for each in setup.findings)
+    problems = tuple(config_problem(each) for each in findings if each.is_error)
+    is_complete = not any(each.is_error for setup in setups for each in setup.findings)
     base = BaseConfig(builder.clusters, builder.flows, builder.origins, problems, is_complete)
     return base, findings
 
@@ -115,7 +115,7 @@ class _Builder:
         self.origins.setdefault(("clusters", alias), astuple(cluster.origin))
         if _SERVERS in client:
             self._add_servers(alias, client[_SERVERS])
-        if "security" in replaced or any(map(_is_error, self.findings[before:])):
+        if "security" in replaced or any(each.is_error for each in self.findings[before:]):
             return
         security, findings = read_security(client, self.files)
         self.findings += findings
@@ -166,7 +166,3 @@ class _Builder:
         resolved, findings = resolve_settings(chosen, setup.providers, self.files)
         self.findings += findings
         return {**settings, **resolved}
-
-
-def _is_error(finding: Finding) -> bool:
-    return finding.severity is Severity.ERROR

@@ -36,5 +36,9 @@ class Finding:
     why: str
     action: str
 
+    @property
+    def is_error(self) -> bool:
+        return self.severity is Severity.ERROR
+
     def __str__(self) -> str:
         return f"{self.origin}: {self.severity}: {self.what} ({self.action}) [{self.check}]"

@@ -165,7 +165,7 @@ class _Section:
             self._custom("policy", separator, "is empty")
         elif separator and separator.value != ".":
             policy["separator"] = separator.value
-            if _is_false(dots) or (self.version and self.version < _KIP_690):
+            if (dots and dots.is_false) or (self.version and self.version < _KIP_690):
                 policy["internal_separator"] = False
         for side in ("source", "target"):
             setting = self.setting(_SOURCE, f"{side}.cluster.alias")
@@ -180,7 +180,7 @@ class _Section:
         policy = self.setting(_SOURCE, "replication.policy.class")
         replicated = self.setting(_SOURCE, "heartbeats.replication.enabled")
         is_foreign = policy and policy.value.strip() in _POLICIES and _PACKAGE not in policy.value
-        cause = policy if is_foreign else replicated if _is_false(replicated) else None
+        cause = policy if is_foreign else replicated if replicated and replicated.is_false else None
         if cause:
             self.values["canary"] = {"carrier": "off"}
             what = f"with {cause.key} = {cause.value.strip()} <alias>.heartbeats may not exist"
@@ -198,10 +198,6 @@ class _Section:
 
     def _warn(self, check: str, setting: Setting, *texts: str) -> None:
         self.findings.append(Finding(check, Severity.WARNING, setting.origin, *texts))
-
-
-def _is_false(setting: Setting | None) -> bool:
-    return setting is not None and setting.value.strip().lower() == "false"
 
 
 def _connect_names(flow: MirrorFlow) -> Iterator[tuple[str, str]]:

@@ -67,7 +67,7 @@ def read_security(
     """Return the security of *client* (resolved values) with PEM content; None if it has errors."""
     reader = _Reader(client, files)
     security = reader.read()
-    errors = any(finding.severity is Severity.ERROR for finding in reader.findings)
+    errors = any(finding.is_error for finding in reader.findings)
     return None if errors else security, tuple(reader.findings)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mm2slo_core.mm2_config.findings import Finding, Origin
@@ -51,9 +51,20 @@ class Setting:
     value: str = field(repr=False)
     origin: Origin
 
+    @property
+    def is_false(self) -> bool:
+        return self.value.strip().lower() == "false"
+
 
 # Effective keys, as a connector, worker or Java client has them, without any prefix.
 Settings = Mapping[str, Setting]
+
+
+EMIT: Final = {
+    ConnectorKind.CHECKPOINT: "emit.checkpoints.enabled",
+    ConnectorKind.HEARTBEAT: "emit.heartbeats.enabled",
+}
+"""The settings that switch connectors off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,18 @@ class MirrorFlow:
     worker: Worker
     origin: Origin
     enabled: bool = True
+
+    @property
+    def working_connectors(self) -> dict[ConnectorKind, Connector]:
+        """The connectors that do something; those of a disabled flow emit heartbeats only."""
+        found = {}
+        for kind in ConnectorKind:
+            if connector := self.connectors.get(kind):
+                emit = connector.settings.get(EMIT.get(kind, ""))
+                is_off = emit is not None and emit.is_false
+                if not is_off and (self.enabled or kind is ConnectorKind.HEARTBEAT):
+                    found[kind] = connector
+        return found
 
 
 @dataclass(frozen=True, slots=True)

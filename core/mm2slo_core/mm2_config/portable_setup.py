@@ -35,11 +35,6 @@ _OAUTH_CAS: Final = "sasl.oauthbearer.ssl.truststore.certificates"
 _SIDE: Final = re.compile(r"(source|target)\.(?:cluster|producer|consumer|admin)\.(.+)")
 _OF_CLIENTS: Final = ("producer.", "consumer.", "admin.")
 _OF_WORKERS: Final = (*_OF_CLIENTS, "key.converter", "value.converter", "header.converter")
-EMIT: Final = {
-    ConnectorKind.CHECKPOINT: "emit.checkpoints.enabled",
-    ConnectorKind.HEARTBEAT: "emit.heartbeats.enabled",
-}
-"""The settings that switch connectors off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +151,9 @@ def _add_flow(
         portable.report(flow.origin, f"{pair} is a duplicate, or its cluster is missing", action)
         return
     connectors = {}
-    for kind in ConnectorKind:
-        each = flow.connectors.get(kind)
-        emit = each and each.settings.get(EMIT.get(kind, ""))
-        is_off = emit and emit.value.strip().lower() == "false"
-        if each and not is_off and (flow.enabled or kind is ConnectorKind.HEARTBEAT):
-            settings = _hidden(references, pair.slug, _acting(flow, each, clusters))
-            connectors[kind] = replace(each, settings=settings)
+    for kind, each in flow.working_connectors.items():
+        settings = _hidden(references, pair.slug, _acting(flow, each, clusters))
+        connectors[kind] = replace(each, settings=settings)
     if connectors:
         settings = _hidden(references, f"{pair.target}-worker", _of_worker(flow))
         worker = replace(flow.worker, settings=settings)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.internal_topics import connect_topic
 from mm2slo_core.mm2_config.connector_keys import connector_key
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
-from mm2slo_core.mm2_config.portable_setup import EMIT, portable_setup, worker_names
+from mm2slo_core.mm2_config.mirror_setup import EMIT, ConnectorKind
+from mm2slo_core.mm2_config.portable_setup import portable_setup, worker_names
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from mm2slo_core.config.config_problems import render_path
 from mm2slo_core.config.yaml_document import Document, parse_documents
 from mm2slo_core.config.yaml_paths import value_at
-from mm2slo_core.mm2_config.findings import Origin, Severity
+from mm2slo_core.mm2_config.findings import Origin
 from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup
 from mm2slo_core.mm2_config.resource_text import ResourceText
 from mm2slo_core.mm2_config.strimzi_resource import Resource
@@ -54,7 +54,7 @@ def read_strimzi(name: str, text: str) -> tuple[MirrorSetup, ...]:
     if not setups:
         for resource, value in replicators:
             _report_replicator(file, resource, value)
-        if all(finding.severity is not Severity.ERROR for finding in file.findings):
+        if not any(finding.is_error for finding in file.findings):
             file.report("no-mirror-maker", (), f"the file has no {_KIND}")
     first, *others = setups or [MirrorSetup(Form.STRIMZI, {}, ())]
     return (replace(first, findings=(*file.findings, *first.findings)), *others)

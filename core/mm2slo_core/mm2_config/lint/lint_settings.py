@@ -9,7 +9,7 @@ from mm2slo_core.mm2_config import connector_keys
 from mm2slo_core.mm2_config.findings import Origin
 from mm2slo_core.mm2_config.flow_precedence import WORKER_PREFIXES
 from mm2slo_core.mm2_config.lint.lint_input import Hit
-from mm2slo_core.mm2_config.mirror_setup import ConnectorKind, Form
+from mm2slo_core.mm2_config.mirror_setup import EMIT, ConnectorKind, Form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,12 +109,12 @@ def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
     if form is Form.PROPERTIES and not (rest and rest.value.strip().lower() == "true"):
         yield Hit("no-internal-rest", Origin(origin.file), "the internal REST server is off")
     switches = (
-        each.connectors[_HEARTBEAT].settings.get("emit.heartbeats.enabled")
+        each.connectors[_HEARTBEAT].settings.get(EMIT[_HEARTBEAT])
         for setup in lint.setups
         for each in setup.flows
         if each.flow.target == flow.flow.source and _HEARTBEAT in each.connectors
     )
-    if all(switch and switch.value.strip().lower() == "false" for switch in switches):
+    if all(switch and switch.is_false for switch in switches):
         yield Hit("heartbeats-missing", origin, f"no flow emits heartbeats to {flow.flow.source}")
 
 
