@@ -11,13 +11,11 @@ import typer
 
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.mirror_files import name_by_form, read_setups
-from mm2slo_core.config import ConfigError, MirrorFilesConfig
+from mm2slo_cli.mirror_files import name_by_form, read_valid_setups
+from mm2slo_core.config import MirrorFilesConfig
 from mm2slo_core.mm2_config.compared_flow import SourceNames
-from mm2slo_core.mm2_config.config_overlay import config_problem
 from mm2slo_core.mm2_config.connector_keys import kafka_release
 from mm2slo_core.mm2_config.file_form import file_form
-from mm2slo_core.mm2_config.findings import Severity
 from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 from mm2slo_core.mm2_config.setup_changes import Change, compare
 from mm2slo_core.user_errors import UserError
@@ -102,15 +100,7 @@ def _named(file: Path) -> MirrorFilesConfig:
 
 
 def _read(named: MirrorFilesConfig, file: Path) -> Sequence[MirrorSetup]:
-    setups, problems = read_setups(named)
-    findings = (each for setup in setups for each in setup.findings)
-    problems += (
-        config_problem(each)
-        for each in findings
-        if each.severity is Severity.ERROR and each.check not in _UNRELATED
-    )
-    if problems:
-        raise ConfigError(str(file), problems)
+    setups = read_valid_setups(named, str(file), _UNRELATED)
     if not setups:
         raise UserError(f"{str(file)!r} has no configuration of MirrorMaker 2; expected its files")
     return setups

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from mm2slo_core.config import BaseConfig, MirrorFilesConfig, Problem
-from mm2slo_core.mm2_config.config_overlay import combine_setups
+from mm2slo_core.config import BaseConfig, ConfigError, MirrorFilesConfig, Problem
+from mm2slo_core.mm2_config.config_overlay import combine_setups, config_problem
 from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.file_form import FileForm, file_form
 from mm2slo_core.mm2_config.mm2_properties import read_properties
@@ -17,7 +17,7 @@ from mm2slo_core.mm2_config.strimzi import read_strimzi
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mm2slo_core.mm2_config.findings import Finding
     from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
@@ -90,6 +90,18 @@ def read_setups(named: MirrorFilesConfig) -> tuple[list[MirrorSetup], list[Probl
         worker = read(*filter(None, [named.worker]))
         setups.append(read_connect_json(connectors, worker[0] if worker else None))
     return setups, problems
+
+
+def read_valid_setups(
+    named: MirrorFilesConfig, title: str, ignored: Collection[str] = ()
+) -> list[MirrorSetup]:
+    """Read the files of *named*. Raises ConfigError with *title* for errors not among *ignored*."""
+    setups, problems = read_setups(named)
+    errors = (each for setup in setups for each in setup.findings if each.is_error)
+    problems += [config_problem(each) for each in errors if each.check not in ignored]
+    if problems:
+        raise ConfigError(title, problems)
+    return setups
 
 
 def _environment(name: str) -> str:

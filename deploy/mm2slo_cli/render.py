@@ -7,12 +7,9 @@ from typing import Annotated, get_args
 import typer
 
 from mm2slo_cli.generated_files import write_file
-from mm2slo_cli.mirror_files import name_by_form, read_setups
-from mm2slo_core.config import ConfigError
+from mm2slo_cli.mirror_files import name_by_form, read_valid_setups
 from mm2slo_core.connection_checks.required_permissions import Component
 from mm2slo_core.mm2_config.acl_bindings import Principals, render_acls, render_kafka_users
-from mm2slo_core.mm2_config.config_overlay import config_problem
-from mm2slo_core.mm2_config.findings import Severity
 from mm2slo_core.mm2_config.rendered_connect import render_connect
 from mm2slo_core.mm2_config.rendered_properties import render_properties
 from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
@@ -59,11 +56,8 @@ def run(
 
     Example: mm2slo render mm2.properties --to strimzi --output-dir k8s
     """
-    setups, problems = read_setups(name_by_form([*files, *([worker] if worker else [])]))
-    found = [each for setup in setups for each in setup.findings]
-    problems += [config_problem(each) for each in found if each.severity is Severity.ERROR]
-    if problems:
-        raise ConfigError(", ".join(map(str, files)), problems)
+    named = name_by_form([*files, *([worker] if worker else [])])
+    setups = read_valid_setups(named, ", ".join(map(str, files)))
     if to in _RENDERERS:
         texts, findings = _RENDERERS[to](setups)
     elif to in _ACL_RENDERERS:
