@@ -1,0 +1,1 @@
+"""From lines of a log file to redacted events."""
