@@ -90,11 +90,13 @@ def _resources(value: object) -> Iterator[tuple[Path, object]]:
 
 
 def _report_replicator(file: ResourceText, resource: ResourceText, value: object) -> None:
-    namespace = value_at(value, ("metadata", "namespace"))
-    option = f" -n {shlex.quote(namespace)}" if isinstance(namespace, str) else ""
+    # The operator gives both resources the name of the Event Streams instance.
+    named = ((" ", "name"), (" -n ", "namespace"))
+    texts = ((option, value_at(value, ("metadata", key))) for option, key in named)
+    which = "".join(option + shlex.quote(text) for option, text in texts if isinstance(text, str))
     file.report(
         "geo-replicator", resource.origin(("kind",)), f"an {_GEO_REPLICATOR} has no flows",
-        f"pass the output of: oc get kafkamirrormaker2.eventstreams.ibm.com{option} -o yaml",
+        f"pass the output of: oc get kafkamirrormaker2.eventstreams.ibm.com{which} -o yaml",
     )  # fmt: skip
 
 

@@ -59,31 +59,23 @@ def test_security_of_event_streams_is_the_user_token_with_the_api_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "command"),
+    ("text", "resource"),
     [
-        (REPLICATOR, "oc get kafkamirrormaker2.eventstreams.ibm.com -n integration -o yaml"),
-        (
-            REPLICATOR.replace("  namespace: integration\n", ""),
-            "oc get kafkamirrormaker2.eventstreams.ibm.com -o yaml",
-        ),
-        (
-            REPLICATOR.replace("integration", "'a; b'"),
-            "oc get kafkamirrormaker2.eventstreams.ibm.com -n 'a; b' -o yaml",
-        ),
-        (
-            "kind: EventStreamsGeoReplicator\n",
-            "oc get kafkamirrormaker2.eventstreams.ibm.com -o yaml",
-        ),
+        (REPLICATOR, " paris -n integration"),
+        (REPLICATOR.replace("  namespace: integration\n", ""), " paris"),
+        (REPLICATOR.replace("integration", "'a; b'"), " paris -n 'a; b'"),
+        (REPLICATOR.replace("  name: paris\n", ""), " -n integration"),
+        ("kind: EventStreamsGeoReplicator\n", ""),
     ],
 )
 def test_read_strimzi_of_a_geo_replicator_alone_names_the_command_to_run(
-    text: str, command: str
+    text: str, resource: str
 ) -> None:
     setup = read(text)
     (finding,) = setup.findings
     assert (finding.severity, finding.check) == (Severity.ERROR, "geo-replicator")
     assert (finding.what, finding.action) == (
         "an EventStreamsGeoReplicator has no flows",
-        f"pass the output of: {command}",
+        f"pass the output of: oc get kafkamirrormaker2.eventstreams.ibm.com{resource} -o yaml",
     )
     assert setup.flows == ()
