@@ -37,7 +37,9 @@ class Mechanism(StrEnum):
 
 
 _Text = Annotated[str, Field(min_length=1)]
-_FROZEN: Final = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+_FROZEN: Final = ConfigDict(
+    frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True
+)
 
 
 class OAuth(BaseModel):
@@ -45,25 +47,27 @@ class OAuth(BaseModel):
 
     model_config = _FROZEN
 
-    method: Literal["oidc"] = Field(default="oidc", description="How a token is obtained.")
-    token_endpoint: Annotated[str, Field(pattern=r"^https?://[^\s]+$")] = Field(
-        description="URL of the identity provider's token endpoint."
-    )
-    client_id: _Text = Field(description="Client id of this application.")
-    client_secret: Secret = Field(description="Client secret of this application.")
-    scope: _Text | None = Field(default=None, description="Scope to request; default: none.")
-    audience: _Text | None = Field(
-        default=None, description="Audience to request; default: none. Not supported by the audit."
-    )
-    ca_file: _Text | None = Field(
-        default=None,
-        description="CA certificates of the token endpoint (PEM); default: those of the system.",
-    )
-    ca: _Text | None = Field(default=None, repr=False, description="Content in place of `ca_file`.")
+    method: Literal["oidc"] = "oidc"
+    """How a token is obtained."""
+    token_endpoint: Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
+    """URL of the identity provider's token endpoint."""
+    client_id: _Text
+    """Client id of this application."""
+    client_secret: Secret
+    """Client secret of this application."""
+    scope: _Text | None = None
+    """Scope to request; default: none."""
+    audience: _Text | None = None
+    """Audience to request; default: none. Not supported by the audit."""
+    ca_file: _Text | None = None
+    """CA certificates of the token endpoint (PEM); default: those of the system."""
+    ca: _Text | None = Field(default=None, repr=False)
+    """Content in place of `ca_file`."""
     extensions: Mapping[
         Annotated[str, Field(pattern=r"^[A-Za-z]+$")],
         Annotated[str, Field(pattern=r"^[^,=\x00]*$")],
-    ] = Field(default_factory=dict, description="SASL extensions sent to the broker (RFC 7628).")
+    ] = Field(default_factory=dict)
+    """SASL extensions sent to the broker (RFC 7628)."""
 
 
 class Sasl(BaseModel):
@@ -71,16 +75,18 @@ class Sasl(BaseModel):
 
     model_config = _FROZEN
 
-    mechanism: Mechanism = Field(description="How to authenticate.")
-    username: _Text | None = Field(default=None, description="User name, for PLAIN and SCRAM.")
-    password: Secret | None = Field(default=None, description="Password, for PLAIN and SCRAM.")
-    oauth: OAuth | None = Field(default=None, description="Token endpoint, for OAUTHBEARER.")
-    aws_region: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = Field(
-        default=None, description="Region of the cluster, for AWS_MSK_IAM (extra `msk`)."
-    )
-    aws_role_arn: _Text | None = Field(
-        default=None, description="Role to assume, for AWS_MSK_IAM; default: AWS's default."
-    )
+    mechanism: Mechanism
+    """How to authenticate."""
+    username: _Text | None = None
+    """User name, for PLAIN and SCRAM."""
+    password: Secret | None = None
+    """Password, for PLAIN and SCRAM."""
+    oauth: OAuth | None = None
+    """Token endpoint, for OAUTHBEARER."""
+    aws_region: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = None
+    """Region of the cluster, for AWS_MSK_IAM (extra `msk`)."""
+    aws_role_arn: _Text | None = None
+    """Role to assume, for AWS_MSK_IAM; default: AWS's default."""
 
 
 class Tls(BaseModel):
@@ -88,26 +94,22 @@ class Tls(BaseModel):
 
     model_config = _FROZEN
 
-    ca_file: _Text | None = Field(
-        default=None, description="Trusted CA certificates; default: those of the system."
-    )
-    ca: _Text | None = Field(default=None, repr=False, description="Content in place of `ca_file`.")
-    certificate_file: _Text | None = Field(
-        default=None, description="Client certificate chain, for mutual TLS."
-    )
-    certificate: _Text | None = Field(
-        default=None, repr=False, description="Content in place of `certificate_file`."
-    )
-    key_file: _Text | None = Field(
-        default=None, description="Client private key (PKCS#8); default: in `certificate_file`."
-    )
-    key: Secret | None = Field(default=None, description="Content in place of `key_file`.")
-    key_password: Secret | None = Field(default=None, description="Password of the private key.")
-    verify_hostname: bool = Field(
-        default=True,
-        strict=True,
-        description="Verify that the broker's certificate matches its host name.",
-    )
+    ca_file: _Text | None = None
+    """Trusted CA certificates; default: those of the system."""
+    ca: _Text | None = Field(default=None, repr=False)
+    """Content in place of `ca_file`."""
+    certificate_file: _Text | None = None
+    """Client certificate chain, for mutual TLS."""
+    certificate: _Text | None = Field(default=None, repr=False)
+    """Content in place of `certificate_file`."""
+    key_file: _Text | None = None
+    """Client private key (PKCS#8); default: in `certificate_file`."""
+    key: Secret | None = None
+    """Content in place of `key_file`."""
+    key_password: Secret | None = None
+    """Password of the private key."""
+    verify_hostname: bool = Field(default=True, strict=True)
+    """Verify that the broker's certificate matches its host name."""
 
 
 class Security(BaseModel):
@@ -115,9 +117,12 @@ class Security(BaseModel):
 
     model_config = _FROZEN
 
-    protocol: Protocol = Field(default=Protocol.PLAINTEXT, description="Kafka's security protocol.")
-    sasl: Sasl | None = Field(default=None, description="SASL; required by the SASL protocols.")
-    tls: Tls | None = Field(default=None, description="TLS; default: the system's CA certificates.")
+    protocol: Protocol = Protocol.PLAINTEXT
+    """Kafka's security protocol."""
+    sasl: Sasl | None = None
+    """SASL; required by the SASL protocols."""
+    tls: Tls | None = None
+    """TLS; default: the system's CA certificates."""
 
     def inlined(self, read_text: Callable[[str], str]) -> "Security":
         """Return the same settings with PEM content in place of files, for other machines."""

@@ -99,7 +99,7 @@ def _section(title: str, model: type[BaseModel]) -> str:
     lines = [f"## {title if title == 'The file' else f'`{title}`'}", "", _summary(model), ""]
     lines += ["| Key | Type | Default | Meaning |", "|---|---|---|---|"]
     lines += [
-        f"| `{name}` | {_type(info)} | {_default(info)} | {_cell(info.description or '')} |"
+        f"| `{name}` | {_type(info)} | {_default(info)} | {_cell(' '.join((info.description or '').split()))} |"
         for name, info in model.model_fields.items()
     ]
     if model is Config:

@@ -16,17 +16,18 @@ _DEFAULT_STORE: Final = Secret("sqlite:///mm2slo.db")
 class IdentityConfig(Section):
     """The parts of a record that must arrive unchanged; disable what the flow changes."""
 
-    key: Flag = Field(default=True, description="Whether keys are compared.")
-    value: Flag = Field(default=True, description="Whether values are compared.")
-    headers: Flag = Field(default=True, description="Whether headers are compared, in order.")
-    timestamp: Flag = Field(default=True, description="Whether timestamps are compared.")
-    ignored_headers: tuple[Text, ...] = Field(
-        default=(), description="Headers that the flow adds, changes or removes."
-    )
-    hmac_key: Secret | None = Field(
-        default=None,
-        description="Key for HMAC-SHA-256 fingerprints, for payloads that could be guessed.",
-    )
+    key: Flag = True
+    """Whether keys are compared."""
+    value: Flag = True
+    """Whether values are compared."""
+    headers: Flag = True
+    """Whether headers are compared, in order."""
+    timestamp: Flag = True
+    """Whether timestamps are compared."""
+    ignored_headers: tuple[Text, ...] = ()
+    """Headers that the flow adds, changes or removes."""
+    hmac_key: Secret | None = None
+    """Key for HMAC-SHA-256 fingerprints, for payloads that could be guessed."""
 
     @property
     def identity(self) -> Identity:
@@ -44,58 +45,39 @@ class IdentityConfig(Section):
 class FlowAuditConfig(Section):
     """What an audit of this flow compares."""
 
-    topics: Patterns = Field(
-        default=(".*",), description="Source topics to audit, of those that the flow replicates."
-    )
-    topics_exclude: Patterns = Field(
-        default=(), description="Source topics not to audit; takes precedence over `topics`."
-    )
-    max_pending: Duration = Field(
-        default=300.0,
-        description="Age from which an unreplicated record is overdue, which is a fault.",
-    )
-    identity: IdentityConfig = Field(
-        default_factory=IdentityConfig, description="What identifies the copy of a record."
-    )
+    topics: Patterns = (".*",)
+    """Source topics to audit, of those that the flow replicates."""
+    topics_exclude: Patterns = ()
+    """Source topics not to audit; takes precedence over `topics`."""
+    max_pending: Duration = 300.0
+    """Age from which an unreplicated record is overdue, which is a fault."""
+    identity: IdentityConfig = IdentityConfig()
+    """What identifies the copy of a record."""
 
 
 class SparkConfig(Section):
     """The Spark session of the audit."""
 
-    master: Text = Field(
-        default="local[*]",
-        description="Spark master; `spark-submit` takes precedence.",
-    )
-    driver_memory: Text | None = Field(
-        default=None,
-        description="Heap of a local Spark; null: a quarter of the memory, at most 4g.",
-    )
-    jars: Text | None = Field(
-        default=None,
-        description="Folder with the jars of the Kafka connector; null: resolved by Ivy.",
-    )
-    ivy_dir: Text | None = Field(
-        default=None, description="Ivy cache; null: the cache of the user."
-    )
-    conf: Properties = Field(
-        default_factory=dict, description="Additional Spark properties, passed through unchanged."
-    )
+    master: Text = "local[*]"
+    """Spark master; `spark-submit` takes precedence."""
+    driver_memory: Text | None = None
+    """Heap of a local Spark; null: a quarter of the memory, at most 4g."""
+    jars: Text | None = None
+    """Folder with the jars of the Kafka connector; null: resolved by Ivy."""
+    ivy_dir: Text | None = None
+    """Ivy cache; null: the cache of the user."""
+    conf: Properties = Field(default_factory=dict)
+    """Additional Spark properties, passed through unchanged."""
 
 
 class AuditConfig(Section):
     """The audit: where it runs, what it reads, and where it stores its results."""
 
-    store: Secret = Field(
-        default=_DEFAULT_STORE,
-        description="Results store: an SQLAlchemy URL for SQLite or PostgreSQL.",
-    )
-    directory: Text = Field(
-        default="mm2slo-audit",
-        description="Folder for record detail (Parquet); any path that Spark can write.",
-    )
-    sample: Share = Field(
-        default=0.01, description="Share of the records to audit; `100%` is a census."
-    )
-    spark: SparkConfig = Field(
-        default_factory=SparkConfig, description="The Spark session of the audit."
-    )
+    store: Secret = _DEFAULT_STORE
+    """Results store: an SQLAlchemy URL for SQLite or PostgreSQL."""
+    directory: Text = "mm2slo-audit"
+    """Folder for record detail (Parquet); any path that Spark can write."""
+    sample: Share = 0.01
+    """Share of the records to audit; `100%` is a census."""
+    spark: SparkConfig = SparkConfig()
+    """The Spark session of the audit."""

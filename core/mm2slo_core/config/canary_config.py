@@ -20,21 +20,16 @@ class CanaryCarrier(StrEnum):
 class CanaryConfig(Section):
     """How the canary is sent, and its deadline."""
 
-    carrier: CanaryCarrier = Field(
-        default=CanaryCarrier.HEARTBEATS,
-        description="`heartbeats` needs no change in MirrorMaker 2; `topic` covers every task.",
-    )
-    topic: TopicName = Field(
-        default="mm2slo.canary", description="Canary topic for `carrier: topic`."
-    )
-    interval: Interval = Field(default=1.0, description="Time between two canaries.")
-    deadline: Duration = Field(
-        default=60.0, description="A canary that arrives later is bad for availability."
-    )
-    latency_tiers: Annotated[tuple[Duration, ...], Field(min_length=1)] = Field(
-        default=(10.0, 60.0),
-        description="Thresholds of the latency SLI, ascending, at most `deadline`.",
-    )
+    carrier: CanaryCarrier = CanaryCarrier.HEARTBEATS
+    """`heartbeats` needs no change in MirrorMaker 2; `topic` covers every task."""
+    topic: TopicName = "mm2slo.canary"
+    """Canary topic for `carrier: topic`."""
+    interval: Interval = 1.0
+    """Time between two canaries."""
+    deadline: Duration = 60.0
+    """A canary that arrives later is bad for availability."""
+    latency_tiers: Annotated[tuple[Duration, ...], Field(min_length=1)] = (10.0, 60.0)
+    """Thresholds of the latency SLI, ascending, at most `deadline`."""
 
     @property
     def tiers(self) -> dict[str, float]:

@@ -35,16 +35,12 @@ def _bootstrap_servers(value: object) -> str:
 class ClusterConfig(Section):
     """One Kafka cluster, by its MirrorMaker 2 alias."""
 
-    bootstrap_servers: Annotated[str, BeforeValidator(_bootstrap_servers)] = Field(
-        description="Bootstrap brokers: `host:port`, comma-separated or a list."
-    )
-    security: Security = Field(
-        default_factory=Security, description="Encryption and authentication."
-    )
-    client: Properties = Field(
-        default_factory=dict,
-        description="Additional librdkafka properties, passed through unchanged; never shown.",
-    )
+    bootstrap_servers: Annotated[str, BeforeValidator(_bootstrap_servers)]
+    """Bootstrap brokers: `host:port`, comma-separated or a list."""
+    security: Security = Security()
+    """Encryption and authentication."""
+    client: Properties = Field(default_factory=dict)
+    """Additional librdkafka properties, passed through unchanged; never shown."""
 
     def librdkafka_properties(self) -> dict[str, str]:
         """The connection properties of a librdkafka client, with secrets in plain text."""

@@ -26,25 +26,23 @@ from mm2slo_core.user_errors import UserError
 class Config(Section):
     """mm2slo.yaml after `defaults` and MirrorMaker 2's files were merged into each flow."""
 
-    mm2: MirrorFilesConfig = Field(
-        default_factory=MirrorFilesConfig, description="MirrorMaker 2's own configuration."
-    )
-    clusters: Annotated[Mapping[Alias, ClusterConfig], Field(min_length=1)] = Field(
-        description="Kafka clusters by MirrorMaker 2 alias; optional with `mm2`."
-    )
-    flows: Annotated[tuple[FlowConfig, ...], Field(min_length=1)] = Field(
-        description="Replication flows between the clusters; optional with `mm2`."
-    )
-    exporter: ExporterConfig = Field(default_factory=ExporterConfig, description="The exporter.")
-    audit: AuditConfig = Field(
-        default_factory=AuditConfig, description="The audit of replicated records."
-    )
+    mm2: MirrorFilesConfig = MirrorFilesConfig()
+    """MirrorMaker 2's own configuration."""
+    clusters: Annotated[Mapping[Alias, ClusterConfig], Field(min_length=1)]
+    """Kafka clusters by MirrorMaker 2 alias; optional with `mm2`."""
+    flows: Annotated[tuple[FlowConfig, ...], Field(min_length=1)]
+    """Replication flows between the clusters; optional with `mm2`."""
+    exporter: ExporterConfig = ExporterConfig()
+    """The exporter."""
+    audit: AuditConfig = AuditConfig()
+    """The audit of replicated records."""
 
-    slo: SloConfig = Field(default_factory=SloConfig, description="The objectives of the flows.")
-    alerting: AlertingConfig = Field(
-        default_factory=AlertingConfig, description="The receivers of alerts."
-    )
-    report: ReportConfig = Field(default_factory=ReportConfig, description="The report service.")
+    slo: SloConfig = SloConfig()
+    """The objectives of the flows."""
+    alerting: AlertingConfig = AlertingConfig()
+    """The receivers of alerts."""
+    report: ReportConfig = ReportConfig()
+    """The report service."""
 
     @property
     def graph(self) -> FlowGraph:

@@ -75,26 +75,23 @@ def parse_listen(value: object) -> Listen:
 class TimelineConfig(Section):
     """The watermark timeline: end offsets over time, in a topic on the target cluster."""
 
-    enabled: Flag = Field(default=True, description="Whether to write the timeline.")
-    topic: TopicName = Field(
-        default="mm2slo.watermarks.internal",
-        description="Topic; MirrorMaker 2 must not replicate it, so `mm2….internal`.",
-    )
-    retention: Annotated[float, PlainValidator(DurationBound(3_600.0))] = Field(
-        default=35 * 86_400.0, description="Retention of the topic."
-    )
-    replication_factor: Annotated[Whole, Field(ge=1)] | None = Field(
-        default=None, description="Replication factor of the topic; null: the broker default."
-    )
+    enabled: Flag = True
+    """Whether to write the timeline."""
+    topic: TopicName = "mm2slo.watermarks.internal"
+    """Topic; MirrorMaker 2 must not replicate it, so `mm2….internal`."""
+    retention: Annotated[float, PlainValidator(DurationBound(3_600.0))] = 35 * 86_400.0
+    """Retention of the topic."""
+    replication_factor: Annotated[Whole, Field(ge=1)] | None = None
+    """Replication factor of the topic; null: the broker default."""
 
 
 class LogConfig(Section):
     """Logging."""
 
-    format: LogFormat = Field(
-        default=LogFormat.JSON, description="JSON objects or plain text, one per line."
-    )
-    level: LogLevel = Field(default=LogLevel.INFO, description="Minimum level.")
+    format: LogFormat = LogFormat.JSON
+    """JSON objects or plain text, one per line."""
+    level: LogLevel = LogLevel.INFO
+    """Minimum level."""
 
 
 class ExporterConfig(Section):
@@ -102,44 +99,32 @@ class ExporterConfig(Section):
 
     listen: Annotated[
         Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
-    ] = Field(default=Listen("127.0.0.1", 9469), description="Listen address of `/metrics`.")
-    web_config_file: Text | None = Field(
-        default=None, description="Prometheus web configuration file: TLS and authentication."
-    )
-    instance: Text | None = Field(
-        default=None,
-        description="Name of this exporter in its canaries; null: the host name.",
-    )
-    poll_interval: Interval = Field(
-        default=5.0, description="Interval between reads of end offsets."
-    )
-    start_offsets_interval: Interval = Field(
-        default=30.0, description="Interval between reads of log start offsets."
-    )
-    metadata_interval: Interval = Field(
-        default=30.0, description="Interval between reads of topics and partitions."
-    )
-    groups_interval: Interval = Field(
-        default=15.0, description="Interval between reads of consumer groups."
-    )
-    topic_configs_interval: SlowInterval = Field(
-        default=300.0, description="Interval between reads of topic configurations."
-    )
-    granularity: Granularity = Field(
-        default=Granularity.TOPIC, description="The finest label of offset and lag series."
-    )
-    series_limit: Annotated[Whole, Field(ge=1)] = Field(
-        default=200_000,
-        description="Above this number of series, the next coarser granularity is used.",
-    )
-    read_only: Flag = Field(
-        default=False,
-        description="Write nothing to the clusters: neither canaries nor the timeline.",
-    )
-    timeline: TimelineConfig = Field(
-        default_factory=TimelineConfig, description="The watermark timeline."
-    )
-    log: LogConfig = Field(default_factory=LogConfig, description="Logging of the exporter.")
+    ] = Listen("127.0.0.1", 9469)
+    """Listen address of `/metrics`."""
+    web_config_file: Text | None = None
+    """Prometheus web configuration file: TLS and authentication."""
+    instance: Text | None = None
+    """Name of this exporter in its canaries; null: the host name."""
+    poll_interval: Interval = 5.0
+    """Interval between reads of end offsets."""
+    start_offsets_interval: Interval = 30.0
+    """Interval between reads of log start offsets."""
+    metadata_interval: Interval = 30.0
+    """Interval between reads of topics and partitions."""
+    groups_interval: Interval = 15.0
+    """Interval between reads of consumer groups."""
+    topic_configs_interval: SlowInterval = 300.0
+    """Interval between reads of topic configurations."""
+    granularity: Granularity = Granularity.TOPIC
+    """The finest label of offset and lag series."""
+    series_limit: Annotated[Whole, Field(ge=1)] = 200_000
+    """Above this number of series, the next coarser granularity is used."""
+    read_only: Flag = False
+    """Write nothing to the clusters: neither canaries nor the timeline."""
+    timeline: TimelineConfig = TimelineConfig()
+    """The watermark timeline."""
+    log: LogConfig = LogConfig()
+    """Logging of the exporter."""
 
     @property
     def writes_timeline(self) -> bool:

@@ -21,6 +21,7 @@ class Section(BaseModel):
         frozen=True,
         extra="forbid",
         hide_input_in_errors=True,
+        use_attribute_docstrings=True,
         validate_default=False,
     )
 

@@ -57,67 +57,49 @@ class Isolation(StrEnum):
 class PolicyConfig(Section):
     """MirrorMaker 2's replication policy."""
 
-    kind: PolicyKind = Field(
-        default=PolicyKind.DEFAULT,
-        description="`default` adds the source alias, `identity` does not.",
-    )
-    separator: Text = Field(
-        default=".", description="`replication.policy.separator`, between alias and topic."
-    )
-    internal_separator: Flag = Field(
-        default=True,
-        description="`replication.policy.internal.topic.separator.enabled` (KIP-949).",
-    )
+    kind: PolicyKind = PolicyKind.DEFAULT
+    """`default` adds the source alias, `identity` does not."""
+    separator: Text = "."
+    """`replication.policy.separator`, between alias and topic."""
+    internal_separator: Flag = True
+    """`replication.policy.internal.topic.separator.enabled` (KIP-949)."""
 
 
 class ConnectConfig(Section):
     """Names that are configurable on Kafka Connect; null: the names of dedicated mode."""
 
-    offsets_topic: TopicName | None = Field(
-        default=None,
-        description="The worker's `offset.storage.topic`; null: `mm2-offsets.<source>.internal`.",
-    )
-    status_topic: TopicName | None = Field(
-        default=None,
-        description="The worker's `status.storage.topic`; null: `mm2-status.<source>.internal`.",
-    )
-    configs_topic: TopicName | None = Field(
-        default=None,
-        description="The worker's `config.storage.topic`; null: `mm2-configs.<source>.internal`.",
-    )
-    source_connector: Text = Field(
-        default="MirrorSourceConnector", description="Name of the source connector."
-    )
-    checkpoint_connector: Text = Field(
-        default="MirrorCheckpointConnector", description="Name of the checkpoint connector."
-    )
-    heartbeat_connector: Text = Field(
-        default="MirrorHeartbeatConnector", description="Name of the heartbeat connector."
-    )
+    offsets_topic: TopicName | None = None
+    """The worker's `offset.storage.topic`; null: `mm2-offsets.<source>.internal`."""
+    status_topic: TopicName | None = None
+    """The worker's `status.storage.topic`; null: `mm2-status.<source>.internal`."""
+    configs_topic: TopicName | None = None
+    """The worker's `config.storage.topic`; null: `mm2-configs.<source>.internal`."""
+    source_connector: Text = "MirrorSourceConnector"
+    """Name of the source connector."""
+    checkpoint_connector: Text = "MirrorCheckpointConnector"
+    """Name of the checkpoint connector."""
+    heartbeat_connector: Text = "MirrorHeartbeatConnector"
+    """Name of the heartbeat connector."""
 
 
 class FreshnessClass(Section):
     """Topics with one data freshness objective; the first match applies."""
 
-    name: Name = Field(
-        default="default", description="Name of the class, and value of the `tier` label."
-    )
-    topics: Patterns = Field(
-        default=(".*",), description="Source topics, as regular expressions for whole names."
-    )
-    threshold: Duration = Field(default=60.0, description="Largest lag that is good.")
+    name: Name = "default"
+    """Name of the class, and value of the `tier` label."""
+    topics: Patterns = (".*",)
+    """Source topics, as regular expressions for whole names."""
+    threshold: Duration = 60.0
+    """Largest lag that is good."""
 
 
 class ReadinessConfig(Section):
     """Limits for the failover readiness of consumer groups."""
 
-    max_redelivery_records: Annotated[Whole, Field(ge=0)] = Field(
-        default=10_000, description="Largest redelivery after a failover, in records."
-    )
-    max_checkpoint_lag_records: Annotated[Whole, Field(ge=0)] = Field(
-        default=10_000,
-        description="Largest distance of a checkpoint from the committed offset, in records.",
-    )
+    max_redelivery_records: Annotated[Whole, Field(ge=0)] = 10_000
+    """Largest redelivery after a failover, in records."""
+    max_checkpoint_lag_records: Annotated[Whole, Field(ge=0)] = 10_000
+    """Largest distance of a checkpoint from the committed offset, in records."""
 
 
 def _flow(value: object) -> Flow:
@@ -140,68 +122,48 @@ class FlowConfig(Section):
 
     flow: Annotated[
         Flow, PlainValidator(_flow), PlainSerializer(lambda flow: flow.label, return_type=str)
-    ] = Field(description="The flow as `source->target`, by cluster aliases.")
-    engine: Engine = Field(default=Engine.MIRRORMAKER2, description="The replication engine.")
-    topics: Patterns = Field(default=(".*",), description="MirrorMaker 2's `topics`.")
-    topics_exclude: Patterns = Field(
-        default=DEFAULT_TOPICS_EXCLUDE,
-        description="MirrorMaker 2's `topics.exclude`; takes precedence over `topics`.",
-    )
-    groups: Patterns = Field(default=(".*",), description="MirrorMaker 2's `groups`.")
-    groups_exclude: Patterns = Field(
-        default=DEFAULT_GROUPS_EXCLUDE,
-        description="MirrorMaker 2's `groups.exclude`; takes precedence over `groups`.",
-    )
-    policy: PolicyConfig = Field(
-        default_factory=PolicyConfig,
-        description="MirrorMaker 2's replication policy; `identity` by default for other engines.",
-    )
-    offset_syncs_location: OffsetSyncsLocation = Field(
-        default=OffsetSyncsLocation.SOURCE, description="`offset-syncs.topic.location`."
-    )
-    isolation: Isolation = Field(
-        default=Isolation.READ_UNCOMMITTED,
-        description="`isolation.level` of MirrorMaker 2's consumer.",
-    )
-    exactly_once: Flag = Field(
-        default=False, description="Whether the worker has `exactly.once.source.support=enabled`."
-    )
-    offset_flush_interval: Duration = Field(
-        default=60.0, description="The worker's `offset.flush.interval.ms`."
-    )
-    checkpoint_interval: Duration = Field(
-        default=60.0, description="`emit.checkpoints.interval.seconds`."
-    )
-    heartbeat_interval: Duration = Field(
-        default=1.0, description="`emit.heartbeats.interval.seconds`."
-    )
-    config_properties_exclude: Patterns = Field(
-        default=DEFAULT_CONFIG_PROPERTIES_EXCLUDE,
-        description="`config.properties.exclude`: topic settings that are allowed to differ.",
-    )
-    connect: ConnectConfig = Field(
-        default_factory=ConnectConfig, description="Names on Kafka Connect."
-    )
-    canary: CanaryConfig = Field(
-        default_factory=CanaryConfig, description="Records that mm2slo sends through the flow."
-    )
-    freshness: Annotated[tuple[FreshnessClass, ...], Field(min_length=1)] = Field(
-        default=(FreshnessClass(),),
-        description="Classes of the data freshness SLI; the last one must match all topics.",
-    )
-    slice: SlowInterval = Field(
-        default=15.0, description="Length of one time slice of the data freshness SLI."
-    )
-    stall_after: SlowInterval = Field(
-        default=30.0,
-        description="Time without progress after which a partition with lag is stalled.",
-    )
-    readiness: ReadinessConfig = Field(
-        default_factory=ReadinessConfig, description="Limits for failover readiness."
-    )
-    audit: FlowAuditConfig = Field(
-        default_factory=FlowAuditConfig, description="What an audit of this flow compares."
-    )
+    ]
+    """The flow as `source->target`, by cluster aliases."""
+    engine: Engine = Engine.MIRRORMAKER2
+    """The replication engine."""
+    topics: Patterns = (".*",)
+    """MirrorMaker 2's `topics`."""
+    topics_exclude: Patterns = DEFAULT_TOPICS_EXCLUDE
+    """MirrorMaker 2's `topics.exclude`; takes precedence over `topics`."""
+    groups: Patterns = (".*",)
+    """MirrorMaker 2's `groups`."""
+    groups_exclude: Patterns = DEFAULT_GROUPS_EXCLUDE
+    """MirrorMaker 2's `groups.exclude`; takes precedence over `groups`."""
+    policy: PolicyConfig = PolicyConfig()
+    """MirrorMaker 2's replication policy; `identity` by default for other engines."""
+    offset_syncs_location: OffsetSyncsLocation = OffsetSyncsLocation.SOURCE
+    """`offset-syncs.topic.location`."""
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    """`isolation.level` of MirrorMaker 2's consumer."""
+    exactly_once: Flag = False
+    """Whether the worker has `exactly.once.source.support=enabled`."""
+    offset_flush_interval: Duration = 60.0
+    """The worker's `offset.flush.interval.ms`."""
+    checkpoint_interval: Duration = 60.0
+    """`emit.checkpoints.interval.seconds`."""
+    heartbeat_interval: Duration = 1.0
+    """`emit.heartbeats.interval.seconds`."""
+    config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+    """`config.properties.exclude`: topic settings that are allowed to differ."""
+    connect: ConnectConfig = ConnectConfig()
+    """Names on Kafka Connect."""
+    canary: CanaryConfig = CanaryConfig()
+    """Records that mm2slo sends through the flow."""
+    freshness: Annotated[tuple[FreshnessClass, ...], Field(min_length=1)] = (FreshnessClass(),)
+    """Classes of the data freshness SLI; the last one must match all topics."""
+    slice: SlowInterval = 15.0
+    """Length of one time slice of the data freshness SLI."""
+    stall_after: SlowInterval = 30.0
+    """Time without progress after which a partition with lag is stalled."""
+    readiness: ReadinessConfig = ReadinessConfig()
+    """Limits for failover readiness."""
+    audit: FlowAuditConfig = FlowAuditConfig()
+    """What an audit of this flow compares."""
 
     @model_validator(mode="before")
     @classmethod

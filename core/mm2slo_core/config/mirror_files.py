@@ -13,23 +13,17 @@ Files = tuple[Text, ...]
 class MirrorFilesConfig(Section):
     """MirrorMaker 2's own configuration: `clusters` and `flows` below those of this file."""
 
-    properties: Files = Field(default=(), description="Properties files of dedicated mode.")
-    strimzi: Files = Field(
-        default=(), description="`KafkaMirrorMaker2` resources of Strimzi or IBM Event Streams."
-    )
-    connect: Files = Field(default=(), description="Connectors on Kafka Connect, as JSON.")
-    worker: Text | None = Field(
-        default=None, description="Properties file of the Connect workers, for `connect`."
-    )
-    secrets: Text | None = Field(
-        default=None, description="Folder of Kubernetes secrets, with files `<secret>/<key>`."
-    )
-    paths: Mapping[Text, Text] = Field(
-        default_factory=dict,
-        description="Where files and folders of MirrorMaker 2's machine are on this one.",
-    )
-    kafka_version: Annotated[str, Field(pattern=r"^\d+\.\d+(\.\d+)?$")] | None = Field(
-        default=None,
-        description="MirrorMaker 2's Kafka version, for its defaults; null: as in its files, or "
-        "the newest.",
-    )
+    properties: Files = ()
+    """Properties files of dedicated mode."""
+    strimzi: Files = ()
+    """`KafkaMirrorMaker2` resources of Strimzi or IBM Event Streams."""
+    connect: Files = ()
+    """Connectors on Kafka Connect, as JSON."""
+    worker: Text | None = None
+    """Properties file of the Connect workers, for `connect`."""
+    secrets: Text | None = None
+    """Folder of Kubernetes secrets, with files `<secret>/<key>`."""
+    paths: Mapping[Text, Text] = Field(default_factory=dict)
+    """Where files and folders of MirrorMaker 2's machine are on this one."""
+    kafka_version: Annotated[str, Field(pattern=r"^\d+\.\d+(\.\d+)?$")] | None = None
+    """MirrorMaker 2's Kafka version, for its defaults; null: as in its files, or the newest."""

@@ -32,38 +32,37 @@ def _zone(value: str) -> str:
 class TlsFiles(Section):
     """A certificate and its key, in PEM format."""
 
-    cert_file: FilePath = Field(description="Certificate with its chain.")
-    key_file: FilePath = Field(description="Unencrypted key.")
+    cert_file: FilePath
+    """Certificate with its chain."""
+    key_file: FilePath
+    """Unencrypted key."""
 
 
 class PrometheusConfig(Section):
     """A Prometheus that scrapes the exporters, as the source of history."""
 
-    url: Address = Field(description="Base URL.")
-    token_file: FilePath | None = Field(
-        default=None, description="File with a bearer token; null: none."
-    )
-    ca_file: FilePath | None = Field(
-        default=None, description="CA certificates to trust; null: those of the system."
-    )
-    timeout: Duration = Field(default=10.0, description="Timeout of a request.")
+    url: Address
+    """Base URL."""
+    token_file: FilePath | None = None
+    """File with a bearer token; null: none."""
+    ca_file: FilePath | None = None
+    """CA certificates to trust; null: those of the system."""
+    timeout: Duration = 10.0
+    """Timeout of a request."""
 
 
 class RecorderConfig(Section):
     """The embedded history, used without `report.prometheus`."""
 
-    exporters: tuple[Address, ...] = Field(
-        default=(),
-        description="Base URLs of the exporters, replicas or exporters of different flows; "
-        "empty: that of `exporter.listen`. Failover readiness is read from them as well.",
-    )
-    token_file: FilePath | None = Field(
-        default=None, description="File with a bearer token for the exporters; null: none."
-    )
-    ca_file: FilePath | None = Field(
-        default=None, description="CA certificates to trust; null: those of the system."
-    )
-    interval: SlowInterval = Field(default=15.0, description="Scrape interval.")
+    exporters: tuple[Address, ...] = ()
+    """Base URLs of the exporters, replicas or exporters of different flows; empty: that of
+    `exporter.listen`. Failover readiness is read from them as well."""
+    token_file: FilePath | None = None
+    """File with a bearer token for the exporters; null: none."""
+    ca_file: FilePath | None = None
+    """CA certificates to trust; null: those of the system."""
+    interval: SlowInterval = 15.0
+    """Scrape interval."""
 
 
 class ReportConfig(Section):
@@ -71,32 +70,23 @@ class ReportConfig(Section):
 
     listen: Annotated[
         Listen, PlainValidator(parse_listen), PlainSerializer(str, return_type=str)
-    ] = Field(
-        default=Listen("127.0.0.1", 9470), description="Listen address of the API and the page."
-    )
-    tls: TlsFiles | None = Field(default=None, description="Certificate and key; null: plain HTTP.")
-    tokens_file: FilePath | None = Field(
-        default=None,
-        description="File with one line `<SHA-256 of a token, hex> <read or write> <name>` per "
-        "token; changes take effect within a second. Null: everyone may read and no one may "
-        "write, on loopback only.",
-    )
-    hosts: tuple[Text, ...] = Field(
-        default=(),
-        description="Accepted host names, in addition to loopback names, that of `listen` and "
-        "that of `alerting.links.report`.",
-    )
-    zone: Annotated[str, AfterValidator(_zone)] = Field(
-        default="UTC", description="IANA time zone of days, months and quarters."
-    )
-    reports_per_minute: Annotated[Whole, Field(ge=1)] = Field(
-        default=60,
-        description="Limit of computed responses per client; cached responses do not count.",
-    )
-    prometheus: PrometheusConfig | None = Field(
-        default=None, description="The source of history; null: the embedded history."
-    )
-    recorder: RecorderConfig = Field(
-        default_factory=RecorderConfig, description="The embedded history."
-    )
-    log: LogConfig = Field(default_factory=LogConfig, description="Logging of the service.")
+    ] = Listen("127.0.0.1", 9470)
+    """Listen address of the API and the page."""
+    tls: TlsFiles | None = None
+    """Certificate and key; null: plain HTTP."""
+    tokens_file: FilePath | None = None
+    """File with one line `<SHA-256 of a token, hex> <read or write> <name>` per token; changes take
+    effect within a second. Null: everyone may read and no one may write, on loopback only."""
+    hosts: tuple[Text, ...] = ()
+    """Accepted host names, in addition to loopback names, that of `listen` and that of
+    `alerting.links.report`."""
+    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    """IANA time zone of days, months and quarters."""
+    reports_per_minute: Annotated[Whole, Field(ge=1)] = 60
+    """Limit of computed responses per client; cached responses do not count."""
+    prometheus: PrometheusConfig | None = None
+    """The source of history; null: the embedded history."""
+    recorder: RecorderConfig = RecorderConfig()
+    """The embedded history."""
+    log: LogConfig = LogConfig()
+    """Logging of the service."""

@@ -94,27 +94,25 @@ class ObjectiveConfig(Section):
     """One objective; the first match for a flow and indicator applies."""
 
     flows: Annotated[tuple[FlowPattern, ...], BeforeValidator(split_list), Field(min_length=1)] = (
-        Field(default=("*",), description="Flows as `us->eu`, with `*` and `?` as wildcards.")
+        "*",
     )
-    sli: Annotated[Sli, BeforeValidator(_sli)] = Field(description="The indicator.")
-    tier: Annotated[Name, BeforeValidator(_tier)] | None = Field(
-        default=None,
-        description="Latency threshold, as in `10s`, or freshness class; null: all of the flow.",
-    )
-    target: Target = Field(description="Share of events that must be good.")
-    window: Window | None = Field(default=None, description="Rolling window; null: `slo.window`.")
-    max_severity: Severity | None = Field(
-        default=None,
-        description="Highest severity of its alerts; null: that of the default objective.",
-    )
-    owner: Name | None = Field(default=None, description="Owner; null: `slo.owner`.")
-    channel: Name | None = Field(
-        default=None, description="Name of a Slack channel or webhook; null: `slo.channel`."
-    )
-    expected_events: Annotated[float, BeforeValidator(_events)] | None = Field(
-        default=None,
-        description="Events per hour; null: derived from the canary interval, or one per slice.",
-    )
+    """Flows as `us->eu`, with `*` and `?` as wildcards."""
+    sli: Annotated[Sli, BeforeValidator(_sli)]
+    """The indicator."""
+    tier: Annotated[Name, BeforeValidator(_tier)] | None = None
+    """Latency threshold, as in `10s`, or freshness class; null: all of the flow."""
+    target: Target
+    """Share of events that must be good."""
+    window: Window | None = None
+    """Rolling window; null: `slo.window`."""
+    max_severity: Severity | None = None
+    """Highest severity of its alerts; null: that of the default objective."""
+    owner: Name | None = None
+    """Owner; null: `slo.owner`."""
+    channel: Name | None = None
+    """Name of a Slack channel or webhook; null: `slo.channel`."""
+    expected_events: Annotated[float, BeforeValidator(_events)] | None = None
+    """Events per hour; null: derived from the canary interval, or one per slice."""
 
     def covers(self, flow: Flow) -> bool:
         """Whether one of the patterns matches the flow's label."""
@@ -144,17 +142,14 @@ class ObjectiveConfig(Section):
 class SloConfig(Section):
     """Objectives; an indicator without one has a default objective."""
 
-    window: Window = Field(
-        default=DEFAULT_WINDOW, description="Rolling window of the objectives, up to `90d`."
-    )
-    owner: Name | None = Field(default=None, description="Owner, and value of the `owner` label.")
-    channel: Name | None = Field(
-        default=None,
-        description="Name of a Slack channel or webhook in `alerting`; null: the first one.",
-    )
-    objectives: tuple[ObjectiveConfig, ...] = Field(
-        default=(), description="Objectives that differ from the defaults."
-    )
+    window: Window = DEFAULT_WINDOW
+    """Rolling window of the objectives, up to `90d`."""
+    owner: Name | None = None
+    """Owner, and value of the `owner` label."""
+    channel: Name | None = None
+    """Name of a Slack channel or webhook in `alerting`; null: the first one."""
+    objectives: tuple[ObjectiveConfig, ...] = ()
+    """Objectives that differ from the defaults."""
 
     def rules(
         self, flows: Mapping[Flow, Sequence[PublishedIndicator]]
