@@ -1,0 +1,1 @@
+"""Log files: discovery, identity, rotation, and reading of complete lines."""

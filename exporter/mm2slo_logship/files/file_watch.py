@@ -1,0 +1,258 @@
+"""The files of all sources, followed through rotations, truncations and restarts."""
+
+from __future__ import annotations
+
+import logging
+import stat
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from mm2slo_logship.checkpoints import Checkpoint
+from mm2slo_logship.files.file_content import open_content
+from mm2slo_logship.files.file_head import digest, file_id, first_line, has_head
+from mm2slo_logship.files.rotated_file import find_rotated
+from mm2slo_logship.files.source import FoundFile
+from mm2slo_logship.files.tailed_file import TailedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mm2slo_logship.checkpoints import Checkpoints
+    from mm2slo_logship.files.file_content import FileContent
+    from mm2slo_logship.files.source import Source
+
+logger = logging.getLogger(__name__)
+_Inode = tuple[int, int]
+
+
+class LossReport(Protocol):
+    """Counts what can no longer be shipped, and says so in Splunk."""
+
+    def lost(self, path: Path, reason: str, size: int) -> None:
+        """*size* bytes of *path* are lost; 0 if that is not known."""
+        ...
+
+
+class FileWatch:
+    """Open files by device and inode.
+
+    A renamed or deleted file stays open until it is read to its end and accepted.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        checkpoints: Checkpoints,
+        losses: LossReport,
+        *,
+        max_deleted_bytes: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sources = {pattern: each for each in sources for pattern in each.patterns}
+        self._each_source = sources
+        self._checkpoints = checkpoints
+        self._losses = losses
+        self._max_deleted_bytes = max_deleted_bytes
+        self._clock = clock
+        self._finished: dict[_Inode, Path] = {}  # an inode may be used again, with another name
+        self._unreadable: dict[Path, str] = {}
+        self._reported: dict[Path, str] = {}  # at the previous refresh
+        self._files: dict[_Inode, TailedFile] = {}
+        self._is_first = True
+
+    @property
+    def files(self) -> Sequence[TailedFile]:
+        return tuple(self._files.values())
+
+    @property
+    def unreadable(self) -> int:
+        return len(self._unreadable)
+
+    def refresh(self) -> None:
+        """Look for new, rotated, truncated and deleted files."""
+        now = self._clock()
+        self._reported, self._unreadable = self._unreadable, {}
+        found = self._find()
+        for key, each in found.items():
+            file = self._files.get(key)
+            if file is None:
+                self._try_open(key, each)
+            else:
+                file.path = each.path
+                if file.is_truncated():
+                    self._restart(key, file)
+        if self._is_first:
+            self._is_first = False
+            self._open_rotated()
+        for key, file in tuple(self._files.items()):
+            if not file.is_truncated():
+                file.refresh()
+                self._checkpoints.put(file.checkpoint)
+            if key in found and not found[key].is_rotated:
+                file.rotated_at = None
+            elif file.rotated_at is None:
+                file.rotated_at = now
+            elif file.is_finished:
+                self._close(key)
+        self._limit_deleted()
+        self._forget(found)
+
+    def accept(self, file: TailedFile, end: int) -> None:
+        """All events of *file* up to *end* are accepted."""
+        file.accept(end)
+        if self._files.get((file.checkpoint.device, file.checkpoint.inode)) is file:
+            self._checkpoints.put(file.checkpoint)
+
+    def reopen(self, file: TailedFile, error: Exception) -> None:
+        """Reading *file* failed: try again at the next refresh, from the last checkpoint."""
+        self._report_unreadable(file.path, error)
+        file.content.close()
+        del self._files[file.checkpoint.device, file.checkpoint.inode]
+
+    def save(self, *, sync: bool = False) -> None:
+        """Write the checkpoints. Raises OSError."""
+        self._checkpoints.save(sync=sync)
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.content.close()
+        self._files.clear()
+
+    def _find(self) -> Mapping[_Inode, FoundFile]:
+        found: dict[_Inode, FoundFile] = {}
+        for source in self._each_source:
+            for each in source.find_files():
+                try:
+                    status = each.path.stat()
+                except FileNotFoundError:
+                    continue  # rotated since it was listed
+                except OSError as error:
+                    self._report_unreadable(each.path, error)
+                    continue
+                if stat.S_ISREG(status.st_mode):
+                    found.setdefault((status.st_dev, status.st_ino), each)
+        return found
+
+    def _try_open(self, key: _Inode, found: FoundFile) -> None:
+        if self._finished.get(key) == found.path:
+            return
+        try:
+            self._open(key, found)
+        except (OSError, EOFError) as error:  # a gzip file that is being written is cut
+            self._report_unreadable(found.path, error)
+
+    def _report_unreadable(self, path: Path, error: Exception) -> None:
+        reason = getattr(error, "strerror", None) or str(error)
+        if self._reported.get(path) != reason:
+            logger.warning("cannot read %s: %s; trying again", path, reason)
+        self._unreadable[path] = reason
+
+    def _open(self, key: _Inode, found: FoundFile) -> None:
+        content = open_content(found.path)
+        try:
+            file = self._resume(key, found, content)
+        except BaseException:
+            content.close()
+            raise
+        if file is None:
+            content.close()
+        else:
+            self._files[key] = file
+            self._checkpoints.put(file.checkpoint)
+
+    def _resume(self, key: _Inode, found: FoundFile, content: FileContent) -> TailedFile | None:
+        line = first_line(content)
+        if line is None:
+            return None
+        known = self._known(key, content)
+        if known is not None and known.is_done:
+            self._checkpoints.put(replace(known, device=key[0], inode=key[1], path=str(found.path)))
+            self._finished[key] = found.path
+            return None
+        if known is not None and known.file_id in self._open_ids():
+            return None  # compressed while it is read
+        if known is None:
+            known = _first_checkpoint(key, found, line)
+        elif not content.is_complete and known.offset > content.size():
+            known = self._after_truncation(known, found.path, line)
+        known = replace(known, device=key[0], inode=key[1], pattern=found.pattern)
+        return TailedFile(found.path, self._sources[found.pattern], content, known)
+
+    def _known(self, key: _Inode, content: FileContent) -> Checkpoint | None:
+        for each in self._checkpoints:
+            is_same = content.is_complete or (each.device, each.inode) == key
+            if is_same and has_head(content, each):
+                return each
+        return None
+
+    def _open_ids(self) -> set[str]:
+        return {file.checkpoint.file_id for file in self._files.values()}
+
+    def _restart(self, key: _Inode, file: TailedFile) -> None:
+        line = first_line(file.content)
+        if line is None:
+            return
+        new = self._after_truncation(file.checkpoint, file.path, line)
+        self._files[key] = TailedFile(file.path, file.source, file.content, new)
+
+    def _after_truncation(self, old: Checkpoint, path: Path, line: bytes) -> Checkpoint:
+        self._losses.lost(path, "truncated", max(old.size - old.offset, 0))
+        self._checkpoints.remove(old.file_id)
+        found = FoundFile(path, old.pattern)
+        return _first_checkpoint((old.device, old.inode), found, line, old.generation + 1)
+
+    def _open_rotated(self) -> None:
+        """Files that were rotated while mm2slo logship was not running."""
+        for known in self._checkpoints:
+            if known.is_done or known.file_id in self._open_ids():
+                continue
+            if known.pattern not in self._sources:
+                continue  # the source may come back
+            rotated = find_rotated(known)
+            if rotated is not None:
+                status = rotated.stat()
+                found_file = FoundFile(rotated, known.pattern, is_rotated=True)
+                self._try_open((status.st_dev, status.st_ino), found_file)
+            if known.file_id not in self._open_ids():
+                self._losses.lost(Path(known.path), "deleted", max(known.size - known.offset, 0))
+                self._checkpoints.remove(known.file_id)
+
+    def _limit_deleted(self) -> None:
+        deleted = [(key, file) for key, file in self._files.items() if file.content.is_deleted()]
+        total = sum(file.unsent for _, file in deleted)
+        for key, file in deleted:  # the oldest first
+            if total <= self._max_deleted_bytes:
+                return
+            total -= file.unsent
+            self._losses.lost(file.path, "deleted", file.unsent)
+            self._close(key)
+
+    def _close(self, key: _Inode) -> None:
+        file = self._files.pop(key)
+        file.content.close()
+        self._checkpoints.put(replace(file.checkpoint, is_done=True))
+
+    def _forget(self, found: Mapping[_Inode, FoundFile]) -> None:
+        for key in self._finished.keys() - found.keys():
+            del self._finished[key]
+        for each in self._checkpoints:
+            is_here = (each.device, each.inode) in found
+            if each.is_done and not is_here and each.pattern in self._sources:
+                self._checkpoints.remove(each.file_id)
+
+
+def _first_checkpoint(
+    key: _Inode, found: FoundFile, line: bytes, generation: int = 0
+) -> Checkpoint:
+    return Checkpoint(
+        file_id=file_id(*key, line, generation),
+        path=str(found.path),
+        pattern=found.pattern,
+        device=key[0],
+        inode=key[1],
+        head_length=len(line),
+        head_hash=digest(line),
+        generation=generation,
+    )

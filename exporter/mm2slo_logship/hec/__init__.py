@@ -1,0 +1,1 @@
+"""Splunk's HTTP Event Collector: envelopes, batches, requests and answers."""

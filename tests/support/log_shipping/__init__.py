@@ -1,0 +1,15 @@
+"""Log files, sources and parsers for tests of mm2slo logship."""
+
+from log_shipping.clocks import StoppedClock
+from log_shipping.parsers import BracketParser, JsonLineParser
+from log_shipping.watches import RecordedLosses, make_source, make_watch, read_all
+
+__all__ = [
+    "BracketParser",
+    "JsonLineParser",
+    "RecordedLosses",
+    "StoppedClock",
+    "make_source",
+    "make_watch",
+    "read_all",
+]

@@ -1,0 +1,11 @@
+"""A clock that moves only when a test says so."""
+
+from __future__ import annotations
+
+
+class StoppedClock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now

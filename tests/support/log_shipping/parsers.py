@@ -1,0 +1,51 @@
+"""Small parsers with the interface of the real one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from mm2slo_logship.events.parsed_event import Line, ParsedEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class JsonLineParser:
+    """Each line is an event."""
+
+    def feed(self, lines: Sequence[Line]) -> list[ParsedEvent]:
+        return [self._event(line) for line in lines if line.text]
+
+    def flush(self) -> list[ParsedEvent]:
+        return []
+
+    def _event(self, line: Line) -> ParsedEvent:
+        try:
+            fields = json.loads(line.text)
+            return ParsedEvent(fields.pop("time", None), fields, line.start, line.end)
+        except (ValueError, AttributeError):
+            text = line.text.decode(errors="replace")
+            return ParsedEvent(None, {"message": text, "parse_error": True}, line.start, line.end)
+
+
+class BracketParser:
+    """An event starts with a bracket and has all lines up to the next one."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+
+    def feed(self, lines: Sequence[Line]) -> list[ParsedEvent]:
+        events = []
+        for line in lines:
+            if line.text.startswith(b"["):
+                events += self.flush()
+            self._lines.append(line)
+        return events
+
+    def flush(self) -> list[ParsedEvent]:
+        lines, self._lines = self._lines, []
+        if not lines:
+            return []
+        text = b"\n".join(line.text for line in lines).decode()
+        return [ParsedEvent(None, {"message": text}, lines[0].start, lines[-1].end)]

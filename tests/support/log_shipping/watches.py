@@ -1,0 +1,73 @@
+"""Watches of files, and what they read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from log_shipping.clocks import StoppedClock
+from log_shipping.parsers import JsonLineParser
+from mm2slo_logship.checkpoints import Checkpoints
+from mm2slo_logship.files.file_watch import FileWatch
+from mm2slo_logship.files.source import EventParser, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class RecordedLosses:
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str, int]] = []
+
+    def lost(self, path: Path, reason: str, size: int) -> None:
+        self.found.append((path.name, reason, size))
+
+
+def make_source(
+    *patterns: Path | str,
+    parser: Callable[[], EventParser] = JsonLineParser,
+    is_cri: bool = False,
+    index: str | None = None,
+) -> Source:
+    return Source(
+        patterns=tuple(map(str, patterns)),
+        new_parser=parser,
+        host="host-1",
+        sourcetype="mm2:connect:json",
+        index=index,
+        is_cri=is_cri,
+    )
+
+
+def make_watch(
+    source: Source,
+    state: Path,
+    *,
+    losses: RecordedLosses | None = None,
+    clock: StoppedClock | None = None,
+    max_deleted_bytes: int = 1 << 30,
+) -> FileWatch:
+    state.mkdir(exist_ok=True)
+    return FileWatch(
+        [source],
+        Checkpoints(state),
+        losses or RecordedLosses(),
+        max_deleted_bytes=max_deleted_bytes,
+        clock=clock or StoppedClock(),
+    )
+
+
+def read_all(
+    watch: FileWatch, *, now: float = 1_000.0, accept: bool = True
+) -> list[dict[str, Any]]:
+    """The events of all files up to their ends; accepted and saved, as after a delivery."""
+    found = []
+    for file in watch.files:
+        while items := file.read(now):
+            found += [json.loads(item.body)["event"] for item in items]
+            if accept:
+                watch.accept(file, items[-1].end)
+    if accept:
+        watch.save()
+    return found

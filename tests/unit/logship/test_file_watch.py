@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+from log_shipping import (
+    BracketParser,
+    RecordedLosses,
+    StoppedClock,
+    make_source,
+    make_watch,
+    read_all,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+
+def _append(path: Path, *numbers: int) -> None:
+    with path.open("a") as log:
+        log.writelines(json.dumps({"n": number}) + "\n" for number in numbers)
+
+
+def _numbers(events: list[dict[str, Any]]) -> list[int]:
+    return [event["n"] for event in events]
+
+
+def test_watch_new_file_is_read_from_its_start(tmp_path: Path) -> None:
+    watch = make_watch(make_source(tmp_path / "*.log"), tmp_path / "state")
+    watch.refresh()
+    assert read_all(watch) == []
+
+    _append(tmp_path / "mm2.log", 1, 2)
+    watch.refresh()
+
+    assert _numbers(read_all(watch)) == [1, 2]
+
+
+def test_watch_after_restart_continues_at_the_checkpoint(tmp_path: Path) -> None:
+    log, state = tmp_path / "mm2.log", tmp_path / "state"
+    _append(log, 1, 2)
+    watch = make_watch(make_source(log), state)
+    watch.refresh()
+    read_all(watch)
+    watch.close()
+    _append(log, 3)
+
+    again = make_watch(make_source(log), state)
+    again.refresh()
+
+    assert _numbers(read_all(again)) == [3]
+
+
+def test_watch_events_read_again_have_the_same_uid(tmp_path: Path) -> None:
+    log, state = tmp_path / "mm2.log", tmp_path / "state"
+    _append(log, 1, 2)
+    uids = []
+    for _ in range(2):
+        watch = make_watch(make_source(log), state)
+        watch.refresh()
+        uids.append([event["event_uid"] for event in read_all(watch, accept=False)])
+        watch.close()
+        _append(log, 3)
+
+    assert uids[0] == uids[1][:2]
+    assert len(set(uids[1])) == 3
+
+
+def test_watch_renamed_file_is_read_to_its_end_before_it_is_closed(tmp_path: Path) -> None:
+    log, clock = tmp_path / "mm2.log", StoppedClock()
+    watch = make_watch(make_source(log), tmp_path / "state", clock=clock)
+    _append(log, 1)
+    watch.refresh()
+    read_all(watch)
+    log.rename(tmp_path / "mm2.log.1")
+    _append(log, 3)
+    watch.refresh()
+    _append(tmp_path / "mm2.log.1", 2)  # a writer that has not reopened its log yet
+
+    assert _numbers(read_all(watch, now=clock.now)) == [2, 3]
+    assert len(watch.files) == 2
+    clock.now += 6
+    read_all(watch, now=clock.now)
+    watch.refresh()
+    assert [file.path for file in watch.files] == [log]
+
+
+def test_watch_file_rotated_while_stopped_is_found_by_its_inode(tmp_path: Path) -> None:
+    log, state = tmp_path / "mm2.log", tmp_path / "state"
+    _append(log, 1)
+    watch = make_watch(make_source(log), state)
+    watch.refresh()
+    read_all(watch)
+    watch.close()
+    _append(log, 2)
+    log.rename(tmp_path / "mm2.log.2026-11-22")
+    _append(log, 3)
+
+    again = make_watch(make_source(log), state)
+    again.refresh()
+
+    assert sorted(_numbers(read_all(again))) == [2, 3]
+
+
+def test_watch_file_compressed_while_stopped_continues_in_the_archive(tmp_path: Path) -> None:
+    log, state, losses = tmp_path / "mm2.log", tmp_path / "state", RecordedLosses()
+    _append(log, 1)
+    watch = make_watch(make_source(log), state)
+    watch.refresh()
+    read_all(watch)
+    watch.close()
+    _append(log, 2)
+    (tmp_path / "mm2.log.1.gz").write_bytes(gzip.compress(log.read_bytes()))
+    (tmp_path / "other.gz").write_bytes(gzip.compress(b'{"n": 99}\n'))
+    log.unlink()
+    _append(log, 3)
+
+    again = make_watch(make_source(log), state, losses=losses)
+    again.refresh()
+
+    assert sorted(_numbers(read_all(again))) == [2, 3]
+    assert losses.found == []
+
+
+def test_watch_file_deleted_while_stopped_is_reported_with_its_unsent_bytes(
+    tmp_path: Path,
+) -> None:
+    log, state, losses = tmp_path / "mm2.log", tmp_path / "state", RecordedLosses()
+    _append(log, 1)
+    watch = make_watch(make_source(log), state)
+    watch.refresh()
+    read_all(watch)
+    _append(log, 2, 3)
+    watch.refresh()
+    watch.save()
+    watch.close()
+    log.unlink()
+
+    again = make_watch(make_source(log), state, losses=losses)
+    again.refresh()
+    again.refresh()
+
+    assert losses.found == [("mm2.log", "deleted", 18)]
+    assert again.files == ()
+
+
+def test_watch_deleted_file_stays_readable_within_the_limit(tmp_path: Path) -> None:
+    log, losses = tmp_path / "mm2.log", RecordedLosses()
+    watch = make_watch(make_source(log), tmp_path / "state", losses=losses, max_deleted_bytes=20)
+    _append(log, 1, 2)
+    watch.refresh()
+    log.unlink()
+    watch.refresh()
+
+    assert _numbers(read_all(watch, accept=False)) == [1, 2]
+    _append(log, 3)
+    watch.refresh()
+    log.unlink()
+    watch.refresh()
+    assert losses.found == [("mm2.log", "deleted", 18)]
+    assert len(watch.files) == 1
+
+
+def test_watch_truncated_file_starts_again_with_other_uids(tmp_path: Path) -> None:
+    log, losses = tmp_path / "mm2.log", RecordedLosses()
+    watch = make_watch(make_source(log), tmp_path / "state", losses=losses)
+    _append(log, 1, 2)
+    watch.refresh()
+    first = read_all(watch)
+    _append(log, 3)
+    watch.refresh()
+    log.write_text("")
+    watch.refresh()
+    _append(log, 1)
+    watch.refresh()
+
+    second = read_all(watch)
+
+    assert _numbers(second) == [1]
+    assert second[0]["event_uid"] not in {event["event_uid"] for event in first}
+    assert losses.found == [("mm2.log", "truncated", 9)]
+
+
+def test_watch_truncated_file_that_grew_again_starts_again(tmp_path: Path) -> None:
+    log = tmp_path / "mm2.log"
+    watch = make_watch(make_source(log), tmp_path / "state")
+    _append(log, 1, 2)
+    watch.refresh()
+    read_all(watch)
+    log.write_text("")
+    _append(log, 5, 6, 7)
+
+    watch.refresh()
+
+    assert _numbers(read_all(watch)) == [5, 6, 7]
+
+
+def test_watch_event_of_several_lines_is_complete_after_two_seconds(tmp_path: Path) -> None:
+    log = tmp_path / "mm2.log"
+    log.write_text("[1] a\n  at b\n[2] c\n")
+    watch = make_watch(make_source(log, parser=BracketParser), tmp_path / "state")
+    watch.refresh()
+
+    assert [each["message"] for each in read_all(watch)] == ["[1] a\n  at b"]
+    assert read_all(watch, now=1_001.9) == []
+    assert [each["message"] for each in read_all(watch, now=1_002.0)] == ["[2] c"]
+
+
+def test_watch_compressed_copy_of_an_open_file_is_not_read_twice(tmp_path: Path) -> None:
+    log, clock = tmp_path / "mm2.log", StoppedClock()
+    watch = make_watch(make_source(tmp_path / "mm2.log*"), tmp_path / "state", clock=clock)
+    _append(log, 1, 2)
+    watch.refresh()
+    (tmp_path / "mm2.log.1.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+
+    found = []
+    for _ in range(3):
+        watch.refresh()
+        found += _numbers(read_all(watch, now=clock.now))
+        clock.now += 6
+
+    assert found == [1, 2]
+
+
+def test_watch_folder_and_cut_archive_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.log").mkdir()
+    (tmp_path / "b.log.gz").write_bytes(gzip.compress(b'{"n": 1}\n' * 900)[:20])
+    watch = make_watch(make_source(tmp_path / "*.log*"), tmp_path / "state")
+
+    watch.refresh()
+
+    assert watch.files == ()
+    assert watch.unreadable == 1
