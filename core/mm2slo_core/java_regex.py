@@ -8,6 +8,7 @@ in the middle). Possessive quantifiers and atomic groups are the same in both.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import NoReturn
 
@@ -42,6 +43,7 @@ _REPETITION = re.compile(r"\{\d+(?:,\d*)?\}")
 _SET_OPERATORS = re.compile(r"--|\|\||~~")
 
 
+@functools.lru_cache(maxsize=1024)
 def compile_java(pattern: str) -> re.Pattern[str]:
     """Compile a Java *pattern*; use `fullmatch` where Java uses `matches`.
 

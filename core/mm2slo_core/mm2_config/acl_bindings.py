@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.exporter_config import TimelineConfig
 from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.connection_checks.acl_patterns import ALL_NAMES, AclPattern
 from mm2slo_core.connection_checks.flow_resources import AclGrant, FlowResources
 from mm2slo_core.connection_checks.required_permissions import (
     REQUIRED_PERMISSIONS,
     Component,
     Role,
+    granted_by,
 )
 from mm2slo_core.internal_topics import PlacedTopic, internal_topics
 from mm2slo_core.mm2_config.connector_keys import connector_key
@@ -33,7 +35,6 @@ from mm2slo_core.yaml_text import dump_yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mm2slo_core.connection_checks.acl_patterns import AclPattern
     from mm2slo_core.connection_checks.required_permissions import Operation, ResourceKind
     from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, MirrorSetup
     from mm2slo_core.mm2_config.portable_setup import PortableSetup, Rendered
@@ -103,9 +104,22 @@ def acl_bindings(setup: PortableSetup, components: Collection[Component]) -> Bin
             for pattern in patterns
             for operation in row.operations
         }
-    least = sorted(each for each in grants if not any(g.implies(each) for g in grants - {each}))
+    least = sorted(each for each in grants if not any(g in grants for g in _implying(each)))
     for (cluster, kind, pattern), group in groupby(least, lambda grant: grant[:3]):
         yield cluster, kind, pattern, [grant.operation for grant in group]
+
+
+def _implying(grant: AclGrant) -> Iterator[AclGrant]:
+    """All other grants that imply *grant*: there are few, while setups may have many grants."""
+    name = grant.pattern.name
+    patterns = {grant.pattern, AclPattern(ALL_NAMES)}
+    if name != ALL_NAMES:
+        patterns |= {AclPattern(name[:end], prefixed=True) for end in range(1, len(name) + 1)}
+    for pattern in patterns:
+        for operation in granted_by(grant.operation):
+            wider = grant._replace(pattern=pattern, operation=operation)
+            if wider != grant:
+                yield wider
 
 
 def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
