@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.section_checks import Finding
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.suggestion import did_you_mean
 from mm2slo_core.objectives.slo_ids import slug
 
 if TYPE_CHECKING:
@@ -16,27 +16,15 @@ if TYPE_CHECKING:
 
 def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
     """Channel names are unique, and `watchdog` and `platform` refer to one of them."""
-    yield from _check_unique(alerting)
     webhooks = tuple(each.name for each in alerting.webhooks)
-    yield from _check_named("watchdog", alerting.watchdog, webhooks, "webhooks")
-    yield from _check_named("platform", alerting.platform, alerting.channels, "webhooks")
-
-
-def _check_named(
-    key: str, name: str | None, known: tuple[str, ...], where: str
-) -> Iterator[Finding]:
-    if name is None or name in known:
-        return
-    close = suggest(name, known)
-    yield Finding(
-        (key,),
-        f"unknown receiver {name!r}",
-        f"one of {', '.join(known)}" if known else f"a name under alerting.{where}",
-        f"did you mean {close!r}?" if close else f"add {name} under alerting.{where}",
-    )
-
-
-def _check_unique(alerting: AlertingConfig) -> Iterator[Finding]:
+    for key, known in (("watchdog", webhooks), ("platform", alerting.channels)):
+        name = getattr(alerting, key)
+        if name is not None and name not in known:
+            yield Finding(
+                (key,), f"unknown receiver {name!r}",
+                f"one of {', '.join(known)}" if known else "a name under alerting.webhooks",
+                did_you_mean(name, known, f"add {name} under alerting.webhooks"),
+            )  # fmt: skip
     first: dict[str, tuple[str, int, str]] = {}
     for kind, receivers in (("slack", alerting.slack), ("webhooks", alerting.webhooks)):
         for index, name in enumerate(each.name for each in receivers):

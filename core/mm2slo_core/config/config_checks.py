@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from mm2slo_core.config import alerting_checks, flow_checks, section_checks, slo_checks
+from mm2slo_core.config import flow_checks, section_checks, slo_checks
+from mm2slo_core.config.alerting_checks import check_alerting
 from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.audit_config import AuditConfig
 from mm2slo_core.config.cluster_config import ClusterConfig
+from mm2slo_core.config.config_problems import value_at
 from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.config.published_indicators import published
+from mm2slo_core.config.section_checks import Finding, within
 from mm2slo_core.config.slo_config import ObjectiveConfig, SloConfig
-from mm2slo_core.config.yaml_paths import value_at
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mm2slo_core.config.config_problems import Path
-    from mm2slo_core.config.section_checks import Finding
 
 # Placeholders for invalid required values, so that the rest of the section is still checked.
 _ANY_SERVER: Final = {"bootstrap_servers": "unknown:1"}
@@ -57,21 +58,15 @@ def _is_unreliable(path: Path, invalid: Sequence[Path]) -> bool:
 def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
     clusters = _mapping(merged.get("clusters"))
     for alias, raw in clusters.items():
-        cluster = _readable(ClusterConfig, raw, _ANY_SERVER)
-        if cluster is not None:
-            for finding in section_checks.check_cluster(cluster):
-                yield finding._replace(path=("clusters", alias, *finding.path))
+        if cluster := _readable(ClusterConfig, raw, _ANY_SERVER):
+            yield from within(("clusters", alias), section_checks.check_cluster(cluster))
     exporter = _readable(ExporterConfig, merged.get("exporter", {}), {}) or ExporterConfig()
-    for finding in section_checks.check_exporter(exporter):
-        yield finding._replace(path=("exporter", *finding.path))
+    yield from within(("exporter",), section_checks.check_exporter(exporter))
     audit = _readable(AuditConfig, merged.get("audit", {}), {}) or AuditConfig()
-    for finding in section_checks.check_audit(audit):
-        yield finding._replace(path=("audit", *finding.path))
+    yield from within(("audit",), section_checks.check_audit(audit))
     alerting = _readable(AlertingConfig, merged.get("alerting", {}), {}) or AlertingConfig()
-    for finding in alerting_checks.check_alerting(alerting):
-        yield finding._replace(path=("alerting", *finding.path))
-    entries = merged.get("flows")
-    entries = entries if isinstance(entries, list) else []
+    yield from within(("alerting",), check_alerting(alerting))
+    entries = _list(merged.get("flows"))
     named = {
         index: flow for index, raw in enumerate(entries) if (flow := _flow_of(raw)) is not None
     }
@@ -83,8 +78,7 @@ def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
         if (config := _readable(FlowConfig, raw, _ANY_FLOW)) is not None
     }
     for index, config in flows.items():
-        for finding in section_checks.check_flow(config, exporter):
-            yield finding._replace(path=("flows", index, *finding.path))
+        yield from within(("flows", index), section_checks.check_flow(config, exporter))
     flows = {index: config for index, config in flows.items() if index in named}
     yield from flow_checks.check_offset_syncs(flows)
     yield from flow_checks.check_replication_cycles(flows)
@@ -95,19 +89,16 @@ def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
     yield from slo_checks.check_ids(indicators)
     slo = _mapping(merged.get("slo"))
     slo_config = _readable(SloConfig, {**slo, "objectives": []}, {}) or SloConfig()
-    for finding in slo_checks.check_slo(
-        slo_config, _objectives(slo.get("objectives")), alerting, dict(indicators.values())
-    ):
-        yield finding._replace(path=("slo", *finding.path))
-
-
-def _objectives(raw: object) -> dict[int, ObjectiveConfig]:
-    """The valid objectives, by position."""
-    found = {}
-    for index, each in enumerate(raw if isinstance(raw, list) else []):
+    objectives = {}
+    for index, each in enumerate(_list(slo.get("objectives"))):
         with contextlib.suppress(ValidationError):
-            found[index] = ObjectiveConfig.model_validate(each)
-    return found
+            objectives[index] = ObjectiveConfig.model_validate(each)
+    found = slo_checks.check_slo(slo_config, objectives, alerting, dict(indicators.values()))
+    yield from within(("slo",), found)
+
+
+def _list(raw: object) -> list[object]:
+    return raw if isinstance(raw, list) else []
 
 
 def _mapping(raw: object) -> dict[str, object]:

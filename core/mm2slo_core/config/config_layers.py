@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.config.config_problems import Path, Problem, render_path
+from mm2slo_core.config.config_problems import Path, Problem, render_path, value_at
 from mm2slo_core.config.flow_config import Engine
-from mm2slo_core.config.suggestion import suggest
-from mm2slo_core.config.yaml_paths import value_at
+from mm2slo_core.config.suggestion import did_you_mean
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -32,15 +32,21 @@ class BaseConfig:
     is_complete: bool = True
 
 
-def own_keys(root: Mapping[str, object], section: str, name: str) -> set[str]:
-    """The keys that mm2slo.yaml with the content *root* sets for a cluster or flow."""
-    written = root.get(section)
-    if isinstance(written, dict):
-        entries = [written.get(name)]
-    else:
-        flows = written if isinstance(written, list) else []
-        entries = [root.get("defaults"), *(each for each in flows if _label(each) == name)]
-    return {key for each in entries if isinstance(each, dict) for key in each}
+def own_keys(root: Mapping[str, object]) -> defaultdict[tuple[str, str], set[str]]:
+    """What mm2slo.yaml with the content *root* sets.
+
+    Keys are `("clusters", "us")`, `("flows", "us->eu")` and `("defaults", "")`.
+    """
+    clusters, flows = root.get("clusters"), root.get("flows")
+    entries: list[tuple[tuple[str, str], object]] = [(("defaults", ""), root.get("defaults"))]
+    if isinstance(clusters, dict):
+        entries += ((("clusters", alias), each) for alias, each in clusters.items())
+    if isinstance(flows, list):
+        entries += ((("flows", _label(each)), each) for each in flows)
+    found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for name, entry in entries:
+        found[name].update(entry if isinstance(entry, dict) else ())
+    return found
 
 
 class _Origin(NamedTuple):
@@ -58,8 +64,9 @@ class Layers:
         """*root* is the content of *document*, with references resolved."""
         self._document = document
         self._base = base
-        self._origins = {path: _Origin(path, *place) for path, place in base.origins.items()}
-        self._origins |= {path: _Origin(path, None, line) for path, line in document.lines.items()}
+        self._places: dict[Path, tuple[str | None, int | None]] = {**base.origins}
+        self._places |= {path: (None, line) for path, line in document.lines.items()}
+        self._labels: dict[int | str, str] = {}
         self.problems = list(base.problems)
         self.merged = {key: value for key, value in root.items() if key != "defaults"}
         written = {key: value for key, value in root.items() if value is not None}
@@ -82,10 +89,14 @@ class Layers:
     def origin(self, path: Path) -> _Origin:
         """The origin of the merged value at *path*, or of the nearest section around it."""
         for end in range(len(path), 0, -1):
-            found = self._origins.get(path[:end])
-            # A value that is not written belongs to its flow, not to a section of `defaults`.
-            if found and (end == len(path) or found.path[0] != "defaults"):
-                return found._replace(path=(*found.path, *path[end:]))
+            around = [path[:end]]
+            if path[0] == "flows" and end > 1:
+                # A value that is not written belongs to its flow, not to a section of `defaults`.
+                around += [("defaults", *path[2:])] * (2 < end == len(path))
+                around.append(("flows", self._labels.get(path[1], ""), *path[2:end]))
+            for each in around:
+                if each in self._places:
+                    return _Origin((*each, *path[end:]), *self._places[each])
         return _Origin(path)
 
     def value(self, path: Path) -> object:
@@ -110,32 +121,17 @@ class Layers:
         labels = {_label(entry) for entry in written}
         more = ({"flow": label} for label in base if label not in labels)
         for index, entry in enumerate([*written, *more]):
-            label = _label(entry)
-            self._inherit_origins(index, label)
+            label = self._labels[index] = _label(entry)
             flow = _merge(_merge(base.get(label, {}), defaults), entry)
             yield flow
             # Other engines are not in MirrorMaker 2's files.
             engine = flow.get("engine", Engine.MIRRORMAKER2) if isinstance(flow, dict) else None
             is_known = not (base and label) or label in base or engine != Engine.MIRRORMAKER2
             if not is_known and self._base.is_complete:
-                close = suggest(label, base)
-                self.problems.append(
-                    self.problem(
-                        ("flows", index, "flow"),
-                        f"{label!r} is not an enabled flow of MirrorMaker 2's files",
-                        f"one of {', '.join(base)}",
-                        f"did you mean {close!r}?" if close else "remove it, or enable it there",
-                    )
-                )
-
-    def _inherit_origins(self, index: int, label: str) -> None:
-        inherited = {
-            ("flows", index, *path[depth:]): found
-            for layer, depth in ((("flows", label), 2), (("defaults",), 1))
-            for path, found in self._origins.items()
-            if path[:depth] == layer and path != ("defaults",)
-        }
-        self._origins = inherited | self._origins
+                what = f"{label!r} is not an enabled flow of MirrorMaker 2's files"
+                next_step = did_you_mean(label, base, "remove it, or enable it there")
+                place, expected = ("flows", index, "flow"), f"one of {', '.join(base)}"
+                self.problems.append(self.problem(place, what, expected, next_step))
 
 
 def _merge(below: object, over: object) -> object:

@@ -9,12 +9,11 @@ from pydantic import ValidationError
 from mm2slo_core.config.config_checks import check_config
 from mm2slo_core.config.config_layers import BaseConfig, Layers
 from mm2slo_core.config.config_model import Config
-from mm2slo_core.config.config_problems import ConfigError, Problem, render_path
+from mm2slo_core.config.config_problems import ConfigError, Problem, render_path, value_at
 from mm2slo_core.config.mirror_files import MirrorFilesConfig
 from mm2slo_core.config.pydantic_errors import problem_of
 from mm2slo_core.config.secret_references import NO_RESOLVERS, Resolvers, resolve_references
 from mm2slo_core.config.yaml_document import Document, parse_document
-from mm2slo_core.config.yaml_paths import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,5 @@
 """`Config`, the root model of mm2slo.yaml."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from mm2slo_core.config.mirror_files import MirrorFilesConfig
 from mm2slo_core.config.published_indicators import published
 from mm2slo_core.config.report_config import ReportConfig
 from mm2slo_core.config.slo_config import SloConfig
+from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.objectives.objective import Objective, ObjectiveRule, resolve
 from mm2slo_core.objectives.traffic_limits import PublishedIndicator
 from mm2slo_core.topology import Flow, FlowGraph
@@ -90,8 +90,8 @@ def _known_label(text: str, known: Mapping[str, FlowConfig]) -> str:
         label = text.strip()
     if label in known:
         return label
-    close = difflib.get_close_matches(label, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    close = suggest(label, known)
+    hint = f"; did you mean {close!r}?" if close else ""
     raise UserError(
         f"{text!r} is not a configured flow: expected one of {', '.join(sorted(known))}{hint}"
     )

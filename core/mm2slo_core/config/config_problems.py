@@ -1,10 +1,10 @@
-"""The problems of a configuration, in one report."""
+"""The problems of a configuration, in one report, and the paths of its values."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.user_errors import UserError
 
@@ -12,9 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PLAIN: Final = re.compile(r"[\w-]+")
+NOT_WRITTEN: Final = object()
 
 # Mapping keys and list positions, from the root of the file.
 Path = tuple[str | int, ...]
+
+
+def value_at(root: Any, path: Path) -> object:
+    """The plain YAML value at *path*, or NOT_WRITTEN."""
+    for part in path:
+        keys = (
+            root if isinstance(root, dict) else range(len(root)) if isinstance(root, list) else ()
+        )
+        if part not in keys:
+            return NOT_WRITTEN
+        root = root[part]
+    return root
 
 
 def render_path(path: Path) -> str:

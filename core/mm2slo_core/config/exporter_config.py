@@ -1,7 +1,7 @@
 """`exporter:`, the metrics exporter."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -53,6 +53,12 @@ class Listen:
     def is_ipv6(self) -> bool:
         """Whether the host is an IPv6 address."""
         return ":" in self.host
+
+    @property
+    def local(self) -> "Listen":
+        """The address at which clients on this machine reach it."""
+        everywhere = self.host in {"", "0.0.0.0", "::"}  # noqa: S104 - compared, not bound
+        return replace(self, host="127.0.0.1") if everywhere else self
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if self.is_ipv6 else f"{self.host}:{self.port}"

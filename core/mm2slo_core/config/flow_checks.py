@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
 from mm2slo_core.config.section_checks import Finding
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.suggestion import did_you_mean
 from mm2slo_core.internal_topics import OffsetSyncsLocation
 from mm2slo_core.topology import Flow, slug_collisions
 
@@ -21,12 +21,11 @@ def check_aliases(flows: Mapping[int, Flow], clusters: Mapping[str, object]) -> 
     for index, flow in flows.items():
         for alias in (flow.source, flow.target):
             if alias not in clusters:
-                close = suggest(alias, clusters)
                 yield Finding(
                     ("flows", index, "flow"),
                     f"{flow.label!r} refers to the unknown cluster {alias!r}",
                     f"one of {', '.join(clusters)}" if clusters else "a cluster under clusters",
-                    f"did you mean {close!r}?" if close else f"add {alias} under clusters",
+                    did_you_mean(alias, clusters, f"add {alias} under clusters"),
                 )  # fmt: skip
 
 

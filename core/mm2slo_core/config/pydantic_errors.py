@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from mm2slo_core.config.config_problems import NOT_WRITTEN
 from mm2slo_core.config.config_schema import is_secret, keys_at
 from mm2slo_core.config.invalid_value import InvalidValueError
-from mm2slo_core.config.suggestion import suggest
-from mm2slo_core.config.yaml_paths import NOT_WRITTEN
+from mm2slo_core.config.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,11 +76,8 @@ def _subject(error: ErrorDetails, path: Path, layers: Layers) -> str:
 
 def _unknown_key(path: Path) -> tuple[str, str, str]:
     known = keys_at(path[:-1])
-    close = suggest(str(path[-1]), known)
     expected = f"one of {', '.join(known)}" if known else "no key here"
-    if close is not None:
-        return "unknown key", expected, f"did you mean {close!r}?"
-    return "unknown key", expected, f"remove it; {_KEY_LIST}"
+    return "unknown key", expected, did_you_mean(str(path[-1]), known, f"remove it; {_KEY_LIST}")
 
 
 def _reason(error: ErrorDetails) -> tuple[str, str, str | None]:

@@ -13,7 +13,7 @@ from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mm2slo_core.config.audit_config import AuditConfig, IdentityConfig
     from mm2slo_core.config.cluster_config import ClusterConfig
@@ -53,6 +53,11 @@ class Finding(NamedTuple):
     next_step: str | None = None
 
 
+def within(path: Path, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """*findings* of the section at *path*, relative to the section around it."""
+    return (each._replace(path=(*path, *each.path)) for each in findings)
+
+
 def check_security(security: Security) -> Iterator[Finding]:
     """SASL and TLS settings match the protocol and are complete."""
     protocol = security.protocol
@@ -61,24 +66,19 @@ def check_security(security: Security) -> Iterator[Finding]:
             ("sasl",), f"is required with the protocol {protocol}",
             "mechanism and credentials", "add sasl, or set protocol to one without SASL",
         )  # fmt: skip
-    if security.sasl is not None:
-        if not protocol.has_sasl:
+    for name, is_used, protocols in (
+        ("sasl", protocol.has_sasl, "SASL_PLAINTEXT or SASL_SSL"),
+        ("tls", protocol.has_tls, "SSL or SASL_SSL"),
+    ):
+        if getattr(security, name) is not None and not is_used:
             yield Finding(
-                ("sasl",), f"has no effect with the protocol {protocol}",
-                "protocol SASL_PLAINTEXT or SASL_SSL", "set protocol, or remove sasl",
+                (name,), f"has no effect with the protocol {protocol}",
+                f"protocol {protocols}", f"set protocol, or remove {name}",
             )  # fmt: skip
-        for finding in _check_sasl(security.sasl):
-            yield finding._replace(path=("sasl", *finding.path))
-    tls = security.tls
-    if tls is None:
-        return
-    if not protocol.has_tls:
-        yield Finding(
-            ("tls",), f"has no effect with the protocol {protocol}",
-            "protocol SSL or SASL_SSL", "set protocol, or remove tls",
-        )  # fmt: skip
-    for finding in _check_tls(tls):
-        yield finding._replace(path=("tls", *finding.path))
+    if security.sasl is not None:
+        yield from within(("sasl",), _check_sasl(security.sasl))
+    if security.tls is not None:
+        yield from within(("tls",), _check_tls(security.tls))
 
 
 def _check_tls(tls: Tls) -> Iterator[Finding]:
@@ -109,26 +109,19 @@ def _check_content(section: Tls | OAuth, *names: str) -> Iterator[Finding]:
 def _check_sasl(sasl: Sasl) -> Iterator[Finding]:
     needed = _CREDENTIALS.get(sasl.mechanism, ("username", "password"))
     for name in ("username", "password", "oauth", "aws_region"):
-        given = getattr(sasl, name) is not None
-        if name in needed and not given:
+        if (getattr(sasl, name) is None) == (name in needed):
+            what, verb = ("is required", "add") if name in needed else ("has no effect", "remove")
             yield Finding(
-                (name,), f"is required with the mechanism {sasl.mechanism}",
-                f"{' and '.join(needed)} with {sasl.mechanism}", f"add {name}",
-            )  # fmt: skip
-        if given and name not in needed:
-            yield Finding(
-                (name,), f"has no effect with the mechanism {sasl.mechanism}",
-                f"{' and '.join(needed)} with {sasl.mechanism}", f"remove {name}",
+                (name,), f"{what} with the mechanism {sasl.mechanism}",
+                f"{' and '.join(needed)} with {sasl.mechanism}", f"{verb} {name}",
             )  # fmt: skip
     if sasl.oauth is not None:
-        for finding in _check_content(sasl.oauth, "ca"):
-            yield finding._replace(path=("oauth", *finding.path))
+        yield from within(("oauth",), _check_content(sasl.oauth, "ca"))
 
 
 def check_cluster(cluster: ClusterConfig) -> Iterator[Finding]:
     """Security is complete, and `client` sets only properties that have no other key."""
-    for finding in check_security(cluster.security):
-        yield finding._replace(path=("security", *finding.path))
+    yield from within(("security",), check_security(cluster.security))
     rendered = librdkafka_properties(cluster.security)
     for name in cluster.client:
         if name in rendered or name in _OWNED or name.startswith("sasl."):
@@ -141,16 +134,14 @@ def check_cluster(cluster: ClusterConfig) -> Iterator[Finding]:
 
 def check_flow(flow: FlowConfig, exporter: ExporterConfig) -> Iterator[Finding]:
     """The settings of one flow are consistent with each other and with the poll interval."""
-    for finding in _check_canary(flow.canary):
-        yield finding._replace(path=("canary", *finding.path))
+    yield from within(("canary",), _check_canary(flow.canary))
     if flow.engine is not Engine.MIRRORMAKER2 and flow.canary.carrier is CanaryCarrier.HEARTBEATS:
         yield Finding(
             ("canary", "carrier"), f"'heartbeats' is not replicated by the engine {flow.engine}",
             "topic or off",
             "set carrier to topic if the engine replicates that topic, otherwise to off",
         )  # fmt: skip
-    for finding in _check_identity(flow.audit.identity):
-        yield finding._replace(path=("audit", "identity", *finding.path))
+    yield from within(("audit", "identity"), _check_identity(flow.audit.identity))
     yield from _check_freshness(flow)
     yield from _check_policy(flow)
     if flow.slice < exporter.poll_interval:
@@ -169,17 +160,13 @@ def _check_canary(canary: CanaryConfig) -> Iterator[Finding]:
         )
     if max(tiers) > canary.deadline:
         yield Finding(
-            ("latency_tiers",),
-            f"{format_duration(max(tiers))} is longer than the deadline",
+            ("latency_tiers",), f"{format_duration(max(tiers))} is longer than the deadline",
             f"thresholds up to {format_duration(canary.deadline)}, when a canary is settled",
             "remove the threshold or increase deadline",
-        )
+        )  # fmt: skip
     if canary.interval > canary.deadline:
-        yield Finding(
-            ("interval",),
-            f"{format_duration(canary.interval)} is longer than the deadline",
-            f"up to {format_duration(canary.deadline)}",
-        )
+        what = f"{format_duration(canary.interval)} is longer than the deadline"
+        yield Finding(("interval",), what, f"up to {format_duration(canary.deadline)}")
 
 
 def _check_freshness(flow: FlowConfig) -> Iterator[Finding]:
@@ -202,27 +189,23 @@ def _check_freshness(flow: FlowConfig) -> Iterator[Finding]:
 
 def _check_policy(flow: FlowConfig) -> Iterator[Finding]:
     separator = flow.policy.separator
-    if flow.policy.kind is PolicyKind.DEFAULT and flow.engine is Engine.MIRRORMAKER2:
-        for alias in (flow.flow.source, flow.flow.target):
-            if separator in alias:
-                yield Finding(
-                    ("policy", "separator"), f"{separator!r} is part of the alias {alias!r}",
-                    "a separator that no alias contains: MirrorMaker 2 splits topic names at it",
-                    "change the alias or the separator in MirrorMaker 2 and here",
-                )  # fmt: skip
+    is_used = flow.policy.kind is PolicyKind.DEFAULT and flow.engine is Engine.MIRRORMAKER2
+    for alias in (flow.flow.source, flow.flow.target):
+        if is_used and separator in alias:
+            yield Finding(
+                ("policy", "separator"), f"{separator!r} is part of the alias {alias!r}",
+                "a separator that no alias contains: MirrorMaker 2 splits topic names at it",
+                "change the alias or the separator in MirrorMaker 2 and here",
+            )  # fmt: skip
 
 
 def _check_identity(identity: IdentityConfig) -> Iterator[Finding]:
     if not (identity.key or identity.value or identity.headers):
-        yield Finding(
-            (), "excludes key, value and headers",
-            "at least one of key, value and headers",
-        )  # fmt: skip
+        what, expected = "excludes key, value and headers", "at least one of key, value and headers"
+        yield Finding((), what, expected)
     if identity.ignored_headers and not identity.headers:
-        yield Finding(
-            ("ignored_headers",), "has no effect with headers: false",
-            "headers: true", "remove it",
-        )  # fmt: skip
+        what = "has no effect with headers: false"
+        yield Finding(("ignored_headers",), what, "headers: true", "remove it")
 
 
 def check_audit(audit: AuditConfig) -> Iterator[Finding]:
@@ -235,10 +218,8 @@ def check_audit(audit: AuditConfig) -> Iterator[Finding]:
                 "Spark properties that are not set elsewhere", "remove it",
             )  # fmt: skip
         elif not name.startswith("spark."):
-            yield Finding(
-                ("spark", "conf", name), "is not a Spark property",
-                "names that start with spark.",
-            )  # fmt: skip
+            what, expected = "is not a Spark property", "names that start with spark."
+            yield Finding(("spark", "conf", name), what, expected)
 
 
 def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:

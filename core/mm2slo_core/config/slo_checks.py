@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.durations import format_duration
-from mm2slo_core.config.section_checks import Finding
+from mm2slo_core.config.section_checks import Finding, within
 from mm2slo_core.config.shares import format_share
-from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.config.suggestion import did_you_mean
 from mm2slo_core.objectives.flow_patterns import subsumes
 from mm2slo_core.objectives.objective import Severity
 from mm2slo_core.objectives.slo_ids import slo_id
@@ -53,18 +53,16 @@ def check_slo(
     for index, objective in objectives.items():
         rules = slo.rules_of(objective, flows)
         found = list(_check_objective(objective, rules, alerting, flows))
-        for finding in found:
-            yield finding._replace(path=("objectives", index, *finding.path))
-        if not found:
-            hidden_by = _hidden_by(objective, rules, earlier)
-            if hidden_by is not None:
-                yield Finding(
-                    ("objectives", index, "flows"),
-                    f"have no effect: slo.objectives[{hidden_by}] already covers these flows and "
-                    "this indicator",
-                    "the narrower pattern before the wider one, and each flow and indicator once",
-                    "move the objective up, or remove it",
-                )  # fmt: skip
+        yield from within(("objectives", index), found)
+        hidden_by = None if found else _hidden_by(objective, rules, earlier)
+        if hidden_by is not None:
+            yield Finding(
+                ("objectives", index, "flows"),
+                f"have no effect: slo.objectives[{hidden_by}] already covers these flows and "
+                "this indicator",
+                "the narrower pattern before the wider one, and each flow and indicator once",
+                "move the objective up, or remove it",
+            )
         earlier[index] = (objective, {rule.key for rule in rules})
 
 
@@ -92,12 +90,11 @@ def _text_of(flow: Flow, key: SliKey) -> str:
 def _check_channel(channel: str | None, alerting: AlertingConfig) -> Iterator[Finding]:
     if channel is None or channel in alerting.channels:
         return
-    close = suggest(channel, alerting.channels)
     yield Finding(
         ("channel",), f"unknown channel {channel!r}",
         f"one of {', '.join(alerting.channels)}" if alerting.channels
         else "a name under alerting.slack or alerting.webhooks",
-        f"did you mean {close!r}?" if close else f"add {channel} under alerting.slack",
+        did_you_mean(channel, alerting.channels, f"add {channel} under alerting.slack"),
     )  # fmt: skip
 
 
@@ -121,11 +118,10 @@ def _check_patterns(objective: ObjectiveConfig, flows: Flows) -> Iterator[Findin
     labels = [flow.label for flow in flows]
     for position, pattern in enumerate(objective.flows):
         if not any(subsumes(pattern, label) for label in labels):
-            close = suggest(pattern, labels)
             yield Finding(
                 ("flows", position), f"{pattern!r} matches no flow",
                 f"a pattern that matches one of {', '.join(labels)}",
-                f"did you mean {close!r}?" if close else "write us->* or *, for example",
+                did_you_mean(pattern, labels, "write us->* or *, for example"),
             )  # fmt: skip
 
 
@@ -134,11 +130,10 @@ def _nothing_published(objective: ObjectiveConfig, matched: Flows) -> Finding:
     names = ", ".join(flow.label for flow in matched)
     tiers = [key.tier for key in keys if key.sli is objective.sli]
     if tiers and objective.tier is not None:
-        close = suggest(objective.tier, tiers)
         return Finding(
             ("tier",), f"{objective.tier!r} is not a tier of {objective.sli} in {names}",
             f"one of {', '.join(tiers)}",
-            f"did you mean {close!r}?" if close else "remove tier to cover all of them",
+            did_you_mean(objective.tier, tiers, "remove tier to cover all of them"),
         )  # fmt: skip
     kinds = ", ".join(dict.fromkeys(key.sli for key in keys))
     next_step = "remove the objective"
@@ -225,18 +220,13 @@ def _hidden_by(
     earlier: Mapping[int, tuple[ObjectiveConfig, set[SliKey]]],
 ) -> int | None:
     """The first of the *earlier* objectives that together cover *objective* completely, or None."""
-    hiders = []
-    for rule in rules:
-        for pattern in objective.flows:
-            hider = next(
-                (
-                    index
-                    for index, (other, keys) in earlier.items()
-                    if rule.key in keys and any(subsumes(wide, pattern) for wide in other.flows)
-                ),
-                None,
-            )
-            if hider is None:
-                return None
-            hiders.append(hider)
-    return min(hiders, default=None)
+    hiders = [
+        [
+            index
+            for index, (other, keys) in earlier.items()
+            if rule.key in keys and any(subsumes(wide, pattern) for wide in other.flows)
+        ]
+        for rule in rules
+        for pattern in objective.flows
+    ]
+    return min((each[0] for each in hiders), default=None) if all(hiders) else None

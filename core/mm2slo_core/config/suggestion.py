@@ -17,3 +17,9 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
         if sorted(candidate.casefold()) == sorted(name.casefold()):
             return candidate
     return next(iter(difflib.get_close_matches(name, candidates, n=1)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The next step for an unknown *name*; *otherwise* if none of *known* is similar."""
+    close = suggest(name, known)
+    return f"did you mean {close!r}?" if close else otherwise

@@ -14,6 +14,7 @@ from mm2slo_core.mm2_config.java_security import read_security
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, resolve_settings
 
 if TYPE_CHECKING:
+    from collections import defaultdict
     from collections.abc import Mapping, Sequence
 
     from mm2slo_core.mm2_config.mirror_setup import (
@@ -49,7 +50,7 @@ def combine_setups(
 
     *own* is the content of mm2slo.yaml: what it replaces is neither resolved nor read.
     """
-    builder = _Builder(files, own)
+    builder = _Builder(files, own_keys(own))
     for setup in setups:
         builder.add(setup, kafka_version or setup.kafka_version)
     builder.report_principals()
@@ -63,7 +64,7 @@ def combine_setups(
 @dataclass(slots=True)
 class _Builder:
     files: MirrorFiles
-    own: Mapping[str, object]
+    own: defaultdict[tuple[str, str], set[str]]
     clusters: dict[str, dict[str, object]] = field(default_factory=dict)
     flows: dict[str, dict[str, object]] = field(default_factory=dict)
     origins: dict[Path, tuple[str, int | None]] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class _Builder:
         flows = {each.flow: each for each in setup.flows}
         used = {alias for each in setup.enabled_flows for alias in astuple(each.flow)}
         for alias, cluster in setup.clusters.items():
-            if alias in used or own_keys(self.own, "clusters", alias):
+            if alias in used or self.own["clusters", alias]:
                 self._add_cluster(cluster, setup)
         for flow in setup.enabled_flows:
             label = flow.flow.label
@@ -84,7 +85,8 @@ class _Builder:
             resolved = self._resolve_flow(flow, setup)
             reverse = flows.get(flow.flow.reverse)
             self.flows[label], findings = flow_section(resolved, kafka_version, reverse=reverse)
-            ignored = {f"custom-{name}" for name in own_keys(self.own, "flows", label)}
+            replaced = self.own["flows", label] | self.own["defaults", ""]
+            ignored = {f"custom-{name}" for name in replaced}
             self.findings += (each for each in findings if each.check not in ignored)
 
     def report_principals(self) -> None:
@@ -101,7 +103,7 @@ class _Builder:
 
     def _add_cluster(self, cluster: MirrorCluster, setup: MirrorSetup) -> None:
         alias, before = cluster.alias, len(self.findings)
-        replaced = own_keys(self.own, "clusters", alias)
+        replaced = {*self.own["clusters", alias]}
         if alias in self.clusters:
             # The security settings of the first file apply.
             replaced.add("security")

@@ -6,6 +6,7 @@ As `clusterProps`, `connectorBaseConfig`, `workerConfig` and `clusterPairs` of K
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.internal_topics import connect_topic
@@ -32,7 +33,11 @@ class DedicatedSettings:
 
     def __init__(self, properties: Settings, aliases: Iterable[str]) -> None:
         self._properties = properties
-        self._of_flows = {key: each for key, each in properties.items() if "->" in key}
+        # By the flow's source, so that a file with many flows is not searched for each of them.
+        self._by_source: defaultdict[str, dict[str, Setting]] = defaultdict(dict)
+        for key, each in properties.items():
+            if "->" in key:
+                self._by_source[key.partition("->")[0]][key] = each
         self._for_workers = {
             key: each for key, each in properties.items() if key.startswith(WORKER_PREFIXES)
         }
@@ -58,7 +63,7 @@ class DedicatedSettings:
             for key, each in self.clusters[alias].items():
                 prefix = side if key.startswith(_CLIENTS) else f"{side}.cluster"
                 merged[f"{prefix}.{key}"] = each
-        merged |= _stripped(self._of_flows, f"{flow.label}.")
+        merged |= _stripped(self._by_source[flow.source], f"{flow.label}.")
         # A new name wins, wherever it is written (ConfigUtils.translateDeprecatedConfigs).
         renamed = {RENAMED[key]: merged.pop(key) for key in RENAMED.keys() & merged.keys()}
         return renamed | merged

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from mm2slo_core.config.config_problems import render_path
+from mm2slo_core.config.config_problems import render_path, value_at
 from mm2slo_core.config.yaml_document import Document, parse_documents
-from mm2slo_core.config.yaml_paths import value_at
 from mm2slo_core.mm2_config.findings import Origin
 from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup
 from mm2slo_core.mm2_config.resource_text import ResourceText
