@@ -13,7 +13,7 @@ from mm2slo_core.config.flow_config import FlowConfig
 from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connector_keys import kafka_release
 from mm2slo_core.mm2_config.findings import Finding, Severity
-from mm2slo_core.mm2_config.lint import lint_clusters, lint_flows, lint_secrets, lint_settings
+from mm2slo_core.mm2_config.lint import lint_flows, lint_secrets, lint_settings
 from mm2slo_core.mm2_config.lint.lint_input import LintFlow, LintInput
 from mm2slo_core.replication_policy import DEFAULT_VERSION
 
@@ -108,11 +108,15 @@ CHECKS: Final = {check.name: check for check in (
           "set it as on the source", connect=True),
 )}
 # fmt: on
-_OF_FILES: Final = (lint_secrets.check_values, lint_secrets.check_certificates)
+_OF_FILES: Final = (
+    lint_secrets.check_values,
+    lint_secrets.check_certificates,
+    lint_flows.check_topology,
+)  # fmt: skip
 _OF_FLOWS: Final = (
     lint_settings.check_keys, lint_settings.check_values, lint_settings.check_connectors,
-    lint_flows.check_filters, lint_flows.check_names, lint_flows.check_topology,
-    lint_flows.check_workers, lint_clusters.check_factors, lint_clusters.check_clusters,
+    lint_settings.check_factors, lint_flows.check_filters, lint_flows.check_names,
+    lint_flows.check_workers, lint_flows.check_clusters,
 )  # fmt: skip
 # What readers cannot use, but MirrorMaker 2 can; its files may be on another machine.
 _NO_ERRORS: Final = ("unresolved-reference", "store-missing", "conflicting-clusters", "custom-")

@@ -1,14 +1,16 @@
-"""Checks of filters and names, and between flows and worker groups."""
+"""Checks of filters and names, between flows and worker groups, and against clusters."""
 
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.mm2_config.lint.lint_input import Hit
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
-from mm2slo_core.topic_selection import replicated_topics, replication_policy
+from mm2slo_core.name_filters import TopicFilter
+from mm2slo_core.topic_selection import TopicRole, replicated_topics, replication_policy
 from mm2slo_core.topology import Flow, FlowGraph
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ _FILTERS: Final = {"topics": _SOURCE, "topics.exclude": _SOURCE, "groups": _CHEC
 _COMMA: Final = re.compile(r"\{\d*,\d*\}")
 _GLOB: Final = re.compile(r"(?<!\\)[\w-]\*")
 _ANY: Final = re.compile(r"\.[*+]\??")
+_LIMITS: Final = ("retention.ms", "retention.bytes", "max.message.bytes")
 
 
 def check_filters(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
@@ -35,7 +38,7 @@ def check_filters(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
         yield flow.hit("all-topics", _SOURCE, "topics")
     for other in lint.flows:
         if flow.config and other.flow.target == flow.flow.source:
-            for pair in replicated_topics(flow.config, storage_topics(other))[:1]:
+            for pair in replicated_topics(flow.config, other.storage)[:1]:
                 what = f"{flow.flow} replicates {pair.source}, of the workers of {other.flow}"
                 yield Hit("internal-topics", flow.mirror.origin, what)
 
@@ -51,72 +54,94 @@ def check_names(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
             yield flow.hit("separator", _SOURCE, "replication.policy.separator")
 
 
-def check_topology(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
+def check_topology(lint: LintInput) -> Iterator[Hit]:
     """Cycles, several writers of a topic, and copies that arrive on two paths."""
+    origins = {each.flow: each.mirror.origin for each in lint.flows}
     configs = {each.flow: each.config for each in lint.flows if each.config}
-    own, label, origin = flow.config, flow.flow, flow.mirror.origin
-    if own and _is_identity(own):
-        identity = {other for other, config in configs.items() if _is_identity(config)}
-        back = FlowGraph(frozenset(identity)).hops(label.target, label.source)
-        if back and (back > 1 or _overlap(own, configs[label.reverse])):
-            yield Hit("replication-cycle", origin, f"{label} is a part of a cycle of flows")
-        for other in sorted(identity - {label}):
-            if other.target == label.target and _overlap(own, configs[other]):
-                what = f"{label} and {other} write the same topics"
-                yield Hit("two-writers", origin, what)
-        return
-    for other, config in configs.items() if own else ():
-        direct = configs.get(Flow(other.source, label.target))
-        if own and direct and other.target == label.source and not _is_identity(config):
-            for topic in _samples(config):
-                copy = replication_policy(config).remote_topic(other.source, topic)
-                if replicated_topics(direct, [topic]) and replicated_topics(own, [copy]):
-                    copy = replication_policy(own).remote_topic(label.source, copy)
-                    what = f"{label} also replicates copies of {other}, as {copy}"
-                    yield Hit("double-prefix", origin, what)
+    samples = {flow: _samples(config) for flow, config in configs.items()}
+    identity = FlowGraph(frozenset(flow for flow in configs if _is_identity(configs[flow])))
+
+    def overlap(one: Flow, other: Flow) -> bool:
+        return any(
+            _selects(configs[one], name) and _selects(configs[other], name)
+            for name in samples[one] | samples[other]
+        )
+
+    for flow in sorted(identity.flows):
+        back = identity.hops(flow.target, flow.source)
+        if back and (back > 1 or overlap(flow, flow.reverse)):
+            yield Hit("replication-cycle", origins[flow], f"{flow} is a part of a cycle of flows")
+        for other in (Flow(source, flow.target) for source in identity.sources_into(flow.target)):
+            if other != flow and overlap(flow, other):
+                what = f"{flow} and {other} write the same topics"
+                yield Hit("two-writers", origins[flow], what)
+    for one, two in product(sorted(configs.keys() - identity.flows), repeat=2):
+        direct = configs.get(Flow(one.source, two.target)) if one.target == two.source else None
+        for topic in sorted(samples[one]) if direct else ():
+            copy = replication_policy(configs[one]).remote_topic(one.source, topic)
+            if direct and _selects(direct, topic) and _selects(configs[two], copy):
+                copy = replication_policy(configs[two]).remote_topic(two.source, copy)
+                what = f"{two} also replicates copies of {one}, as {copy}"
+                yield Hit("double-prefix", origins[two], what)
 
 
 def check_workers(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
     servers = flow.setting(None, "bootstrap.servers")
-    source, target = _servers(flow, flow.flow.source), _servers(flow, flow.flow.target)
+    source, target = flow.servers(flow.flow.source), flow.servers(flow.flow.target)
     if servers and source == servers.value != target:
         what = f"the workers of {flow.flow} use {flow.flow.source}"
         yield Hit("workers-at-source", servers.origin, what)
     for other in lint.flows:
         # Each resource of Strimzi has workers of its own.
         group, theirs = (each.mirror.worker.group_id for each in (flow, other))
-        shared = sorted(storage_topics(flow) & storage_topics(other))
+        shared = sorted(flow.storage & other.storage)
         is_same = flow.setup is other.setup and group == theirs
-        if shared and not is_same and _servers(other, other.flow.target) == target:
+        if shared and not is_same and other.servers(other.flow.target) == target:
             what = f"the workers of {flow.flow} and {other.flow} both use {shared[0]}"
             yield Hit("shared-storage", flow.mirror.origin, what)
 
 
-def storage_topics(flow: LintFlow) -> set[str]:
-    """The topics of the workers of *flow*, on its target."""
-    worker = flow.mirror.worker
-    return {*filter(None, (worker.configs_topic, worker.offsets_topic, worker.status_topic))}
-
-
-def _servers(flow: LintFlow, alias: str) -> str | None:
-    cluster = flow.setup.clusters.get(alias)
-    servers = cluster.client.get("bootstrap.servers") if cluster else None
-    return servers.value if servers else None
+def check_clusters(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
+    label, config = flow.flow, flow.config
+    source, target = lint.facts.get(label.source), lint.facts.get(label.target)
+    if not (source and target and config):
+        return
+    found = replicated_topics(config, source.partitions)
+    pairs = [pair for pair in found if pair.role is TopicRole.DATA]
+    partitions = max(1, sum(source.partitions[pair.source] for pair in pairs))
+    if flow.number(_SOURCE, "tasks.max") > partitions:
+        yield flow.hit("idle-tasks", _SOURCE, "tasks.max", action=f"set it to {partitions}")
+    for pattern in config.topics:
+        if not any(map(TopicFilter((pattern,), ()).matches, source.partitions)):
+            what = f"no topic of {label.source} matches {pattern}"
+            yield flow.hit("no-topic", _SOURCE, "topics", what=what)
+    for pair in pairs:
+        here, there = source.settings.get(pair.source, {}), target.settings.get(pair.target, {})
+        for key in _LIMITS:
+            if key in here and key in there and _limit(there[key]) < _limit(here[key]):
+                what = f"{pair.target}: {key} = {there[key]}, on the source {here[key]}"
+                yield Hit("lower-target-limit", flow.mirror.origin, what)
+    for topic in sorted(flow.storage & target.settings.keys()):
+        policy = target.settings[topic].get("cleanup.policy", "compact")
+        if policy != "compact":
+            what = f"{topic} on {label.target} has cleanup.policy = {policy}"
+            yield Hit("storage-not-compacted", flow.mirror.origin, what)
 
 
 def _is_identity(config: FlowConfig) -> bool:
     return config.policy.kind is PolicyKind.IDENTITY
 
 
+def _selects(config: FlowConfig, topic: str) -> bool:
+    return bool(replicated_topics(config, [topic]))
+
+
 def _samples(config: FlowConfig) -> set[str]:
     """Names that *config* replicates, as far as its expressions are simple."""
     patterns = (part for entry in config.topics for part in entry.split("|"))
-    names = {_ANY.sub("x", pattern).replace("\\", "") for pattern in patterns}
-    return {pair.source for pair in replicated_topics(config, names)}
+    names = (_ANY.sub("x", pattern).replace("\\", "") for pattern in patterns)
+    return {name for name in names if _selects(config, name)}
 
 
-def _overlap(one: FlowConfig, other: FlowConfig) -> bool:
-    names = _samples(one) | _samples(other)
-    return any(
-        replicated_topics(one, [name]) and replicated_topics(other, [name]) for name in names
-    )
+def _limit(value: str) -> float:
+    return float("inf") if value == "-1" else float(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from mm2slo_core.mm2_config.connector_keys import connector_key
+from mm2slo_core.mm2_config.setting_effects import default_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +50,17 @@ class LintFlow:
     def flow(self) -> Flow:
         return self.mirror.flow
 
+    @property
+    def storage(self) -> set[str]:
+        """The topics of the workers, on the target."""
+        worker = self.mirror.worker
+        return {*filter(None, (worker.configs_topic, worker.offsets_topic, worker.status_topic))}
+
+    def servers(self, alias: str) -> str | None:
+        cluster = self.setup.clusters.get(alias)
+        servers = cluster.client.get("bootstrap.servers") if cluster else None
+        return servers.value if servers else None
+
     def setting(self, kind: ConnectorKind | None, key: str) -> Setting | None:
         """A setting of a connector, or of the workers."""
         connector = self.mirror.connectors.get(kind) if kind else self.mirror.worker
@@ -59,8 +70,7 @@ class LintFlow:
         """The value that a connector or worker uses; "" if it is not known."""
         if found := self.setting(kind, key):
             return found.value.strip()
-        known = connector_key(key) if kind in self.mirror.connectors else None
-        return (known and known.default) or ""
+        return default_value(key) if kind in self.mirror.connectors else ""
 
     def number(self, kind: ConnectorKind | None, key: str) -> float:
         """The value as a number, 0 if it is none."""

@@ -1,10 +1,11 @@
-"""Checks of keys and values of connectors and workers."""
+"""Checks of keys, values and replication factors of connectors and workers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.suggestion import suggest
+from mm2slo_core.internal_topics import OffsetSyncsLocation
 from mm2slo_core.mm2_config import connector_keys
 from mm2slo_core.mm2_config.findings import Origin
 from mm2slo_core.mm2_config.flow_precedence import WORKER_PREFIXES
@@ -32,6 +33,14 @@ _SAME_IN_BOTH: Final = (
     "replication.policy.class", "replication.policy.separator", "topic.filter.class",
     "replication.policy.internal.topic.separator.enabled", "offset-syncs.topic.location",
 )  # fmt: skip
+_SYNCS: Final = "offset-syncs.topic.replication.factor"
+_FACTORS: Final = {
+    "replication.factor": _SOURCE,
+    _SYNCS: _SOURCE,
+    "checkpoints.topic.replication.factor": _CHECKPOINT,
+    "heartbeats.topic.replication.factor": _HEARTBEAT,
+    **{f"{name}.storage.replication.factor": None for name in ("config", "offset", "status")},
+}
 _CLUSTER_KEYS: Final = connector_keys.CLIENT_KEYS | connector_keys.WORKER_KEYS
 _CLUSTER_PREFIXES: Final = (*WORKER_PREFIXES, "admin.", "consumer.", "producer.", "sasl.", "ssl.")
 
@@ -79,6 +88,20 @@ def check_values(flow: LintFlow, _lint: LintInput) -> Iterator[Hit]:
         is_slow = flow.number(_CHECKPOINT, key) > flow.config.freshness[-1].threshold
         if is_slow and flow.value(_CHECKPOINT, f"{name}.enabled") == "true":
             yield flow.hit("slow-group-sync", _CHECKPOINT, key)
+
+
+def check_factors(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
+    """Replication factors; without `--connect` only those of 1."""
+    at_source = flow.config and flow.config.offset_syncs_location is OffsetSyncsLocation.SOURCE
+    for key, kind in _FACTORS.items():
+        factor = flow.number(kind, key)
+        alias = flow.flow.source if at_source and key == _SYNCS else flow.flow.target
+        facts = lint.facts.get(alias)
+        if factor == 1:
+            yield flow.hit("single-copy", kind, key)
+        elif facts and factor > facts.brokers:
+            what = f"{key} = {factor:g}, but {alias} has {facts.brokers} brokers"
+            yield flow.hit("too-few-brokers", kind, key, what=what)
 
 
 def check_connectors(flow: LintFlow, lint: LintInput) -> Iterator[Hit]:
