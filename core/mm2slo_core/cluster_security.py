@@ -10,8 +10,6 @@ from mm2slo_core.secret import Secret
 
 
 class Protocol(StrEnum):
-    """Kafka's `security.protocol`."""
-
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
     SASL_PLAINTEXT = "SASL_PLAINTEXT"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticCustomError, core_schema
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
+    from pydantic import GetCoreSchemaHandler
 
 MASK: Final = "***"
 
@@ -38,7 +36,7 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return hmac.compare_digest(_octets(self._value), _octets(other._value))
+        return self._value == other._value
 
     def __hash__(self) -> int:
         return hash((Secret, self._value))
@@ -57,22 +55,9 @@ class Secret:
 
     @classmethod
     def __get_pydantic_core_schema__(
-        cls,
-        source: Any,
-        handler: GetCoreSchemaHandler,
+        cls, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(
             cls._validate,
             serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
         )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return {"type": "string", "format": "password"}
-
-
-def _octets(value: str) -> bytes:
-    # An environment variable that is not UTF-8 arrives with lone surrogates.
-    return value.encode("utf-8", "surrogatepass")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mm2slo_core.config import Config, Listen
 from mm2slo_core.config.config_schema import bare, is_model
 from mm2slo_core.config.durations import DurationBound, format_duration
-from mm2slo_core.config.shares import ShareBound, TargetBound, format_share
+from mm2slo_core.config.shares import ShareBound, TargetBound
+from mm2slo_core.objectives.quantity_text import percent_text
 from mm2slo_core.secret import Secret
 from mm2slo_core.topology import Flow
 
@@ -99,7 +100,7 @@ def _section(title: str, model: type[BaseModel]) -> str:
     lines = [f"## {title if title == 'The file' else f'`{title}`'}", "", _summary(model), ""]
     lines += ["| Key | Type | Default | Meaning |", "|---|---|---|---|"]
     lines += [
-        f"| `{name}` | {_type(info)} | {_default(info)} | {_cell(' '.join((info.description or '').split()))} |"
+        f"| `{name}` | {_type(info)} | {_default(info)} | {_cell(info.description or '')} |"
         for name, info in model.model_fields.items()
     ]
     if model is Config:
@@ -173,7 +174,7 @@ def _default(info: FieldInfo) -> str:
     if any(_bound(part) is not None for part in info.metadata):
         return f"`{format_duration(value)}`"
     if _is_share(info):
-        return f"`{format_share(value)}`"
+        return f"`{percent_text(value)}`"
     # A default value in the source code is not a secret.
     return _cell(_shown(value.reveal() if isinstance(value, Secret) else value))
 
@@ -193,4 +194,4 @@ def _shown(value: object) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return " ".join(text.split()).replace("|", "\\|")

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def configure_logging(config: LogConfig) -> None:
     """Send all log records of this process to standard output."""
     handler = logging.StreamHandler(sys.stdout)
-    if config.format.value == "json":
+    if config.format == "json":
         handler.setFormatter(JsonFormatter())
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(config.level.value.upper())
+    root.setLevel(config.level.upper())

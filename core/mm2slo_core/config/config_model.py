@@ -46,7 +46,6 @@ class Config(Section):
 
     @property
     def graph(self) -> FlowGraph:
-        """The graph of all flows."""
         return FlowGraph(frozenset(flow.flow for flow in self.flows))
 
     def select(self, labels: Iterable[str]) -> tuple[FlowConfig, ...]:

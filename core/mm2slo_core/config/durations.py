@@ -51,7 +51,6 @@ class DurationBound:
         self.at_least = at_least
 
     def __call__(self, value: object) -> float:
-        """Seconds, or InvalidValueError."""
         seconds = parse_duration(value)
         if seconds < self.at_least:
             raise InvalidValueError(

@@ -2,8 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
@@ -18,30 +17,6 @@ _LISTEN: Final = re.compile(
 _HIGHEST_PORT: Final = 65_535
 
 
-class Granularity(StrEnum):
-    """The finest label of offset and lag series."""
-
-    FLOW = "flow"
-    TOPIC = "topic"
-    PARTITION = "partition"
-
-
-class LogFormat(StrEnum):
-    """The format of log lines."""
-
-    JSON = "json"
-    TEXT = "text"
-
-
-class LogLevel(StrEnum):
-    """The minimum level of log lines."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
 @dataclass(frozen=True, slots=True)
 class Listen:
     """A listen address. An empty host is every interface; port 0 is chosen by the system."""
@@ -51,7 +26,6 @@ class Listen:
 
     @property
     def is_ipv6(self) -> bool:
-        """Whether the host is an IPv6 address."""
         return ":" in self.host
 
     @property
@@ -94,9 +68,9 @@ class TimelineConfig(Section):
 class LogConfig(Section):
     """Logging."""
 
-    format: LogFormat = LogFormat.JSON
+    format: Literal["json", "text"] = "json"
     """JSON objects or plain text, one per line."""
-    level: LogLevel = LogLevel.INFO
+    level: Literal["debug", "info", "warning", "error"] = "info"
     """Minimum level."""
 
 
@@ -121,7 +95,7 @@ class ExporterConfig(Section):
     """Interval between reads of consumer groups."""
     topic_configs_interval: SlowInterval = 300.0
     """Interval between reads of topic configurations."""
-    granularity: Granularity = Granularity.TOPIC
+    granularity: Literal["flow", "topic", "partition"] = "topic"
     """The finest label of offset and lag series."""
     series_limit: Annotated[Whole, Field(ge=1)] = 200_000
     """Above this number of series, the next coarser granularity is used."""
@@ -134,7 +108,6 @@ class ExporterConfig(Section):
 
     @property
     def writes_timeline(self) -> bool:
-        """Whether the timeline is written: enabled and not read-only."""
         return self.timeline.enabled and not self.read_only
 
     def carrier(self, canary: CanaryConfig) -> CanaryCarrier:

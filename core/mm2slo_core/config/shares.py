@@ -8,7 +8,6 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator
 
 from mm2slo_core.config.invalid_value import InvalidValueError
-from mm2slo_core.objectives.quantity_text import percent_text
 
 _PATTERN: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%)?", re.ASCII)
 _EXPECTED: Final = "a percentage such as 1%, 0.1% or 100%"
@@ -23,7 +22,6 @@ class ShareBound:
     __slots__ = ()
 
     def __call__(self, value: object) -> float:
-        """Return a number in (0, 1], or raise InvalidValueError."""
         share = _parse(value)
         if not _SMALLEST <= share <= 1:
             raise InvalidValueError("is out of range", expected="a percentage from 0.0001% to 100%")
@@ -48,26 +46,15 @@ class TargetBound:
     __slots__ = ()
 
     def __call__(self, value: object) -> float:
-        """Return a number in (0, 1), or raise InvalidValueError."""
         target = _parse(value)
         if 0 < target < 1:
             return target
+        what = "is not above 0%" if target <= 0 else "is above 100%"
+        next_step = f"write {value}%" if 1 < target < 100 else "write 99.9%"
         if target == 1:
-            raise InvalidValueError(
-                "leaves no error budget: one bad event would exhaust it for the whole window",
-                expected=_TARGET,
-                next_step="write 99.99%; alerts on lost records fire for single records",
-            )
-        raise InvalidValueError(
-            "is not above 0%" if target <= 0 else "is above 100%",
-            expected=_TARGET,
-            next_step=f"write {value}%" if 1 < target < 100 else "write 99.9%",
-        )
-
-
-def format_share(share: float) -> str:
-    """*share* in percent, without binary rounding errors: 0.999 is `99.9%`."""
-    return percent_text(share)
+            what = "leaves no error budget: one bad event would exhaust it for the whole window"
+            next_step = "write 99.99%; alerts on lost records fire for single records"
+        raise InvalidValueError(what, expected=_TARGET, next_step=next_step)
 
 
 Share = Annotated[float, BeforeValidator(ShareBound())]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.section_checks import Finding, within
-from mm2slo_core.config.shares import format_share
 from mm2slo_core.config.suggestion import did_you_mean
 from mm2slo_core.objectives.flow_patterns import subsumes
 from mm2slo_core.objectives.objective import Severity
+from mm2slo_core.objectives.quantity_text import percent_text
 from mm2slo_core.objectives.slo_ids import slo_id
 from mm2slo_core.objectives.traffic_limits import (
     HOUR,
@@ -164,7 +164,7 @@ def _never_alerts(rule: ObjectiveRule) -> Finding:
     lowest = min(1 - 1 / pair.factor(rule.window) for pair in pairs)
     return Finding(
         ("target",),
-        f"{format_share(rule.target)} over {format_duration(rule.window)} can never alert: the "
+        f"{percent_text(rule.target)} over {format_duration(rule.window)} can never alert: the "
         f"error ratio would have to exceed {figures}",
         f"a target above {lowest:.1%}",
         "raise the target or shorten the window",
@@ -190,7 +190,7 @@ def _check_traffic(
     count = events * pair.long / HOUR
     share = threshold(pair, rule.target, rule.window)
     best = strictest_target(rule.target, rule.max_severity, rule.window, events)
-    remedies = [] if best is None else [f"lower the target to {format_share(best)}"]
+    remedies = [] if best is None else [f"lower the target to {percent_text(best)}"]
     if rule.max_severity is Severity.PAGE and is_alertable(
         rule.target, Severity.TICKET, rule.window, events
     ):
@@ -198,7 +198,7 @@ def _check_traffic(
     remedies.append(_more_events(objective, pair.long * share))
     yield Finding(
         ("target",),
-        f"{format_share(rule.target)} is breached by one bad event: {flow.label} has {count:g} "
+        f"{percent_text(rule.target)} is breached by one bad event: {flow.label} has {count:g} "
         f"events in {format_duration(pair.long)}, and the pair {pair.name} alerts above "
         f"{share * count:.2g} bad events",
         f"at least {1 / share:.0f} events in {format_duration(pair.long)}",

@@ -35,29 +35,21 @@ class WindowBound(DurationBound):
     __slots__ = ()
 
     def __call__(self, value: object) -> float:
-        """Return seconds, or raise InvalidValueError."""
         seconds = parse_duration(value)
+        shortest, longest = format_duration(self.at_least), format_duration(MAX_WINDOW)
+        expected = f"from {shortest} to {longest}"
         if seconds < self.at_least:
-            raise InvalidValueError(
-                f"is shorter than {format_duration(self.at_least)}, the long window of the "
-                f"window pair {SLOWEST_PAIR.name}",
-                expected=f"from {format_duration(self.at_least)} to {format_duration(MAX_WINDOW)}",
-                next_step="write 28d, or 7d for quick feedback",
-            )
-        if seconds > MAX_WINDOW:
-            raise InvalidValueError(
-                f"is longer than {format_duration(MAX_WINDOW)}, and Prometheus would have "
-                "to retain samples for that long",
-                expected=f"from {format_duration(self.at_least)} to {format_duration(MAX_WINDOW)}",
-                next_step="write 28d; reports cover months and quarters",
-            )
-        if seconds % STEP:
-            raise InvalidValueError(
-                f"is not a multiple of {format_duration(STEP)}, the step of the recorded counts",
-                expected="whole days or hours",
-                next_step="write 28d",
-            )
-        return seconds
+            what = f"is shorter than {shortest}, the long window of the window pair "
+            what, next_step = what + SLOWEST_PAIR.name, "write 28d, or 7d for quick feedback"
+        elif seconds > MAX_WINDOW:
+            what = f"is longer than {longest}, and Prometheus would have to retain samples for that"
+            what, next_step = f"{what} long", "write 28d; reports cover months and quarters"
+        elif seconds % STEP:
+            what = f"is not a multiple of {format_duration(STEP)}, the step of the recorded counts"
+            expected, next_step = "whole days or hours", "write 28d"
+        else:
+            return seconds
+        raise InvalidValueError(what, expected=expected, next_step=next_step)
 
 
 def _sli(value: object) -> Sli:
@@ -115,7 +107,6 @@ class ObjectiveConfig(Section):
     """Events per hour; null: derived from the canary interval, or one per slice."""
 
     def covers(self, flow: Flow) -> bool:
-        """Whether one of the patterns matches the flow's label."""
         return any(fnmatchcase(flow.label, pattern) for pattern in self.flows)
 
     def keys(self, indicators: Sequence[PublishedIndicator]) -> tuple[SliKey, ...]:

@@ -6,9 +6,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.durations import format_duration
-from mm2slo_core.config.shares import format_share
 from mm2slo_core.objectives.default_objectives import relaxed_defaults
 from mm2slo_core.objectives.objective import DAY, resolve
+from mm2slo_core.objectives.quantity_text import percent_text
 from mm2slo_core.objectives.traffic_limits import dead_pairs, threshold
 from mm2slo_core.sli_counters import ALL
 
@@ -23,7 +23,6 @@ RETENTION: Final = 35 * DAY
 
 
 def slo_notices(config: Config) -> Iterator[str]:
-    """One sentence for each limitation of the objectives."""
     rules = config.objective_rules
     flows_by_notice: dict[str, list[str]] = defaultdict(list)
     for rule in rules:
@@ -34,7 +33,7 @@ def slo_notices(config: Config) -> Iterator[str]:
                 for pair in dead
             )
             flows_by_notice[
-                f"{indicator(rule.key)} at {format_share(rule.target)}: these window pairs "
+                f"{indicator(rule.key)} at {percent_text(rule.target)}: these window pairs "
                 f"cannot fire and are omitted: {shares}"
             ].extend(rule.flows)
     for sentence, flows in flows_by_notice.items():
@@ -51,12 +50,12 @@ def slo_notices(config: Config) -> Iterator[str]:
         if kept is None:
             outcome = "has no objective"
         elif kept.target == relaxed.target:
-            outcome = f"has the objective {format_share(kept.target)}"
+            outcome = f"has the objective {percent_text(kept.target)}"
         else:
             continue
         yield (
             f"{relaxed.flow.label}: {indicator(relaxed.key)} {outcome} instead of the default "
-            f"{format_share(relaxed.wanted)}, which one bad event would breach at this event rate"
+            f"{percent_text(relaxed.wanted)}, which one bad event would breach at this event rate"
         )
 
 

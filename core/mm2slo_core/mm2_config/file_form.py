@@ -16,7 +16,6 @@ class FileForm(StrEnum):
 
 
 def file_form(content: bytes) -> FileForm | None:
-    """The form of a file, or None if it is none of them."""
     text = content.decode(errors="replace").removeprefix("\ufeff")
     patterns = {
         FileForm.STRIMZI: r"""(?:^|[-{,])\s*["']?apiVersion["']?\s*:""",

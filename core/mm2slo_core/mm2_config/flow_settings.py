@@ -101,8 +101,6 @@ def flow_section(
 
 @dataclass(slots=True)
 class _Section:
-    """The entry of one flow, and the findings so far."""
-
     flow: MirrorFlow
     writer: MirrorFlow
     version: KafkaVersion | None
@@ -201,7 +199,6 @@ class _Section:
 
 
 def _connect_names(flow: MirrorFlow) -> Iterator[tuple[str, str]]:
-    """The names that differ from those of dedicated mode."""
     worker, source = flow.worker, flow.connectors.get(_SOURCE)
     offsets = source.settings.get("offsets.storage.topic") if source else None
     for kind, topic in (

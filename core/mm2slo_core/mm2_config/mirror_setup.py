@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class Form(StrEnum):
-    """The forms of a MirrorMaker 2 configuration."""
-
     PROPERTIES = "properties"
     STRIMZI = "strimzi"
     CONNECT_JSON = "connect-json"

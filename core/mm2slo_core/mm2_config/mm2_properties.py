@@ -93,8 +93,6 @@ def read_properties(name: str, content: bytes) -> MirrorSetup:
 
 
 class _File:
-    """The settings of a file as written, and the findings so far."""
-
     def __init__(self, name: str) -> None:
         self.properties: dict[str, Setting] = {}
         # In a dict, because a setting of several flows is reported once.
@@ -102,7 +100,6 @@ class _File:
         self._name = name
 
     def report(self, check: str, place: str | Origin, what: str, action: str = "") -> None:
-        """Add a finding; *place* is an origin or a key."""
         severity = Severity.ERROR if check in _ERRORS else Severity.WARNING
         why, usual_action = (_ERRORS | _WARNINGS)[check]
         if isinstance(place, str):

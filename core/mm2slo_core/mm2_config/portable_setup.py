@@ -53,13 +53,11 @@ class PortableSetup:
     findings: list[Finding] = field(default_factory=list)
 
     def report(self, origin: Origin, what: str, action: str) -> None:
-        """Add a finding about something that the other form cannot say."""
         why = "the rendered files differ from the input in this"
         finding = Finding("not-rendered", Severity.WARNING, origin, what, why, action)
         self.findings.append(finding)
 
     def check_name(self, connector: Connector, name: str) -> None:
-        """Report that *connector* has another *name* in the other form."""
         if connector.kind is ConnectorKind.SOURCE and connector.name != name:
             what = f"{connector.name} becomes {name}: all records are copied again"
             self.report(connector.origin, what, "expect duplicates, or start with empty copies")

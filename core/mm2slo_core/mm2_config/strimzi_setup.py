@@ -71,7 +71,6 @@ _REMOVED_IN_V1: Final = {
 
 
 def strimzi_setup(text: ResourceText, spec: Spec, version: str) -> MirrorSetup:
-    """The setup of *spec*, of the API version *version*, with the findings of *text*."""
     reader = _Reader(text, spec, version)
     text.require(("spec",), *([] if spec.mirrors else ["mirrors"]))
     reader.check_keys()

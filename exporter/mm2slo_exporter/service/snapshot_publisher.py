@@ -77,7 +77,7 @@ class Publisher:
         limited = limited_families(
             reports,
             own,
-            Granularity.parse(settings.granularity.value),
+            Granularity.parse(settings.granularity),
             settings.series_limit,
             self._labels,
         )

@@ -6,7 +6,7 @@ import pytest
 
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.config import Config, ConfigError, load_config
-from mm2slo_core.config.shares import format_share
+from mm2slo_core.objectives.quantity_text import percent_text
 
 CLUSTERS = """\
 clusters: {us: {bootstrap_servers: "us:9092"}, eu: {bootstrap_servers: "eu:9092"}}
@@ -58,7 +58,7 @@ def test_identity_excludes_disabled_parts() -> None:
 def test_sample_is_parsed_as_a_share(text: str, share: float, shown: str) -> None:
     config = load_config(f"{CLUSTERS}{FLOWS}audit: {{sample: {text}}}\n")
     assert config.audit.sample == pytest.approx(share)
-    assert format_share(config.audit.sample) == shown
+    assert percent_text(config.audit.sample) == shown
 
 
 def test_store_and_spark_properties_are_not_shown() -> None:

@@ -14,9 +14,9 @@ from mm2slo_core.config import (
     load_config,
     notices,
 )
-from mm2slo_core.config.shares import format_share
 from mm2slo_core.objectives import DAY, Severity
 from mm2slo_core.objectives.flow_patterns import subsumes
+from mm2slo_core.objectives.quantity_text import percent_text
 from mm2slo_core.sli_counters import Sli, SliKey
 from mm2slo_core.topology import Flow
 
@@ -171,7 +171,7 @@ def test_target_has_no_rounding_error(written: str, target: float, shown: str) -
     config = load(f"{{objectives: [{{sli: availability, target: {written}}}]}}")
     rule = config.objective_rules[0]
     assert repr(rule.target) == repr(target)
-    assert format_share(rule.target) == shown
+    assert percent_text(rule.target) == shown
 
 
 def test_objectives_use_the_first_match_and_inherited_settings() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_core.config.exporter_config import LogConfig, LogFormat, LogLevel
+from mm2slo_core.config.exporter_config import LogConfig
 from mm2slo_core.json_logs import JsonFormatter
 from mm2slo_exporter.log_output import configure_logging
 
@@ -68,7 +68,7 @@ def test_json_format_writes_traceback_as_field() -> None:
 def test_configure_logging_writes_json_from_configured_level(
     root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure_logging(LogConfig(format=LogFormat.JSON, level=LogLevel.WARNING))
+    configure_logging(LogConfig(format="json", level="warning"))
     root.info("quiet")
     root.warning("loud")
     (line,) = capsys.readouterr().out.splitlines()
@@ -78,6 +78,6 @@ def test_configure_logging_writes_json_from_configured_level(
 def test_configure_logging_writes_text(
     root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure_logging(LogConfig(format=LogFormat.TEXT, level=LogLevel.INFO))
+    configure_logging(LogConfig(format="text", level="info"))
     root.info("ready")
     assert capsys.readouterr().out.endswith("INFO    ready\n")
