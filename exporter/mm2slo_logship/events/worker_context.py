@@ -1,0 +1,67 @@
+"""Which connector, task and flow a line of a Connect worker belongs to (pure)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from mm2slo_logship.events.parser_settings import ParserSettings
+
+UNRESOLVED: Final = "unresolved"
+"""The flow of a worker's line that does not show it; never guessed from other lines."""
+
+# LoggingContext.java; the value ends with a blank.
+CONTEXT: Final = re.compile(
+    r"\[(?P<connector>[^\]|]+)\|(?:(?P<worker>worker|validate)|task-(?P<task>\d+)"
+    r"(?:\|(?P<offsets>offsets))?)\]"
+)
+_NAMED_TASK: Final = re.compile(
+    r"(?:Worker(?:Source|Sink)Task\{id=|task-thread-|connector-producer-|\b[Tt]ask )"
+    r"(?P<connector>[\w.-]+)-(?P<task>\d+)\b"
+    r"|->[\w.-]+\|(?P<client>[^|\s]+?)(?:-(?P<client_task>\d+))?\|"
+)
+_ALIAS: Final = r"[\w.-]+"
+# Clients of tasks and herders, clients of Connect's internal topics, threads, starting tasks.
+_FLOW: Final = re.compile(
+    rf"clientId=(?P<group>{_ALIAS})-mm2-(?P<internal>(?P=group)->{_ALIAS}?)"
+    r"-(?:configs|offsets|statuses|shared-admin)\b"
+    rf"|(?:^|[\s=|])(?P<client>{_ALIAS}->{_ALIAS})(?=\||, groupId=)"
+    rf"|^DistributedHerder-(?:connect-)?(?P<herder>{_ALIAS}?->{_ALIAS})-\d+$"
+    rf"|(?:topic-partitions|consumer groups(?: for)?) (?P<start>{_ALIAS}->{_ALIAS}?)(?=: |\. )"
+)
+
+
+class WorkerContext(NamedTuple):
+    """Connector, task number and scope (worker, task, offsets, validate); empty if unknown."""
+
+    connector: str = ""
+    task: str = ""
+    scope: str = ""
+
+
+NO_CONTEXT: Final = WorkerContext()
+
+
+def read_context(context: str, thread: str, message: str) -> WorkerContext:
+    """Read the context from Connect's MDC, or from the thread's name or the message."""
+    found = CONTEXT.match(context)
+    if found is not None:
+        scope = found["worker"] or found["offsets"] or "task"
+        return WorkerContext(found["connector"], found["task"] or "", scope)
+    named = _NAMED_TASK.search(thread) or _NAMED_TASK.search(message)
+    if named is None:
+        return NO_CONTEXT
+    connector, task = named["connector"] or named["client"], named["task"] or named["client_task"]
+    return WorkerContext(connector, task or "", "task" if task else "worker")
+
+
+def shown_flow(thread: str, message: str, settings: ParserSettings) -> str:
+    """Return the flow that the line itself shows, or an empty string."""
+    for text in (message, thread):
+        found = _FLOW.search(text) if "->" in text else None
+        if found is not None:
+            flow: str = found[found.lastgroup or 0]
+            if not settings.flows or flow in settings.flows:
+                return flow
+    return ""

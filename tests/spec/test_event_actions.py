@@ -1,0 +1,33 @@
+"""The anchors of event actions are in the classes that log them, for each supported Kafka."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+
+from mm2slo_lab.kafka_jars import jar_paths
+from mm2slo_logship.events.event_actions import EVENT_ACTIONS
+
+_JARS = ("connect-mirror-", "connect-runtime-", "kafka-clients-")
+
+
+@pytest.mark.parametrize("version", ["4.1.x", pytest.param("3.9.x", marks=pytest.mark.long)])
+def test_anchors_are_in_the_classes_of_kafka(version: str) -> None:
+    classes: dict[str, bytes] = {}
+    for jar in jar_paths(version):
+        if jar.name.startswith(_JARS) and "client-" not in jar.name.removeprefix("connect-mirror-"):
+            with zipfile.ZipFile(jar) as archive:
+                for name in archive.namelist():
+                    if name.endswith(".class"):
+                        simple = name.rpartition("/")[2].removesuffix(".class").partition("$")[0]
+                        classes[simple] = classes.get(simple, b"") + archive.read(name)
+
+    missing = {
+        (action.name, action.anchor)
+        for action in EVENT_ACTIONS
+        if not any(
+            action.anchor.encode() in classes.get(logger, b"") for logger in action.loggers.split()
+        )
+    }
+    assert missing == set()
