@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -24,6 +24,11 @@ from mm2slo_core.config import Config
 from mm2slo_core.config.durations import parse_duration
 from mm2slo_core.user_errors import UserError
 
+_JARS: Final = typer.Option(
+    metavar="FOLDER",
+    envvar="MM2SLO_JARS",
+    help="Folder with the jars of the Kafka connector, for use without a Maven repository.",
+)
 audit_app = typer.Typer(
     name="audit",
     pretty_exceptions_enable=False,
@@ -94,13 +99,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark master. [default: local[*]]")
     ] = None,
-    jars: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder with the jars of the Kafka connector, for use without a Maven repository.",
-        ),
-    ] = None,
+    jars: Annotated[str | None, _JARS] = None,
     spark_conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Spark property; repeatable."),
@@ -180,13 +179,7 @@ def prepare(
         Path | None,
         typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml, for audit.spark."),
     ] = None,
-    jars: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder with the jars of the Kafka connector, for use without a Maven repository.",
-        ),
-    ] = None,
+    jars: Annotated[str | None, _JARS] = None,
 ) -> None:
     """Test Spark and Java, download the connector, and speed up the start of later audits.
 

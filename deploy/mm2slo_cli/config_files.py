@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +50,14 @@ def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
     """Load the configuration; returns also warnings and notes about MirrorMaker 2's files.
 
     Each call reads all files again. Secrets come from the environment and from files; relative
-    paths in mm2slo.yaml start at its folder. Raises UserError, ConfigError.
+    paths in mm2slo.yaml start at its folder. Services listen on MM2SLO_LISTEN_HOST unless
+    mm2slo.yaml sets their address. Raises UserError, ConfigError.
     """
     if not source:
         raise UserError(
             "the configuration is missing; give --config mm2slo.yaml, or MirrorMaker 2's own files "
-            "with --mm2, --strimzi or --connect-json"
+            "with --mm2, --strimzi or --connect-json, or set MM2SLO_CONFIG, MM2SLO_MM2 or another "
+            "of their variables"
         )
     text, folder = "{}", Path()
     if source.config is not None:
@@ -75,7 +78,21 @@ def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
 
     resolvers = Resolvers(env=_from_environment, file=lambda name: _from_file(folder / name))
     config = load_config(text, resolvers=resolvers, name=source.name, read_base=read_base)
-    return config, tuple(found)
+    return _listen_on(config, os.environ.get("MM2SLO_LISTEN_HOST", "")), tuple(found)
+
+
+def _listen_on(config: Config, host: str) -> Config:
+    """*config* with *host* as default of `exporter.listen` and `report.listen`."""
+    if not host:
+        return config
+    sections = {"exporter": config.exporter, "report": config.report}
+    return config.model_copy(
+        update={
+            name: section.model_copy(update={"listen": replace(section.listen, host=host)})
+            for name, section in sections.items()
+            if "listen" not in section.model_fields_set
+        }
+    )
 
 
 def _named_files(

@@ -11,16 +11,29 @@ import typer
 
 _Command = Callable[..., None]
 
-CONFIG_OPTION: Final = typer.Option("--config", metavar="FILE", help="Path of mm2slo.yaml.")
-CONFIG_OR_DEFAULTS: Final = typer.Option(
-    "--config", metavar="FILE", help="Path of mm2slo.yaml. [default: the default objectives]"
+_CONFIG_VARIABLE: Final = "MM2SLO_CONFIG"
+CONFIG_OPTION: Final = typer.Option(
+    "--config", metavar="FILE", envvar=_CONFIG_VARIABLE, help="Path of mm2slo.yaml."
 )
-CONFIG_ARGUMENT: Final = typer.Argument(metavar="FILE", help="Path of mm2slo.yaml.")
+CONFIG_OR_DEFAULTS: Final = typer.Option(
+    "--config",
+    metavar="FILE",
+    envvar=_CONFIG_VARIABLE,
+    help="Path of mm2slo.yaml. [default: the default objectives]",
+)
+CONFIG_ARGUMENT: Final = typer.Argument(
+    metavar="FILE", envvar=_CONFIG_VARIABLE, help="Path of mm2slo.yaml."
+)
 
 
 def _option(name: str, metavar: str, text: str) -> Any:
-    panel = "MirrorMaker 2's own configuration"
-    return typer.Option(f"--{name}", metavar=metavar, help=text, rich_help_panel=panel)
+    return typer.Option(
+        f"--{name}",
+        metavar=metavar,
+        envvar=f"MM2SLO_{name.replace('-', '_').upper()}",
+        help=text,
+        rich_help_panel="MirrorMaker 2's own configuration",
+    )
 
 
 _MM2: Final = _option("mm2", "FILE", "Properties file of dedicated mode; repeatable.")

@@ -96,10 +96,7 @@ def minute_retention_seconds(loaded: Config) -> float:
 
 def exporter_urls(loaded: Config) -> tuple[str, ...]:
     """Return the base URLs of the exporters."""
-    listen = loaded.exporter.listen
-    host = listen.host if listen.host not in {"", "0.0.0.0", "::"} else "127.0.0.1"  # noqa: S104 - compared, not bound
-    shown = f"[{host}]" if ":" in host else host
-    return loaded.report.recorder.exporters or (f"http://{shown}:{listen.port}",)
+    return loaded.report.recorder.exporters or (f"http://{loaded.exporter.listen.local}",)
 
 
 def _longest_window(loaded: Config) -> float:

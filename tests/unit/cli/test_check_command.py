@@ -204,7 +204,8 @@ def test_exporter_without_config_exits_2() -> None:
     assert done.returncode == 2
     assert done.stderr == (
         "the configuration is missing; give --config mm2slo.yaml, or MirrorMaker 2's own files "
-        "with --mm2, --strimzi or --connect-json\n"
+        "with --mm2, --strimzi or --connect-json, or set MM2SLO_CONFIG, MM2SLO_MM2 or another "
+        "of their variables\n"
     )
 
 
