@@ -143,6 +143,21 @@ def exporter(
 
 
 @app.command()
+@config_options()
+def health(
+    source: ConfigSource,
+    service: Annotated[
+        str, typer.Argument(metavar="SERVICE", help="exporter or report.")
+    ] = "exporter",
+) -> None:
+    """Exit with 0 if the exporter or the report service on this machine answers, else with 1.
+
+    For health checks of containers.
+    """
+    _load("mm2slo_cli.health").run(source, service)
+
+
+@app.command()
 def init(
     files: Annotated[
         list[Path],

@@ -277,8 +277,8 @@ def test_every_command_that_takes_a_configuration_takes_mirrormaker_files(
     assert found == {
         tuple(command.split()): OPTIONS
         for command in (
-            "check", "exporter", "audit", "audit probe", "alerts generate", "alerts check",
-            "dashboards generate", "dashboards check", "exclude add", "exclude list",
-            "exclude remove", "exclude write", "slo export", "report serve", "report slack",
+            "check", "exporter", "health", "audit", "audit probe", "alerts generate",
+            "alerts check", "dashboards generate", "dashboards check", "exclude add",
+            "exclude list", "exclude remove", "exclude write", "slo export", "report serve", "report slack",
         )
     }  # fmt: skip
