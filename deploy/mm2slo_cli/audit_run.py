@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mm2slo_audit.session import SparkOptions
     from mm2slo_core.config import Config
 
+logger = logging.getLogger("mm2slo.audit")
 _NOTHING: Final = 2
 
 
@@ -49,12 +51,20 @@ class Output:
         self.exit_code = 0
 
     def publish(self, report: RunReport) -> None:
-        """Print the report, and write it to the report file if there is one."""
+        """Show the report, and write it to the report file if there is one.
+
+        Without a terminal, --follow logs one line per report.
+        """
         # With --follow, a window without records is normal.
         self.exit_code = max(
             self.exit_code, 0 if report.exit_code == _NOTHING else report.exit_code
         )
-        terminal_report.print_report(Console(), report)
+        console = Console()
+        if self.pause is not None and not console.is_terminal:
+            level = logging.WARNING if report.exit_code == 1 else logging.INFO
+            logger.log(level, "verdict: %s", report.conclusion.line, extra={"run": report.run_id})
+        else:
+            terminal_report.print_report(console, report)
         if self.target is not None:
             write_report(self.target, report)
 
@@ -103,7 +113,8 @@ def open_ports(
 ) -> Iterator[Ports]:
     """Open the ports of a run; *long_lived* if several runs use them."""
     with (
-        show_progress() as progress,
+        # A service logs to standard output; one run has its report there.
+        show_progress(Console(stderr=not long_lived)) as progress,
         Store.open(locations.store) as store,
         SparkEngineSource(config, spark, locations.directory, long_lived=long_lived) as engine,
     ):

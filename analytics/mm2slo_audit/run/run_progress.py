@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -132,10 +131,10 @@ class _Bar(BarColumn):
 
 @contextmanager
 def show_progress(console: Console | None = None) -> Iterator[Progress]:
-    """Progress on standard error: in place on a terminal, JSON lines elsewhere."""
+    """Progress on *console*, by default standard error: in place on a terminal, else JSON lines."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        lines = logging.StreamHandler(sys.stderr)
+        lines = logging.StreamHandler(console.file)
         lines.setFormatter(JsonFormatter())
         with _logging_to(lines):
             yield LogProgress()

@@ -6,14 +6,10 @@ import io
 import json
 import logging
 import re
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from mm2slo_audit.run.run_progress import Progress, Stage, show_progress
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def report_progress(progress: Progress) -> None:
@@ -24,16 +20,13 @@ def report_progress(progress: Progress) -> None:
     progress.warn("retention overtook the reading")
 
 
-def test_show_progress_without_terminal_logs_stages_and_tenths_as_json(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_show_progress_without_terminal_logs_stages_and_tenths_as_json() -> None:
     before = logging.getLogger().handlers[:]
-    with show_progress(Console(file=io.StringIO(), force_terminal=False)) as progress:
+    written = io.StringIO()
+    with show_progress(Console(file=written, force_terminal=False)) as progress:
         report_progress(progress)
     assert logging.getLogger().handlers == before
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    lines = [json.loads(line) for line in captured.err.splitlines()]
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
     assert [(each["level"], each.get("stage"), each.get("records")) for each in lines] == [
         ("info", "reading", None),
         ("info", "reading", 250),
