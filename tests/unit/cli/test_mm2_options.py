@@ -279,6 +279,7 @@ def test_every_command_that_takes_a_configuration_takes_mirrormaker_files(
         for command in (
             "check", "exporter", "health", "audit", "audit probe", "alerts generate",
             "alerts check", "dashboards generate", "dashboards check", "exclude add",
-            "exclude list", "exclude remove", "exclude write", "slo export", "report serve", "report slack",
+            "exclude list", "exclude remove", "exclude write", "slo export", "report serve",
+            "report slack",
         )
     }  # fmt: skip
