@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
@@ -47,6 +48,7 @@ class Checkpoints:
 
     `save` replaces the file by rename after each accepted batch, so that a kill repeats at most
     one batch. It waits for the disk at most once a second: power loss repeats one second.
+    Threads may share it.
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -54,28 +56,30 @@ class Checkpoints:
         self._clock = clock
         self._synced_at = -_SYNC_INTERVAL
         self._by_id = {each.file_id: each for each in _load(folder)}
+        self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[Checkpoint]:
-        return iter(tuple(self._by_id.values()))
+        with self._lock:
+            return iter(tuple(self._by_id.values()))
 
     def put(self, checkpoint: Checkpoint) -> None:
-        self._by_id[checkpoint.file_id] = checkpoint
+        with self._lock:
+            self._by_id[checkpoint.file_id] = checkpoint
 
     def remove(self, file_id: str) -> None:
-        self._by_id.pop(file_id, None)
+        with self._lock:
+            self._by_id.pop(file_id, None)
 
     def save(self, *, sync: bool = False) -> None:
         """Write all checkpoints. Raises OSError; the previous ones remain readable then."""
-        body = orjson.dumps(
-            {"files": [asdict(each) for each in self._by_id.values()]},
-            option=orjson.OPT_INDENT_2,
-        )
-        now = self._clock()
-        if sync or now - self._synced_at >= _SYNC_INTERVAL:
-            # After power loss, a file that was renamed without waiting may be empty.
-            _replace(self._folder / _SYNCED, body, sync=True)
-            self._synced_at = now
-        _replace(self._folder / _NAME, body, sync=False)
+        with self._lock:
+            body = orjson.dumps({"files": [asdict(each) for each in self._by_id.values()]})
+            now = self._clock()
+            if sync or now - self._synced_at >= _SYNC_INTERVAL:
+                # After power loss, a file that was renamed without waiting may be empty.
+                _replace(self._folder / _SYNCED, body, sync=True)
+                self._synced_at = now
+            _replace(self._folder / _NAME, body, sync=False)
 
 
 def _replace(path: Path, body: bytes, *, sync: bool) -> None:

@@ -100,9 +100,14 @@ class TailedFile:
         return self._is_drained and self.checkpoint.offset >= self._safe
 
     @property
+    def position(self) -> int:
+        """Up to where lines were read."""
+        return self._reader.offset
+
+    @property
     def unsent(self) -> int:
-        """Bytes that were not accepted."""
-        return max(self.content.size() - self.checkpoint.offset, 0)
+        """Bytes that were not accepted, when the file was last looked at."""
+        return max(self.checkpoint.size - self.checkpoint.offset, 0)
 
     def _is_final(self, now: float) -> bool:
         if self.content.is_complete:

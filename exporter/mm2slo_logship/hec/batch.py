@@ -32,7 +32,7 @@ class BatchBuilder:
         self._linger = linger
         self._items: list[Item] = []
         self._size = 0
-        self._since = 0.0
+        self.since = 0.0  # when the first item was added
 
     def __len__(self) -> int:
         return len(self._items)
@@ -43,16 +43,16 @@ class BatchBuilder:
 
     def add(self, items: Iterable[Item], now: float) -> None:
         if not self._items:
-            self._since = now
+            self.since = now
         for item in items:
             self._items.append(item)
             self._size += len(item.body)
 
     def is_due(self, now: float) -> bool:
         """Whether there is something to send now."""
-        return bool(self._items) and (self.is_full or now - self._since >= self._linger)
+        return bool(self._items) and (self.is_full or now - self.since >= self._linger)
 
-    def take(self) -> Batch:
+    def take(self, now: float) -> Batch:
         """As many items as one request may have; at least one, however large it is."""
         size = count = 0
         for item in self._items[:MAX_EVENTS]:
@@ -63,4 +63,5 @@ class BatchBuilder:
         batch = Batch(tuple(self._items[:count]))
         del self._items[:count]
         self._size -= size
+        self.since = now
         return batch

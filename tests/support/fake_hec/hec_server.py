@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import socket
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,6 +72,7 @@ class FakeHec:
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
+            self._server.cut_connections()
             self._server = None
 
     def __enter__(self) -> FakeHec:
@@ -89,6 +92,24 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
     fake: FakeHec
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._connections: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def cut_connections(self) -> None:
+        """End kept connections, too."""
+        for connection in tuple(self._connections):
+            with suppress(OSError):  # the client has closed it
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A sender that was killed is no error of the server."""

@@ -2,6 +2,7 @@
 
 from log_shipping.clocks import StoppedClock
 from log_shipping.parsers import BracketParser, JsonLineParser
+from log_shipping.running_shipper import make_settings, running_shipper, value
 from log_shipping.watches import RecordedLosses, make_source, make_watch, read_all
 
 __all__ = [
@@ -9,7 +10,10 @@ __all__ = [
     "JsonLineParser",
     "RecordedLosses",
     "StoppedClock",
+    "make_settings",
     "make_source",
     "make_watch",
     "read_all",
+    "running_shipper",
+    "value",
 ]

@@ -1,0 +1,1 @@
+"""Sending until Splunk has accepted, and moving the checkpoints then."""

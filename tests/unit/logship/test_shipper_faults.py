@@ -1,0 +1,348 @@
+"""What Splunk, the network and the disk may do; events are compared one by one."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_hec import FakeHec, Fault, HecToken
+from log_shipping import make_settings, make_source, running_shipper, value
+
+from mm2slo_core.user_errors import UserError
+from mm2slo_logship.delivery import delivery, endpoints
+from mm2slo_logship.delivery.dead_letters import DeadLetters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_TIMEOUT = 60
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeHec]:
+    with FakeHec() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "_LONGEST_DELAY", 0.2)
+    monkeypatch.setattr(delivery, "_PROBE_INTERVAL", 0.3)
+    monkeypatch.setattr(delivery, "_TOKEN_INTERVAL", 0.1)
+    monkeypatch.setattr(delivery, "_DISK_INTERVAL", 0.1)
+    monkeypatch.setattr(delivery, "_SLOW_DOWN", 0.1)
+
+
+def _write(path: Path, start: int, end: int, **more: object) -> None:
+    with path.open("a") as log:
+        log.writelines(json.dumps({"n": n, **more}) + "\n" for n in range(start, end))
+
+
+def _numbers(fake: FakeHec) -> list[int]:
+    return [event["n"] for event in fake.events]
+
+
+def _wait(fake: FakeHec, count: int) -> None:
+    fake.index.wait_for(
+        lambda events: len({e["event"].get("n") for e in events}) >= count, _TIMEOUT
+    )
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + _TIMEOUT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_shipper_events_arrive_once_and_in_order(fake: FakeHec, tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 2500)
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings) as metrics:
+        _wait(fake, 2500)
+        _write(tmp_path / "mm2.log", 2500, 2600)
+        _wait(fake, 2600)
+        _until(lambda: value(metrics, "unsent_bytes") == 0)
+
+    with running_shipper(settings):
+        _write(tmp_path / "mm2.log", 2600, 2601)
+        _wait(fake, 2601)
+    assert _numbers(fake) == list(range(2601))
+    assert len({event["event_uid"] for event in fake.events}) == 2601
+    assert value(metrics, "events_sent_total") == 2600
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [Fault.code(9)] * 3,
+        [Fault.code(26, Retry_After="0")] * 3,
+        [Fault.code(8), Fault.code(23), Fault.html(502)],
+        [Fault.code(24)],
+        [Fault.html(303, Location="http://127.0.0.1:1/")],
+        [Fault.html(404), Fault.html(405), Fault.code(7)],
+        [Fault()] * 3,
+        [Fault(delay=0.2)],
+    ],
+)
+def test_shipper_failure_without_acceptance_loses_and_duplicates_nothing(
+    fake: FakeHec, tmp_path: Path, faults: list[Fault]
+) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    fake.faults.extend(faults)
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings):
+        _wait(fake, 50)
+
+    assert _numbers(fake) == list(range(50))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(indexes=True),
+        Fault(status=200, body=b'{"code":0}', indexes=True, is_cut=True),
+        Fault(status=200, body=b"<html>", indexes=True),
+    ],
+)
+def test_shipper_lost_answer_repeats_one_batch_with_the_same_uids(
+    fake: FakeHec, tmp_path: Path, fault: Fault
+) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    fake.faults.append(fault)
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings) as metrics:
+        fake.index.wait_for(lambda events: len(events) == 100, _TIMEOUT)
+
+    assert _numbers(fake) == [*range(50), *range(50)]
+    assert len({event["event_uid"] for event in fake.events}) == 50
+    assert value(metrics, "possible_duplicates_total") == 50
+
+
+def test_shipper_invalid_events_become_dead_letters_and_all_others_arrive_once(
+    tmp_path: Path, fake: FakeHec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(tmp_path / "mm2.log", 0, 300)
+    taken = fake.index.take
+    bad = {0, 7, 150, 299}
+
+    def take(token: HecToken, channel: str | None, body: bytes) -> object:
+        lines = body.splitlines(keepends=True)
+        spoiled = [
+            b'{"event":""}\n' if json.loads(line)["event"]["n"] in bad else line for line in lines
+        ]
+        return taken(token, channel, b"".join(spoiled))
+
+    monkeypatch.setattr(fake.index, "take", take)
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings) as metrics:
+        _until(lambda: value(metrics, "dead_letters_total", code="13") == 4)
+        _wait(fake, 296)
+
+    assert _numbers(fake) == [n for n in range(300) if n not in bad]
+    letters = list(DeadLetters(tmp_path / "state" / "dead-letters", 1 << 20))
+    assert [json.loads(each.envelope)["event"]["n"] for each in letters] == sorted(bad)
+    assert letters[0].reason == "HTTP 400, code 13: Event field cannot be blank"
+
+
+def test_shipper_body_over_the_limit_of_splunk_is_halved(tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 900, text="x" * 900)
+    with FakeHec(max_bytes=300_000) as fake:
+        settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+        with running_shipper(settings) as metrics:
+            _wait(fake, 900)
+
+    assert _numbers(fake) == list(range(900))
+    assert value(metrics, "dead_letters_total", code="6") == 0
+
+
+def test_shipper_single_event_that_is_too_large_becomes_a_dead_letter(
+    fake: FakeHec, tmp_path: Path
+) -> None:
+    _write(tmp_path / "mm2.log", 0, 3)
+    fake.faults.extend([Fault.html(413)] * 2)
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings) as metrics:
+        _wait(fake, 2)
+
+    assert _numbers(fake) == [1, 2]
+    assert value(metrics, "dead_letters_total", code="None") == 1
+
+
+def test_shipper_rejected_token_holds_until_it_is_rotated(tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    with FakeHec({"token-2": HecToken()}) as fake:
+        settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+        with running_shipper(settings) as metrics:
+            _until(lambda: value(metrics, "hold", index="default", code="4") == 1)
+            (tmp_path / "token").write_text("token-2")
+            _wait(fake, 50)
+            _until(lambda: value(metrics, "hold", index="default", code="4") == 0)
+
+    assert _numbers(fake) == list(range(50))
+
+
+def test_shipper_wrong_index_holds_that_index_alone(tmp_path: Path) -> None:
+    _write(tmp_path / "a.log", 0, 10)
+    _write(tmp_path / "b.log", 10, 20)
+    with FakeHec({"token-1": HecToken(indexes=("right",))}) as fake:
+        sources = [
+            make_source(tmp_path / "a.log", index="wrong"),
+            make_source(tmp_path / "b.log", index="right"),
+        ]
+        with running_shipper(make_settings(tmp_path, [fake.url], *sources)) as metrics:
+            _until(lambda: value(metrics, "hold", index="wrong", code="7") == 1)
+            _wait(fake, 10)
+
+    assert _numbers(fake) == list(range(10, 20))
+
+
+def test_shipper_outage_with_rotations_loses_nothing(fake: FakeHec, tmp_path: Path) -> None:
+    log = tmp_path / "mm2.log"
+    _write(log, 0, 100)
+    settings = make_settings(tmp_path, [fake.url], make_source(log))
+    with running_shipper(settings) as metrics:
+        _wait(fake, 100)
+        fake.stop()
+        for number in range(1, 4):
+            _write(log, number * 100, number * 100 + 100)
+            _until(lambda: value(metrics, "files") == number)  # noqa: B023
+            log.rename(tmp_path / f"mm2.log.{number}")
+            if number == 1:
+                (tmp_path / "mm2.log.1").unlink()
+        _write(log, 400, 500)
+        fake.start()
+        _wait(fake, 500)
+
+    assert sorted(_numbers(fake)) == list(range(500))
+    assert value(metrics, "lost_bytes_total", reason="deleted") == 0
+
+
+def test_shipper_failed_endpoint_is_left_out(fake: FakeHec, tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    with FakeHec() as broken:
+        broken.fault = Fault.code(9)
+        urls = [broken.url, fake.url]
+        settings = make_settings(tmp_path, urls, make_source(tmp_path / "mm2.log"))
+        with running_shipper(settings):
+            for number in range(1, 4):
+                _wait(fake, 50 * number)
+                _write(tmp_path / "mm2.log", 50 * number, 50 * number + 50)
+            _wait(fake, 200)
+        assert len(broken.requests) == 1
+
+    assert _numbers(fake) == list(range(200))
+
+
+def test_shipper_acknowledged_batches_move_the_checkpoint(tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
+        fake.index.acknowledges = False
+        source = make_source(tmp_path / "mm2.log")
+        settings = make_settings(tmp_path, [fake.url], source, has_ack=True)
+        with running_shipper(settings) as metrics:
+            _until(lambda: value(metrics, "pending_acks") == 1)
+            assert value(metrics, "unsent_bytes") > 0
+            fake.index.acknowledges = True
+            _until(lambda: value(metrics, "unsent_bytes") == 0)
+        with running_shipper(settings):
+            _write(tmp_path / "mm2.log", 50, 51)
+            _wait(fake, 51)
+
+    assert _numbers(fake) == list(range(51))
+
+
+def test_shipper_batch_that_is_never_acknowledged_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mm2slo_logship.delivery.ack_window._EXPIRY", 0.5)
+    _write(tmp_path / "mm2.log", 0, 50)
+    with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
+        fake.index.acknowledges = False
+        source = make_source(tmp_path / "mm2.log")
+        with running_shipper(make_settings(tmp_path, [fake.url], source, has_ack=True)) as metrics:
+            fake.index.wait_for(lambda events: len(events) >= 100, _TIMEOUT)
+            fake.index.acknowledges = True
+            _until(lambda: value(metrics, "unsent_bytes") == 0)
+
+    assert len({event["event_uid"] for event in fake.events}) == 50
+
+
+def test_shipper_token_without_acknowledgement_ships_without(fake: FakeHec, tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    source = make_source(tmp_path / "mm2.log")
+
+    with running_shipper(make_settings(tmp_path, [fake.url], source, has_ack=True)) as metrics:
+        _wait(fake, 50)
+        _until(lambda: value(metrics, "unsent_bytes") == 0)
+
+    assert _numbers(fake) == list(range(50))
+
+
+def test_shipper_full_disk_stops_sending_until_it_has_room(fake: FakeHec, tmp_path: Path) -> None:
+    log, state = tmp_path / "mm2.log", tmp_path / "state"
+    _write(log, 0, 10)
+    state.mkdir()
+    blocked = state / "checkpoints.tmp"
+    blocked.symlink_to("/dev/full")
+    settings = make_settings(tmp_path, [fake.url], make_source(log))
+
+    with running_shipper(settings) as metrics:
+        _wait(fake, 10)
+        _write(log, 10, 20)
+        # A second write of the checkpoints after the first failed: nothing was sent between.
+        _until(lambda: value(metrics, "unsent_bytes") > 0)
+        assert len(fake.requests) == 1
+        blocked.unlink()
+        _wait(fake, 20)
+
+    assert _numbers(fake) == list(range(20))
+
+
+def test_shipper_second_process_with_the_same_state_is_refused(
+    fake: FakeHec, tmp_path: Path
+) -> None:
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with (
+        running_shipper(settings),
+        pytest.raises(UserError, match="is in use by another mm2slo logship"),
+        running_shipper(settings),
+    ):
+        pass
+
+
+def test_shipper_truncation_is_reported_in_splunk(fake: FakeHec, tmp_path: Path) -> None:
+    log = tmp_path / "mm2.log"
+    _write(log, 0, 50)
+    with running_shipper(make_settings(tmp_path, [fake.url], make_source(log))) as metrics:
+        _wait(fake, 50)
+        log.write_text('{"n": 50}\n')
+        _wait(fake, 51)
+        _until(lambda: any(event.get("event_action") for event in fake.events))
+
+    (loss,) = (event for event in fake.events if event.get("event_action"))
+    assert (loss["event_action"], loss["reason"], loss["bytes"]) == ("logs_lost", "truncated", 0)
+    assert value(metrics, "lost_files_total", reason="truncated") == 1
+
+
+def test_shipper_stops_while_splunk_is_down(fake: FakeHec, tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    fake.stop()
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings) as metrics:
+        _until(lambda: value(metrics, "requests_total", status="0", code="None") >= 1)
+    fake.start()
+    with running_shipper(settings):
+        _wait(fake, 50)
+
+    assert _numbers(fake) == list(range(50))
