@@ -1,20 +1,26 @@
 """`mm2slo lint`: finds mistakes and risks in MirrorMaker 2's configuration."""
 
 import json
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from mm2slo_cli.config_files import path_pair
-from mm2slo_cli.mirror_files import mirror_files, name_by_form, read_mirror_files, read_setups
-from mm2slo_core.config import ClusterConfig, ConfigError, MirrorFilesConfig
-from mm2slo_core.mm2_config.connector_keys import kafka_release
+from mm2slo_cli.mirror_files import mirror_files, name_by_form, read_setups
+from mm2slo_cli.mirror_options import (
+    AsJson,
+    Files,
+    Paths,
+    Secrets,
+    Worker,
+    connections,
+    version_option,
+    wrapped,
+)
+from mm2slo_core.config import BaseConfig, ConfigError
+from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.lint.check_list import lint
 from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
@@ -22,38 +28,25 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
-lint_app = typer.Typer(
-    name="lint",
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+lint_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _EXIT_CODES = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 0}
 _TOPIC_SETTINGS = ("cleanup.policy", "max.message.bytes", "retention.bytes", "retention.ms")
 
 
-def _option(metavar: str, text: str) -> Any:
-    return typer.Option(metavar=metavar, help=text)
-
-
 @lint_app.command(no_args_is_help=True)
 def run(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files of MirrorMaker 2, in any form.")
-    ],
+    files: Files,
     *,
-    worker: Annotated[Path | None, _option("FILE", "Properties file of Connect workers.")] = None,
-    secrets: Annotated[Path | None, _option("DIR", "Secrets, as files <secret>/<key>.")] = None,
-    path: Annotated[
-        list[str] | None, _option("FROM=TO", "Where MirrorMaker 2's files are here; repeatable.")
-    ] = None,
+    worker: Worker = None,
+    secrets: Secrets = None,
+    path: Paths = None,
     kafka_version: Annotated[
-        str | None, _option("VERSION", "MirrorMaker 2's version, such as 4.1.")
+        str | None, version_option("MirrorMaker 2's version, such as 4.1.")
     ] = None,
     connect: Annotated[
         bool, typer.Option("--connect", help="Also check against the clusters; writes nothing.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find mistakes and risks in MirrorMaker 2's configuration; docs/lint.md lists the checks.
 
@@ -61,17 +54,14 @@ def run(
 
     Example: mm2slo lint mm2.properties --kafka-version 4.1
     """
-    if kafka_version and kafka_release(kafka_version) is None:
-        raise UserError(f"--kafka-version {kafka_version!r} is not a version; expected 4.1, say")
-    given = {"secrets": secrets and str(secrets), "paths": dict(map(path_pair, path or ()))}
-    named = name_by_form([*files, *filter(None, [worker])]).model_copy(
-        update=given | {"kafka_version": kafka_version}
-    )
+    named = name_by_form([*files, *filter(None, [worker])], secrets=secrets, paths=path)
     setups, unread = read_setups(named)
+    title = ", ".join(map(str, files))
     if unread:
-        raise ConfigError(", ".join(map(str, files)), unread)
-    facts = dict(_read_clusters(named)) if connect else {}
-    findings = lint(setups, mirror_files(named), datetime.now(UTC), facts, kafka_version)
+        raise ConfigError(title, unread)
+    combined = combine_setups(setups, mirror_files(named), {}, kafka_version)
+    facts = dict(_read_clusters(combined[0], title)) if connect else {}
+    findings = lint(setups, combined, datetime.now(UTC), facts, kafka_version)
     if as_json:
         shown = [asdict(each.origin) | asdict(each) for each in findings]
         for each in shown:
@@ -82,18 +72,12 @@ def run(
     raise typer.Exit(max((_EXIT_CODES[each.severity] for each in findings), default=0))
 
 
-def _read_clusters(named: MirrorFilesConfig) -> Iterator[tuple[str, ClusterFacts]]:
-    base, _ = read_mirror_files(named, {})
-    for alias, section in base.clusters.items():
+def _read_clusters(base: BaseConfig, title: str) -> Iterator[tuple[str, ClusterFacts]]:
+    for alias, properties in connections(base, title, base.clusters).items():
         try:
-            # Security that cannot be read is absent, and must not become the default.
-            config = ClusterConfig.model_validate({"security": None, **section})
-            with ClusterClient(alias, config.librdkafka_properties()) as client:
+            with ClusterClient(alias, properties) as client:
                 topics = client.topics()
                 read = client.topic_configs(topics.partition_counts, defaults_of=_TOPIC_SETTINGS)
-        except ValidationError:
-            what = f"the connection to {alias} is incomplete"
-            raise UserError(f"{what}; mm2slo lint without --connect reports why") from None
         except KafkaOperationError as error:
             raise UserError(str(error)) from None
         settings = {
@@ -107,9 +91,6 @@ def _print(findings: Sequence[Finding]) -> None:
     for each in findings:
         head = f"{each.origin}: {each.severity}: {each.what} [{each.check}]"
         for label, text in (("", head), ("  why: ", each.why), ("  do:  ", each.action)):
-            # Values of files may have control characters.
-            printable = "".join(c if c.isprintable() else " " for c in label + text)
-            lines = textwrap.wrap(printable, 80, subsequent_indent=" " * 7, break_on_hyphens=False)
-            typer.echo("\n".join(lines))
+            typer.echo(wrapped(label + text, further=" " * 7))
     counts = (f"{sum(e.severity is each for e in findings)} {each}" for each in Severity)
     typer.echo(f"{len(findings)} findings: {', '.join(counts)}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from mm2slo_cli.config_files import path_pair
 from mm2slo_core.config import BaseConfig, ConfigError, MirrorFilesConfig, Problem
 from mm2slo_core.mm2_config.config_overlay import combine_setups, config_problem
 from mm2slo_core.mm2_config.connect_json import read_connect_json
@@ -23,12 +24,21 @@ if TYPE_CHECKING:
     from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
 
 
-def name_by_form(files: Sequence[Path], folder: Path | None = None) -> MirrorFilesConfig:
+def name_by_form(
+    files: Sequence[Path],
+    folder: Path | None = None,
+    *,
+    secrets: Path | None = None,
+    paths: Sequence[str] | None = None,
+) -> MirrorFilesConfig:
     """*files* as `mm2:` names them, by their content; with *folder*, relative to it.
 
-    Raises UserError.
+    *secrets* and *paths* are those of the options. Raises UserError.
     """
-    named: dict[str, Any] = {}
+    named: dict[str, Any] = {
+        "secrets": secrets and str(secrets),
+        "paths": dict(map(path_pair, paths or ())),
+    }
     for file in files:
         form = _form(file)
         name = str(file if folder is None or file.is_absolute() else os.path.relpath(file, folder))

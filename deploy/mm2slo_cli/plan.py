@@ -13,12 +13,7 @@ from mm2slo_core.mm2_config.capacity_plan import Plan, Workload, plan_capacity
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
-plan_app = typer.Typer(
-    name="plan",
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+plan_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _INPUTS = {each.name: each for each in fields(Workload)}
 
 

@@ -8,6 +8,7 @@ import typer
 
 from mm2slo_cli.generated_files import write_file
 from mm2slo_cli.mirror_files import name_by_form, read_valid_setups
+from mm2slo_cli.mirror_options import Files, Worker
 from mm2slo_core.connection_checks.required_permissions import Component
 from mm2slo_core.mm2_config.acl_bindings import Principals, render_acls, render_kafka_users
 from mm2slo_core.mm2_config.rendered_connect import render_connect
@@ -15,30 +16,22 @@ from mm2slo_core.mm2_config.rendered_properties import render_properties
 from mm2slo_core.mm2_config.rendered_strimzi import render_strimzi
 from mm2slo_core.user_errors import UserError
 
-render_app = typer.Typer(
-    name="render",
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    add_completion=False,
-)
+render_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _RENDERERS = {
     "properties": render_properties, "strimzi": render_strimzi, "connect-json": render_connect,
 }  # fmt: skip
 _ACL_RENDERERS = {"acls": render_acls, "kafka-users": render_kafka_users}
 _FORMS = ", ".join([*_RENDERERS, *_ACL_RENDERERS])
+# Typer takes no lists of Literals.
 _Component = StrEnum("_Component", {each: each for each in get_args(Component)})  # type: ignore[misc]
 
 
 @render_app.command(no_args_is_help=True)
 def run(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files of MirrorMaker 2, in any form.")
-    ],
+    files: Files,
     *,
     to: Annotated[str, typer.Option(metavar="FORM", help=f"One of {_FORMS}.")],
-    worker: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Properties file of Connect workers.")
-    ] = None,
+    worker: Worker = None,
     components: Annotated[
         list[_Component] | None, typer.Option("--for", help="Whose ACLs; repeatable (default: all)")
     ] = None,
@@ -56,7 +49,7 @@ def run(
 
     Example: mm2slo render mm2.properties --to strimzi --output-dir k8s
     """
-    named = name_by_form([*files, *([worker] if worker else [])])
+    named = name_by_form([*files, *filter(None, [worker])])
     setups = read_valid_setups(named, ", ".join(map(str, files)))
     if to in _RENDERERS:
         texts, findings = _RENDERERS[to](setups)

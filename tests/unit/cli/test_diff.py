@@ -210,7 +210,10 @@ def test_diff_connect_lists_names_on_the_source(run: Run, monkeypatch: pytest.Mo
         ("mm2.properties empty", "'empty' has no configuration of MirrorMaker 2"),
         ("mm2.properties broken.properties", "broken.properties: 2 problems"),
         ("mm2.properties mirror.yaml --topics none.txt", "cannot read 'none.txt': "),
-        ("mm2.properties mirror.yaml --kafka-version-old new", "'new' is not a Kafka version"),
+        (
+            "mm2.properties mirror.yaml --kafka-version-old new",
+            "--kafka-version-old 'new' is not a",
+        ),
         ("mm2.properties mirror.yaml --connect --topics topics.txt", "--connect lists topics"),
         ("mm2.properties .", "broken.properties"),
     ],

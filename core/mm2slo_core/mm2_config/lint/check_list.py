@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from mm2slo_core.cluster_security import Security
 from mm2slo_core.config.flow_config import FlowConfig
-from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connector_keys import kafka_release
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.lint import lint_flows, lint_secrets, lint_settings
@@ -18,12 +17,12 @@ from mm2slo_core.mm2_config.lint.lint_input import LintFlow, LintInput
 from mm2slo_core.replication_policy import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from mm2slo_core.config import BaseConfig
     from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
     from mm2slo_core.mm2_config.mirror_setup import MirrorSetup
-    from mm2slo_core.mm2_config.provider_references import MirrorFiles
 
 _E, _W, _I = Severity
 
@@ -124,17 +123,25 @@ _NO_ERRORS: Final = ("unresolved-reference", "store-missing", "conflicting-clust
 
 def lint(
     setups: Sequence[MirrorSetup],
-    files: MirrorFiles,
+    combined: tuple[BaseConfig, Sequence[Finding]],
     now: datetime,
     facts: Mapping[str, ClusterFacts],
     kafka_version: str | None = None,
 ) -> tuple[Finding, ...]:
     """Return the findings of readers and checks, in the order of the files' lines.
 
-    *facts* of clusters by alias are empty without `--connect`.
+    *combined* is `combine_setups` of *setups*; *facts* of clusters by alias are empty without
+    `--connect`.
     """
-    base, read = combine_setups(setups, files, {}, kafka_version)
-    flows = tuple(_flows(setups, base.flows, kafka_version))
+    base, read = combined
+    flows = tuple(
+        LintFlow(setup, flow, version, _config(base.flows[flow.flow.label]))
+        for setup in setups
+        for version in [
+            kafka_release(kafka_version or setup.kafka_version or "") or DEFAULT_VERSION
+        ]
+        for flow in setup.enabled_flows
+    )
     sections = {alias: each.get("security") for alias, each in base.clusters.items()}
     security = {alias: each for alias, each in sections.items() if isinstance(each, Security)}
     given = LintInput(setups, flows, security, facts, now)
@@ -154,14 +161,8 @@ def lint(
     return tuple(sorted(unique, key=lambda each: (each.origin.file, each.origin.line or 0)))
 
 
-def _flows(
-    setups: Sequence[MirrorSetup], sections: Mapping[str, object], stated: str | None
-) -> Iterator[LintFlow]:
-    for setup in setups:
-        version = kafka_release(stated or setup.kafka_version or "") or DEFAULT_VERSION
-        for flow in setup.enabled_flows:
-            try:
-                config = FlowConfig.model_validate(sections[flow.flow.label])
-            except ValidationError:
-                config = None
-            yield LintFlow(setup, flow, version, config)
+def _config(section: Mapping[str, object]) -> FlowConfig | None:
+    try:
+        return FlowConfig.model_validate(section)
+    except ValidationError:
+        return None

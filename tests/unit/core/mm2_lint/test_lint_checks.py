@@ -11,9 +11,11 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.file_form import FileForm, file_form
-from mm2slo_core.mm2_config.lint.check_list import CHECKS, lint
+from mm2slo_core.mm2_config.lint import check_list
+from mm2slo_core.mm2_config.lint.check_list import CHECKS
 from mm2slo_core.mm2_config.lint.lint_input import ClusterFacts
 from mm2slo_core.mm2_config.mm2_properties import read_properties
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, UnresolvedReferenceError
@@ -285,8 +287,18 @@ def files(certificates: Mapping[str, bytes]) -> MirrorFiles:
     return MirrorFiles(lambda name: refuse(name).decode(), read_content, refuse)
 
 
+def lint(
+    setups: tuple[MirrorSetup, ...],
+    files: MirrorFiles,
+    facts: Mapping[str, ClusterFacts] | None = None,
+    version: str | None = None,
+) -> tuple[Finding, ...]:
+    combined = combine_setups(setups, files, {}, version)
+    return check_list.lint(setups, combined, NOW, facts or {}, version)
+
+
 def found(case: Case, text: str, files: MirrorFiles) -> list[Finding]:
-    findings = lint(read(text, case.worker), files, NOW, case.facts or {})
+    findings = lint(read(text, case.worker), files, case.facts)
     return [finding for finding in findings if finding.check == case.check]
 
 
@@ -316,7 +328,7 @@ def test_lint_check_that_needs_clusters_is_silent_without_them(files: MirrorFile
 
 def test_lint_findings_are_unique_and_in_the_order_of_lines(files: MirrorFiles) -> None:
     for case in CASES:
-        findings = lint(read(case.fires, case.worker), files, NOW, {})
+        findings = lint(read(case.fires, case.worker), files)
         lines = [each.origin.line or 0 for each in findings if each.origin.file == "mm2"]
         assert lines == sorted(lines)
         assert len(set(findings)) == len(findings)
@@ -341,14 +353,14 @@ def test_lint_findings_are_unique_and_in_the_order_of_lines(files: MirrorFiles) 
 def test_lint_output_has_findings_of_readers(
     check: str, line: int, severity: str, text: str, files: MirrorFiles
 ) -> None:
-    findings = lint(read(text), files, NOW, {})
+    findings = lint(read(text), files)
     found = [(each.severity, each.origin.line) for each in findings if each.check == check]
     assert found == [(severity, line)]
 
 
 def test_lint_stated_version_takes_precedence_over_that_of_the_file(files: MirrorFiles) -> None:
     text = STRIMZI.format("{metric.names.formats: new}", "{}")
-    names = [each.check for each in lint(read(text), files, NOW, {}, "4.3")]
+    names = [each.check for each in lint(read(text), files, version="4.3")]
     assert "key-of-other-version" not in names
 
 
@@ -363,7 +375,7 @@ def test_lint_never_shows_a_secret(files: MirrorFiles) -> None:
         STRIMZI.format(f"{{source.consumer.ssl.key.password: '{secret}', pass: '{secret}'}}", "{}"),
         CONNECTOR.format(f'{BYTES}, "producer.override.sasl.password": "{secret}"'),
     ]
-    shown = [str(each) for text in texts for each in lint(read(text), files, NOW, {})]
+    shown = [str(each) for text in texts for each in lint(read(text), files)]
     assert sum("in plain text" in each for each in shown) >= 4
     assert not [each for each in shown if "hunter2" in each or "wordfish" in each]
 
@@ -390,5 +402,5 @@ def test_lint_never_fails_on_values(values: Mapping[str, str]) -> None:
     ]
     text = BASE + "".join(lines) + "eu->us.enabled = true\n"
     files = MirrorFiles(lambda name: refuse(name).decode(), refuse, refuse)
-    findings = lint(read(text), files, NOW, ON)
+    findings = lint(read(text), files, ON)
     assert [each for each in findings if not (each.what and each.why and each.action)] == []

@@ -1,0 +1,68 @@
+"""What `mm2slo lint`, `diff` and `render` have in common: options, connections, long lines."""
+
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from mm2slo_core.config import BaseConfig, ClusterConfig, ConfigError, Problem
+from mm2slo_core.mm2_config.connector_keys import kafka_release
+from mm2slo_core.user_errors import UserError
+
+
+def version_option(help_text: str) -> Any:
+    return typer.Option(metavar="VERSION", callback=_check_version, help=help_text)
+
+
+def _check_version(option: typer.CallbackParam, value: str | None) -> str | None:
+    if value and kafka_release(value) is None:
+        raise UserError(f"{option.opts[0]} {value!r} is not a version; expected one such as 4.1")
+    return value
+
+
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Files of MirrorMaker 2, in any form.")
+]
+Worker = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Properties file of Connect workers.")
+]
+Secrets = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Secrets, as files <secret>/<key>.")
+]
+Paths = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FROM=TO", help="Where MirrorMaker 2's files are here; repeatable."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def connections(base: BaseConfig, title: str, aliases: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The properties of librdkafka for *aliases*.
+
+    Raises ConfigError with *title* if a connection is incomplete.
+    """
+    found = {}
+    for alias in aliases:
+        # Security that cannot be read is absent, and must not become the default.
+        section = {"security": None, **base.clusters[alias]}
+        try:
+            found[alias] = ClusterConfig.model_validate(section).librdkafka_properties()
+        except ValidationError:
+            missing = Problem(f"clusters.{alias}", "is incomplete", "bootstrap servers, security")
+            raise ConfigError(title, base.problems or [missing]) from None
+    return found
+
+
+def wrapped(text: str, indent: str = "", further: str = "  ") -> str:
+    """*text* in 80 columns. Values of files may have control characters."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return textwrap.fill(
+        printable,
+        80,
+        initial_indent=indent,
+        subsequent_indent=indent + further,
+        break_on_hyphens=False,
+    )
