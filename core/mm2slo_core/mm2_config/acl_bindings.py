@@ -26,7 +26,7 @@ from mm2slo_core.internal_topics import PlacedTopic, internal_topics
 from mm2slo_core.mm2_config.connector_keys import connector_key
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
-from mm2slo_core.mm2_config.portable_setup import portable_setup, worker_names
+from mm2slo_core.mm2_config.portable_setup import portable_setup
 from mm2slo_core.mm2_config.rendered_strimzi import resource, resource_name
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 from mm2slo_core.topic_selection import replication_policy
@@ -126,7 +126,7 @@ def _resources(setup: PortableSetup, flow: MirrorFlow) -> FlowResources:
     section, findings = flow_section(flow, setup.kafka_version)
     setup.findings.extend(findings)
     config = FlowConfig.model_validate(section)
-    policy, (_, *topics) = replication_policy(config), worker_names(flow).values()
+    policy, (_, *topics) = replication_policy(config), flow.worker.names.values()
     internal = internal_topics(flow.flow, policy, config.offset_syncs_location)
     names = zip(("connect_offsets", "connect_configs", "connect_status"), topics, strict=True)
     placed = {field: PlacedTopic(flow.flow.target, topic) for field, topic in names if topic}

@@ -8,6 +8,7 @@ topics and the group are the worker's: `connect-distributed.properties`.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import javaproperties
@@ -15,6 +16,7 @@ import javaproperties
 from mm2slo_core.config.yaml_document import parse_document
 from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.mirror_setup import (
+    WORKER_NAMES,
     Connector,
     ConnectorKind,
     Form,
@@ -43,9 +45,6 @@ _KINDS: Final = {
 }
 _DEFAULT_TARGET: Final = "target"  # MirrorConnectorConfig.TARGET_CLUSTER_ALIAS_DEFAULT
 _CLIENT_KEYS: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
-_WORKER_NAMES: Final = (
-    "group.id", "offset.storage.topic", "status.storage.topic", "config.storage.topic",
-)  # fmt: skip
 # Why each finding matters and what to do; those without a severity of their own are errors.
 _CHECKS: Final = {
     "not-connect-json": (
@@ -75,9 +74,7 @@ _CHECKS: Final = {
         "add --worker FILE: the connect-distributed.properties of the distributed worker",
     ),
 }
-_SEVERITIES: Final = {
-    "other-connector": Severity.INFO, "no-source-connector": Severity.WARNING,
-}  # fmt: skip
+_SEVERITIES: Final = {"other-connector": Severity.INFO, "no-source-connector": Severity.WARNING}
 
 
 def read_connect_json(
@@ -90,7 +87,7 @@ def read_connect_json(
     findings: list[Finding] = []
     connectors = [found for name, text in files for found in _read_file(name, text, findings)]
     settings = _read_worker(*worker, findings) if worker else {}
-    missing = [key for key in _WORKER_NAMES if key not in settings]
+    missing = [key for key in WORKER_NAMES.values() if key not in settings]
     if missing:
         origin = Origin(worker[0] if worker else files[0][0])
         what = f"the worker's {', '.join(missing)} is unknown"
@@ -100,13 +97,9 @@ def read_connect_json(
         _mirror_flow(flow, by_kind, settings, findings)
         for flow, by_kind in _by_flow(connectors, findings).items()
     )
-    return MirrorSetup(
-        form=Form.CONNECT_JSON,
-        clusters=_clusters(flows, findings),
-        flows=flows,
-        findings=(*findings, *unknown_providers),
-        providers=providers,
-    )
+    clusters = _clusters(flows, findings)
+    found = (*findings, *unknown_providers)
+    return MirrorSetup(Form.CONNECT_JSON, clusters, flows, found, providers)
 
 
 def _finding(check: str, origin: Origin, what: str) -> Finding:
@@ -175,8 +168,7 @@ def _connector(name: object, config: object, origins: Mapping[str, Origin]) -> C
 
 
 def _read_worker(file: str, content: bytes, findings: list[Finding]) -> Settings:
-    settings = {}
-    line = 1
+    settings, line = {}, 1
     try:
         for element in javaproperties.parse(content):
             if isinstance(element, javaproperties.KeyValue):
@@ -214,10 +206,10 @@ def _mirror_flow(
     if source is None:
         what = f"{flow} has no {ConnectorKind.SOURCE}"
         findings.append(_finding("no-source-connector", origin, what))
-    group, offsets, status, configs = (_value(settings, key) for key in _WORKER_NAMES)
+    worker = Worker.of(settings)
     # A source connector may keep its offsets in its own topic (KIP-618).
-    offsets = _value(own, "offsets.storage.topic") or offsets
-    worker = Worker(group, offsets, status, configs, settings)
+    offsets = _value(own, "offsets.storage.topic") or worker.offsets_topic
+    worker = replace(worker, offsets_topic=offsets)
     switched_off = (_value(own, "enabled") or "").strip().lower() == "false"
     return MirrorFlow(flow, connectors, worker, origin, source is not None and not switched_off)
 

@@ -70,17 +70,9 @@ class DedicatedSettings:
 
     def worker(self, flow: Flow) -> Worker:
         settings = {**self.clusters[flow.target], **self._for_workers}
-
-        def name(key: str, default: str) -> str:
-            return settings[key].value if key in settings else default
-
-        return Worker(
-            group_id=name("group.id", f"{flow.source}-mm2"),
-            offsets_topic=name("offset.storage.topic", connect_topic("offsets", flow.source)),
-            status_topic=name("status.storage.topic", connect_topic("status", flow.source)),
-            configs_topic=name("config.storage.topic", connect_topic("configs", flow.source)),
-            settings=settings,
-        )
+        kinds = ("offsets", "status", "configs")
+        topics = {f"{kind}_topic": connect_topic(kind, flow.source) for kind in kinds}
+        return Worker.of(settings, group_id=f"{flow.source}-mm2", **topics)
 
     def of_flow(self, flow: Flow, key: str) -> Setting | None:
         """A setting with the prefix of the flow, or without any."""

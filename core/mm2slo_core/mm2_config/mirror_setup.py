@@ -58,6 +58,14 @@ class Setting:
 Settings = Mapping[str, Setting]
 
 
+WORKER_NAMES: Final = {
+    "group_id": "group.id",
+    "offsets_topic": "offset.storage.topic",
+    "configs_topic": "config.storage.topic",
+    "status_topic": "status.storage.topic",
+}
+"""The fields of a worker that name its group and topics, with their keys."""
+
 EMIT: Final = {
     ConnectorKind.CHECKPOINT: "emit.checkpoints.enabled",
     ConnectorKind.HEARTBEAT: "emit.heartbeats.enabled",
@@ -102,6 +110,18 @@ class Worker:
     status_topic: str | None
     configs_topic: str | None
     settings: Settings
+
+    @classmethod
+    def of(cls, settings: Settings, **defaults: str) -> Worker:
+        """The worker group with *settings*, and with *defaults* for names that are not set."""
+        set_names = {name: settings.get(key) for name, key in WORKER_NAMES.items()}
+        names = {n: each.value if each else defaults.get(n) for n, each in set_names.items()}
+        return cls(**names, settings=settings)
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The names of the group and of the topics, by their keys."""
+        return {key: getattr(self, name) for name, key in WORKER_NAMES.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,7 @@ def setting_differences(
         for kind, name in names.items()
         if name in running
     }
-    worker = Worker(None, None, None, None, {})
-    observed = MirrorFlow(flow.flow, connectors, worker, origin)
+    observed = MirrorFlow(flow.flow, connectors, Worker.of({}), origin)
     section, findings = flow_section(observed, None)
     actual = FlowConfig.model_validate(section)
     unknown = set(_POLICY) if any(each.check == "custom-policy" for each in findings) else set()

@@ -80,16 +80,6 @@ class PortableSetup:
         return found
 
 
-def worker_names(flow: MirrorFlow) -> dict[str, str | None]:
-    """The names of the workers' group and topics, by their keys."""
-    return {
-        "group.id": flow.worker.group_id,
-        "offset.storage.topic": flow.worker.offsets_topic,
-        "config.storage.topic": flow.worker.configs_topic,
-        "status.storage.topic": flow.worker.status_topic,
-    }
-
-
 def portable_setup(
     setups: Sequence[MirrorSetup], folder: str = SECRETS_FOLDER, *, every: bool = False
 ) -> PortableSetup:
@@ -176,7 +166,7 @@ def _acting(
 
 
 def _of_worker(flow: MirrorFlow) -> Iterator[tuple[str, Setting]]:
-    ignored = {*worker_names(flow), *CLIENT_KEYS}
+    ignored = {*flow.worker.names, *CLIENT_KEYS}
     ignored |= {prefix + key for prefix in _OF_CLIENTS for key in CLIENT_KEYS}
     for key, setting in flow.worker.settings.items():
         known = key in WORKER_KEYS or key.startswith(_OF_WORKERS) or connector_key(key) is None

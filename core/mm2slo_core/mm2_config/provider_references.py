@@ -15,6 +15,7 @@ import javaproperties
 
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
+from mm2slo_core.name_filters import split_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,36 +53,25 @@ class MirrorFiles:
     secret: Callable[[str, str], bytes]
 
 
-def provider_kind(class_name: str) -> ProviderKind | None:
-    """What the config provider *class_name* reads; None if it cannot be resolved here."""
-    return _KINDS.get(class_name.strip())
-
-
-def read_providers(
-    settings: Settings,
-) -> tuple[Mapping[str, ProviderKind], tuple[Finding, ...]]:
+def read_providers(settings: Settings) -> tuple[dict[str, ProviderKind], tuple[Finding, ...]]:
     """Return what the providers of `config.providers` read, and findings of unknown classes."""
     providers: dict[str, ProviderKind] = {}
     findings = []
     names = settings.get("config.providers")
     if names is None:
         return providers, ()
-    for name in filter(None, map(str.strip, names.value.split(","))):
+    for name in filter(None, split_list(names.value)):
         setting = settings.get(f"config.providers.{name}.class")
-        kind = provider_kind(setting.value) if setting else None
-        if kind:
-            providers[name] = kind
+        if setting and setting.value.strip() in _KINDS:
+            providers[name] = _KINDS[setting.value.strip()]
             continue
-        finding = Finding(
-            "unknown-config-provider",
-            Severity.WARNING,
-            (setting or names).origin,
-            f"config provider {name!r} has "
-            + (f"the class {setting.value!r}, which mm2slo cannot read" if setting else "no class"),
+        what = f"the class {setting.value!r}, which mm2slo cannot read" if setting else "no class"
+        findings.append(Finding(
+            "unknown-config-provider", Severity.WARNING, (setting or names).origin,
+            f"config provider {name!r} has {what}",
             f"references such as ${{{name}:...}} are not resolved",
             "set clusters.<alias>.security in mm2slo.yaml if connections to the clusters need it",
-        )
-        findings.append(finding)
+        ))  # fmt: skip
     return providers, tuple(findings)
 
 
@@ -158,21 +148,16 @@ def _unresolved(setting: Setting, match: re.Match[str], kind: ProviderKind, reas
     else:
         action = f"copy {path} here and add --path {path}=COPY"
     return Finding(
-        "unresolved-reference",
-        Severity.ERROR,
-        setting.origin,
+        "unresolved-reference", Severity.ERROR, setting.origin,
         f"{reference} in {setting.key} cannot be resolved: {reason}",
-        "MirrorMaker 2 gets this value from its environment, a file or a secret",
-        action,
-    )
+        "MirrorMaker 2 gets this value from its environment, a file or a secret", action,
+    )  # fmt: skip
 
 
 def _trailing_newline(setting: Setting, reference: str) -> Finding:
     return Finding(
-        "trailing-newline",
-        Severity.WARNING,
-        setting.origin,
+        "trailing-newline", Severity.WARNING, setting.origin,
         f"the value of {reference} in {setting.key} ends with a line break",
         "Kafka keeps the line break, so that it becomes part of a password",
         "store the value without it: printf %s instead of echo, or kubectl --from-literal",
-    )
+    )  # fmt: skip

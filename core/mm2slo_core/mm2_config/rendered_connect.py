@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.mm2_config.portable_setup import portable_setup, worker_names
+from mm2slo_core.mm2_config.portable_setup import portable_setup
 from mm2slo_core.properties_text import dump_properties
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ def render_connect(setups: Sequence[MirrorSetup]) -> Rendered:
     files: dict[str, str] = {}
     groups: dict[tuple[str, ...], list[MirrorFlow]] = defaultdict(list)
     for flow in setup.flows.values():
-        groups[flow.flow.target, *map(str, worker_names(flow).values())].append(flow)
+        groups[flow.flow.target, *map(str, flow.worker.names.values())].append(flow)
     for (target, group, *_), flows in groups.items():
         folder = re.sub(r"[^\w.-]+", "-", f"{target}-{group}")
         client = setup.client(target)
         worker = {"bootstrap.servers": client.pop("bootstrap.servers")}
         for prefix in ("", "producer.", "consumer.", "admin."):
             worker |= {f"{prefix}{key}": value for key, value in client.items()}
-        worker |= {key: name for key, name in worker_names(flows[0]).items() if name}
+        worker |= {key: name for key, name in flows[0].worker.names.items() if name}
         worker |= {f"{part}.converter": _BYTES for part in ("key", "value", "header")}
         bodies = {}
         for flow in flows:

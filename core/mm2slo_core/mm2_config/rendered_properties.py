@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.internal_topics import connect_topic
 from mm2slo_core.mm2_config.connector_keys import connector_key
 from mm2slo_core.mm2_config.mirror_setup import EMIT, ConnectorKind
-from mm2slo_core.mm2_config.portable_setup import portable_setup, worker_names
+from mm2slo_core.mm2_config.portable_setup import portable_setup
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
 
@@ -68,7 +68,7 @@ def _connectors(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, s
 def _worker(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, str]]:
     source, target = flow.flow.source, flow.flow.target
     shared = sum(pair.target == target for pair in setup.flows) > 1
-    for key, name in worker_names(flow).items():
+    for key, name in flow.worker.names.items():
         kind = key.partition(".")[0].replace("config", "configs").replace("offset", "offsets")
         usual = f"{source}-mm2" if kind == "group" else connect_topic(kind, source)
         if name not in {None, usual} and shared:

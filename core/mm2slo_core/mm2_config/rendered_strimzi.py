@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.mm2_config.jaas import JaasError, parse_jaas
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
-from mm2slo_core.mm2_config.portable_setup import portable_setup, worker_names
+from mm2slo_core.mm2_config.portable_setup import portable_setup
 from mm2slo_core.mm2_config.secret_references import JAAS, PROVIDER
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 from mm2slo_core.yaml_text import dump_yaml
@@ -78,9 +78,9 @@ def resource_name(text: str) -> str:
 
 
 def _mirror_maker(setup: PortableSetup, target: str, flows: list[MirrorFlow]) -> dict[str, object]:
-    names = worker_names(flows[0])
+    names = flows[0].worker.names
     for flow in flows:
-        if worker_names(flow) != names:
+        if flow.worker.names != names:
             what = f"{flow.flow} shares the workers of {flows[0].flow}, in {names['group.id']}"
             setup.report(flow.origin, what, "delete the topics of its former workers later")
     worker = {key: each for flow in flows for key, each in flow.worker.settings.items()}

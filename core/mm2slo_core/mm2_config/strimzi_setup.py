@@ -149,13 +149,7 @@ class _Reader:
             self.text.require(path, *(name for name in _TARGET_KEYS if name not in written))
             for name in _TARGET_KEYS.keys() & written.keys():
                 settings |= self.text.place({_TARGET_KEYS[name]: written[name]}, (*path, name))
-        return mirror_setup.Worker(
-            group_id=settings["group.id"].value,
-            offsets_topic=settings["offset.storage.topic"].value,
-            status_topic=settings["status.storage.topic"].value,
-            configs_topic=settings["config.storage.topic"].value,
-            settings=settings,
-        )
+        return mirror_setup.Worker.of(settings)
 
     def _are_clusters(self, path: Path, **aliases: str) -> bool:
         unknown = {key: alias for key, alias in aliases.items() if alias not in self.clusters}

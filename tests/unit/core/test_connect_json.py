@@ -180,12 +180,12 @@ def test_read_connect_json_with_topic_of_source_connector_prefers_it_to_worker()
     [
         (
             None, "1.json",
-            "group.id, offset.storage.topic, status.storage.topic, config.storage.topic",
+            "group.id, offset.storage.topic, config.storage.topic, status.storage.topic",
         ),
         (
             ("standalone.properties", b"group.id=x\noffset.storage.file.filename=/tmp/offsets\n"),
             "standalone.properties",
-            "offset.storage.topic, status.storage.topic, config.storage.topic",
+            "offset.storage.topic, config.storage.topic, status.storage.topic",
         ),
     ],
 )  # fmt: skip

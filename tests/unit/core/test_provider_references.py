@@ -15,7 +15,6 @@ from mm2slo_core.mm2_config.mirror_setup import ProviderKind, Setting
 from mm2slo_core.mm2_config.provider_references import (
     MirrorFiles,
     UnresolvedReferenceError,
-    provider_kind,
     read_providers,
     resolve_settings,
 )
@@ -229,10 +228,12 @@ def test_resolve_settings_any_text_finds_the_references_of_kafkas_pattern(text: 
         ("com.example.VaultConfigProvider", None),
     ],
 )
-def test_provider_kind_with_class_returns_what_it_reads(
+def test_read_providers_with_class_returns_what_it_reads(
     class_name: str, kind: ProviderKind | None
 ) -> None:
-    assert provider_kind(class_name) is kind
+    settings = {"config.providers": "x", "config.providers.x.class": class_name}
+    providers, _ = read_providers({k: Setting(k, v, ORIGIN) for k, v in settings.items()})
+    assert providers.get("x") is kind
 
 
 def test_read_providers_with_unknown_classes_returns_known_ones_and_warnings() -> None:

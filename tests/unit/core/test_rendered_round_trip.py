@@ -12,7 +12,7 @@ from mm2slo_core.mm2_config.connect_json import read_connect_json
 from mm2slo_core.mm2_config.java_security import read_security
 from mm2slo_core.mm2_config.mirror_setup import Form, MirrorSetup
 from mm2slo_core.mm2_config.mm2_properties import read_properties
-from mm2slo_core.mm2_config.portable_setup import SECRETS_FOLDER, portable_setup, worker_names
+from mm2slo_core.mm2_config.portable_setup import SECRETS_FOLDER, portable_setup
 from mm2slo_core.mm2_config.provider_references import resolve_settings
 from mm2slo_core.mm2_config.rendered_connect import render_connect
 from mm2slo_core.mm2_config.rendered_properties import render_properties
@@ -71,7 +71,7 @@ def flows_of(setups: Sequence[MirrorSetup], form: Form) -> dict[str, object]:
     made = portable_setup(setups, "/mnt" if strimzi else SECRETS_FOLDER, every=strimzi)
     return {
         flow.label: (
-            worker_names(each),
+            each.worker.names,
             texts_of(each.worker.settings),
             {k: (c.name, c.state, texts_of(c.settings)) for k, c in each.connectors.items()},
         )
