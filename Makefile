@@ -8,7 +8,7 @@ WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe setup clean
+.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe image-tools setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,7 +22,7 @@ test: setup java prometheus postgres ## Run the default test suite (unit, spec, 
 test-unit: setup ## Run the unit tests alone, without Kafka and Spark
 	@$(PYTEST) --durations 10 -m "not lab and not long and not spark" tests/unit
 
-test-long: setup java prometheus postgres chromium axe ## Run the long suite (Kafka Connect, Kafka 3.9, long faults, deep searches)
+test-long: setup java prometheus postgres chromium axe image-tools ## Run the long suite (Kafka Connect, Kafka 3.9, long faults, deep searches)
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"
 
 check: setup ## Lint, types, import contracts, generated files
@@ -57,6 +57,9 @@ chromium: ## Find Chromium, or install Debian's package
 
 axe: ## Find axe (accessibility checks of pages), or fetch it with npm
 	@deploy/scripts/axe
+
+image-tools: ## Find buildah, mmdebstrap and bubblewrap, or install Debian's packages
+	@deploy/scripts/image-tools
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
