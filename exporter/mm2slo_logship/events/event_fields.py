@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mm2slo_logship.events.parser_settings import ParserSettings
 
 _KAFKA: Final = "org.apache.kafka."
-_TASK_THREAD: Final = "task-thread-"
+_WORKER_THREADS: Final = ("task-thread-", "connector-thread-")
 _NOT_SHIPPED: Final = "[trace message not shipped]"
 _MESSAGE_LIMIT: Final = 8_192
 _TRACE_LIMIT: Final = 32_768
@@ -104,7 +104,7 @@ def _worker_flow(record: LogRecord, connector: str, settings: ParserSettings) ->
     if known:
         return known
     shown = shown_flow(record.thread, record.message, settings)
-    if record.thread_id and record.thread.startswith(_TASK_THREAD):
+    if record.thread_id and record.thread.startswith(_WORKER_THREADS):
         if shown:
             settings.thread_flows.learn(record.worker_start, record.thread_id, shown)
         else:

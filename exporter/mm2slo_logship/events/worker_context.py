@@ -19,6 +19,7 @@ CONTEXT: Final = re.compile(
 _NAMED_TASK: Final = re.compile(
     r"(?:Worker(?:Source|Sink)Task\{id=|task-thread-|connector-producer-|\b[Tt]ask )"
     r"(?P<connector>[\w.-]+)-(?P<task>\d+)\b"
+    r"|^Scheduler for (?P<scheduler>[\w.-]+): "
     r"|->[\w.-]+\|(?P<client>[^|\s]+?)(?:-(?P<client_task>\d+))?\|"
 )
 _ALIAS: Final = r"[\w.-]+"
@@ -27,7 +28,7 @@ _FLOW: Final = re.compile(
     rf"clientId=(?P<group>{_ALIAS})-mm2-(?P<internal>(?P=group)->{_ALIAS}?)"
     r"-(?:configs|offsets|statuses|shared-admin)\b"
     rf"|(?:^|[\s=|])(?P<client>{_ALIAS}->{_ALIAS})(?=\||, groupId=)"
-    rf"|^DistributedHerder-(?:connect-)?(?P<herder>{_ALIAS}?->{_ALIAS})-\d+$"
+    rf"|^(?:(?:Distributed|Mirror)Herder|(?:StartAndStop|ForwardRequest)Executor)-(?P<herder>{_ALIAS}?->{_ALIAS})-\d+$"
     rf"|(?:topic-partitions|consumer groups(?: for)?) (?P<start>{_ALIAS}->{_ALIAS}?)(?=: |\. )"
 )
 
@@ -52,7 +53,8 @@ def read_context(context: str, thread: str, message: str) -> WorkerContext:
     named = _NAMED_TASK.search(thread) or _NAMED_TASK.search(message)
     if named is None:
         return NO_CONTEXT
-    connector, task = named["connector"] or named["client"], named["task"] or named["client_task"]
+    connector = named["connector"] or named["scheduler"] or named["client"]
+    task = named["task"] or named["client_task"]
     return WorkerContext(connector, task or "", "task" if task else "worker")
 
 
