@@ -37,6 +37,8 @@ _EXTRAS = {
     "uvicorn": "report",
     "slack_sdk": "slack",
     "grafanalib": "dashboards",
+    "orjson": "logship",
+    "prometheus_client": "logship",
 }
 
 PASS_THROUGH: dict[str, Any] = {
@@ -272,10 +274,24 @@ def report(context: typer.Context) -> None:
     _sub_command("report", context)
 
 
+@app.command("logship", context_settings=PASS_THROUGH)
+def logship(context: typer.Context) -> None:
+    """Ship log files to Splunk."""
+    if context.args[:1] != ["--help"] and not any(each[:1] != "-" for each in context.args[:1]):
+        context.args.insert(0, "run")
+    _sub_command("logship", context)
+
+
 @app.command("lab", context_settings=PASS_THROUGH)
 def lab(context: typer.Context) -> None:
     """Run Kafka clusters and MirrorMaker 2 on this machine, for experiments and tests."""
     _sub_command("lab", context)
+
+
+@app.command("compose-demo", hidden=True, context_settings=PASS_THROUGH)
+def compose_demo(context: typer.Context) -> None:
+    """Run a service of docker-compose.yml."""
+    _sub_command("compose_demo", context)
 
 
 def _sub_command(name: str, context: typer.Context) -> None:

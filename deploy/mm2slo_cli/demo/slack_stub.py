@@ -1,4 +1,4 @@
-"""A stub of Slack's incoming webhook that keeps its messages."""
+"""A stub of Slack's incoming webhook that keeps its messages, and may show them on a page."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ import json
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PATH = "/services/demo"
 _LARGEST = 1 << 20
 
 
 class SlackStub:
-    """Receives messages at `url`; a context manager."""
+    """Receives messages at `url`; a context manager.
 
-    def __init__(self) -> None:
+    *page* renders the messages so far for `GET /`; *on_message* gets each message.
+    """
+
+    def __init__(
+        self,
+        listen: tuple[str, int] = ("127.0.0.1", 0),
+        *,
+        page: Callable[[list[dict[str, Any]]], str] | None = None,
+        on_message: Callable[[dict[str, Any]], None] = lambda _message: None,
+    ) -> None:
+        self._page = page
+        self._on_message = on_message
         self._messages: list[dict[str, Any]] = []
         self._arrived = threading.Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._receive))
+        self._server = ThreadingHTTPServer(listen, _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -36,11 +50,17 @@ class SlackStub:
         with self._arrived:
             return self._arrived.wait_for(lambda: len(self._messages) >= count, timeout)
 
-    def _receive(self, body: bytes) -> None:
+    def receive(self, body: bytes) -> None:
+        """Keep the message *body*. Raises ValueError or LookupError if it is not Alertmanager's."""
         message = json.loads(body)
         with self._arrived:
+            self._on_message(message)
             self._messages.append(message)
             self._arrived.notify_all()
+
+    def render(self) -> str | None:
+        """Return the page; None without one."""
+        return None if self._page is None else self._page(self.messages)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -52,14 +72,29 @@ class SlackStub:
         self._server.server_close()
 
 
-def _handler(receive: Any) -> type[BaseHTTPRequestHandler]:
+def _handler(stub: SlackStub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            receive(self.rfile.read(min(length, _LARGEST)))
-            self.send_response(HTTPStatus.OK)
+            try:
+                stub.receive(self.rfile.read(min(length, _LARGEST)))
+            except (ValueError, LookupError):
+                self._answer(HTTPStatus.BAD_REQUEST, "invalid_payload")
+            else:
+                self._answer(HTTPStatus.OK, "ok")
+
+        def do_GET(self) -> None:
+            page = stub.render() if self.path == "/" else None
+            if page is None:
+                self._answer(HTTPStatus.NOT_FOUND, "not found")
+            else:
+                self._answer(HTTPStatus.OK, page, "text/html; charset=utf-8")
+
+        def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.end_headers()
-            self.wfile.write(b"ok")
+            self.wfile.write(text.encode())
 
         def log_message(self, *_arguments: object) -> None:
             """Suppress log lines: they would disturb the live view."""

@@ -1,0 +1,103 @@
+"""`mm2slo compose-demo`: the demo's own services in docker-compose.yml."""
+
+import io
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from mm2slo_cli.config_files import read_config
+from mm2slo_cli.config_options import ConfigSource
+from mm2slo_cli.demo.secret_files import create_secret_files
+from mm2slo_cli.demo.slack_stub import SlackStub
+from mm2slo_cli.demo.traffic import Traffic
+from mm2slo_cli.demo.workload import READERS, STREAMS
+from mm2slo_cli.signals import Interrupted, interrupt_on_signals
+from mm2slo_cli.slack_view import WIDTH, show
+from mm2slo_core.config.exporter_config import parse_listen
+from mm2slo_kafka.data_admin import DataAdmin
+from mm2slo_kafka.kafka_errors import translated
+
+compose_demo_app = typer.Typer(
+    name="compose-demo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+
+
+@compose_demo_app.callback()
+def about() -> None:
+    """Services of docker-compose.yml beside those of the stack."""
+
+
+@compose_demo_app.command("secrets")
+def write_secrets(
+    folder: Annotated[Path, typer.Argument(help="Folder of the secret files.")],
+    broker: Annotated[str, typer.Option(metavar="HOST:PORT", help="For its certificate.")],
+    slack: Annotated[str, typer.Option(metavar="URL", help="Incoming webhook.")],
+) -> None:
+    """Create random secrets, the broker's certificate and the report's token, if missing."""
+    os.umask(0o077)
+    for name in create_secret_files(folder, broker.partition(":")[0], slack):
+        typer.echo(f"created {folder / name}")
+
+
+@compose_demo_app.command("slack")
+def serve_slack(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Listen address.")],
+) -> None:
+    """Receive the messages of an incoming webhook; show them in the log and on a page."""
+    address, console = parse_listen(listen), Console(width=WIDTH, highlight=False)
+    stub = SlackStub(
+        (address.host, address.port), page=slack_page, on_message=lambda each: show(console, each)
+    )
+    with _until_signal(), stub:
+        typer.echo(f"showing Slack messages on {address}")
+        _wait()
+
+
+@compose_demo_app.command("traffic")
+def produce_traffic(
+    mm2: Annotated[Path, typer.Argument(help="Properties file of MirrorMaker 2.")],
+) -> None:
+    """Produce records and commit offsets in MirrorMaker 2's clusters."""
+    found = read_config(ConfigSource(mm2=[mm2])).clusters
+    clusters = {alias: cluster.librdkafka_properties() for alias, cluster in found.items()}
+    for stream in STREAMS:
+        with translated(stream.cluster, f"creating topic {stream.topic!r}"):
+            admin = DataAdmin(clusters[stream.cluster])
+            if not admin.partition_count(stream.topic):
+                admin.create_topic(stream.topic, stream.partitions)
+    with _until_signal(), Traffic(clusters, STREAMS, READERS):
+        typer.echo(f"producing to {len(STREAMS)} topics")
+        _wait()
+
+
+def slack_page(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page that shows *messages*, the newest first, and reloads itself."""
+    console = Console(record=True, width=WIDTH, highlight=False, file=io.StringIO())
+    for message in reversed(messages):
+        show(console, message)
+        console.print()
+    if not messages:
+        console.print("no messages yet")
+    page = console.export_html(inline_styles=True)
+    return page.replace("<head>", '<head><meta http-equiv="refresh" content="5">', 1)
+
+
+@contextmanager
+def _until_signal() -> Iterator[None]:
+    with interrupt_on_signals(), suppress(Interrupted):
+        yield
+
+
+def _wait() -> None:
+    while True:
+        signal.pause()

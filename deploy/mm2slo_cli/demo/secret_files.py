@@ -1,0 +1,82 @@
+"""Random secret files of docker-compose.yml."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from mm2slo_cli.generated_files import write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MODE: Final = 0o440
+_OWNER_ONLY: Final = 0o400
+_VALID: Final = timedelta(days=3650)
+
+
+def create_secret_files(folder: Path, broker: str, slack_url: str) -> list[str]:
+    """Write those files that *folder* lacks; returns their names.
+
+    *broker* is the host name in the broker's certificate. Files that belong together are written
+    together. Raises UserError.
+    """
+    token, database = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    certificate, authority = _tls_files(broker)
+    groups = (
+        {"us-password": secrets.token_urlsafe(32)},
+        {"us-broker.pem": certificate, "us-ca.pem": authority},
+        {"report-token": token, "report-tokens": f"{digest} read demo\n"},
+        {"grafana-password": secrets.token_urlsafe(32)},
+        {"postgres-password": database, "pgpass": f"postgres:*:*:*:{database}\n"},
+        {"slack-webhook-url": slack_url},
+    )
+    written = []
+    for group in groups:
+        if all((folder / name).exists() for name in group):
+            continue
+        for name, text in group.items():
+            path = folder / name
+            path.unlink(missing_ok=True)
+            write_file(path, text)
+            # libpq ignores a password file that its group may read.
+            path.chmod(_OWNER_ONLY if name == "pgpass" else _MODE)
+            written.append(name)
+    return written
+
+
+def _tls_files(host: str) -> tuple[str, str]:
+    """Return a key with its certificate for *host*, and the CA's certificate, in PEM format."""
+    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    ca_name = _name("mm2slo demo CA")
+    authority = _certificate(ca_name, ca_name, ca_key, ca=True).sign(ca_key, hashes.SHA256())
+    names = x509.SubjectAlternativeName([x509.DNSName(host)])
+    issued = _certificate(_name(host), ca_name, key, ca=False).add_extension(names, critical=False)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem += issued.sign(ca_key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    return pem.decode(), authority.public_bytes(Encoding.PEM).decode()
+
+
+def _certificate(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, *, ca: bool
+) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + _VALID)
+        .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+    )
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
