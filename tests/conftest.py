@@ -14,6 +14,7 @@ GROUPS: Final = (
     "fault-lab",
     "failover-lab",
     "demo",
+    "compose",
     "secured-lab",
     "spark",
     "monitoring",

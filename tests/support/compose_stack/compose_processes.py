@@ -1,0 +1,187 @@
+"""Services of the compose files as processes on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.java_lookup import find_java
+from mm2slo_lab.kafka_jars import classpath
+from mm2slo_lab.kafka_versions import DEFAULT_VERSION
+from mm2slo_lab.managed_process import ManagedProcess, ProcessSpec
+from mm2slo_lab.monitoring import find_program
+from mm2slo_lab.ports import free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from compose_stack.compose_model import Service
+
+_IMAGE_COMMANDS: Final = {
+    "mm2slo": "mm2slo",
+    "prom/prometheus": "prometheus",
+    "prom/alertmanager": "alertmanager",
+}
+_KAFKA: Final = {
+    "kafka-storage.sh": "kafka.tools.StorageTool",
+    "kafka-server-start.sh": "kafka.Kafka",
+    "connect-mirror-maker.sh": "org.apache.kafka.connect.mirror.MirrorMaker",
+}
+_FAST: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_TIMEOUT: Final = 240.0
+
+
+class ComposeProcesses:
+    """Starts services of *model* in *folder*; a context manager that kills them."""
+
+    def __init__(self, model: Mapping[str, Service], folder: Path) -> None:
+        self._model = model
+        self._folder = folder
+        self._running: dict[str, ManagedProcess] = {}
+        self._host = re.compile(
+            rf"\b({'|'.join(model)}|127\.0\.0\.1|0\.0\.0\.0)([:/])(\d{{4,5}})\b"
+        )
+        found = {
+            m[3] for name in model for text in self._texts(name) for m in self._host.finditer(text)
+        }
+        self._ports = dict(zip(sorted(found), map(str, free_ports(len(found))), strict=True))
+        self._paths = {name: self._mount(service) for name, service in model.items()}
+        self._write_kafka_scripts()
+
+    def _texts(self, name: str) -> list[str]:
+        service = self._model[name]
+        health = service.definition.get("healthcheck", {}).get("test", [])
+        texts = [*service.command, *service.environment.values(), *health]
+        for source in service.mounts.values():
+            if isinstance(source, Path):
+                texts += [file.read_text(encoding="utf-8") for file in _files(source)]
+        return texts
+
+    def _mount(self, service: Service) -> dict[str, str]:
+        """Copy files that are mounted; returns local paths by path in the container."""
+        root = self._folder / service.name
+        table = {"/tmp": str(root / "tmp"), "/opt/kafka/bin": str(self._folder / "kafka")}  # noqa: S108
+        for target, source in service.mounts.items():
+            volume = self._folder / "volumes" / str(source)
+            table[target] = str(root / target.strip("/") if isinstance(source, Path) else volume)
+        for path in table.values():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        for target, source in service.mounts.items():
+            if not isinstance(source, Path):
+                Path(table[target]).mkdir(exist_ok=True)
+                continue
+            for file in _files(source):
+                copy = Path(table[target]) / file.relative_to(source)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_text(self._local(file.read_text(encoding="utf-8"), table), "utf-8")
+        (root / "tmp").mkdir(exist_ok=True)
+        return table
+
+    def table(self) -> str:
+        """Every substitution."""
+        rows = [("*", f"host:{port}", f"localhost:{free}") for port, free in self._ports.items()]
+        for name, paths in self._paths.items():
+            rows += [(name, path, local) for path, local in paths.items()]
+        return "\n".join(f"{name:14} {shipped:32} {here}" for name, shipped, here in rows)
+
+    def _local(self, text: str, paths: Mapping[str, str]) -> str:
+        longest = sorted(paths, key=len, reverse=True)
+        prefix = re.compile(rf"(?<![\w.-])({'|'.join(map(re.escape, longest))})(?![\w.-])")
+        text = prefix.sub(lambda m: paths[m[1]], text)
+        return self._host.sub(lambda m: f"{_here(m[1])}{m[2]}{self._ports[m[3]]}", text)
+
+    def local(self, service: str, text: str) -> str:
+        """*text* of *service* as it is here."""
+        return self._local(text, self._paths[service])
+
+    def url(self, service: str, port: int, path: str = "/") -> str:
+        return f"http://{self.local(service, f'127.0.0.1:{port}')}{path}"
+
+    def command(self, name: str, arguments: list[str] | None = None) -> list[str]:
+        """The command line of a service with its environment; *arguments* replace its command."""
+        service = self._model[name]
+        given = [self.local(name, each) for each in arguments or service.command]
+        image = service.definition["image"].partition(":")[0]
+        if arguments is None and "entrypoint" not in service.definition:
+            given = [_IMAGE_COMMANDS[image], *given]
+        if image.startswith("prom/") and arguments is None:
+            given[0] = find_program(given[0])
+        values = {key: self.local(name, value) for key, value in service.environment.items()}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        settings = {"PATH": path, "HOME": str(self._folder / name), **values}
+        return ["env", "-i", *(f"{key}={value}" for key, value in settings.items()), *given]
+
+    def run(self, name: str) -> subprocess.CompletedProcess[str]:
+        """Run a service that ends by itself."""
+        command = self.command(name)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT, check=False
+        )
+
+    def start(self, name: str) -> ManagedProcess:
+        """Start a service once those of its dependencies that were started are healthy."""
+        for other, condition in self._model[name].dependencies.items():
+            if condition == "service_healthy" and other in self._running:
+                self.wait_healthy(other)
+        log = self._folder / name / "log"
+        process = ManagedProcess(ProcessSpec(name, tuple(self.command(name)), log))
+        process.start()
+        self._running[name] = process
+        return process
+
+    def stop(self, name: str) -> int | None:
+        """Send SIGTERM; returns the exit code."""
+        process = self._running[name]
+        process.stop()
+        assert process._child is not None
+        return process._child.returncode
+
+    def wait_healthy(self, name: str) -> None:
+        """Run the service's health check until it succeeds."""
+        _, *test = self._model[name].definition["healthcheck"]["test"]
+        command = self.command(name, test)
+        process = self._running[name]
+
+        def is_healthy() -> bool:
+            done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, check=False)
+            return done.returncode == 0
+
+        process.wait_until(is_healthy, "healthy", _TIMEOUT)
+
+    def log(self, name: str) -> str:
+        return (self._folder / name / "log").read_text(encoding="utf-8", errors="replace")
+
+    def wait_log(self, name: str, text: str) -> None:
+        """Wait until the log of *name* contains *text*."""
+        wait_for(lambda: text in self.log(name), f"{text!r} in the log of {name}", _TIMEOUT)
+
+    def _write_kafka_scripts(self) -> None:
+        folder = self._folder / "kafka"
+        folder.mkdir(exist_ok=True)
+        java, jars = find_java(17), classpath(DEFAULT_VERSION)
+        for name, main in _KAFKA.items():
+            script = folder / name
+            options = f"$KAFKA_HEAP_OPTS {_FAST} $KAFKA_LOG4J_OPTS"
+            script.write_text(f'#!/bin/sh\nexec {java} {options} -cp {jars} {main} "$@"\n', "utf-8")
+            script.chmod(0o755)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        for process in self._running.values():
+            process.kill()
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+
+
+def _here(host: str) -> str:
+    """Addresses stay numeric, because listeners need one; wildcards become loopback."""
+    return "127.0.0.1" if host[0].isdigit() else "localhost"
