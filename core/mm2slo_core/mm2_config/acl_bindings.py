@@ -23,11 +23,11 @@ from mm2slo_core.connection_checks.required_permissions import (
     granted_by,
 )
 from mm2slo_core.internal_topics import PlacedTopic, internal_topics
-from mm2slo_core.mm2_config.connector_keys import connector_key
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.mm2_config.portable_setup import portable_setup
 from mm2slo_core.mm2_config.rendered_strimzi import resource, resource_name
+from mm2slo_core.mm2_config.setting_effects import default_value
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 from mm2slo_core.topic_selection import replication_policy
 from mm2slo_core.yaml_text import dump_yaml
@@ -142,7 +142,6 @@ def _settings_on(flow: MirrorFlow) -> Iterator[str]:
     given = {k: s for each in flow.connectors.values() for k, s in each.settings.items()}
     given |= flow.worker.settings
     for name in {row.setting for row in REQUIRED_PERMISSIONS if row.setting}:
-        entry = connector_key(name)
-        value = given[name].value if name in given else entry.default if entry else None
-        if value and value.strip().lower() in {"true", "enabled"}:
+        value = given[name].value if name in given else default_value(name)
+        if value.strip().lower() in {"true", "enabled"}:
             yield name

@@ -9,6 +9,7 @@ from mm2slo_core.internal_topics import connect_topic
 from mm2slo_core.mm2_config.connector_keys import connector_key
 from mm2slo_core.mm2_config.mirror_setup import EMIT, ConnectorKind
 from mm2slo_core.mm2_config.portable_setup import portable_setup
+from mm2slo_core.mm2_config.setting_effects import default_value
 from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.topology import Flow
 
@@ -56,9 +57,9 @@ def _connectors(setup: PortableSetup, flow: MirrorFlow) -> Iterator[tuple[str, s
     for key in dict.fromkeys(key for each in connectors for key in each.settings):
         entry = connector_key(key)
         acting = [each for each in connectors if entry is None or each.kind in entry.kinds]
-        usual = entry.default if entry else None
+        usual = default_value(key)
         values = [each.settings[key].value if key in each.settings else usual for each in acting]
-        if len({(value or "").removeprefix(_PACKAGE) for value in values}) > 1:
+        if len({value.removeprefix(_PACKAGE) for value in values}) > 1:
             what = f"{key} of {flow.flow} differs between {' and '.join(e.kind for e in acting)}"
             setup.report(flow.origin, what, f"check that of {acting[0].kind}, which is for all")
         if key in acting[0].settings:
