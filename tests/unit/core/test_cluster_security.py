@@ -36,169 +36,75 @@ OAUTH = {
 SHORT_OAUTH = {"token_endpoint": "https://login/t", "client_id": "mm2slo", "client_secret": "s3"}
 
 RENDERED: dict[str, tuple[Security, dict[str, str], dict[str, str]]] = {
-    "nothing": (
-        security(),
-        {"security.protocol": "PLAINTEXT"},
-        {"security.protocol": "PLAINTEXT"},
-    ),
-    "TLS with the system's certificates": (
-        security(protocol="SSL"),
-        {"security.protocol": "SSL"},
-        {"security.protocol": "SSL"},
-    ),
-    "TLS with a CA file and without host verification": (
-        security(protocol="SSL", tls={"ca_file": "ca.pem", "verify_hostname": False}),
-        {
-            "security.protocol": "SSL",
-            "ssl.ca.location": "ca.pem",
-            "ssl.endpoint.identification.algorithm": "none",
-        },
-        {
-            "security.protocol": "SSL",
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": "ca.pem",
-            "ssl.endpoint.identification.algorithm": "",
-        },
-    ),
-    "mutual TLS, chain and key in one file": (
-        security(
-            protocol="SSL",
-            tls={"ca_file": "ca.pem", "certificate_file": "me.pem", "key_password": "k"},
-        ),
-        {
-            "security.protocol": "SSL",
-            "ssl.ca.location": "ca.pem",
-            "ssl.certificate.location": "me.pem",
-            "ssl.key.location": "me.pem",
-            "ssl.key.password": "k",
-            "ssl.endpoint.identification.algorithm": "https",
-        },
-        {
-            "security.protocol": "SSL",
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": "ca.pem",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": "me.pem",
-            "ssl.key.password": "k",
-            "ssl.endpoint.identification.algorithm": "https",
-        },
-    ),
-    "PLAIN": (
-        sasl("PLAIN", username="app", password=AWKWARD),
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "app",
-            "sasl.password": AWKWARD,
-        },
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "PLAIN",
-            "sasl.jaas.config": f"{PACKAGE}.plain.PlainLoginModule required "
-            'username="app" password="p\\"\\\\;\\n";',
-        },
-    ),
-    "SCRAM": (
-        sasl("SCRAM-SHA-512", username="app", password="pw"),
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.username": "app",
-            "sasl.password": "pw",
-        },
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": f"{PACKAGE}.scram.ScramLoginModule required "
-            'username="app" password="pw";',
-        },
-    ),
-    "OAUTHBEARER": (
-        sasl("OAUTHBEARER", oauth=OAUTH),
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "OAUTHBEARER",
-            "sasl.oauthbearer.method": "oidc",
-            "sasl.oauthbearer.token.endpoint.url": "https://login/t",
-            "sasl.oauthbearer.client.id": "mm2slo",
-            "sasl.oauthbearer.client.secret": 's"3',
-            "sasl.oauthbearer.scope": "kafka",
-            "sasl.oauthbearer.extensions": "logicalCluster=lkc-1,identityPoolId=pool-2",
-        },
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "OAUTHBEARER",
-            "sasl.oauthbearer.token.endpoint.url": "https://login/t",
-            "sasl.login.callback.handler.class": f"{PACKAGE}.oauthbearer"
-            ".OAuthBearerLoginCallbackHandler",
-            "sasl.jaas.config": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required "
-            'clientId="mm2slo" clientSecret="s\\"3" scope="kafka" '
-            'extension_logicalCluster="lkc-1" extension_identityPoolId="pool-2";',
-        },
-    ),
-    "TLS content": (
-        security(
-            protocol="SSL",
-            tls={"ca": "CA", "certificate": "CHAIN", "key": "KEY", "key_password": "k"},
-        ),
-        {
-            "security.protocol": "SSL",
-            "ssl.ca.pem": "CA",
-            "ssl.certificate.pem": "CHAIN",
-            "ssl.key.pem": "KEY",
-            "ssl.key.password": "k",
-            "ssl.endpoint.identification.algorithm": "https",
-        },
-        {
-            "security.protocol": "SSL",
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.certificates": "CA",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.certificate.chain": "CHAIN",
-            "ssl.keystore.key": "KEY",
-            "ssl.key.password": "k",
-            "ssl.endpoint.identification.algorithm": "https",
-        },
-    ),
-    "OAUTHBEARER with a CA of the token endpoint": (
-        sasl("OAUTHBEARER", oauth={**SHORT_OAUTH, "ca_file": "idp.pem"}),
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "OAUTHBEARER",
-            "sasl.oauthbearer.method": "oidc",
-            "sasl.oauthbearer.token.endpoint.url": "https://login/t",
-            "sasl.oauthbearer.client.id": "mm2slo",
-            "sasl.oauthbearer.client.secret": "s3",
-            "https.ca.location": "idp.pem",
-        },
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "OAUTHBEARER",
-            "sasl.oauthbearer.token.endpoint.url": "https://login/t",
-            "sasl.login.callback.handler.class": f"{PACKAGE}.oauthbearer"
-            ".OAuthBearerLoginCallbackHandler",
-            "sasl.jaas.config": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required "
-            'clientId="mm2slo" clientSecret="s3" ssl.truststore.type="PEM" '
-            'ssl.truststore.location="idp.pem";',
-        },
-    ),
-    "AWS_MSK_IAM with a role": (
-        sasl("AWS_MSK_IAM", aws_region="eu-west-1", aws_role_arn="arn:aws:iam::1:role/r"),
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "OAUTHBEARER",
-            "sasl.oauthbearer.config": '{"region": "eu-west-1", '
-            '"role_arn": "arn:aws:iam::1:role/r"}',
-        },
-        {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "AWS_MSK_IAM",
-            "sasl.client.callback.handler.class": f"{AWS}.IAMClientCallbackHandler",
-            "sasl.jaas.config": f'{AWS}.IAMLoginModule required awsRoleArn="arn:aws:iam::1:role/r" '
-            'awsStsRegion="eu-west-1";',
-        },
-    ),
-}
+    "nothing": (security(), {"security.protocol": "PLAINTEXT"}, {"security.protocol": "PLAINTEXT"}),
+    "TLS with the system's certificates": (security(protocol="SSL"), {"security.protocol": "SSL"},
+        {"security.protocol": "SSL"}),
+    "TLS with a CA file and without host verification": (security(protocol="SSL",
+        tls={"ca_file": "ca.pem", "verify_hostname": False}), {"security.protocol": "SSL",
+        "ssl.ca.location": "ca.pem", "ssl.endpoint.identification.algorithm": "none"},
+        {"security.protocol": "SSL", "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "ca.pem", "ssl.endpoint.identification.algorithm": ""}),
+    "mutual TLS, chain and key in one file": (security(protocol="SSL", tls={"ca_file": "ca.pem",
+        "certificate_file": "me.pem", "key_password": "k"}), {"security.protocol": "SSL",
+        "ssl.ca.location": "ca.pem", "ssl.certificate.location": "me.pem",
+        "ssl.key.location": "me.pem", "ssl.key.password": "k",
+        "ssl.endpoint.identification.algorithm": "https"}, {"security.protocol": "SSL",
+        "ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem",
+        "ssl.keystore.type": "PEM", "ssl.keystore.location": "me.pem", "ssl.key.password": "k",
+        "ssl.endpoint.identification.algorithm": "https"}),
+    "PLAIN": (sasl("PLAIN", username="app", password=AWKWARD), {"security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN", "sasl.username": "app", "sasl.password": AWKWARD},
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f"{PACKAGE}.plain.PlainLoginModule required "
+        'username="app" password="p\\"\\\\;\\n";'}),
+    "SCRAM": (sasl("SCRAM-SHA-512", username="app", password="pw"),
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "app", "sasl.password": "pw"}, {"security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": f"{PACKAGE}.scram.ScramLoginModule required "
+        'username="app" password="pw";'}),
+    "OAUTHBEARER": (sasl("OAUTHBEARER", oauth=OAUTH), {"security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://login/t",
+        "sasl.oauthbearer.client.id": "mm2slo", "sasl.oauthbearer.client.secret": 's"3',
+        "sasl.oauthbearer.scope": "kafka",
+        "sasl.oauthbearer.extensions": "logicalCluster=lkc-1,identityPoolId=pool-2"},
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://login/t",
+        "sasl.login.callback.handler.class": f"{PACKAGE}.oauthbearer"
+        ".OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required "
+        'clientId="mm2slo" clientSecret="s\\"3" scope="kafka" '
+        'extension_logicalCluster="lkc-1" extension_identityPoolId="pool-2";'}),
+    "TLS content": (security(protocol="SSL", tls={"ca": "CA", "certificate": "CHAIN", "key": "KEY",
+        "key_password": "k"}), {"security.protocol": "SSL", "ssl.ca.pem": "CA",
+        "ssl.certificate.pem": "CHAIN", "ssl.key.pem": "KEY", "ssl.key.password": "k",
+        "ssl.endpoint.identification.algorithm": "https"}, {"security.protocol": "SSL",
+        "ssl.truststore.type": "PEM", "ssl.truststore.certificates": "CA",
+        "ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": "CHAIN",
+        "ssl.keystore.key": "KEY", "ssl.key.password": "k",
+        "ssl.endpoint.identification.algorithm": "https"}),
+    "OAUTHBEARER with a CA of the token endpoint": (sasl("OAUTHBEARER", oauth={**SHORT_OAUTH,
+        "ca_file": "idp.pem"}), {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://login/t",
+        "sasl.oauthbearer.client.id": "mm2slo", "sasl.oauthbearer.client.secret": "s3",
+        "https.ca.location": "idp.pem"}, {"security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url": "https://login/t",
+        "sasl.login.callback.handler.class": f"{PACKAGE}.oauthbearer"
+        ".OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required "
+        'clientId="mm2slo" clientSecret="s3" ssl.truststore.type="PEM" '
+        'ssl.truststore.location="idp.pem";'}),
+    "AWS_MSK_IAM with a role": (sasl("AWS_MSK_IAM", aws_region="eu-west-1",
+        aws_role_arn="arn:aws:iam::1:role/r"), {"security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": '{"region": "eu-west-1", '
+        '"role_arn": "arn:aws:iam::1:role/r"}'}, {"security.protocol": "SASL_SSL",
+        "sasl.mechanism": "AWS_MSK_IAM",
+        "sasl.client.callback.handler.class": f"{AWS}.IAMClientCallbackHandler",
+        "sasl.jaas.config": f'{AWS}.IAMLoginModule required awsRoleArn="arn:aws:iam::1:role/r" '
+        'awsStsRegion="eu-west-1";'}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("described", "native", "java"), RENDERED.values(), ids=[*RENDERED])

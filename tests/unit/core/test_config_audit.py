@@ -75,56 +75,30 @@ def test_store_and_spark_properties_are_not_shown() -> None:
 
 
 MISTAKES = {
-    "no part compared": (
-        of_flow("{identity: {key: false, value: false, headers: false}}"),
-        (
-            "flows[0].audit.identity (line 4): excludes key, value and headers\n"
-            "  expected: at least one of key, value and headers"
-        ),
-    ),
-    "ignored headers without headers": (
-        of_flow("{identity: {headers: false, ignored_headers: [hop]}}"),
-        (
-            "flows[0].audit.identity.ignored_headers (line 4): has no effect with headers: false\n"
-            "  expected: headers: true\n"
-            "  next step: remove it"
-        ),
-    ),
-    "a sample of 0%": (
-        f"{FLOWS}audit: {{sample: 0%}}\n",
-        (
-            "audit.sample (line 3): '0%' is out of range\n"
-            "  expected: a percentage from 0.0001% to 100%"
-        ),
-    ),
-    "a sample above 100%": (
-        f"{FLOWS}audit: {{sample: 2}}\n",
-        ("audit.sample (line 3): 2 is out of range\n  expected: a percentage from 0.0001% to 100%"),
-    ),
-    "text for a sample": (
-        f"{FLOWS}audit: {{sample: some}}\n",
-        (
-            "audit.sample (line 3): 'some' is not a percentage\n"
-            "  expected: a percentage such as 1%, 0.1% or 100%\n"
-            "  next step: write 1%, for example"
-        ),
-    ),
+    "no part compared": (of_flow("{identity: {key: false, value: false, headers: false}}"),
+        "flows[0].audit.identity (line 4): excludes key, value and headers\n"
+        "  expected: at least one of key, value and headers"),
+    "ignored headers without headers": (of_flow(
+        "{identity: {headers: false, ignored_headers: [hop]}}"),
+        "flows[0].audit.identity.ignored_headers (line 4): has no effect with headers: false\n"
+        "  expected: headers: true\n  next step: remove it"),
+    "a sample of 0%": (f"{FLOWS}audit: {{sample: 0%}}\n",
+        "audit.sample (line 3): '0%' is out of range\n"
+        "  expected: a percentage from 0.0001% to 100%"),
+    "a sample above 100%": (f"{FLOWS}audit: {{sample: 2}}\n",
+        "audit.sample (line 3): 2 is out of range\n  expected: a percentage from 0.0001% to 100%"),
+    "text for a sample": (f"{FLOWS}audit: {{sample: some}}\n",
+        "audit.sample (line 3): 'some' is not a percentage\n"
+        "  expected: a percentage such as 1%, 0.1% or 100%\n  next step: write 1%, for example"),
     "a Spark property with its own key": (
         f"{FLOWS}audit: {{spark: {{conf: {{spark.master: yarn}}}}}}\n",
-        (
-            "audit.spark.conf['spark.master'] (line 3): is set by audit.spark.master\n"
-            "  expected: Spark properties that are not set elsewhere\n"
-            "  next step: remove it"
-        ),
-    ),
+        "audit.spark.conf['spark.master'] (line 3): is set by audit.spark.master\n"
+        "  expected: Spark properties that are not set elsewhere\n  next step: remove it"),
     "a property of another system": (
         f"{FLOWS}audit: {{spark: {{conf: {{kafka.ssl.protocol: TLS}}}}}}\n",
-        (
-            "audit.spark.conf['kafka.ssl.protocol'] (line 3): is not a Spark property\n"
-            "  expected: names that start with spark."
-        ),
-    ),
-}
+        "audit.spark.conf['kafka.ssl.protocol'] (line 3): is not a Spark property\n"
+        "  expected: names that start with spark."),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "expected"), MISTAKES.values(), ids=[*MISTAKES])

@@ -86,19 +86,13 @@ def test_load_properties_only_takes_clusters_and_flows_from_the_file() -> None:
 
 
 PRECEDENCE = {
-    "the file over built-in defaults": ("{}", ("orders.*",), 20.0),
-    "defaults over the file": ("defaults: {topics: [all]}", ("all",), 20.0),
+    "the file over built-in defaults": ("{}", ("orders.*", ), 20.0),
+    "defaults over the file": ("defaults: {topics: [all]}", ("all", ), 20.0),
     "a flow over defaults": (
-        "{defaults: {topics: [all]}, flows: [{flow: us->eu, topics: [one]}]}",
-        ("one",),
-        20.0,
-    ),
-    "a flow over the file": (
-        "flows: [{flow: 'us -> eu', checkpoint_interval: 5s}]",
-        ("orders.*",),
-        5.0,
-    ),
-}
+        "{defaults: {topics: [all]}, flows: [{flow: us->eu, topics: [one]}]}", ("one", ), 20.0),
+    "a flow over the file": ("flows: [{flow: 'us -> eu', checkpoint_interval: 5s}]", ("orders.*",
+        ), 5.0),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "topics", "interval"), PRECEDENCE.values(), ids=[*PRECEDENCE])
@@ -174,80 +168,40 @@ def test_load_policy_of_an_unknown_class_is_an_error_unless_the_flow_sets_policy
 
 
 ERRORS = {
-    "a flow that is absent from the file": (
-        "\n\nflows:\n  - flow: us->ue\n",
-        (PLAIN,),
-        (
-            "flows[0].flow (line 4): 'us->ue' is not an enabled flow of MirrorMaker 2's files\n"
-            "  expected: one of us->eu, eu->us\n"
-            "  next step: did you mean 'us->eu'?"
-        ),
-    ),
-    "a misspelt cluster": (
-        "clusters:\n  uss: {client: {a: b}}\n",
-        (PLAIN,),
-        (
-            "clusters.uss.bootstrap_servers (line 2): is missing\n"
-            "  expected: a value for this key\n"
-            "  next step: docs/configuration.md lists every key"
-        ),
-    ),
-    "an invalid address in the file": (
-        "{}",
-        (PLAIN.replace("us-2:9092", "us-2"),),
-        (
-            "a.properties:2: clusters.us.bootstrap_servers: 'us-1:9092, us-2' contains the invalid "
-            "server 'us-2'\n"
-            '  expected: host:port, or several separated by commas, as in "eu-1:9093,eu-2:9093"\n'
-            "  next step: write IPv6 addresses in brackets, as in [::1]:9092"
-        ),
-    ),
-    "a check that fails in the file": (
-        "{}",
-        (PLAIN.replace("us->eu.topics = orders.*", "us->eu.replication.policy.separator = s"),),
-        (
-            "a.properties:4: flows['us->eu'].policy.separator: 's' is part of the alias 'us'\n"
-            "  expected: a separator that no alias contains: MirrorMaker 2 splits topic names at "
-            "it\n"
-            "  next step: change the alias or the separator in MirrorMaker 2 and here"
-        ),
-    ),
-    "an invalid value in mm2slo.yaml": (
-        "flows:\n  - flow: us->eu\n    topics: [a, 5]\n",
-        (PLAIN,),
-        "flows[0].topics[1] (line 3): 5 has the wrong type\n"
-        "  expected: text; quote it if YAML reads it as another type",
-    ),
-    "an unset variable": (
-        "{clusters: {us: {" + OWN + "}}}",
-        (SECURED,),
-        (
-            "a.properties:13: ${env:EU_PASSWORD} in eu.sasl.jaas.config cannot be resolved: the "
-            "variable EU_PASSWORD is not set; MirrorMaker 2 gets this value from its environment, "
-            "a file or a secret\n"
-            "  next step: export EU_PASSWORD=... before starting mm2slo"
-        ),
-    ),
-    "a flow in two files": (
-        "{}",
-        (PLAIN, PLAIN.replace("eu->us.enabled = true", "")),
-        (
-            "b.properties:4: the flow 'us->eu' is already enabled in a.properties:4; two of the "
-            "same flow replicate each record twice\n"
-            "  next step: leave out one of the files, or disable the flow in one of them"
-        ),
-    ),
-    "an alias of two clusters": (
-        "{}",
-        (PLAIN, "clusters = us, ap\nus.bootstrap.servers = x:1\nap.bootstrap.servers = ap:1\n"
-         "us->ap.enabled = true\n"),
-        (
-            "b.properties:2: the cluster 'us' has the bootstrap servers 'x:1', but "
-            "'us-1:9092, us-2:9092' in a.properties:2; an alias is one cluster\n"
-            "  next step: set clusters.us.bootstrap_servers, or use one mm2slo.yaml per "
-            "MirrorMaker 2"
-        ),
-    ),
+    "a flow that is absent from the file": ("\n\nflows:\n  - flow: us->ue\n", (PLAIN, ),
+        "flows[0].flow (line 4): 'us->ue' is not an enabled flow of MirrorMaker 2's files\n"
+        "  expected: one of us->eu, eu->us\n  next step: did you mean 'us->eu'?"),
+    "a misspelt cluster": ("clusters:\n  uss: {client: {a: b}}\n", (PLAIN, ),
+        "clusters.uss.bootstrap_servers (line 2): is missing\n"
+        "  expected: a value for this key\n  next step: docs/configuration.md lists every key"),
+    "an invalid address in the file": ("{}", (PLAIN.replace("us-2:9092", "us-2"), ),
+        "a.properties:2: clusters.us.bootstrap_servers: 'us-1:9092, us-2' contains the invalid "
+        "server 'us-2'\n"
+        '  expected: host:port, or several separated by commas, as in "eu-1:9093,eu-2:9093"\n'
+        "  next step: write IPv6 addresses in brackets, as in [::1]:9092"),
+    "a check that fails in the file": ("{}", (PLAIN.replace("us->eu.topics = orders.*",
+        "us->eu.replication.policy.separator = s"), ),
+        "a.properties:4: flows['us->eu'].policy.separator: 's' is part of the alias 'us'\n"
+        "  expected: a separator that no alias contains: MirrorMaker 2 splits topic names at "
+        "it\n  next step: change the alias or the separator in MirrorMaker 2 and here"),
+    "an invalid value in mm2slo.yaml": ("flows:\n  - flow: us->eu\n    topics: [a, 5]\n", (PLAIN,
+        ), "flows[0].topics[1] (line 3): 5 has the wrong type\n"
+        "  expected: text; quote it if YAML reads it as another type"),
+    "an unset variable": ("{clusters: {us: {" + OWN + "}}}", (SECURED, ),
+        "a.properties:13: ${env:EU_PASSWORD} in eu.sasl.jaas.config cannot be resolved: the "
+        "variable EU_PASSWORD is not set; MirrorMaker 2 gets this value from its environment, "
+        "a file or a secret\n  next step: export EU_PASSWORD=... before starting mm2slo"),
+    "a flow in two files": ("{}", (PLAIN, PLAIN.replace("eu->us.enabled = true", "")),
+        "b.properties:4: the flow 'us->eu' is already enabled in a.properties:4; two of the "
+        "same flow replicate each record twice\n"
+        "  next step: leave out one of the files, or disable the flow in one of them"),
+    "an alias of two clusters": ("{}", (PLAIN,
+        "clusters = us, ap\nus.bootstrap.servers = x:1\nap.bootstrap.servers = ap:1\n"
+        "us->ap.enabled = true\n"),
+        "b.properties:2: the cluster 'us' has the bootstrap servers 'x:1', but "
+        "'us-1:9092, us-2:9092' in a.properties:2; an alias is one cluster\n"
+        "  next step: set clusters.us.bootstrap_servers, or use one mm2slo.yaml per "
+        "MirrorMaker 2"),
 }  # fmt: skip
 
 

@@ -203,213 +203,107 @@ def test_objectives_use_the_first_match_and_inherited_settings() -> None:
 
 
 REFUSED = {
-    "a target that one event breaches": (
-        "{objectives: [{sli: availability, target: 99.99%}]}",
-        (
-            "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: eu->us has "
-            "360 events in 1h, and the pair fast alerts above 0.48 bad events\n"
-            "  expected: at least 744 events in 1h\n"
-            "  next step: lower the target to 99.95%, or set max_severity to ticket, or shorten "
-            "canary.interval to 4.8s"
-        ),
-    ),
-    "a target that one slice breaches": (
-        "{objectives: [{sli: data_freshness, target: 99.99%}]}",
-        (
-            "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: us->eu has "
-            "240 events in 1h, and the pair fast alerts above 0.32 bad events\n"
-            "  expected: at least 744 events in 1h\n"
-            "  next step: lower the target to 99.95%, or set max_severity to ticket, or set "
-            "expected_events if there are many partitions or groups"
-        ),
-    ),
+    "a target that one event breaches": ("{objectives: [{sli: availability, target: 99.99%}]}",
+        "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: eu->us has "
+        "360 events in 1h, and the pair fast alerts above 0.48 bad events\n"
+        "  expected: at least 744 events in 1h\n"
+        "  next step: lower the target to 99.95%, or set max_severity to ticket, or shorten "
+        "canary.interval to 4.8s"),
+    "a target that one slice breaches": ("{objectives: [{sli: data_freshness, target: 99.99%}]}",
+        "slo.objectives[0].target (line 4): 99.99% is breached by one bad event: us->eu has "
+        "240 events in 1h, and the pair fast alerts above 0.32 bad events\n"
+        "  expected: at least 744 events in 1h\n"
+        "  next step: lower the target to 99.95%, or set max_severity to ticket, or set "
+        "expected_events if there are many partitions or groups"),
     "too few expected events": (
         "{objectives: [{flows: us->eu, sli: availability, target: 99.9%, expected_events: 5}]}",
-        (
-            "slo.objectives[0].target (line 4): 99.9% is breached by one bad event: us->eu has 5 "
-            "events in 1h, and the pair fast alerts above 0.067 bad events\n"
-            "  expected: at least 74 events in 1h\n"
-            "  next step: lower the target to 95%, or correct expected_events"
-        ),
-    ),
+        "slo.objectives[0].target (line 4): 99.9% is breached by one bad event: us->eu has 5 "
+        "events in 1h, and the pair fast alerts above 0.067 bad events\n"
+        "  expected: at least 74 events in 1h\n"
+        "  next step: lower the target to 95%, or correct expected_events"),
     "a target for which no pair can fire": (
         "{window: 90d, objectives: [{sli: availability, target: 50%}]}",
-        (
-            "slo.objectives[0].target (line 4): 50% over 90d can never alert: the error ratio "
-            "would have to exceed 2160% (fast), 900% (steady), 450% (slow), 150% (creeping)\n"
-            "  expected: a target above 66.7%\n"
-            "  next step: raise the target or shorten the window"
-        ),
-    ),
-    "a target of 100%": (
-        "{objectives: [{sli: availability, target: 100%}]}",
-        (
-            "slo.objectives[0].target (line 4): '100%' leaves no error budget: one bad event would "
-            "exhaust it for the whole window\n"
-            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
-            "  next step: write 99.99%; alerts on lost records fire for single records"
-        ),
-    ),
-    "a target of zero": (
-        "{objectives: [{sli: availability, target: 0%}]}",
-        (
-            "slo.objectives[0].target (line 4): '0%' is not above 0%\n"
-            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
-            "  next step: write 99.9%"
-        ),
-    ),
-    "a negative target": (
-        "{objectives: [{sli: availability, target: -0.5}]}",
-        (
-            "slo.objectives[0].target (line 4): -0.5 is not above 0%\n"
-            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
-            "  next step: write 99.9%"
-        ),
-    ),
-    "a percentage without its sign": (
-        "{objectives: [{sli: availability, target: 99.95}]}",
-        (
-            "slo.objectives[0].target (line 4): 99.95 is above 100%\n"
-            "  expected: a percentage between 0% and 100%, such as 99.9%\n"
-            "  next step: write 99.95%"
-        ),
-    ),
-    "a short window": (
-        "{window: 2d}",
-        (
-            "slo.window (line 4): '2d' is shorter than 3d, the long window of the window pair "
-            "creeping\n"
-            "  expected: from 3d to 90d\n"
-            "  next step: write 28d, or 7d for quick feedback"
-        ),
-    ),
-    "a long window": (
-        "{objectives: [{sli: availability, target: 99%, window: 91d}]}",
-        (
-            "slo.objectives[0].window (line 4): '91d' is longer than 90d, and Prometheus would "
-            "have to retain samples for that long\n"
-            "  expected: from 3d to 90d\n"
-            "  next step: write 28d; reports cover months and quarters"
-        ),
-    ),
-    "a window that is not a multiple of steps": (
-        "{window: 259201s}",
-        (
-            "slo.window (line 4): '259201s' is not a multiple of 5m, the step of the recorded "
-            "counts\n"
-            "  expected: whole days or hours\n"
-            "  next step: write 28d"
-        ),
-    ),
-    "an unknown indicator": (
-        "{objectives: [{sli: availabilty, target: 99%}]}",
-        (
-            "slo.objectives[0].sli (line 4): 'availabilty' is not an indicator\n"
-            "  expected: one of availability, latency, data_freshness, completeness, uniqueness, "
-            "order, affinity, checkpoint_freshness\n"
-            "  next step: did you mean 'availability'?"
-        ),
-    ),
-    "an unknown tier": (
-        "{objectives: [{sli: latency, tier: 16s, target: 99%}]}",
-        (
-            "slo.objectives[0].tier (line 4): '16s' is not a tier of latency in us->eu, eu->us\n"
-            "  expected: one of 10s, 60s\n"
-            "  next step: did you mean '60s'?"
-        ),
-    ),
-    "an unknown class": (
-        "{objectives: [{sli: data_freshness, tier: gold, target: 99%}]}",
-        (
-            "slo.objectives[0].tier (line 4): 'gold' is not a tier of data_freshness in us->eu, "
-            "eu->us\n"
-            "  expected: one of default\n"
-            "  next step: remove tier to cover all of them"
-        ),
-    ),
-    "an indicator of another carrier": (
-        "{objectives: [{sli: order, target: 99%}]}",
-        (
-            "slo.objectives[0].sli (line 4): order is not published for us->eu, eu->us\n"
-            "  expected: one of availability, latency, completeness, data_freshness, "
-            "checkpoint_freshness\n"
-            "  next step: set canary.carrier to topic; other carriers cannot measure it"
-        ),
-    ),
-    "an unknown flow": (
-        "{objectives: [{flows: [us->ue], sli: latency, target: 99%}]}",
-        (
-            "slo.objectives[0].flows[0] (line 4): 'us->ue' matches no flow\n"
-            "  expected: a pattern that matches one of us->eu, eu->us\n"
-            "  next step: did you mean 'us->eu'?"
-        ),
-    ),
+        "slo.objectives[0].target (line 4): 50% over 90d can never alert: the error ratio "
+        "would have to exceed 2160% (fast), 900% (steady), 450% (slow), 150% (creeping)\n"
+        "  expected: a target above 66.7%\n  next step: raise the target or shorten the window"),
+    "a target of 100%": ("{objectives: [{sli: availability, target: 100%}]}",
+        "slo.objectives[0].target (line 4): '100%' leaves no error budget: one bad event would "
+        "exhaust it for the whole window\n"
+        "  expected: a percentage between 0% and 100%, such as 99.9%\n"
+        "  next step: write 99.99%; alerts on lost records fire for single records"),
+    "a target of zero": ("{objectives: [{sli: availability, target: 0%}]}",
+        "slo.objectives[0].target (line 4): '0%' is not above 0%\n"
+        "  expected: a percentage between 0% and 100%, such as 99.9%\n  next step: write 99.9%"),
+    "a negative target": ("{objectives: [{sli: availability, target: -0.5}]}",
+        "slo.objectives[0].target (line 4): -0.5 is not above 0%\n"
+        "  expected: a percentage between 0% and 100%, such as 99.9%\n  next step: write 99.9%"),
+    "a percentage without its sign": ("{objectives: [{sli: availability, target: 99.95}]}",
+        "slo.objectives[0].target (line 4): 99.95 is above 100%\n"
+        "  expected: a percentage between 0% and 100%, such as 99.9%\n"
+        "  next step: write 99.95%"),
+    "a short window": ("{window: 2d}",
+        "slo.window (line 4): '2d' is shorter than 3d, the long window of the window pair "
+        "creeping\n  expected: from 3d to 90d\n"
+        "  next step: write 28d, or 7d for quick feedback"),
+    "a long window": ("{objectives: [{sli: availability, target: 99%, window: 91d}]}",
+        "slo.objectives[0].window (line 4): '91d' is longer than 90d, and Prometheus would "
+        "have to retain samples for that long\n  expected: from 3d to 90d\n"
+        "  next step: write 28d; reports cover months and quarters"),
+    "a window that is not a multiple of steps": ("{window: 259201s}",
+        "slo.window (line 4): '259201s' is not a multiple of 5m, the step of the recorded "
+        "counts\n  expected: whole days or hours\n  next step: write 28d"),
+    "an unknown indicator": ("{objectives: [{sli: availabilty, target: 99%}]}",
+        "slo.objectives[0].sli (line 4): 'availabilty' is not an indicator\n"
+        "  expected: one of availability, latency, data_freshness, completeness, uniqueness, "
+        "order, affinity, checkpoint_freshness\n  next step: did you mean 'availability'?"),
+    "an unknown tier": ("{objectives: [{sli: latency, tier: 16s, target: 99%}]}",
+        "slo.objectives[0].tier (line 4): '16s' is not a tier of latency in us->eu, eu->us\n"
+        "  expected: one of 10s, 60s\n  next step: did you mean '60s'?"),
+    "an unknown class": ("{objectives: [{sli: data_freshness, tier: gold, target: 99%}]}",
+        "slo.objectives[0].tier (line 4): 'gold' is not a tier of data_freshness in us->eu, "
+        "eu->us\n  expected: one of default\n  next step: remove tier to cover all of them"),
+    "an indicator of another carrier": ("{objectives: [{sli: order, target: 99%}]}",
+        "slo.objectives[0].sli (line 4): order is not published for us->eu, eu->us\n"
+        "  expected: one of availability, latency, completeness, data_freshness, "
+        "checkpoint_freshness\n"
+        "  next step: set canary.carrier to topic; other carriers cannot measure it"),
+    "an unknown flow": ("{objectives: [{flows: [us->ue], sli: latency, target: 99%}]}",
+        "slo.objectives[0].flows[0] (line 4): 'us->ue' matches no flow\n"
+        "  expected: a pattern that matches one of us->eu, eu->us\n"
+        "  next step: did you mean 'us->eu'?"),
     "an invalid flow pattern": (
         '{objectives: [{flows: ["us=>[eu]"], sli: latency, target: 99%}]}',
-        (
-            "slo.objectives[0].flows[0] (line 4): 'us=>[eu]' is not a flow pattern\n"
-            "  expected: source->target, with * for any text and ? for any character, or *\n"
-            "  next step: write us->eu, us->* or *, for example"
-        ),
-    ),
-    "a duplicate": (
-        (
-            "{objectives: [{sli: latency, tier: 10s, target: 99%}, "
-            "{sli: latency, tier: 10s, target: 98%}]}"
-        ),
-        (
-            "slo.objectives[1].flows (line 4): have no effect: slo.objectives[0] already covers "
-            "these flows and this indicator\n"
-            "  expected: the narrower pattern before the wider one, and each flow and indicator "
-            "once\n"
-            "  next step: move the objective up, or remove it"
-        ),
-    ),
+        "slo.objectives[0].flows[0] (line 4): 'us=>[eu]' is not a flow pattern\n"
+        "  expected: source->target, with * for any text and ? for any character, or *\n"
+        "  next step: write us->eu, us->* or *, for example"),
+    "a duplicate": ("{objectives: [{sli: latency, tier: 10s, target: 99%}, "
+        "{sli: latency, tier: 10s, target: 98%}]}",
+        "slo.objectives[1].flows (line 4): have no effect: slo.objectives[0] already covers "
+        "these flows and this indicator\n"
+        "  expected: the narrower pattern before the wider one, and each flow and indicator "
+        "once\n  next step: move the objective up, or remove it"),
     "a pattern after a wider one": (
-        (
-            "{objectives: [{sli: latency, target: 99%}, {sli: availability, target: 99%}, "
-            "{flows: us->*, sli: latency, tier: 10s, target: 98%}]}"
-        ),
-        (
-            "slo.objectives[2].flows (line 4): have no effect: slo.objectives[0] already covers "
-            "these flows and this indicator\n"
-            "  expected: the narrower pattern before the wider one, and each flow and indicator "
-            "once\n"
-            "  next step: move the objective up, or remove it"
-        ),
-    ),
-    "an unknown channel": (
-        "{channel: mm2-alert}",
-        (
-            "slo.channel (line 4): unknown channel 'mm2-alert'\n"
-            "  expected: one of mm2-alerts\n"
-            "  next step: did you mean 'mm2-alerts'?"
-        ),
-    ),
+        "{objectives: [{sli: latency, target: 99%}, {sli: availability, target: 99%}, "
+        "{flows: us->*, sli: latency, tier: 10s, target: 98%}]}",
+        "slo.objectives[2].flows (line 4): have no effect: slo.objectives[0] already covers "
+        "these flows and this indicator\n"
+        "  expected: the narrower pattern before the wider one, and each flow and indicator "
+        "once\n  next step: move the objective up, or remove it"),
+    "an unknown channel": ("{channel: mm2-alert}",
+        "slo.channel (line 4): unknown channel 'mm2-alert'\n  expected: one of mm2-alerts\n"
+        "  next step: did you mean 'mm2-alerts'?"),
     "an unknown channel of one objective": (
         "{objectives: [{sli: latency, target: 99%, channel: database}]}",
-        (
-            "slo.objectives[0].channel (line 4): unknown channel 'database'\n"
-            "  expected: one of mm2-alerts\n"
-            "  next step: add database under alerting.slack"
-        ),
-    ),
-    "no expected events": (
-        "{objectives: [{sli: latency, target: 99%, expected_events: 0}]}",
-        (
-            "slo.objectives[0].expected_events (line 4): 0 is not a number of events per hour\n"
-            "  expected: a number above 0, as in 3600"
-        ),
-    ),
-    "an unknown key": (
-        "{objectives: [{sli: latency, targt: 99%, target: 99%}]}",
-        (
-            "slo.objectives[0].targt (line 4): unknown key\n"
-            "  expected: one of flows, sli, tier, target, window, max_severity, owner, channel, "
-            "expected_events\n  next step: did you mean 'target'?"
-        ),
-    ),
-}
+        "slo.objectives[0].channel (line 4): unknown channel 'database'\n"
+        "  expected: one of mm2-alerts\n  next step: add database under alerting.slack"),
+    "no expected events": ("{objectives: [{sli: latency, target: 99%, expected_events: 0}]}",
+        "slo.objectives[0].expected_events (line 4): 0 is not a number of events per hour\n"
+        "  expected: a number above 0, as in 3600"),
+    "an unknown key": ("{objectives: [{sli: latency, targt: 99%, target: 99%}]}",
+        "slo.objectives[0].targt (line 4): unknown key\n"
+        "  expected: one of flows, sli, tier, target, window, max_severity, owner, channel, "
+        "expected_events\n  next step: did you mean 'target'?"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("slo", "expected"), REFUSED.values(), ids=[*REFUSED])

@@ -71,11 +71,9 @@ def p12(*cas: x509.Certificate, own: bool = False) -> bytes:
 
 
 FILES = {
-    # The wrong order, as Java sorts the chain of a PKCS12 entry itself.
     "client.jks": p12(ROOT_CA, INTERMEDIATE_CA, own=True),
-    "shared.p12": p12(
-        x509.load_pem_x509_certificate(OTHER_PEM.encode()), ROOT_CA, INTERMEDIATE_CA, own=True
-    ),
+    "shared.p12": p12(x509.load_pem_x509_certificate(OTHER_PEM.encode()), ROOT_CA, INTERMEDIATE_CA,
+        own=True),
     "trust.jks": p12(ROOT_CA, INTERMEDIATE_CA),
     "middle.p12": p12(INTERMEDIATE_CA),
     "old.jks": b"\xfe\xed\xfe\xed" + bytes(60),
@@ -88,7 +86,7 @@ FILES = {
     "leaf.pem": (LEAF_PEM + INTERMEDIATE_PEM).encode(),
     "key.pem": KEY_PEM.encode(),
     "mismatch.pem": (KEY_PEM + ROOT_PEM).encode(),
-}
+}  # fmt: skip
 
 
 def content(path: str) -> bytes:
@@ -141,146 +139,60 @@ AWS_SERVERS = "b-1.x.c2.kafka.eu-west-1.amazonaws.com:9098"
 ACCEPTED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "nothing": ({}, {}),
     "lower case": ({"security.protocol": " ssl "}, {"protocol": "SSL", "tls": {}}),
-    "PLAIN, as Event Streams has it": (
-        {
-            **sasl(
-                "PLAIN",
-                f'{PACKAGE}.plain.PlainLoginModule required username="token" password="a;b";',
-            ),
-            "security.protocol": "SASL_SSL",
-            "ssl.endpoint.identification.algorithm": "",
-        },
-        {
-            "protocol": "SASL_SSL",
-            "sasl": {"mechanism": "PLAIN", "username": "token", "password": "a;b"},
-            "tls": {"verify_hostname": False},
-        },
-    ),
-    "SCRAM, unquoted": (
-        sasl(
-            "SCRAM-SHA-256",
-            f"{PACKAGE}.scram.ScramLoginModule required username=mm2 password=s3cret;",
-        ),
-        {"sasl": {"mechanism": "SCRAM-SHA-256", "username": "mm2", "password": "s3cret"}},
-    ),
-    "OAuth of Apache": (
-        oauth(
-            HANDLER,
-            'clientId="mm2" clientSecret="s3cret" scope="kafka" extension_pool="p"',
-            sasl_oauthbearer_token_endpoint_url=URL,
-        ),
-        {"sasl": {"oauth": {**ID_SECRET, "scope": "kafka", "extensions": {"pool": "p"}}}},
-    ),
-    "OAuth of Apache before 3.4, with a CA": (
-        oauth(
-            SECURED_HANDLER,
-            'clientId="mm2" clientSecret="s3cret" ssl.truststore.location="root.pem"',
-            sasl_oauthbearer_token_endpoint_url=URL,
-        ),
-        {"sasl": {"oauth": {**ID_SECRET, "ca": ROOT_PEM}}},
-    ),
-    "OAUTHBEARER with CAs beside the JAAS options, as read from Strimzi": (
-        oauth(
-            STRIMZI_HANDLER,
-            STRIMZI_OPTIONS,
-            sasl_oauthbearer_ssl_truststore_certificates=ROOT_PEM,
-        ),
-        {"sasl": {"oauth": {**ID_SECRET, "ca": ROOT_PEM}}},
-    ),
-    "OAuth of Apache from 4.1": (
-        oauth(
-            HANDLER,
-            'scope="overridden"',
-            client_id="of the Kafka client",
-            sasl_oauthbearer_token_endpoint_url=f"{URL} ",
-            sasl_oauthbearer_client_credentials_client_id="mm2",
-            sasl_oauthbearer_client_credentials_client_secret="s3cret",
-            sasl_oauthbearer_scope="kafka",
-            sasl_oauthbearer_jwt_retriever_class=f"{PACKAGE}.oauthbearer.DefaultJwtRetriever",
-        ),
-        {"sasl": {"oauth": {**ID_SECRET, "scope": "kafka"}}},
-    ),
-    "OAuth of Strimzi": (
-        oauth(
-            STRIMZI_HANDLER,
-            STRIMZI_OPTIONS + ' oauth.scope="kafka" oauth.audience="brokers"'
-            ' oauth.ssl.truststore.location="trust.jks" oauth.ssl.truststore.password="hunter2"'
-            ' oauth.sasl.extension.pool="p"',
-        ),
-        {
-            "sasl": {
-                "oauth": {
-                    **ID_SECRET,
-                    "scope": "kafka",
-                    "audience": "brokers",
-                    "ca": ROOT_PEM + INTERMEDIATE_PEM,
-                    "extensions": {"pool": "p"},
-                }
-            }
-        },
-    ),
-    "MSK with IAM": (
-        sasl(
-            "AWS_MSK_IAM",
-            f'{AWS}.IAMLoginModule required awsRoleArn="arn:aws:iam::1:role/mm2";',
-            sasl_client_callback_handler_class=f"{AWS}.IAMClientCallbackHandler",
-            bootstrap_servers=AWS_SERVERS,
-        ),
-        {"sasl": {"aws_region": "eu-west-1", "aws_role_arn": "arn:aws:iam::1:role/mm2"}},
-    ),
-    "PKCS12 named .jks": (
-        ssl(
-            truststore_location="trust.jks",
-            truststore_type="JKS",
-            truststore_password=PASSWORD,
-            keystore_location="client.jks",
-            keystore_password=PASSWORD,
-            key_password=PASSWORD,
-        ),
-        {
-            "tls": {
-                "ca": ROOT_PEM + INTERMEDIATE_PEM,
-                "certificate": LEAF_PEM + INTERMEDIATE_PEM + ROOT_PEM,
-                "key": KEY_PEM,
-            }
-        },
-    ),
-    "one store for trust and client": (
-        ssl(
-            truststore_location="shared.p12",
-            truststore_password=PASSWORD,
-            keystore_location="shared.p12",
-            keystore_password=PASSWORD,
-        ),
-        {
-            "tls": {
-                "ca": LEAF_PEM + OTHER_PEM + ROOT_PEM + INTERMEDIATE_PEM,
-                "certificate": LEAF_PEM + INTERMEDIATE_PEM + ROOT_PEM,
-                "key": KEY_PEM,
-            }
-        },
-    ),
-    "PEM files": (
-        ssl(truststore_location="root.pem", keystore_location="both.pem"),
-        {"tls": {"ca": ROOT_PEM, "certificate": LEAF_PEM + INTERMEDIATE_PEM, "key": KEY_PEM}},
-    ),
-    "PEM on one line": (
-        ssl(
-            truststore_certificates=one_line(ROOT_PEM),
-            keystore_certificate_chain=one_line(LEAF_PEM),
-            keystore_key=one_line(KEY_PEM),
-        ),
-        {"tls": {"ca": ROOT_PEM, "certificate": LEAF_PEM, "key": KEY_PEM}},
-    ),
-    "an encrypted key keeps its password": (
-        ssl(keystore_location="locked.pem", key_password=PASSWORD),
-        {"tls": {"certificate": LEAF_PEM, "key": LOCKED_PEM, "key_password": PASSWORD}},
-    ),
-    "a key that is not PKCS#8": (
-        ssl(keystore_certificate_chain=LEAF_PEM, keystore_key=OLD_KEY_PEM),
-        {"tls": {"certificate": LEAF_PEM, "key": KEY_PEM}},
-    ),
-}
+    "PLAIN, as Event Streams has it": ({**sasl("PLAIN",
+        f'{PACKAGE}.plain.PlainLoginModule required username="token" password="a;b";'),
+        "security.protocol": "SASL_SSL", "ssl.endpoint.identification.algorithm": ""},
+        {"protocol": "SASL_SSL", "sasl": {"mechanism": "PLAIN", "username": "token",
+        "password": "a;b"}, "tls": {"verify_hostname": False}}),
+    "SCRAM, unquoted": (sasl("SCRAM-SHA-256",
+        f"{PACKAGE}.scram.ScramLoginModule required username=mm2 password=s3cret;"),
+        {"sasl": {"mechanism": "SCRAM-SHA-256", "username": "mm2", "password": "s3cret"}}),
+    "OAuth of Apache": (oauth(HANDLER,
+        'clientId="mm2" clientSecret="s3cret" scope="kafka" extension_pool="p"',
+        sasl_oauthbearer_token_endpoint_url=URL), {"sasl": {"oauth": {**ID_SECRET,
+        "scope": "kafka", "extensions": {"pool": "p"}}}}),
+    "OAuth of Apache before 3.4, with a CA": (oauth(SECURED_HANDLER,
+        'clientId="mm2" clientSecret="s3cret" ssl.truststore.location="root.pem"',
+        sasl_oauthbearer_token_endpoint_url=URL), {"sasl": {"oauth": {**ID_SECRET,
+        "ca": ROOT_PEM}}}),
+    "OAUTHBEARER with CAs beside the JAAS options, as read from Strimzi": (oauth(STRIMZI_HANDLER,
+        STRIMZI_OPTIONS, sasl_oauthbearer_ssl_truststore_certificates=ROOT_PEM),
+        {"sasl": {"oauth": {**ID_SECRET, "ca": ROOT_PEM}}}),
+    "OAuth of Apache from 4.1": (oauth(HANDLER, 'scope="overridden"',
+        client_id="of the Kafka client", sasl_oauthbearer_token_endpoint_url=f"{URL} ",
+        sasl_oauthbearer_client_credentials_client_id="mm2",
+        sasl_oauthbearer_client_credentials_client_secret="s3cret", sasl_oauthbearer_scope="kafka",
+        sasl_oauthbearer_jwt_retriever_class=f"{PACKAGE}.oauthbearer.DefaultJwtRetriever"),
+        {"sasl": {"oauth": {**ID_SECRET, "scope": "kafka"}}}),
+    "OAuth of Strimzi": (oauth(STRIMZI_HANDLER,
+        STRIMZI_OPTIONS + ' oauth.scope="kafka" oauth.audience="brokers"'
+        ' oauth.ssl.truststore.location="trust.jks" oauth.ssl.truststore.password="hunter2"'
+        ' oauth.sasl.extension.pool="p"'), {"sasl": {"oauth": {**ID_SECRET, "scope": "kafka",
+        "audience": "brokers", "ca": ROOT_PEM + INTERMEDIATE_PEM, "extensions": {"pool": "p"}}}}),
+    "MSK with IAM": (sasl("AWS_MSK_IAM",
+        f'{AWS}.IAMLoginModule required awsRoleArn="arn:aws:iam::1:role/mm2";',
+        sasl_client_callback_handler_class=f"{AWS}.IAMClientCallbackHandler",
+        bootstrap_servers=AWS_SERVERS), {"sasl": {"aws_region": "eu-west-1",
+        "aws_role_arn": "arn:aws:iam::1:role/mm2"}}),
+    "PKCS12 named .jks": (ssl(truststore_location="trust.jks", truststore_type="JKS",
+        truststore_password=PASSWORD, keystore_location="client.jks", keystore_password=PASSWORD,
+        key_password=PASSWORD), {"tls": {"ca": ROOT_PEM + INTERMEDIATE_PEM,
+        "certificate": LEAF_PEM + INTERMEDIATE_PEM + ROOT_PEM, "key": KEY_PEM}}),
+    "one store for trust and client": (ssl(truststore_location="shared.p12",
+        truststore_password=PASSWORD, keystore_location="shared.p12", keystore_password=PASSWORD),
+        {"tls": {"ca": LEAF_PEM + OTHER_PEM + ROOT_PEM + INTERMEDIATE_PEM,
+        "certificate": LEAF_PEM + INTERMEDIATE_PEM + ROOT_PEM, "key": KEY_PEM}}),
+    "PEM files": (ssl(truststore_location="root.pem", keystore_location="both.pem"),
+        {"tls": {"ca": ROOT_PEM, "certificate": LEAF_PEM + INTERMEDIATE_PEM, "key": KEY_PEM}}),
+    "PEM on one line": (ssl(truststore_certificates=one_line(ROOT_PEM),
+        keystore_certificate_chain=one_line(LEAF_PEM), keystore_key=one_line(KEY_PEM)),
+        {"tls": {"ca": ROOT_PEM, "certificate": LEAF_PEM, "key": KEY_PEM}}),
+    "an encrypted key keeps its password": (ssl(keystore_location="locked.pem",
+        key_password=PASSWORD), {"tls": {"certificate": LEAF_PEM, "key": LOCKED_PEM,
+        "key_password": PASSWORD}}),
+    "a key that is not PKCS#8": (ssl(keystore_certificate_chain=LEAF_PEM,
+        keystore_key=OLD_KEY_PEM), {"tls": {"certificate": LEAF_PEM, "key": KEY_PEM}}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("properties", "expected"), ACCEPTED.values(), ids=[*ACCEPTED])
@@ -310,175 +222,60 @@ REFUSED: dict[str, tuple[dict[str, str], str, int, str]] = {
     "an unknown protocol": ({"security.protocol": "TLS"}, "security-protocol", 1, "TLS"),
     "Kerberos": (sasl("GSSAPI", "x"), "sasl-mechanism", 2, "GSSAPI"),
     "Kerberos by default": ({"security.protocol": "SASL_SSL"}, "sasl-mechanism", 1, "GSSAPI"),
-    "no JAAS line": (
-        {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"},
-        "sasl-jaas-config",
-        2,
-        "does not start with",
-    ),
-    "another login module": (
-        sasl("PLAIN", "com.example.Vault required;"),
-        "sasl-jaas-config",
-        3,
-        "com.example.Vault",
-    ),
-    "no password": (
-        sasl("PLAIN", f'{PLAIN_MODULE} required username="u";'),
-        "sasl-jaas-config",
-        3,
-        "no password",
-    ),
-    "a delegation token": (
-        sasl(
-            "SCRAM-SHA-512",
-            f"{PACKAGE}.scram.ScramLoginModule required username=u password=p tokenauth=true;",
-        ),
-        "sasl-jaas-config",
-        3,
-        "tokenauth",
-    ),
-    "a callback handler": (
-        sasl(
-            "PLAIN", f"{PLAIN_MODULE} required;", sasl_login_callback_handler_class="com.example.H"
-        ),
-        "class",
-        4,
-        "com.example.H",
-    ),
-    "unsecured tokens": (
-        oauth("", 'unsecuredLoginStringClaim_sub="mm2"'),
-        "class",
-        4,
-        "unsecured tokens",
-    ),
-    "a token of a file": (
-        oauth(
-            HANDLER,
-            'clientId="mm2" clientSecret="s3cret"',
-            sasl_oauthbearer_token_endpoint_url="file:///token",
-        ),
-        "oauth-option",
-        3,
-        "token endpoint",
-    ),
-    "no client secret": (
-        oauth(HANDLER, 'clientId="mm2"', sasl_oauthbearer_token_endpoint_url=URL),
-        "oauth-option",
-        3,
-        "client secret",
-    ),
-    "an assertion of Apache": (
-        oauth(
-            HANDLER,
-            "",
-            sasl_oauthbearer_jwt_retriever_class=f"{PACKAGE}.oauthbearer.JwtBearerJwtRetriever",
-        ),
-        "class",
-        4,
-        "JwtBearerJwtRetriever",
-    ),
-    **{
-        f"Strimzi's {option}": (
-            oauth(STRIMZI_HANDLER, f'{STRIMZI_OPTIONS} oauth.{option}="hunter2"'),
-            "sasl-jaas-config",
-            3,
-            f"oauth.{option}, which is not supported",
-        )
-        for option in (
-            "refresh.token",
-            "access.token",
-            "access.token.location",
-            "client.assertion",
-            "password.grant.username",
-        )
-    },
-    "MSK without a region": (
-        sasl("AWS_MSK_IAM", f"{AWS}.IAMLoginModule required;", bootstrap_servers="msk:9098"),
-        "aws-region",
-        4,
-        "no AWS region",
-    ),
-    "an engine factory": (
-        ssl(engine_factory_class="com.example.F"),
-        "class",
-        2,
-        "com.example.F",
-    ),
-    "a missing file": (
-        ssl(truststore_location="gone.jks"),
-        "store-missing",
-        2,
-        "gone.jks does not exist",
-    ),
+    "no JAAS line": ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"},
+        "sasl-jaas-config", 2, "does not start with"),
+    "another login module": (sasl("PLAIN", "com.example.Vault required;"), "sasl-jaas-config", 3,
+        "com.example.Vault"),
+    "no password": (sasl("PLAIN", f'{PLAIN_MODULE} required username="u";'), "sasl-jaas-config", 3,
+        "no password"),
+    "a delegation token": (sasl("SCRAM-SHA-512",
+        f"{PACKAGE}.scram.ScramLoginModule required username=u password=p tokenauth=true;"),
+        "sasl-jaas-config", 3, "tokenauth"),
+    "a callback handler": (sasl("PLAIN", f"{PLAIN_MODULE} required;",
+        sasl_login_callback_handler_class="com.example.H"), "class", 4, "com.example.H"),
+    "unsecured tokens": (oauth("", 'unsecuredLoginStringClaim_sub="mm2"'), "class", 4,
+        "unsecured tokens"),
+    "a token of a file": (oauth(HANDLER, 'clientId="mm2" clientSecret="s3cret"',
+        sasl_oauthbearer_token_endpoint_url="file:///token"), "oauth-option", 3, "token endpoint"),
+    "no client secret": (oauth(HANDLER, 'clientId="mm2"', sasl_oauthbearer_token_endpoint_url=URL),
+        "oauth-option", 3, "client secret"),
+    "an assertion of Apache": (oauth(HANDLER, "",
+        sasl_oauthbearer_jwt_retriever_class=f"{PACKAGE}.oauthbearer.JwtBearerJwtRetriever"),
+        "class", 4, "JwtBearerJwtRetriever"),
+    **{f"Strimzi's {option}": (oauth(STRIMZI_HANDLER,
+        f'{STRIMZI_OPTIONS} oauth.{option}="hunter2"'), "sasl-jaas-config", 3,
+        f"oauth.{option}, which is not supported") for option in ("refresh.token", "access.token",
+        "access.token.location", "client.assertion", "password.grant.username")},
+    "MSK without a region": (sasl("AWS_MSK_IAM", f"{AWS}.IAMLoginModule required;",
+        bootstrap_servers="msk:9098"), "aws-region", 4, "no AWS region"),
+    "an engine factory": (ssl(engine_factory_class="com.example.F"), "class", 2, "com.example.F"),
+    "a missing file": (ssl(truststore_location="gone.jks"), "store-missing", 2,
+        "gone.jks does not exist"),
     "a JKS store": (ssl(keystore_location="old.jks"), "store-jks", 2, "old.jks is a JKS store"),
-    "a wrong store password": (
-        ssl(truststore_location="trust.jks", truststore_password="hunter3"),
-        "store-unreadable",
-        2,
-        "trust.jks cannot be read as PKCS12 with its password",
-    ),
-    "no store password": (
-        ssl(truststore_location="trust.jks"),
-        "store-unreadable",
-        2,
-        "without a password",
-    ),
+    "a wrong store password": (ssl(truststore_location="trust.jks", truststore_password="hunter3"),
+        "store-unreadable", 2, "trust.jks cannot be read as PKCS12 with its password"),
+    "no store password": (ssl(truststore_location="trust.jks"), "store-unreadable", 2,
+        "without a password"),
     "no store": (ssl(truststore_location="notes.txt"), "store-unreadable", 2, "not PEM"),
-    "no certificate": (
-        ssl(truststore_location="empty.pem"),
-        "store-without-certificate",
-        2,
-        "no certificate",
-    ),
-    "a damaged certificate": (
-        ssl(truststore_location="damaged.pem"),
-        "store-unreadable",
-        2,
-        "damaged",
-    ),
-    "a CA where a client key belongs": (
-        ssl(keystore_location="root.pem"),
-        "key-store-without-key",
-        2,
-        "only CA certificates",
-    ),
-    "a certificate without its key": (
-        ssl(keystore_location="leaf.pem"),
-        "key-store-without-key",
-        2,
-        "no private key",
-    ),
-    "a key without its certificate": (
-        ssl(keystore_location="key.pem"),
-        "store-without-certificate",
-        2,
-        "key.pem has a private key",
-    ),
-    "another key's certificate": (
-        ssl(keystore_location="mismatch.pem"),
-        "store-without-certificate",
-        2,
-        "mismatch.pem",
-    ),
-    "a wrong key password": (
-        ssl(keystore_location="locked.pem", key_password="hunter3"),
-        "store-unreadable",
-        2,
-        "read with password",
-    ),
-    "no key password": (
-        ssl(keystore_location="locked.pem"),
-        "store-unreadable",
-        2,
-        "read without password",
-    ),
-    "a password for a plain key": (
-        ssl(keystore_location="both.pem", key_password=PASSWORD),
-        "store-unreadable",
-        2,
-        "read with password",
-    ),
-}
+    "no certificate": (ssl(truststore_location="empty.pem"), "store-without-certificate", 2,
+        "no certificate"),
+    "a damaged certificate": (ssl(truststore_location="damaged.pem"), "store-unreadable", 2,
+        "damaged"),
+    "a CA where a client key belongs": (ssl(keystore_location="root.pem"), "key-store-without-key",
+        2, "only CA certificates"),
+    "a certificate without its key": (ssl(keystore_location="leaf.pem"), "key-store-without-key",
+        2, "no private key"),
+    "a key without its certificate": (ssl(keystore_location="key.pem"),
+        "store-without-certificate", 2, "key.pem has a private key"),
+    "another key's certificate": (ssl(keystore_location="mismatch.pem"),
+        "store-without-certificate", 2, "mismatch.pem"),
+    "a wrong key password": (ssl(keystore_location="locked.pem", key_password="hunter3"),
+        "store-unreadable", 2, "read with password"),
+    "no key password": (ssl(keystore_location="locked.pem"), "store-unreadable", 2,
+        "read without password"),
+    "a password for a plain key": (ssl(keystore_location="both.pem", key_password=PASSWORD),
+        "store-unreadable", 2, "read with password"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("properties", "check", "line", "what"), REFUSED.values(), ids=[*REFUSED])

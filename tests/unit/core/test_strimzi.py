@@ -42,36 +42,18 @@ BOTH: Final = {SOURCE: "running", CHECKPOINT: "running"}
 DEFAULT_GROUP: Final = "mirrormaker2-cluster"
 EXPECTED: Final = {
     "v1_active_passive.yaml": [("4.2.0", "mirror-ohio", {"virginia->ohio": BOTH})],
-    "v1_bidirectional.yaml": [
-        ("4.3.0", "into-eu", {"us->eu": BOTH}),
-        ("4.3.0", "into-us", {"eu->us": BOTH}),
-    ],
-    "v1_fan_in_oauth.yaml": [
-        (
-            *(None, "plants-to-hq"),
-            {
-                "north->hq": BOTH,
-                "south->hq": {SOURCE: "stopped"},
-                "-west->hq": {CHECKPOINT: "running"},
-            },
-        )
-    ],
-    "v1beta2_active_passive.yaml": [
-        (
-            *("3.8.0", DEFAULT_GROUP),
-            {"primary->standby": {SOURCE: "paused", CHECKPOINT: "running", HEARTBEAT: "running"}},
-        )
-    ],
-    "v1beta2_list.yaml": [
-        (None, "b-workers", {"a->b": {SOURCE: "running", HEARTBEAT: "running"}}),
-        (None, DEFAULT_GROUP, {"-b->a": {HEARTBEAT: "running"}}),
-    ],
-    "v1beta2_chain.yaml": [
-        ("3.9.0", DEFAULT_GROUP, {"store->region": {SOURCE: "running"}}),
-        ("3.9.0", DEFAULT_GROUP, {"region->hq": {SOURCE: "running", CHECKPOINT: "paused"}}),
-    ],
+    "v1_bidirectional.yaml": [("4.3.0", "into-eu", {"us->eu": BOTH}), ("4.3.0", "into-us",
+        {"eu->us": BOTH})],
+    "v1_fan_in_oauth.yaml": [(*(None, "plants-to-hq"), {"north->hq": BOTH,
+        "south->hq": {SOURCE: "stopped"}, "-west->hq": {CHECKPOINT: "running"}})],
+    "v1beta2_active_passive.yaml": [(*("3.8.0", DEFAULT_GROUP),
+        {"primary->standby": {SOURCE: "paused", CHECKPOINT: "running", HEARTBEAT: "running"}})],
+    "v1beta2_list.yaml": [(None, "b-workers", {"a->b": {SOURCE: "running", HEARTBEAT: "running"}}),
+        (None, DEFAULT_GROUP, {"-b->a": {HEARTBEAT: "running"}})],
+    "v1beta2_chain.yaml": [("3.9.0", DEFAULT_GROUP, {"store->region": {SOURCE: "running"}}),
+        ("3.9.0", DEFAULT_GROUP, {"region->hq": {SOURCE: "running", CHECKPOINT: "paused"}})],
     "v1alpha1_blacklist.yaml": [("2.6.0", DEFAULT_GROUP, {"old-dc->new-dc": BOTH})],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "expected"), EXPECTED.items(), ids=EXPECTED)
@@ -98,86 +80,52 @@ def password(module: str, user: str, reference: str) -> str:
 
 PEM_TRUST: Final = {"ssl.truststore.type": "PEM"}
 CLIENTS: Final = {
-    ("v1_active_passive.yaml", 0, "ohio"): {
-        "bootstrap.servers": "ohio-kafka-bootstrap:9093",
-        "security.protocol": "SASL_SSL",
-        **PEM_TRUST,
+    ("v1_active_passive.yaml", 0, "ohio"): {"bootstrap.servers": "ohio-kafka-bootstrap:9093",
+        "security.protocol": "SASL_SSL", **PEM_TRUST,
         "ssl.truststore.certificates": "${secret:ohio-cluster-ca-cert:*.crt}",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.jaas.config": password("scram.Scram", "mirror-ohio", "secret:mirror-ohio:password"),
-    },
-    ("v1_active_passive.yaml", 0, "virginia"): {
-        "bootstrap.servers": "kafka-1.virginia.example.net:9094,kafka-2.virginia.example.net:9094",
-        "security.protocol": "SSL",
-        **PEM_TRUST,
-        "ssl.truststore.certificates": (
-            "${secret:virginia-ca:ca.crt}\n${secret:virginia-ca-next:ca.crt}"
-        ),
+        "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": password("scram.Scram",
+        "mirror-ohio", "secret:mirror-ohio:password")},
+    ("v1_active_passive.yaml", 0, "virginia"): {"bootstrap.servers":
+        "kafka-1.virginia.example.net:9094,kafka-2.virginia.example.net:9094",
+        "security.protocol": "SSL", **PEM_TRUST, "ssl.truststore.certificates": (
+        "${secret:virginia-ca:ca.crt}\n${secret:virginia-ca-next:ca.crt}"),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.certificate.chain": "${secret:mirror-virginia:user.crt}",
-        "ssl.keystore.key": "${secret:mirror-virginia:user.key}",
-    },
-    ("v1_fan_in_oauth.yaml", 0, "north"): {
-        "bootstrap.servers": "north.example.net:9093",
-        "security.protocol": "SASL_SSL",
-        **PEM_TRUST,
+        "ssl.keystore.key": "${secret:mirror-virginia:user.key}"},
+    ("v1_fan_in_oauth.yaml", 0, "north"): {"bootstrap.servers": "north.example.net:9093",
+        "security.protocol": "SASL_SSL", **PEM_TRUST,
         "ssl.truststore.certificates": "${secret:hq-cluster-ca-cert:*.crt}",
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.jaas.config": (
-            f'{JAAS}.oauthbearer.OAuthBearerLoginModule required oauth.client.id="mirror"'
-            ' oauth.client.secret="${secrets:mirrors/mirror-oauth:clientSecret}"'
-            ' oauth.token.endpoint.uri="https://sso.example.net/realms/plants/token";'
-        ),
+        "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config":
+        f'{JAAS}.oauthbearer.OAuthBearerLoginModule required oauth.client.id="mirror"'
+        ' oauth.client.secret="${secrets:mirrors/mirror-oauth:clientSecret}"'
+        ' oauth.token.endpoint.uri="https://sso.example.net/realms/plants/token";',
         "sasl.login.callback.handler.class": (
-            "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
-        ),
-    },
-    ("v1_fan_in_oauth.yaml", 0, "south"): {
-        "bootstrap.servers": "south.example.net:9093",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-256",
-        "sasl.jaas.config": password("scram.Scram", "mirror", "secret:south-mirror:value"),
-    },
-    ("v1_fan_in_oauth.yaml", 0, "west"): {
-        "bootstrap.servers": "west.example.net:9092",
-        "security.protocol": "PLAINTEXT",
-    },
-    ("v1beta2_active_passive.yaml", 0, "primary"): {
-        "bootstrap.servers": "primary-kafka-bootstrap.prod.svc:9093",
-        "security.protocol": "SASL_SSL",
-        **PEM_TRUST,
+        "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler")},
+    ("v1_fan_in_oauth.yaml", 0, "south"): {"bootstrap.servers": "south.example.net:9093",
+        "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": password("scram.Scram", "mirror", "secret:south-mirror:value")},
+    ("v1_fan_in_oauth.yaml", 0, "west"): {"bootstrap.servers": "west.example.net:9092",
+        "security.protocol": "PLAINTEXT"},
+    ("v1beta2_active_passive.yaml", 0,
+        "primary"): {"bootstrap.servers": "primary-kafka-bootstrap.prod.svc:9093",
+        "security.protocol": "SASL_SSL", **PEM_TRUST,
         "ssl.truststore.certificates": "${secret:primary-cluster-ca-cert:ca.crt}",
-        "ssl.endpoint.identification.algorithm": "",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": password(
-            "plain.Plain", "$ConnectionString", "secret:primary-mirror:connection-string"
-        ),
-    },
-    ("v1beta2_chain.yaml", 0, "region"): {
-        "bootstrap.servers": "region-kafka-bootstrap:9093",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.jaas.config": (
-            f"{JAAS}.oauthbearer.OAuthBearerLoginModule required"
-            ' oauth.client.id="mirror-region" oauth.token.endpoint.uri="https://sso.example.net/token"'
-            ' oauth.client.secret="${secret:mirror-oauth:secret}" oauth.scope="kafka"'
-            ' oauth.ssl.endpoint.identification.algorithm="";'
-        ),
-        "sasl.login.callback.handler.class": (
-            "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
-        ),
-        "sasl.oauthbearer.ssl.truststore.certificates": "${secret:sso-ca:tls.crt}",
-    },
-    ("v1beta2_chain.yaml", 1, "hq"): {
-        "bootstrap.servers": "hq-kafka-bootstrap:9092",
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": (
-            f'{JAAS}.plain.PlainLoginModule required username="${{env:MIRROR_USER}}"'
-            ' password="${file:/opt/kafka/external-configuration/hq/mirror.properties:password}";'
-        ),
-    },
-}
+        "ssl.endpoint.identification.algorithm": "", "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": password("plain.Plain", "$ConnectionString",
+        "secret:primary-mirror:connection-string")},
+    ("v1beta2_chain.yaml", 0, "region"): {"bootstrap.servers": "region-kafka-bootstrap:9093",
+        "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": f"{JAAS}.oauthbearer.OAuthBearerLoginModule required"
+        ' oauth.client.id="mirror-region" oauth.token.endpoint.uri="https://sso.example.net/token"'
+        ' oauth.client.secret="${secret:mirror-oauth:secret}" oauth.scope="kafka"'
+        ' oauth.ssl.endpoint.identification.algorithm="";', "sasl.login.callback.handler.class": (
+        "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"),
+        "sasl.oauthbearer.ssl.truststore.certificates": "${secret:sso-ca:tls.crt}"},
+    ("v1beta2_chain.yaml", 1, "hq"): {"bootstrap.servers": "hq-kafka-bootstrap:9092",
+        "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config":
+        f'{JAAS}.plain.PlainLoginModule required username="${{env:MIRROR_USER}}"'
+        ' password="${file:/opt/kafka/external-configuration/hq/mirror.properties:password}";'},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("place", "expected"), CLIENTS.items(), ids=map(str, CLIENTS))
@@ -320,232 +268,100 @@ NO_VERSION: Final = "(use kafka.strimzi.io/v1, v1beta2 or v1alpha1) [unknown-api
 HELM: Final = "(pass the output of helm template) [template]"
 NO_AUTH: Final = "(set clusters.<alias>.security in mm2slo.yaml) [unsupported-authentication]"
 MISTAKES: Final = {
-    "v1beta2 fields in v1": (
-        OLD.replace("v1beta2", "v1").replace(
-            "sourceConnector: {}",
-            "sourceConnector: {pause: true}, heartbeatConnector: {}, topicsBlacklistPattern: x",
-        ),
-        [
-            "4: error: connectCluster was removed in v1 (write spec.target) [removed-key]",
-            (
-                "5: error: clusters was removed in v1 "
-                "(write spec.target and spec.mirrors[].source) [removed-key]"
-            ),
-            (
-                "9: error: heartbeatConnector was removed in v1 "
-                "(remove it; v1 has no replacement) [removed-key]"
-            ),
-            "9: error: pause was removed in v1 (write state: paused) [removed-key]",
-            (
-                "9: error: sourceCluster was removed in v1 "
-                "(write source, with the settings of the cluster) [removed-key]"
-            ),
-            "9: error: targetCluster was removed in v1 (write spec.target) [removed-key]",
-            (
-                "9: error: topicsBlacklistPattern was removed in v1 "
-                "(write topicsExcludePattern) [removed-key]"
-            ),
-        ],
-    ),
-    "oauth in v1": (
-        NEW.replace('"a:9092"', '"a:9092", authentication: {type: oauth}'),
-        [
-            (
-                "7: error: oauth was removed in v1 "
-                "(write type: custom, with sasl.jaas.config in config) [removed-key]"
-            ),
-            (
-                "7: error: spec.mirrors[0].source.authentication has no clientId "
-                "(add clientId) [missing-key]"
-            ),
-        ],
-    ),
-    "no names in v1": (
-        NEW.replace("groupId: g, configStorageTopic: c, ", ""),
-        [
-            (
-                "4: error: spec.target has no groupId, configStorageTopic "
-                "(add groupId, configStorageTopic) [missing-key]"
-            )
-        ],
-    ),
-    "no spec": (
-        OLD.partition("spec:")[0],
-        ["error: the file has no spec (add spec) [missing-key]"],
-    ),
-    "empty spec": (
-        NEW.partition("spec:")[0] + "spec: {}",
-        [
-            "3: error: spec has no mirrors (add mirrors) [missing-key]",
-            "3: error: spec has no target (add target) [missing-key]",
-        ],
-    ),
-    "no source": (
-        NEW.replace("source: {alias", "sourse: {alias"),
-        [
-            "7: error: spec.mirrors[0] has no source (add source) [missing-key]",
-            "7: warning: unknown key sourse (did you mean source?) [unknown-key]",
-        ],
-    ),
-    "no connectCluster": (
-        OLD.replace("  connectCluster: b\n", ""),
-        ["3: error: spec has no connectCluster (add connectCluster) [missing-key]"],
-    ),
-    "other version": (
-        OLD.replace("v1beta2", "v2"),
-        [f"1: error: unknown apiVersion kafka.strimzi.io/v2 {NO_VERSION}"],
-    ),
-    "version without group": (
-        OLD.replace("kafka.strimzi.io/v1beta2", "v1"),
-        [f"1: error: unknown apiVersion v1 {NO_VERSION}"],
-    ),
-    "no version": (
-        OLD.replace("apiVersion", "version"),
-        [f"error: no apiVersion {NO_VERSION}"],
-    ),
-    "unknown aliases": (
-        OLD.replace("connectCluster: b", "connectCluster: x"),
-        [
-            (
-                "4: error: no cluster x "
-                "(use one of a, b, or add the cluster to spec.clusters) [unknown-cluster]"
-            )
-        ],
-    ),
-    "unknown source": (
-        OLD.replace("sourceCluster: a", "sourceCluster: y"),
-        [
-            (
-                "9: error: no cluster y "
-                "(use one of a, b, or add the cluster to spec.clusters) [unknown-cluster]"
-            )
-        ],
-    ),
-    "an alias twice": (
-        NEW.replace("alias: a", "alias: b"),
-        [
-            (
-                "7: error: a second cluster has the alias b (give each cluster its own alias, and "
-                "each pair of clusters one mirror) [duplicate-alias]"
-            ),
-            "7: error: b->b is a duplicate or a loop (remove this mirror) [invalid-flow]",
-        ],
-    ),
-    "a flow twice": (
-        OLD + "    - {sourceCluster: a, targetCluster: b, sourceConnector: {}}\n",
-        ["10: error: a->b is a duplicate or a loop (remove this mirror) [invalid-flow]"],
-    ),
-    "bad alias": (
-        OLD.replace("alias: a", "alias: a/b"),
-        [
-            (
-                "6: error: spec.clusters[0].alias has a wrong value "
-                "(String should match pattern '^[a-zA-Z0-9._-]{1,100}$') [invalid-value]"
-            )
-        ],
-    ),
-    "servers as a list": (
-        OLD.replace('"a:9092"', "[a]"),
-        [
-            (
-                "6: error: spec.clusters[0].bootstrapServers has a wrong value "
-                "(Input should be a valid string) [invalid-value]"
-            )
-        ],
-    ),
-    "lists and names in config": (
-        OLD.replace(
-            "sourceConnector: {}",
-            "sourceConnector: {config: {topics: [x], tasks.max: 4}}, config: {a: b}",
-        ),
-        [
-            (
-                "9: warning: config has tasks.max, which Strimzi sets itself "
-                "(remove it) [ignored-key]"
-            ),
-            (
-                "9: error: topics is not text, a number or a boolean "
-                "(write lists as one text: a,b) [invalid-value]"
-            ),
-            "9: warning: unknown key config (remove it) [unknown-key]",
-        ],
-    ),
-    "Kerberos": (
-        auth("type: kerberos"),
-        [f"6: error: authentication uses type kerberos {NO_AUTH}"],
-    ),
-    "access token": (
-        auth(f"type: oauth, accessToken: {REF}"),
-        [f"6: error: authentication uses accessToken {NO_AUTH}"],
-    ),
-    "refresh token": (
-        auth(f"type: oauth, clientId: c, tokenEndpointUri: u, refreshToken: {REF}"),
-        [f"6: error: authentication uses refreshToken {NO_AUTH}"],
-    ),
-    "assertion": (
-        auth(f"type: oauth, clientId: c, tokenEndpointUri: u, clientAssertion: {REF}"),
-        [f"6: error: authentication uses clientAssertion {NO_AUTH}"],
-    ),
-    "password grant": (
-        auth("type: oauth, clientId: c, passwordSecret: {secretName: s, password: p}"),
-        [f"6: error: authentication uses passwordSecret {NO_AUTH}"],
-    ),
-    "no certificate": (
-        auth("type: tls, certificateAndKey: {secretName: s, key: k}"),
-        [
-            (
-                "6: error: spec.clusters[0].authentication has no certificate "
-                "(add certificate) [missing-key]"
-            )
-        ],
-    ),
-    "no key of a CA": (
-        OLD.replace('"a:9092"', '"a:9092", tls: {trustedCertificates: [{secretName: s}]}'),
-        ["6: error: spec.clusters[0].tls has no certificate (add certificate) [missing-key]"],
-    ),
-    "other settings in custom": (
-        auth("type: custom, sasl: true, config: {ssl.truststore.type: PEM}"),
-        [
-            (
-                "6: warning: authentication.config has ssl.truststore.type; expected only sasl.* "
-                "and ssl.keystore.* (move it to the cluster's config) [ignored-key]"
-            )
-        ],
-    ),
-    "duplicate key": (
-        OLD.replace("alias: a", "alias: a, alias: c"),
-        [
-            (
-                "6: error: spec.clusters[0].alias is a duplicate key "
-                "(remove one of them) [invalid-yaml]"
-            )
-        ],
-    ),
-    "quoted template": (
-        OLD.replace("a:9092", "{{ .Values.source }}:9092"),
-        [f"6: error: has template placeholders {{{{ }}}} on line 6 {HELM}"],
-    ),
-    "template": (
-        (FILES / "template.yaml").read_text(),
-        [
-            (
-                "1: error: has template placeholders {{ }} on line 1, 6, 10, 11, 12, 13, 18"
-                f" {HELM}"
-            )
-        ],
-    ),
-    "no resource": (
-        "kind: Secret\n---\n- 1\n",
-        [
-            "1: info: skipped Secret (no action is needed) [skipped-kind]",
-            "info: skipped a document (no action is needed) [skipped-kind]",
-            (
-                "error: the file has no KafkaMirrorMaker2 "
-                "(pass the output of: kubectl get kafkamirrormaker2 -o yaml) [no-mirror-maker]"
-            ),
-        ],
-    ),
-}
+    "v1beta2 fields in v1": (OLD.replace("v1beta2", "v1").replace("sourceConnector: {}",
+        "sourceConnector: {pause: true}, heartbeatConnector: {}, topicsBlacklistPattern: x"),
+        ["4: error: connectCluster was removed in v1 (write spec.target) [removed-key]",
+        "5: error: clusters was removed in v1 "
+        "(write spec.target and spec.mirrors[].source) [removed-key]",
+        "9: error: heartbeatConnector was removed in v1 "
+        "(remove it; v1 has no replacement) [removed-key]",
+        "9: error: pause was removed in v1 (write state: paused) [removed-key]",
+        "9: error: sourceCluster was removed in v1 "
+        "(write source, with the settings of the cluster) [removed-key]",
+        "9: error: targetCluster was removed in v1 (write spec.target) [removed-key]",
+        "9: error: topicsBlacklistPattern was removed in v1 "
+        "(write topicsExcludePattern) [removed-key]"]),
+    "oauth in v1": (NEW.replace('"a:9092"', '"a:9092", authentication: {type: oauth}'),
+        ["7: error: oauth was removed in v1 "
+        "(write type: custom, with sasl.jaas.config in config) [removed-key]",
+        "7: error: spec.mirrors[0].source.authentication has no clientId "
+        "(add clientId) [missing-key]"]),
+    "no names in v1": (NEW.replace("groupId: g, configStorageTopic: c, ", ""),
+        ["4: error: spec.target has no groupId, configStorageTopic "
+        "(add groupId, configStorageTopic) [missing-key]"]),
+    "no spec": (OLD.partition("spec:")[0],
+        ["error: the file has no spec (add spec) [missing-key]"]),
+    "empty spec": (NEW.partition("spec:")[0] + "spec: {}",
+        ["3: error: spec has no mirrors (add mirrors) [missing-key]",
+        "3: error: spec has no target (add target) [missing-key]"]),
+    "no source": (NEW.replace("source: {alias", "sourse: {alias"),
+        ["7: error: spec.mirrors[0] has no source (add source) [missing-key]",
+        "7: warning: unknown key sourse (did you mean source?) [unknown-key]"]),
+    "no connectCluster": (OLD.replace("  connectCluster: b\n", ""),
+        ["3: error: spec has no connectCluster (add connectCluster) [missing-key]"]),
+    "other version": (OLD.replace("v1beta2", "v2"),
+        [f"1: error: unknown apiVersion kafka.strimzi.io/v2 {NO_VERSION}"]),
+    "version without group": (OLD.replace("kafka.strimzi.io/v1beta2", "v1"),
+        [f"1: error: unknown apiVersion v1 {NO_VERSION}"]),
+    "no version": (OLD.replace("apiVersion", "version"), [f"error: no apiVersion {NO_VERSION}"]),
+    "unknown aliases": (OLD.replace("connectCluster: b", "connectCluster: x"),
+        ["4: error: no cluster x "
+        "(use one of a, b, or add the cluster to spec.clusters) [unknown-cluster]"]),
+    "unknown source": (OLD.replace("sourceCluster: a", "sourceCluster: y"),
+        ["9: error: no cluster y "
+        "(use one of a, b, or add the cluster to spec.clusters) [unknown-cluster]"]),
+    "an alias twice": (NEW.replace("alias: a", "alias: b"),
+        ["7: error: a second cluster has the alias b (give each cluster its own alias, and "
+        "each pair of clusters one mirror) [duplicate-alias]",
+        "7: error: b->b is a duplicate or a loop (remove this mirror) [invalid-flow]"]),
+    "a flow twice": (OLD + "    - {sourceCluster: a, targetCluster: b, sourceConnector: {}}\n",
+        ["10: error: a->b is a duplicate or a loop (remove this mirror) [invalid-flow]"]),
+    "bad alias": (OLD.replace("alias: a", "alias: a/b"),
+        ["6: error: spec.clusters[0].alias has a wrong value "
+        "(String should match pattern '^[a-zA-Z0-9._-]{1,100}$') [invalid-value]"]),
+    "servers as a list": (OLD.replace('"a:9092"', "[a]"),
+        ["6: error: spec.clusters[0].bootstrapServers has a wrong value "
+        "(Input should be a valid string) [invalid-value]"]),
+    "lists and names in config": (OLD.replace("sourceConnector: {}",
+        "sourceConnector: {config: {topics: [x], tasks.max: 4}}, config: {a: b}"),
+        ["9: warning: config has tasks.max, which Strimzi sets itself "
+        "(remove it) [ignored-key]", "9: error: topics is not text, a number or a boolean "
+        "(write lists as one text: a,b) [invalid-value]",
+        "9: warning: unknown key config (remove it) [unknown-key]"]),
+    "Kerberos": (auth("type: kerberos"),
+        [f"6: error: authentication uses type kerberos {NO_AUTH}"]),
+    "access token": (auth(f"type: oauth, accessToken: {REF}"),
+        [f"6: error: authentication uses accessToken {NO_AUTH}"]),
+    "refresh token": (auth(f"type: oauth, clientId: c, tokenEndpointUri: u, refreshToken: {REF}"),
+        [f"6: error: authentication uses refreshToken {NO_AUTH}"]),
+    "assertion": (auth(f"type: oauth, clientId: c, tokenEndpointUri: u, clientAssertion: {REF}"),
+        [f"6: error: authentication uses clientAssertion {NO_AUTH}"]),
+    "password grant": (auth(
+        "type: oauth, clientId: c, passwordSecret: {secretName: s, password: p}"),
+        [f"6: error: authentication uses passwordSecret {NO_AUTH}"]),
+    "no certificate": (auth("type: tls, certificateAndKey: {secretName: s, key: k}"),
+        ["6: error: spec.clusters[0].authentication has no certificate "
+        "(add certificate) [missing-key]"]),
+    "no key of a CA": (OLD.replace('"a:9092"',
+        '"a:9092", tls: {trustedCertificates: [{secretName: s}]}'),
+        ["6: error: spec.clusters[0].tls has no certificate (add certificate) [missing-key]"]),
+    "other settings in custom": (auth(
+        "type: custom, sasl: true, config: {ssl.truststore.type: PEM}"),
+        ["6: warning: authentication.config has ssl.truststore.type; expected only sasl.* "
+        "and ssl.keystore.* (move it to the cluster's config) [ignored-key]"]),
+    "duplicate key": (OLD.replace("alias: a", "alias: a, alias: c"),
+        ["6: error: spec.clusters[0].alias is a duplicate key "
+        "(remove one of them) [invalid-yaml]"]),
+    "quoted template": (OLD.replace("a:9092", "{{ .Values.source }}:9092"),
+        [f"6: error: has template placeholders {{{{ }}}} on line 6 {HELM}"]),
+    "template": ((FILES / "template.yaml").read_text(),
+        ["1: error: has template placeholders {{ }} on line 1, 6, 10, 11, 12, 13, 18" f" {HELM}"]),
+    "no resource": ("kind: Secret\n---\n- 1\n",
+        ["1: info: skipped Secret (no action is needed) [skipped-kind]",
+        "info: skipped a document (no action is needed) [skipped-kind]",
+        "error: the file has no KafkaMirrorMaker2 "
+        "(pass the output of: kubectl get kafkamirrormaker2 -o yaml) [no-mirror-maker]"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "expected"), MISTAKES.values(), ids=MISTAKES)
