@@ -1,20 +1,29 @@
-"""Notices: what a valid configuration does not measure."""
+"""Notices: what a valid configuration does not measure, and objectives with limited alerts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import FlowConfig, PolicyKind
-from mm2slo_core.config.slo_notices import slo_notices
 from mm2slo_core.java_client_settings import java_settings
+from mm2slo_core.objectives.default_objectives import relaxed_defaults
+from mm2slo_core.objectives.objective import DAY, resolve
+from mm2slo_core.objectives.quantity_text import percent_text
+from mm2slo_core.objectives.traffic_limits import dead_pairs, threshold
+from mm2slo_core.sli_counters import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mm2slo_core.config.config_model import Config
+    from mm2slo_core.sli_counters import SliKey
 
-_NEEDS_MIRRORMAKER = (
+RETENTION: Final = 35 * DAY
+"""Retention of the shipped Prometheus configuration."""
+_NEEDS_MIRRORMAKER: Final = (
     "MirrorMaker 2's heartbeats, offset syncs, checkpoints and connector states",
     "replicated position, lag and data freshness, stalled partitions",
     "retention headroom and records lost to retention",
@@ -51,7 +60,7 @@ def _notices(config: Config) -> Iterator[str]:
             "exporter.timeline is off: after a restart, lag in seconds is derived from record "
             "timestamps until the new history is long enough"
         )
-    yield from slo_notices(config)
+    yield from _slo_notices(config)
     identity = [flow for flow in config.flows if flow.policy.kind is PolicyKind.IDENTITY]
     for flow in config.flows:
         missing = unavailable(flow)
@@ -70,3 +79,45 @@ def _notices(config: Config) -> Iterator[str]:
                 f"{flow.label}: the identity policy does not prevent replication cycles; both "
                 "flows must not replicate the same topic"
             )
+
+
+def _slo_notices(config: Config) -> Iterator[str]:
+    rules = config.objective_rules
+    flows_by_notice: dict[str, list[str]] = defaultdict(list)
+    for rule in rules:
+        dead = dead_pairs(rule)
+        if dead:
+            shares = ", ".join(
+                f"{pair.name} (error ratio above {threshold(pair, rule.target, rule.window):.0%})"
+                for pair in dead
+            )
+            flows_by_notice[
+                f"{_indicator(rule.key)} at {percent_text(rule.target)}: these window pairs "
+                f"cannot fire and are omitted: {shares}"
+            ].extend(rule.flows)
+    for sentence, flows in flows_by_notice.items():
+        yield f"{', '.join(dict.fromkeys(flows))}: {sentence}"
+    longest = max((rule.window for rule in rules), default=0.0)
+    if longest > RETENTION:
+        yield (
+            f"slo: Prometheus must retain samples for more than {format_duration(longest)}; "
+            f"the shipped configuration retains them for {format_duration(RETENTION)}"
+        )
+    for relaxed in relaxed_defaults(config.published, config.slo.window):
+        # A configured objective replaces the default.
+        kept = next(iter(resolve(rules, relaxed.flow, [relaxed.key])), None)
+        if kept is None:
+            outcome = "has no objective"
+        elif kept.target == relaxed.target:
+            outcome = f"has the objective {percent_text(kept.target)}"
+        else:
+            continue
+        yield (
+            f"{relaxed.flow.label}: {_indicator(relaxed.key)} {outcome} instead of the default "
+            f"{percent_text(relaxed.wanted)}, which one bad event would breach at this event rate"
+        )
+
+
+def _indicator(key: SliKey) -> str:
+    """*key* as text: `latency 10s`, `availability`."""
+    return str(key.sli) if key.tier == ALL else f"{key.sli} {key.tier}"

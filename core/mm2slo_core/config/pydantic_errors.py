@@ -18,16 +18,22 @@ if TYPE_CHECKING:
     from mm2slo_core.config.config_problems import Path, Problem
 
 _LONGEST_VALUE: Final = 80
-_EXPECTED: Final = {
+_WRONG_TYPES: Final = {
     "string_type": "text; quote it if YAML reads it as another type",
     "bool_type": "true or false",
     "int_type": "a whole number",
-    "model_type": "a mapping with keys",
-    "model_attributes_type": "a mapping with keys",
-    "dict_type": "a mapping with keys",
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "a mapping with keys"),
     "mapping_type": "a mapping with keys",
     "tuple_type": "a list",
     "string_too_short": "text that is not empty",
+}
+# What is wrong, and what is expected as a format string of pydantic's context.
+_REASONS: Final = {
+    "enum": ("is not a valid value", "{expected}"),
+    "literal_error": ("is not a valid value", "{expected}"),
+    "greater_than_equal": ("is too small", "at least {ge}"),
+    "too_short": ("has no entries", "at least one entry"),
+    "string_pattern_mismatch": ("has the wrong format", "text that matches {pattern}"),
 }
 _KEY_LIST: Final = "docs/configuration.md lists every key"
 
@@ -85,13 +91,7 @@ def _reason(error: ErrorDetails) -> tuple[str, str, str | None]:
     raised = context.get("error")
     if isinstance(raised, InvalidValueError):
         return raised.what, raised.expected, raised.next_step
-    kind = error["type"]
-    if kind in {"enum", "literal_error"}:
-        return "is not a valid value", str(context["expected"]), None
-    if kind == "greater_than_equal":
-        return "is too small", f"at least {context['ge']}", None
-    if kind == "too_short":
-        return "has no entries", "at least one entry", None
-    if kind == "string_pattern_mismatch":
-        return "has the wrong format", f"text that matches {context['pattern']}", None
-    return "has the wrong type", _EXPECTED.get(kind, error["msg"]), None
+    if error["type"] in _REASONS:
+        what, expected = _REASONS[error["type"]]
+        return what, expected.format_map(context), None
+    return "has the wrong type", _WRONG_TYPES.get(error["type"], error["msg"]), None

@@ -81,18 +81,14 @@ def _look_up(kind: str, name: str, resolvers: Resolvers) -> str:
 
 
 def _problem(match: re.Match[str], reason: str, path: Path, document: Document) -> Problem:
-    kind, name = match["kind"], match["name"]
+    kind, name, shown = match["kind"], match["name"], match[0]
     if kind == "env":
-        what, next_step = f"{match[0]} {reason}", f"export {name}=... before starting"
+        next_step = f"export {name}=... before starting"
     elif kind == "file":
-        what, next_step = f"{match[0]} {reason}", f"create {name}, readable by this user"
+        next_step = f"create {name}, readable by this user"
     else:
         # The name may be part of a password that looks like a reference.
-        what, next_step = f"${{{kind}:...}} {reason}", "write $${ for a literal ${"
-    return Problem(
-        render_path(path),
-        what,
-        expected="${env:NAME} of a set variable, or ${file:/path} of a readable file",
-        next_step=next_step,
-        line=document.line_of(path),
-    )
+        shown, next_step = f"${{{kind}:...}}", "write $${ for a literal ${"
+    expected = "${env:NAME} of a set variable, or ${file:/path} of a readable file"
+    place, line = render_path(path), document.line_of(path)
+    return Problem(place, f"{shown} {reason}", expected, next_step, line)

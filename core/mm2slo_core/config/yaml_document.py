@@ -16,7 +16,7 @@ import yaml
 from mm2slo_core.config.config_problems import Path, Problem, render_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 MAX_CHARACTERS: Final = 2_000_000
 MAX_NODES: Final = 100_000
@@ -64,8 +64,12 @@ def _parse(text: str, compose: Callable[[], Iterable[yaml.Node | None]]) -> list
     try:
         if len(text) > MAX_CHARACTERS:
             raise _LimitError(MAX_CHARACTERS, "characters")
-        budget = _Budget()
-        return [_convert(node, budget) for node in list(compose())]
+        budget, documents = _Budget(), []
+        for node in list(compose()):
+            documents.append(document := Document())
+            if node is not None:
+                document.value = _Converter(document, budget).convert(node, (), ())
+        return documents
     except _LimitError as error:
         problem = error.problem
     except yaml.MarkedYAMLError as error:
@@ -74,13 +78,6 @@ def _parse(text: str, compose: Callable[[], Iterable[yaml.Node | None]]) -> list
     except yaml.YAMLError:
         problem = _syntax_problem("contains a character that YAML forbids", None)
     return [Document(problems=[problem])]
-
-
-def _convert(node: yaml.Node | None, budget: _Budget) -> Document:
-    document = Document()
-    if node is not None:
-        document.value = _Converter(document, budget).convert(node, (), ())
-    return document
 
 
 class _LimitError(Exception):
@@ -158,10 +155,8 @@ class _Converter:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, ancestors)
         if isinstance(node, yaml.SequenceNode):
-            return [
-                self.convert(item, (*path, index), ancestors)
-                for index, item in enumerate(node.value)
-            ]
+            items = enumerate(node.value)
+            return [self.convert(item, (*path, index), ancestors) for index, item in items]
         if not node.tag.startswith(_KNOWN_TAG):
             self._problem(node, path, "has a YAML tag", "a plain value without !tag")
             return None
@@ -178,16 +173,14 @@ class _Converter:
                 continue
             name = str(key.value)
             if name == _MERGE and key.style is None:
-                for source in _merge_sources(value):
+                for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                     found = self.convert(source, path, ancestors)
                     merged = (found if isinstance(found, dict) else {}) | merged
                 continue
             here = (*path, name)
             if name in own:
-                self._problem(
-                    key, here, "is a duplicate key", "each key once",
-                    "remove one of them",
-                )  # fmt: skip
+                what, expected = "is a duplicate key", "each key once"
+                self._problem(key, here, what, expected, "remove one of them")
                 continue
             self._document.lines[here] = key.start_mark.line + 1
             own[name] = self.convert(value, here, ancestors)
@@ -199,13 +192,6 @@ class _Converter:
         self._document.problems.append(
             Problem(render_path(path), what, expected, next_step, node.start_mark.line + 1)
         )
-
-
-def _merge_sources(node: yaml.Node) -> Iterator[yaml.Node]:
-    if isinstance(node, yaml.SequenceNode):
-        yield from node.value
-    else:
-        yield node
 
 
 def _scalar(node: yaml.Node) -> object:
