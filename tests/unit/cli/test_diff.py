@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_cli import main as cli
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ note: only one side states its Kafka version; assumed 4.2.0 for both
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def run(mm2slo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs `mm2slo diff` in a folder with files; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
@@ -91,16 +89,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         "broken.properties": "clusters = us, eu",
     }.items():
         Path(name).write_text(text)
-
-    def diff(arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["mm2slo", "diff", *shlex.split(arguments)])
-        try:
-            code = cli.main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        return code, *capsys.readouterr()
-
-    return diff
+    return lambda arguments: mm2slo(f"diff {arguments}")
 
 
 def test_diff_prints_consequences_and_actions_within_80_columns(run: Run) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_cli import main as root
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
 from mm2slo_core.mm2_config.file_form import FileForm, file_form
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[[str], tuple[int, str, str]]
+
+WROTE = "wrote mm2slo.yaml; next: mm2slo check mm2slo.yaml\n"
 PROPERTIES = """\
 clusters = us, eu
 us.bootstrap.servers = us-1:9092, us-2:9092
@@ -71,19 +76,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def init(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["mm2slo", "init", *arguments])
-    try:
-        return root.main()
-    except SystemExit as ended:
-        return int(ended.code or 0)
-
-
-def test_init_writes_commented_file_that_passes_the_check(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert init(monkeypatch, "--from", "conf/mm2.properties") == 0
-    assert capsys.readouterr().out == "wrote mm2slo.yaml; next: mm2slo check mm2slo.yaml\n"
+def test_init_writes_commented_file_that_passes_the_check(folder: Path, mm2slo: Run) -> None:
+    assert mm2slo("init --from conf/mm2.properties")[:2] == (0, WROTE)
     assert (folder / "mm2slo.yaml").read_text(encoding="utf-8") == WRITTEN
     config, _ = load_source(ConfigSource(Path("mm2slo.yaml")))
     assert [flow.label for flow in config.flows] == ["us->eu"]
@@ -102,25 +96,21 @@ def test_init_suggestions_are_valid_once_uncommented(
     assert (sasl.username, config.alerting.slack[0].name, findings) == ("mm2slo", "mm2-alerts", ())
 
 
-def test_init_does_not_overwrite_without_force(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_does_not_overwrite_without_force(folder: Path, mm2slo: Run) -> None:
     (folder / "mine.yaml").write_text("precious", encoding="utf-8")
-    arguments = ("--from", "conf/mm2.properties", "--output", "mine.yaml")
-    assert init(monkeypatch, *arguments) == 2
-    assert capsys.readouterr().err == (
-        "mine.yaml exists; replace it with --force, or choose another --output\n"
-    )
+    command = "init --from conf/mm2.properties --output mine.yaml"
+    message = "mine.yaml exists; replace it with --force, or choose another --output\n"
+    assert mm2slo(command) == (2, "", message)
     assert (folder / "mine.yaml").read_text(encoding="utf-8") == "precious"
-    assert init(monkeypatch, *arguments, "--force") == 0
+    assert mm2slo(f"{command} --force")[0] == 0
     assert (folder / "mine.yaml").read_text(encoding="utf-8") == WRITTEN
 
 
 def test_init_paths_start_at_the_folder_of_the_output(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, mm2slo: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = folder / "other" / "mm2slo.yaml"
-    assert init(monkeypatch, "--from", "conf/mm2.properties", "--output", str(output)) == 0
+    assert mm2slo(f"init --from conf/mm2.properties --output {output}")[0] == 0
     written = output.read_text(encoding="utf-8")
     assert "\nmm2:\n  properties:\n    - ../conf/mm2.properties\n" in written
     assert "hunter2" not in written
@@ -128,16 +118,12 @@ def test_init_paths_start_at_the_folder_of_the_output(
     assert len(load_source(ConfigSource(output))[0].flows) == 1
 
 
-def test_init_unresolved_reference_is_reported_after_writing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_unresolved_reference_is_reported_after_writing(folder: Path, mm2slo: Run) -> None:
     text = PROPERTIES.replace('"hunter2"', '"${env:MM2SLO_TEST_GONE}"')
     text += PROVIDERS
     (folder / "conf" / "mm2.properties").write_text(text, encoding="utf-8")
-    assert init(monkeypatch, "--from", "conf/mm2.properties") == 2
-    printed = capsys.readouterr()
-    assert printed.out == "wrote mm2slo.yaml; next: mm2slo check mm2slo.yaml\n"
-    assert printed.err.splitlines()[0] == "mm2slo.yaml: 1 problem"
+    code, out, err = mm2slo("init --from conf/mm2.properties")
+    assert (code, out, err.splitlines()[0]) == (2, WROTE, "mm2slo.yaml: 1 problem")
     assert (folder / "mm2slo.yaml").exists()
 
 
@@ -154,16 +140,13 @@ REFUSED = {
 
 @pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=[*REFUSED])
 def test_init_without_flows_writes_nothing(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    content: str | None,
-    message: str,
+    folder: Path, mm2slo: Run, content: str | None, message: str
 ) -> None:
     if content is not None:
         (folder / "x").write_text(content, encoding="utf-8")
-    assert init(monkeypatch, "--from", "x") == 2
-    assert capsys.readouterr().err.startswith(message)
+    code, out, err = mm2slo("init --from x")
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
     assert not (folder / "mm2slo.yaml").exists()
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from mm2slo_cli import docs_lint
 from mm2slo_cli import lint as lint_command
-from mm2slo_cli import main as cli
 from mm2slo_core.mm2_config.lint.check_list import CHECKS
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.topic_configs import ConfigEntry, ConfigReading
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    Run = Callable[..., tuple[int, str, str]]
+    Output = tuple[int, str, str]
+    Run = Callable[..., Output]
 
 CLEAN: Final = """\
 clusters = us, eu
@@ -43,18 +43,13 @@ mm2.properties:10: warning: us->eu.offset.lag.max = 50000 [large-offset-lag]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def run(mm2slo: Callable[[str], Output], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs `mm2slo lint` on a file with a text; exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
-    def lint(text: str, *options: str) -> tuple[int, str, str]:
+    def lint(text: str, options: str = "") -> Output:
         (tmp_path / "mm2.properties").write_text(text, encoding="utf-8")
-        monkeypatch.setattr("sys.argv", ["mm2slo", "lint", "mm2.properties", *options])
-        try:
-            code = cli.main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        return code, *capsys.readouterr()
+        return mm2slo(f"lint mm2.properties {options}")
 
     return lint
 
@@ -102,7 +97,7 @@ def test_lint_json_has_file_line_and_texts_of_each_finding(run: Run) -> None:
 def test_lint_kafka_version_decides_which_keys_exist(run: Run) -> None:
     text = CLEAN + "us->eu.metric.names.formats = new\n"
     assert run(text)[0] == 1
-    assert run(text, "--kafka-version", "4.3.1")[0] == 0
+    assert run(text, "--kafka-version 4.3.1")[0] == 0
 
 
 def test_lint_reads_secrets_and_paths_of_mirrormaker(run: Run, tmp_path: Path) -> None:
@@ -110,22 +105,20 @@ def test_lint_reads_secrets_and_paths_of_mirrormaker(run: Run, tmp_path: Path) -
     text = CLEAN + "us.security.protocol = SSL\nus.ssl.truststore.location = /etc/mm2/ca.pem\n"
     assert "cannot read '/etc/mm2/ca.pem'" in " ".join(run(text)[1].split())
     (tmp_path / "tls" / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n", "ascii")
-    code, out, _ = run(text, "--path", "/etc/mm2=tls")
+    code, out, _ = run(text, "--path /etc/mm2=tls")
     assert (code, "[store-without-certificate]" in out) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a = b\n", (), "is not a configuration of MirrorMaker 2"),
-        (CLEAN, ("--kafka-version", "latest"), "--kafka-version 'latest' is not a version"),
-        (CLEAN, ("--path", "x"), "--path 'x' is not FROM=TO"),
+        ("a = b\n", "", "is not a configuration of MirrorMaker 2"),
+        (CLEAN, "--kafka-version latest", "--kafka-version 'latest' is not a version"),
+        (CLEAN, "--path x", "--path 'x' is not FROM=TO"),
     ],
 )
-def test_lint_wrong_use_exits_with_2(
-    text: str, options: tuple[str, ...], message: str, run: Run
-) -> None:
-    code, out, err = run(text, *options)
+def test_lint_wrong_use_exits_with_2(text: str, options: str, message: str, run: Run) -> None:
+    code, out, err = run(text, options)
     assert (code, out) == (2, "")
     assert message in err
 
@@ -160,7 +153,7 @@ def test_lint_connect_compares_with_both_clusters(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lint_command, "ClusterClient", FakeClient)
-    code, out, err = run(CLEAN, "--connect", "--json")
+    code, out, err = run(CLEAN, "--connect --json")
     assert (code, err) == (2, "")
     assert {(each["check"], each["what"]) for each in json.loads(out)["findings"]} == {
         ("idle-tasks", "tasks.max = 4"),

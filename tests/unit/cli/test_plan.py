@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from mm2slo_cli import main as cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,17 +18,11 @@ STATED = "--records-per-second 20000 --record-size 1000 --partitions 60 --round-
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(mm2slo: Run) -> Run:
     """Runs `mm2slo plan` with options; exit code, stdout without trailing spaces, and stderr."""
 
     def plan(options: str) -> tuple[int, str, str]:
-        monkeypatch.setenv("COLUMNS", "80")
-        monkeypatch.setattr("sys.argv", ["mm2slo", "plan", *shlex.split(options)])
-        try:
-            code = cli.main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
+        code, out, err = mm2slo(f"plan {options}")
         return code, "".join(f"{line.rstrip()}\n" for line in out.splitlines()), err
 
     return plan

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from mm2slo_cli import main as root
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Run = Callable[..., tuple[int, str, str]]
+    Run = Callable[[str], tuple[int, str, str]]
 
 PROPERTIES = """\
 clusters = us, eu
@@ -36,24 +33,14 @@ WORKER = "group.id=g\noffset.storage.topic=o\nstatus.storage.topic=s\nconfig.sto
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(mm2slo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     monkeypatch.chdir(tmp_path)
     Path("mm2.properties").write_text(PROPERTIES, encoding="utf-8")
-
-    def render(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["mm2slo", "render", *arguments])
-        try:
-            code = root.main()
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return render
+    return lambda arguments: mm2slo(f"render {arguments}")
 
 
 def test_render_without_loss_prints_file_and_exits_with_0(run: Run) -> None:
-    code, output, errors = run("mm2.properties", "--to", "properties")
+    code, output, errors = run("mm2.properties --to properties")
     assert (code, errors) == (0, "")
     assert output.splitlines()[:4] == [
         "# mm2.properties",
@@ -65,7 +52,7 @@ def test_render_without_loss_prints_file_and_exits_with_0(run: Run) -> None:
 
 
 def test_render_with_loss_writes_files_reports_and_exits_with_1(run: Run) -> None:
-    code, output, errors = run("mm2.properties", "--to", "strimzi", "--output-dir", "k8s")
+    code, output, errors = run("mm2.properties --to strimzi --output-dir k8s")
     assert code == 1
     assert output == "wrote k8s/mm2-eu.yaml\nwrote k8s/heartbeats-us.yaml\n"
     assert [line.partition(" warning: ")[2] for line in errors.splitlines()] == [
@@ -77,12 +64,11 @@ def test_render_with_loss_writes_files_reports_and_exits_with_1(run: Run) -> Non
     assert "kind: KafkaMirrorMaker2" in Path("k8s/mm2-eu.yaml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("worker", [("w.properties",), ("--worker", "w.properties")])
-def test_render_reads_connectors_with_their_worker(run: Run, worker: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("worker", ["w.properties", "--worker w.properties"])
+def test_render_reads_connectors_with_their_worker(run: Run, worker: str) -> None:
     Path("c.json").write_text(CONNECTOR, encoding="utf-8")
     Path("w.properties").write_text(WORKER, encoding="utf-8")
-    arguments = ("c.json", *worker, "--to", "connect-json", "--output-dir", ".")
-    assert run(*arguments) == (
+    assert run(f"c.json {worker} --to connect-json --output-dir .") == (
         0,
         "wrote eu-g/connect-distributed.properties\n"
         "wrote eu-g/us-to-eu.MirrorSourceConnector.json\n",
@@ -93,22 +79,20 @@ def test_render_reads_connectors_with_their_worker(run: Run, worker: tuple[str, 
 @pytest.mark.parametrize(
     ("arguments", "principals"),
     [
-        ((), {"User:mm2slo-mirrormaker2", "User:mm2slo-exporter", "User:mm2slo-audit"}),
-        (("--for", "audit"), {"User:mm2slo-audit"}),
-        (("--for", "audit", "--for", "exporter", "--principal", "User:x"), {"User:x"}),
+        ("", {"User:mm2slo-mirrormaker2", "User:mm2slo-exporter", "User:mm2slo-audit"}),
+        ("--for audit", {"User:mm2slo-audit"}),
+        ("--for audit --for exporter --principal User:x", {"User:x"}),
     ],
 )
-def test_render_acls_names_principals(
-    run: Run, arguments: tuple[str, ...], principals: set[str]
-) -> None:
-    code, output, _ = run("mm2.properties", "--to", "acls", *arguments)
+def test_render_acls_names_principals(run: Run, arguments: str, principals: set[str]) -> None:
+    code, output, _ = run(f"mm2.properties --to acls {arguments}")
     lines = [line.split() for line in output.splitlines() if line.startswith("kafka-acls.sh ")]
     assert code == 0
     assert {line[line.index("--allow-principal") + 1] for line in lines} == principals
 
 
 def test_render_kafka_users_writes_one_file_per_cluster(run: Run) -> None:
-    code, output, _ = run("mm2.properties", "--to", "kafka-users", "--for", "audit")
+    code, output, _ = run("mm2.properties --to kafka-users --for audit")
     assert code == 0
     assert [line for line in output.splitlines() if line.startswith("# ")] == [
         "# user-mm2slo-audit-eu.yaml", "# user-mm2slo-audit-us.yaml",
@@ -118,15 +102,13 @@ def test_render_kafka_users_writes_one_file_per_cluster(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("mm2.properties", "--to", "xml"), "unknown --to 'xml'; use one of properties, strimzi,"),
-        (("missing", "--to", "acls"), "cannot read 'missing'"),
-        (("c.json", "--to", "acls"), "the worker's group.id"),
+        ("mm2.properties --to xml", "unknown --to 'xml'; use one of properties, strimzi,"),
+        ("missing --to acls", "cannot read 'missing'"),
+        ("c.json --to acls", "the worker's group.id"),
     ],
 )
-def test_render_of_unusable_input_exits_with_2(
-    run: Run, arguments: tuple[str, ...], message: str
-) -> None:
+def test_render_of_unusable_input_exits_with_2(run: Run, arguments: str, message: str) -> None:
     Path("c.json").write_text(CONNECTOR, encoding="utf-8")
-    code, output, errors = run(*arguments)
+    code, output, errors = run(arguments)
     assert (code, output) == (2, "")
     assert message in errors
