@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mm2slo_core.catalogue import FLOW_LABELS, GROUPS, Granularity, Metric, Rollup
+from mm2slo_core.catalogue.logship_metrics import LOGSHIP_GROUPS
 from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 
 PAGE: Final = "docs/metrics.md"
@@ -25,15 +26,15 @@ Generated from the catalogue (`core/mm2slo_core/catalogue/`) by
   label, or the metric is not published at that level. The default is `topic`.
 - A series with an unknown value is absent; no metric uses NaN or a placeholder for unknown values.
 - Durations are in seconds, timestamps in seconds since the epoch.
-- `mm2slo report serve` publishes *Audits*, *Report service* and *Process*; `mm2slo exporter`
-  publishes all others and *Process*.
+- `mm2slo report serve` publishes *Audits* and *Report service*, `mm2slo logship` *Log shipping*,
+  `mm2slo exporter` all others; each also publishes *Process*.
 """
 
 
 def render() -> str:
     """Render the page."""
     sections = [_INTRO]
-    for title, metrics in (*GROUPS.items(), *REPORT_GROUPS.items()):
+    for title, metrics in (*GROUPS.items(), *REPORT_GROUPS.items(), *LOGSHIP_GROUPS.items()):
         rows = "\n".join(map(_row, metrics))
         head = "| Name | Type | Labels | Dropped | Meaning |\n| --- | --- | --- | --- | --- |"
         sections.append(f"## {title}\n\n{head}\n{rows}\n")

@@ -16,6 +16,7 @@ from mm2slo_core.config.cluster_config import ClusterConfig
 from mm2slo_core.config.config_problems import value_at
 from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.logship_config import LogshipConfig, check_logship
 from mm2slo_core.config.published_indicators import published
 from mm2slo_core.config.section_checks import Finding, within
 from mm2slo_core.config.slo_config import ObjectiveConfig, SloConfig
@@ -66,6 +67,8 @@ def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
     yield from within(("audit",), section_checks.check_audit(audit))
     alerting = _readable(AlertingConfig, merged.get("alerting", {}), {}) or AlertingConfig()
     yield from within(("alerting",), check_alerting(alerting))
+    if logship := _readable(LogshipConfig, merged.get("logship"), {}):
+        yield from within(("logship",), check_logship(logship))
     entries = _list(merged.get("flows"))
     named = {
         index: flow for index, raw in enumerate(entries) if (flow := _flow_of(raw)) is not None

@@ -12,6 +12,7 @@ from mm2slo_core.config.cluster_config import ClusterConfig
 from mm2slo_core.config.exporter_config import ExporterConfig
 from mm2slo_core.config.field_types import Alias, Section
 from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.logship_config import LogshipConfig
 from mm2slo_core.config.mirror_files import MirrorFilesConfig
 from mm2slo_core.config.published_indicators import published
 from mm2slo_core.config.report_config import ReportConfig
@@ -43,6 +44,8 @@ class Config(Section):
     """The receivers of alerts."""
     report: ReportConfig = ReportConfig()
     """The report service."""
+    logship: LogshipConfig | None = None
+    """Shipping of log files to Splunk; null: none."""
 
     @property
     def graph(self) -> FlowGraph:

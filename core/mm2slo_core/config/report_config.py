@@ -29,6 +29,9 @@ def _zone(value: str) -> str:
     return value
 
 
+Zone = Annotated[str, AfterValidator(_zone)]
+
+
 class TlsFiles(Section):
     """A certificate and its key, in PEM format."""
 
@@ -80,7 +83,7 @@ class ReportConfig(Section):
     hosts: tuple[Text, ...] = ()
     """Accepted host names, in addition to loopback names, that of `listen` and that of
     `alerting.links.report`."""
-    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    zone: Zone = "UTC"
     """IANA time zone of days, months and quarters."""
     reports_per_minute: Annotated[Whole, Field(ge=1)] = 60
     """Limit of computed responses per client; cached responses do not count."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SEGMENTS: Final = 8
+_ALL: Final = (".jsonl", ".taken")
 _LONGEST_ENVELOPE: Final = 1_000_000
 
 
@@ -60,29 +61,31 @@ class DeadLetters:
         return dropped
 
     def __iter__(self) -> Iterator[DeadLetter]:
-        for path in self._segments():
+        for path in self._segments(_ALL):
             yield from _letters(path)
 
     def take(self) -> Iterator[list[DeadLetter]]:
         """The letters of each segment, which is deleted when the next one is asked for."""
         with self._locked():
             taken = [path.rename(path.with_suffix(".taken")) for path in self._segments()]
-        for path in sorted({*taken, *self._folder.glob("*.taken")}):
+        for path in sorted({*taken, *self._folder.glob("*.taken")}):  # also of a killed replay
             yield list(_letters(path))
-            path.unlink()
+            path.unlink(missing_ok=True)
 
-    def _segments(self) -> list[Path]:
-        return sorted(self._folder.glob("*.jsonl"))
+    def _segments(self, suffixes: tuple[str, ...] = (".jsonl",)) -> list[Path]:
+        return sorted(path for path in self._folder.iterdir() if path.suffix in suffixes)
 
     def _current(self, size: int) -> Path:
-        segments = self._segments()
-        if segments and segments[-1].stat().st_size + size <= self._max_bytes / _SEGMENTS:
-            return segments[-1]
-        number = int(segments[-1].stem) + 1 if segments else 1
+        segments = self._segments(_ALL)
+        last = segments[-1] if segments else None
+        fits = last is not None and last.stat().st_size + size <= self._max_bytes / _SEGMENTS
+        if last is not None and fits and last.suffix == ".jsonl":
+            return last
+        number = int(last.stem) + 1 if last else 1
         return self._folder / f"{number:012d}.jsonl"
 
     def _make_room(self, size: int) -> int:
-        segments = self._segments()
+        segments = self._segments(_ALL)
         total = sum(path.stat().st_size for path in segments)
         dropped = 0
         for path in segments:

@@ -110,7 +110,7 @@ class Delivery:
         started = self._clock()
         answer = client.send(part.body)
         self._metrics.request_duration.observe(self._clock() - started)
-        self._metrics.requests.labels(answer.status, answer.code).inc()
+        self._metrics.requests.labels(answer.status, answer.code_label).inc()
         if answer.is_ambiguous:
             self._metrics.possible_duplicates.inc(len(part.items))
         return answer
@@ -152,7 +152,7 @@ class Delivery:
         return [second, first]  # the last is sent next
 
     def _bury(self, invalid: Batch, answer: Answer) -> None:
-        self._metrics.dead_letters.labels(answer.code).inc()
+        self._metrics.dead_letters.labels(answer.code_label).inc()
         for item in invalid.items:
             self.until_written(partial(self._add_dead_letter, item.body, answer))
         self.window.add(invalid, None, None, self._clock())
@@ -186,7 +186,7 @@ class Delivery:
 
     def _hold(self, answer: Answer) -> None:
         """Send nothing for a minute, or until the token is another one."""
-        held = self._metrics.hold.labels(self._index, answer.code)
+        held = self._metrics.hold.labels(self._index, answer.code_label)
         held.set(1)
         until = self._clock() + _PROBE_INTERVAL
         while self._clock() < until and not self._token.read_again():

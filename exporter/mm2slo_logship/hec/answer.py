@@ -31,6 +31,11 @@ class Answer:
     retry_after: float | None = None
     is_ambiguous: bool = False
 
+    @property
+    def code_label(self) -> str:
+        """The value of the label `code`."""
+        return "none" if self.code is None else str(self.code)
+
     def __str__(self) -> str:
         if not self.status:
             return self.text

@@ -49,7 +49,8 @@ class Token:
         mode = stat.S_IMODE(self._path.stat().st_mode)
         if "KUBERNETES_SERVICE_HOST" in os.environ or not mode & _OTHERS:
             return None
-        return f"{self._path} has mode {mode:04o}, so other users can read it; run: chmod 600 it"
+        path = self._path
+        return f"{path} has mode {mode:04o}, so other users can read it; run: chmod 600 {path}"
 
 
 def _read(path: Path) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from mm2slo_cli import docs_metrics
 from mm2slo_core.catalogue import ALL, BY_NAME
+from mm2slo_core.catalogue.logship_metrics import LOGSHIP_GROUPS
 from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +21,8 @@ def test_metrics_page_is_current() -> None:
 
 def test_metrics_page_has_one_row_per_metric() -> None:
     rows = [line for line in docs_metrics.render().splitlines() if line.startswith("| `")]
-    reported = [metric for group in REPORT_GROUPS.values() for metric in group]
+    groups = (*REPORT_GROUPS.values(), *LOGSHIP_GROUPS.values())
+    reported = [metric for group in groups for metric in group]
     assert [row.split("`")[1] for row in rows] == [metric.name for metric in (*ALL, *reported)]
 
 

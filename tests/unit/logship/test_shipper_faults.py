@@ -174,7 +174,7 @@ def test_shipper_single_event_that_is_too_large_becomes_a_dead_letter(
         _wait(fake, 2)
 
     assert _numbers(fake) == [1, 2]
-    assert value(metrics, "dead_letters_total", code="None") == 1
+    assert value(metrics, "dead_letters_total", code="none") == 1
 
 
 def test_shipper_rejected_token_holds_until_it_is_rotated(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_shipper_stops_while_splunk_is_down(fake: FakeHec, tmp_path: Path) -> No
     settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
 
     with running_shipper(settings) as metrics:
-        _until(lambda: value(metrics, "requests_total", status="0", code="None") >= 1)
+        _until(lambda: value(metrics, "requests_total", status="0", code="none") >= 1)
     fake.start()
     with running_shipper(settings):
         _wait(fake, 50)

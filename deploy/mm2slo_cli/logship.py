@@ -1,0 +1,215 @@
+"""`mm2slo logship`: ships log files to Splunk."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import signal
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import prometheus_client
+import typer
+
+from mm2slo_cli.config_files import load_source, log_findings, read_config
+from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.logship_settings import logship_config, ship_settings
+from mm2slo_core.user_errors import UserError
+from mm2slo_exporter import log_output
+from mm2slo_logship.checkpoints import Checkpoints
+from mm2slo_logship.delivery.dead_letters import DeadLetters
+from mm2slo_logship.files.file_content import open_content
+from mm2slo_logship.files.file_head import digest
+from mm2slo_logship.files.tailed_file import TailedFile
+from mm2slo_logship.hec.answer_codes import Action
+from mm2slo_logship.hec.envelope import envelope, envelope_start
+from mm2slo_logship.hec.hec_client import HecClient
+from mm2slo_logship.hec.token_file import Token
+from mm2slo_logship.ship_metrics import ShipMetrics
+from mm2slo_logship.shipper import Shipper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mm2slo_core.config import Listen
+    from mm2slo_logship.files.source import FoundFile, Source
+    from mm2slo_logship.ship_settings import ShipSettings
+
+logger = logging.getLogger(__name__)
+
+_OPTIONS = {
+    "no_args_is_help": True, "pretty_exceptions_enable": False,
+    "pretty_exceptions_show_locals": False, "add_completion": False,
+}  # fmt: skip
+logship_app = typer.Typer(name="logship", **_OPTIONS)  # type: ignore[arg-type]
+dead_letter_app = typer.Typer(name="dead-letter", **_OPTIONS)  # type: ignore[arg-type]
+logship_app.add_typer(dead_letter_app, help="Events that Splunk rejected.")
+_ACCEPTED = (Action.ACCEPTED, Action.SLOW_DOWN)
+
+
+@logship_app.callback()
+def about() -> None:
+    """Ship log files to the HTTP Event Collector of Splunk."""
+
+
+@logship_app.command()
+@config_options()
+def run(source: ConfigSource) -> None:
+    """Ship until SIGINT or SIGTERM."""
+    config, findings = load_source(source)
+    settings = ship_settings(config)
+    section = logship_config(config)
+    log_output.configure_logging(section.log)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    log_findings(findings)
+    if section.insecure_skip_verify or section.insecure_plain_http:
+        logger.warning("TLS is not verified or not used; the token can be read on the network")
+    metrics = ShipMetrics()
+    shipper = Shipper(settings, metrics)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: shipper.request_stop())
+    shipper.start()
+    try:
+        _serve(metrics, section.listen)
+        logger.info("shipping to %s", ", ".join(settings.endpoints))
+        while shipper.wait(1.0):
+            pass
+        logger.info("stopping")
+    finally:
+        shipper.stop()
+
+
+@logship_app.command()
+@config_options()
+def check(source: ConfigSource) -> None:
+    """Check the token, TLS and each index with an event; exits with 1 if one fails."""
+    settings = _settings(source)
+    token = Token(settings.token_file)
+    problems = [advice] if (advice := token.advice()) else []
+    event = {"message": "mm2slo logship check", "level": "INFO", "event_action": "logship_check"}
+    for url, each in itertools.product(settings.endpoints, _by_index(settings)):
+        start = envelope_start(
+            host=each.host, source="mm2slo logship", sourcetype="repl:logship:json",
+            index=each.index,
+        )  # fmt: skip
+        client = HecClient(url, token, settings.connection, settings.version)
+        answer = client.send(envelope(start, time.time(), event))
+        is_accepted = answer.action in _ACCEPTED
+        typer.echo(f"{url}, index {each.index or 'of the token'}: {answer}")
+        problems += [] if is_accepted else [f"{url} does not accept events: {answer}"]
+    for each in settings.sources:
+        count = sum(1 for _ in each.find_files())
+        typer.echo(f"{', '.join(each.patterns)}: {count} files")
+        problems += [] if count else [f"no file matches {', '.join(each.patterns)}"]
+    for problem in problems:
+        typer.echo(problem, err=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+@logship_app.command()
+@config_options()
+def tail(
+    source: ConfigSource,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Required: `run` is what sends.")
+    ] = False,
+    lines: Annotated[int, typer.Option(min=1, help="Events per file.")] = 10,
+) -> None:
+    """Print the first events of each file as they would be sent, and send nothing."""
+    if not dry_run:
+        raise UserError("tail prints what would be sent; add --dry-run, or use mm2slo logship run")
+    settings = _settings(source)
+    for each in settings.sources:
+        for found in each.find_files():
+            for body in itertools.islice(_envelopes(each, found), lines):
+                typer.echo(body, nl=False)
+
+
+@dead_letter_app.command("list")
+@config_options()
+def list_dead_letters(source: ConfigSource) -> None:
+    """Print rejected events with the reason, as JSON lines."""
+    for letter in _dead_letters(_settings(source)):
+        document = {
+            "at": letter.at, "reason": letter.reason, "envelope": letter.envelope.decode()
+        }  # fmt: skip
+        typer.echo(orjson.dumps(document))
+
+
+@dead_letter_app.command()
+@config_options()
+def replay(source: ConfigSource) -> None:
+    """Send rejected events again; those that are rejected again are kept."""
+    settings = _settings(source)
+    letters = _dead_letters(settings)
+    token = Token(settings.token_file)
+    client = HecClient(settings.endpoints[0], token, settings.connection, settings.version)
+    sent = kept = 0
+    for segment in letters.take():
+        for letter in segment:
+            answer = client.send(letter.envelope)
+            if answer.action in _ACCEPTED:
+                sent += 1
+            else:
+                letters.add(letter.envelope, str(answer))
+                kept += 1
+    typer.echo(f"{sent} events accepted, {kept} kept")
+    if kept:
+        raise typer.Exit(1)
+
+
+@logship_app.command()
+@config_options()
+def offsets(source: ConfigSource) -> None:
+    """Print up to where each file has been accepted."""
+    for each in Checkpoints(_settings(source).state_dir):
+        state = "done" if each.is_done else f"{max(each.size - each.offset, 0)} bytes unsent"
+        typer.echo(f"{each.path}: offset {each.offset}, {state}")
+
+
+def _settings(source: ConfigSource) -> ShipSettings:
+    return ship_settings(read_config(source))
+
+
+def _dead_letters(settings: ShipSettings) -> DeadLetters:
+    return DeadLetters(settings.state_dir / "dead-letters", settings.max_dead_letter_bytes)
+
+
+def _by_index(settings: ShipSettings) -> list[Source]:
+    return list({each.index: each for each in settings.sources}.values())
+
+
+def _envelopes(source: Source, found: FoundFile) -> Iterator[bytes]:
+    from mm2slo_logship.checkpoints import Checkpoint
+
+    content = open_content(found.path)
+    try:
+        checkpoint = Checkpoint(
+            file_id=digest(str(found.path).encode()), path=str(found.path),
+            pattern=found.pattern, device=0, inode=0, head_length=0, head_hash="",
+        )  # fmt: skip
+        file = TailedFile(found.path, source, content, checkpoint)
+        file.rotated_at = 0.0  # complete as it is
+        while True:
+            position = file.position
+            items = file.read(time.monotonic())
+            yield from (item.body for item in items)
+            if not items and file.position == position:
+                return
+    finally:
+        content.close()
+
+
+def _serve(metrics: ShipMetrics, listen: Listen) -> None:
+    prometheus_client.ProcessCollector(registry=metrics.registry)
+    try:
+        prometheus_client.start_http_server(
+            listen.port, listen.host or "0.0.0.0", registry=metrics.registry  # noqa: S104 - as set
+        )  # fmt: skip
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on logship.listen {str(listen)!r}: {error.strerror}; set a free port"
+        ) from None
