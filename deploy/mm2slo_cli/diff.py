@@ -8,15 +8,8 @@ from typing import Annotated
 
 import typer
 
+from mm2slo_cli import mirror_options as mm2
 from mm2slo_cli.mirror_files import mirror_files, name_by_form, read_valid_setups
-from mm2slo_cli.mirror_options import (
-    AsJson,
-    Paths,
-    Secrets,
-    connections,
-    version_option,
-    wrapped,
-)
 from mm2slo_core.config import BaseConfig
 from mm2slo_core.mm2_config.compared_flow import SourceNames
 from mm2slo_core.mm2_config.config_overlay import combine_setups
@@ -44,11 +37,11 @@ def run(  # noqa: PLR0913 - one parameter per option
     connect: Annotated[
         bool, typer.Option("--connect", help="List topics and groups on the source clusters.")
     ] = False,
-    secrets: Secrets = None,
-    path: Paths = None,
-    kafka_version_old: Annotated[str | None, version_option("MirrorMaker 2's in OLD.")] = None,
-    kafka_version_new: Annotated[str | None, version_option("MirrorMaker 2's in NEW.")] = None,
-    as_json: AsJson = False,
+    secrets: mm2.Secrets = None,
+    path: mm2.Paths = None,
+    kafka_version_old: mm2.Version = None,
+    kafka_version_new: mm2.Version = None,
+    as_json: mm2.AsJson = False,
 ) -> None:
     """Show what changes when NEW replaces OLD.
 
@@ -80,7 +73,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         found = {label: list(map(asdict, each)) for label, each in changes.items()}
         typer.echo(json.dumps({"flows": found, "notes": notes}, indent=2))
     else:
-        typer.echo("\n".join([*_text(changes), *(wrapped(f"note: {each}") for each in notes)]))
+        typer.echo("\n".join([*_text(changes), *(mm2.wrapped(f"note: {each}") for each in notes)]))
     if changes:
         raise typer.Exit(1)
 
@@ -109,7 +102,7 @@ def _names_on_clusters(
     try:
         return {
             alias: SourceNames(cluster.topics(), cluster.groups())
-            for alias, properties in connections(base, title, aliases).items()
+            for alias, properties in mm2.connections(base, title, aliases).items()
             for cluster in [ClusterInspection(alias, properties)]
         }
     except KafkaOperationError as problem:
@@ -120,14 +113,14 @@ def _text(flows: Mapping[str, Sequence[Change]]) -> Iterator[str]:
     for label, changes in flows.items():
         yield label
         for each in changes:
-            yield wrapped(f"{each.effect.replace('-', ' ')}: {each.what}", "  ")
+            yield mm2.wrapped(f"{each.effect.replace('-', ' ')}: {each.what}", "  ")
             if names := each.names:
                 more = len(names) - _MOST_NAMES
                 rest = (f"and {more} more, all with --json",) if more > 0 else ()
-                yield wrapped(f"names: {', '.join((*names[:_MOST_NAMES], *rest))}", "      ")
-            yield wrapped(each.consequence, "      ")
+                yield mm2.wrapped(f"names: {', '.join((*names[:_MOST_NAMES], *rest))}", "      ")
+            yield mm2.wrapped(each.consequence, "      ")
             if each.action:
-                yield wrapped(f"-> {each.action}", "      ")
+                yield mm2.wrapped(f"-> {each.action}", "      ")
         yield ""
     if not flows:
         yield "no differences in what is copied"

@@ -8,17 +8,8 @@ from typing import Annotated
 
 import typer
 
+from mm2slo_cli import mirror_options as mm2
 from mm2slo_cli.mirror_files import mirror_files, name_by_form, read_setups
-from mm2slo_cli.mirror_options import (
-    AsJson,
-    Files,
-    Paths,
-    Secrets,
-    Worker,
-    connections,
-    version_option,
-    wrapped,
-)
 from mm2slo_core.config import BaseConfig, ConfigError
 from mm2slo_core.mm2_config.config_overlay import combine_setups
 from mm2slo_core.mm2_config.findings import Finding, Severity
@@ -35,18 +26,16 @@ _TOPIC_SETTINGS = ("cleanup.policy", "max.message.bytes", "retention.bytes", "re
 
 @lint_app.command(no_args_is_help=True)
 def run(
-    files: Files,
+    files: mm2.Files,
     *,
-    worker: Worker = None,
-    secrets: Secrets = None,
-    path: Paths = None,
-    kafka_version: Annotated[
-        str | None, version_option("MirrorMaker 2's version, such as 4.1.")
-    ] = None,
+    worker: mm2.Worker = None,
+    secrets: mm2.Secrets = None,
+    path: mm2.Paths = None,
+    kafka_version: mm2.Version = None,
     connect: Annotated[
         bool, typer.Option("--connect", help="Also check against the clusters; writes nothing.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: mm2.AsJson = False,
 ) -> None:
     """Find mistakes and risks in MirrorMaker 2's configuration; docs/lint.md lists the checks.
 
@@ -73,7 +62,7 @@ def run(
 
 
 def _read_clusters(base: BaseConfig, title: str) -> Iterator[tuple[str, ClusterFacts]]:
-    for alias, properties in connections(base, title, base.clusters).items():
+    for alias, properties in mm2.connections(base, title, base.clusters).items():
         try:
             with ClusterClient(alias, properties) as client:
                 topics = client.topics()
@@ -91,6 +80,6 @@ def _print(findings: Sequence[Finding]) -> None:
     for each in findings:
         head = f"{each.origin}: {each.severity}: {each.what} [{each.check}]"
         for label, text in (("", head), ("  why: ", each.why), ("  do:  ", each.action)):
-            typer.echo(wrapped(label + text, further=" " * 7))
+            typer.echo(mm2.wrapped(label + text, hanging=" " * 7))
     counts = (f"{sum(e.severity is each for e in findings)} {each}" for each in Severity)
     typer.echo(f"{len(findings)} findings: {', '.join(counts)}")

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
@@ -11,10 +11,6 @@ from pydantic import ValidationError
 from mm2slo_core.config import BaseConfig, ClusterConfig, ConfigError, Problem
 from mm2slo_core.mm2_config.connector_keys import kafka_release
 from mm2slo_core.user_errors import UserError
-
-
-def version_option(help_text: str) -> Any:
-    return typer.Option(metavar="VERSION", callback=_check_version, help=help_text)
 
 
 def _check_version(option: typer.CallbackParam, value: str | None) -> str | None:
@@ -36,14 +32,17 @@ Paths = Annotated[
     list[str] | None,
     typer.Option(metavar="FROM=TO", help="Where MirrorMaker 2's files are here; repeatable."),
 ]
+Version = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION", callback=_check_version, help="MirrorMaker 2's version, such as 4.1."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def connections(base: BaseConfig, title: str, aliases: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The properties of librdkafka for *aliases*.
-
-    Raises ConfigError with *title* if a connection is incomplete.
-    """
+    """Properties of librdkafka by alias. Raises ConfigError with *title* if they are incomplete."""
     found = {}
     for alias in aliases:
         # Security that cannot be read is absent, and must not become the default.
@@ -56,13 +55,10 @@ def connections(base: BaseConfig, title: str, aliases: Iterable[str]) -> dict[st
     return found
 
 
-def wrapped(text: str, indent: str = "", further: str = "  ") -> str:
+def wrapped(text: str, indent: str = "", hanging: str = "  ") -> str:
     """*text* in 80 columns. Values of files may have control characters."""
-    printable = "".join(c if c.isprintable() else " " for c in text)
+    printable = "".join(each if each.isprintable() else " " for each in text)
+    further = indent + hanging
     return textwrap.fill(
-        printable,
-        80,
-        initial_indent=indent,
-        subsequent_indent=indent + further,
-        break_on_hyphens=False,
+        printable, 80, initial_indent=indent, subsequent_indent=further, break_on_hyphens=False
     )

@@ -6,9 +6,9 @@ from typing import Annotated, get_args
 
 import typer
 
+from mm2slo_cli import mirror_options as mm2
 from mm2slo_cli.generated_files import write_file
 from mm2slo_cli.mirror_files import name_by_form, read_valid_setups
-from mm2slo_cli.mirror_options import Files, Worker
 from mm2slo_core.connection_checks.required_permissions import Component
 from mm2slo_core.mm2_config.acl_bindings import Principals, render_acls, render_kafka_users
 from mm2slo_core.mm2_config.rendered_connect import render_connect
@@ -28,10 +28,10 @@ _Component = StrEnum("_Component", {each: each for each in get_args(Component)})
 
 @render_app.command(no_args_is_help=True)
 def run(
-    files: Files,
+    files: mm2.Files,
     *,
     to: Annotated[str, typer.Option(metavar="FORM", help=f"One of {_FORMS}.")],
-    worker: Worker = None,
+    worker: mm2.Worker = None,
     components: Annotated[
         list[_Component] | None, typer.Option("--for", help="Whose ACLs; repeatable (default: all)")
     ] = None,
