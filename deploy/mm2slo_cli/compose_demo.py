@@ -17,11 +17,11 @@ from mm2slo_cli.demo.secret_files import create_secret_files
 from mm2slo_cli.demo.slack_stub import SlackStub
 from mm2slo_cli.demo.traffic import Traffic
 from mm2slo_cli.demo.workload import READERS, STREAMS
+from mm2slo_cli.lab_terminal import kafka_errors_as_user_errors
 from mm2slo_cli.signals import Interrupted, interrupt_on_signals
 from mm2slo_cli.slack_view import WIDTH, show
 from mm2slo_core.config.exporter_config import parse_listen
 from mm2slo_kafka.data_admin import DataAdmin
-from mm2slo_kafka.kafka_errors import translated
 
 compose_demo_app = typer.Typer(
     name="compose-demo",
@@ -70,14 +70,15 @@ def produce_traffic(
     """Produce records and commit offsets in MirrorMaker 2's clusters."""
     found = read_config(ConfigSource(mm2=[mm2])).clusters
     clusters = {alias: cluster.librdkafka_properties() for alias, cluster in found.items()}
-    for stream in STREAMS:
-        with translated(stream.cluster, f"creating topic {stream.topic!r}"):
-            admin = DataAdmin(clusters[stream.cluster])
-            if not admin.partition_count(stream.topic):
-                admin.create_topic(stream.topic, stream.partitions)
-    with _until_signal(), Traffic(clusters, STREAMS, READERS):
-        typer.echo(f"producing to {len(STREAMS)} topics")
-        _wait()
+    with _until_signal():
+        for stream in STREAMS:
+            with kafka_errors_as_user_errors(stream.cluster, f"creating topic {stream.topic!r}"):
+                admin = DataAdmin(clusters[stream.cluster])
+                if not admin.partition_count(stream.topic):
+                    admin.create_topic(stream.topic, stream.partitions)
+        with Traffic(clusters, STREAMS, READERS):
+            typer.echo(f"producing to {len(STREAMS)} topics")
+            _wait()
 
 
 def slack_page(messages: Sequence[Mapping[str, Any]]) -> str:

@@ -26,7 +26,7 @@ class SlackStub:
         listen: tuple[str, int] = ("127.0.0.1", 0),
         *,
         page: Callable[[list[dict[str, Any]]], str] | None = None,
-        on_message: Callable[[dict[str, Any]], None] = lambda _message: None,
+        on_message: Callable[[dict[str, Any]], object] = lambda _message: None,
     ) -> None:
         self._page = page
         self._on_message = on_message
