@@ -70,13 +70,8 @@ def _librdkafka_sasl(sasl: Sasl) -> dict[str, str]:
         # librdkafka has no such mechanism: `mm2slo_kafka.msk_iam` makes tokens from this.
         config = json.dumps(_given({"region": sasl.aws_region, "role_arn": sasl.aws_role_arn}))
         return {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": config}
-    properties = _given(
-        {
-            "sasl.mechanism": sasl.mechanism.value,
-            "sasl.username": sasl.username,
-            "sasl.password": sasl.password,
-        }
-    )
+    user = {"sasl.username": sasl.username, "sasl.password": sasl.password}
+    properties = {"sasl.mechanism": sasl.mechanism.value, **_given(user)}
     if sasl.oauth is None:
         return properties
     oauth, scope = sasl.oauth, sasl.oauth.scope

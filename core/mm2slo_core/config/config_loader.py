@@ -104,7 +104,5 @@ def _in_file_order(problems: Iterable[Problem]) -> list[Problem]:
 
 def _not_a_mapping(document: Document) -> Problem:
     what = "is empty" if document.value is None else "is not a mapping"
-    return Problem(
-        render_path(()), what, "a mapping with clusters and flows",
-        "start from docs/reference-config.yaml",
-    )  # fmt: skip
+    next_step = "start from docs/reference-config.yaml"
+    return Problem(render_path(()), what, "a mapping with clusters and flows", next_step)

@@ -34,10 +34,9 @@ def annotation_at(path: Path) -> Any | None:
 def keys_at(path: Path) -> tuple[str, ...]:
     """The keys of the section at *path*; empty if it is not a section."""
     found = annotation_at(path)
-    if not is_model(found):
-        return ()
+    keys = tuple(found.model_fields) if is_model(found) else ()
     # `defaults` is merged before validation and is not part of the models.
-    return (*found.model_fields, "defaults") if found is Config else tuple(found.model_fields)
+    return (*keys, "defaults") if found is Config else keys
 
 
 def is_secret(path: Path) -> bool:

@@ -105,16 +105,15 @@ class ReadinessConfig(Section):
 def _flow(value: object) -> Flow:
     if isinstance(value, Flow):
         return value
-    expected = "source->target with two aliases from clusters, as in us->eu"
-    if not isinstance(value, str):
-        raise InvalidValueError("is not a flow", expected=expected)
-    source, arrow, target = (part.strip() for part in value.partition("->"))
-    if arrow and source and source == target:
-        raise InvalidValueError("has the same source and target", expected=expected)
+    what, text = "is not a flow", value if isinstance(value, str) else ""
     try:
-        return Flow.parse(value)
+        return Flow.parse(text)
     except ValueError:
-        raise InvalidValueError("is not a flow", expected=expected) from None
+        source, _, target = (part.strip() for part in text.partition("->"))
+        if source and source == target:
+            what = "has the same source and target"
+        expected = "source->target with two aliases from clusters, as in us->eu"
+        raise InvalidValueError(what, expected=expected) from None
 
 
 class FlowConfig(Section):

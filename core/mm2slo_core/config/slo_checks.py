@@ -110,8 +110,13 @@ def _check_objective(
     if matched and not rules:
         yield _nothing_published(objective, matched)
     # All tiers have the same target, so that the first findings are sufficient.
-    checked = (_check_alerts(objective, rule, matched) for rule in rules)
-    yield from next((found for found in checked if found), ())
+    for rule in rules:
+        found = [_never_alerts(rule)]
+        if live_pairs(rule):
+            found = list(_check_traffic(objective, rule, matched))
+        if found:
+            yield from found
+            return
 
 
 def _check_patterns(objective: ObjectiveConfig, flows: Flows) -> Iterator[Finding]:
@@ -147,14 +152,6 @@ def _nothing_published(objective: ObjectiveConfig, matched: Flows) -> Finding:
     )  # fmt: skip
 
 
-def _check_alerts(
-    objective: ObjectiveConfig, rule: ObjectiveRule, matched: Flows
-) -> tuple[Finding, ...]:
-    if live_pairs(rule):
-        return tuple(_check_traffic(objective, rule, matched))
-    return (_never_alerts(rule),)
-
-
 def _never_alerts(rule: ObjectiveRule) -> Finding:
     pairs = allowed_pairs(rule.max_severity)
     figures = ", ".join(
@@ -174,19 +171,16 @@ def _never_alerts(rule: ObjectiveRule) -> Finding:
 def _check_traffic(
     objective: ObjectiveConfig, rule: ObjectiveRule, matched: Flows
 ) -> Iterator[Finding]:
-    flow, events = min(
-        (
-            (flow, objective.expected_events or each.events_per_hour)
-            for flow, found in matched.items()
-            for each in found
-            if each.key == rule.key
-        ),
-        key=lambda entry: entry[1],
+    rates = (
+        (flow, objective.expected_events or each.events_per_hour)
+        for flow, found in matched.items()
+        for each in found
+        if each.key == rule.key
     )
-    pairs = single_event_pairs(rule, events)
-    if not pairs:
+    flow, events = min(rates, key=lambda entry: entry[1])
+    pair = next(iter(single_event_pairs(rule, events)), None)
+    if pair is None:
         return
-    pair = pairs[0]
     count = events * pair.long / HOUR
     share = threshold(pair, rule.target, rule.window)
     best = strictest_target(rule.target, rule.max_severity, rule.window, events)

@@ -27,7 +27,7 @@ def _name(value: str) -> str:
             hides_value=_URL_MARK in value,
         )
     if not _NAME.fullmatch(value):
-        invalid = sorted({character for character in value if not _in_names(character)})
+        invalid = sorted({each for each in value if not _NAME.fullmatch(f"a{each}a")})
         what = "starts or ends with a special character"
         if invalid:
             what = f"contains {', '.join(map(repr, invalid))}"
@@ -38,10 +38,6 @@ def _name(value: str) -> str:
             hides_value=_URL_MARK in value,
         )
     return value
-
-
-def _in_names(character: str) -> bool:
-    return _NAME.fullmatch(f"a{character}a") is not None
 
 
 def _flow_pattern(value: str) -> str:
@@ -59,8 +55,7 @@ def _address(value: str) -> str:
     try:
         parts = urlsplit(value) if _ADDRESS.fullmatch(value) else None
     except ValueError:
-        # An unclosed bracket.
-        parts = None
+        parts = None  # an unclosed bracket
     if parts is None or not parts.hostname or parts.query or parts.fragment:
         raise InvalidValueError(
             "is not a base URL",

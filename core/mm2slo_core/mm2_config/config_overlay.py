@@ -12,6 +12,7 @@ from mm2slo_core.mm2_config.findings import Finding, Origin, Severity
 from mm2slo_core.mm2_config.flow_settings import flow_section
 from mm2slo_core.mm2_config.java_security import read_security
 from mm2slo_core.mm2_config.provider_references import MirrorFiles, resolve_settings
+from mm2slo_core.name_filters import split_list
 
 if TYPE_CHECKING:
     from collections import defaultdict
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     )
 
 _SERVERS: Final = "bootstrap.servers"
-_LIST: Final = re.compile(r"\s*,\s*")
 _NOTHING: Final = re.compile(r"(?!)")
 # Settings of connectors and workers that do not matter to flows and may refer to secrets.
 _NOT_OF_FLOWS: Final = re.compile(
@@ -92,14 +92,13 @@ class _Builder:
     def report_principals(self) -> None:
         """Recommend an own principal, once for all clusters."""
         if self.principals:
-            finding = Finding(
+            self.findings.append(Finding(
                 "own-principal", Severity.WARNING, next(iter(self.principals.values())),
                 f"mm2slo uses MirrorMaker 2's principal on {', '.join(self.principals)}",
                 "it can write to every replicated topic, and mm2slo only reads them",
                 "set clusters.<alias>.security to an own principal with the permissions of "
                 "docs/permissions.md",
-            )  # fmt: skip
-            self.findings.append(finding)
+            ))  # fmt: skip
 
     def _add_cluster(self, cluster: MirrorCluster, setup: MirrorSetup) -> None:
         alias, before = cluster.alias, len(self.findings)
@@ -131,26 +130,24 @@ class _Builder:
         known = str(self.clusters[alias].setdefault("bootstrap_servers", servers.value))
         path = ("clusters", alias, "bootstrap_servers")
         first = Origin(*self.origins.setdefault(path, astuple(servers.origin)))
-        if not set(_LIST.split(known)) & set(_LIST.split(servers.value)):
-            finding = Finding(
+        if set(split_list(known)).isdisjoint(split_list(servers.value)):
+            self.findings.append(Finding(
                 "conflicting-clusters", Severity.ERROR, servers.origin,
                 f"the cluster {alias!r} has the bootstrap servers {servers.value!r}, but {known!r} "
                 f"in {first}",
                 "an alias is one cluster",
                 f"set clusters.{alias}.bootstrap_servers, or use one mm2slo.yaml per MirrorMaker 2",
-            )  # fmt: skip
-            self.findings.append(finding)
+            ))  # fmt: skip
 
     def _is_first(self, flow: MirrorFlow) -> bool:
         first = self.origins.setdefault(("flows", flow.flow.label), astuple(flow.origin))
         if flow.flow.label in self.flows:
-            finding = Finding(
+            self.findings.append(Finding(
                 "duplicate-flow", Severity.ERROR, flow.origin,
                 f"the flow {flow.flow.label!r} is already enabled in {Origin(*first)}",
                 "two of the same flow replicate each record twice",
                 "leave out one of the files, or disable the flow in one of them",
-            )  # fmt: skip
-            self.findings.append(finding)
+            ))  # fmt: skip
         return flow.flow.label not in self.flows
 
     def _resolve_flow(self, flow: MirrorFlow, setup: MirrorSetup) -> MirrorFlow:

@@ -27,6 +27,7 @@ from mm2slo_core.mm2_config.mirror_setup import (
     Worker,
 )
 from mm2slo_core.mm2_config.provider_references import read_providers
+from mm2slo_core.name_filters import split_list
 from mm2slo_core.topology import Flow
 
 if TYPE_CHECKING:
@@ -49,31 +50,20 @@ _CLIENT_KEYS: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 _CHECKS: Final = {
     "not-connect-json": (
         "connectors are read as Kafka Connect's REST API has them",
-        "pass the body of POST /connectors or the response of GET /connectors?expand=info",
-    ),
+        "pass the body of POST /connectors or the response of GET /connectors?expand=info"),
     "other-connector": ("it is not a connector of MirrorMaker 2", "no action is needed"),
-    "invalid-name": (
-        "Kafka Connect stores a connector's offsets under its name",
-        'set "name" to the NAME in PUT /connectors/NAME/config',
-    ),
-    "invalid-alias": (
-        "the aliases identify the flow",
-        "set source.cluster.alias and target.cluster.alias to two names without spaces",
-    ),
-    "duplicate-connector": (
-        "mm2slo reads one connector of each kind per flow",
-        "pass one of them, or give them different cluster aliases",
-    ),
-    "no-source-connector": (
-        "nothing is replicated, so that mm2slo does not watch the flow",
-        "pass the JSON of the source connector too, if there is one",
-    ),
+    "invalid-name": ("Kafka Connect stores a connector's offsets under its name",
+        'set "name" to the NAME in PUT /connectors/NAME/config'),
+    "invalid-alias": ("the aliases identify the flow",
+        "set source.cluster.alias and target.cluster.alias to two names without spaces"),
+    "duplicate-connector": ("mm2slo reads one connector of each kind per flow",
+        "pass one of them, or give them different cluster aliases"),
+    "no-source-connector": ("nothing is replicated, so that mm2slo does not watch the flow",
+        "pass the JSON of the source connector too, if there is one"),
     "conflicting-cluster": ("an alias is one cluster", "give each cluster its own alias"),
-    "missing-worker": (
-        "the names of Kafka Connect's group and topics have no defaults",
-        "add --worker FILE: the connect-distributed.properties of the distributed worker",
-    ),
-}
+    "missing-worker": ("the names of Kafka Connect's group and topics have no defaults",
+        "add --worker FILE: the connect-distributed.properties of the distributed worker"),
+}  # fmt: skip
 _SEVERITIES: Final = {"other-connector": Severity.INFO, "no-source-connector": Severity.WARNING}
 
 
@@ -217,15 +207,14 @@ def _mirror_flow(
 def _clusters(flows: Iterable[MirrorFlow], findings: list[Finding]) -> dict[str, MirrorCluster]:
     clusters: dict[str, MirrorCluster] = {}
     # Source connectors first: Kafka does not use all clients of the others.
-    for prefix, alias, settings in (
-        (prefix, alias, each.connectors[kind].settings)
+    connectors = [
+        (f"{side}.cluster.", getattr(each.flow, side), each.connectors[kind].settings)
         for kind in ConnectorKind
         for each in flows
         if kind in each.connectors
-        for prefix, alias in (
-            ("source.cluster.", each.flow.source), ("target.cluster.", each.flow.target),
-        )
-    ):  # fmt: skip
+        for side in ("source", "target")
+    ]
+    for prefix, alias, settings in connectors:
         client = {
             key.removeprefix(prefix): setting
             for key, setting in settings.items()
@@ -246,4 +235,4 @@ def _value(settings: Settings, key: str) -> str | None:
 
 
 def _servers(setting: Setting) -> set[str]:
-    return {server.strip() for server in setting.value.split(",")}
+    return set(split_list(setting.value))

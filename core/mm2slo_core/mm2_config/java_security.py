@@ -133,9 +133,8 @@ class _Reader:
             return Sasl(mechanism=mechanism, aws_region=region[1], aws_role_arn=role)
         if not (options.get("username") and options.get("password")):
             raise _bad_jaas("has no username or no password", 'add username="..." password="..."')
-        return Sasl(
-            mechanism=mechanism, username=options["username"], password=Secret(options["password"])
-        )
+        user, password = options["username"], Secret(options["password"])
+        return Sasl(mechanism=mechanism, username=user, password=password)
 
     def _options(self, mechanism: Mechanism) -> Mapping[str, str]:
         try:
@@ -151,10 +150,8 @@ class _Reader:
 
     def _oauth(self, options: Mapping[str, str]) -> OAuth:
         if not self._text(_LOGIN_HANDLER):
-            raise UnusableError(
-                "class", f"OAUTHBEARER without {_LOGIN_HANDLER} uses unsecured tokens",
-                f"set it to {OAUTH_HANDLER}", _LOGIN_HANDLER,
-            )  # fmt: skip
+            what = f"OAUTHBEARER without {_LOGIN_HANDLER} uses unsecured tokens"
+            raise UnusableError("class", what, f"set it to {OAUTH_HANDLER}", _LOGIN_HANDLER)
         given = {name.removeprefix("oauth."): value for name, value in options.items()}
         extensions = {
             match[1]: value for name, value in given.items() if (match := _EXTENSION.match(name))
@@ -173,10 +170,9 @@ class _Reader:
             return OAuth.model_validate({**fields, "ca": ca, "extensions": extensions})
         except ValidationError as invalid:
             field = str(invalid.errors()[0]["loc"][0])
-            raise UnusableError(
-                "oauth-option", f"the {field.replace('_', ' ')} is missing or not supported",
-                "set client id, client secret and the http(s) URL of the token endpoint",
-            ) from None  # fmt: skip
+            what = f"the {field.replace('_', ' ')} is missing or not supported"
+            action = "set client id, client secret and the http(s) URL of the token endpoint"
+            raise UnusableError("oauth-option", what, action) from None
 
     def _tls(self) -> Tls:
         self._part("security.protocol", lambda: self._check_classes("ssl."))
@@ -190,10 +186,9 @@ class _Reader:
             self._report(Severity.WARNING, "ssl.truststore.location", warning)
         if own.certificates and own.key is None:
             kind = "only CA certificates" if own.certificates == own.roots else "no private key"
-            error = UnusableError(
-                "key-store-without-key", f"ssl.keystore.* has {kind}",
-                "use the client's certificate with its key; CAs belong in ssl.truststore.*",
-            )  # fmt: skip
+            what = f"ssl.keystore.* has {kind}"
+            action = "use the client's certificate with its key; CAs belong in ssl.truststore.*"
+            error = UnusableError("key-store-without-key", what, action)
             self._report(Severity.ERROR, "ssl.keystore.location", error)
         encrypted = "ENCRYPTED" in (own.key or "")
         # An empty algorithm disables the verification of host names.

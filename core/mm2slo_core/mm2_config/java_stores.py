@@ -64,19 +64,16 @@ def read_store(content: bytes, path: str, password: str | None, key_password: st
         return read_pem(content.decode("utf-8", "replace"), path, key_password)
     if content.startswith(_JKS):
         source, target = shlex.quote(path), shlex.quote(f"{path.removesuffix('.jks')}.p12")
-        raise UnusableError(
-            "store-jks", f"{path} is a JKS store, which only Java can read",
-            f"convert it: keytool -importkeystore -srckeystore {source} -srcstoretype JKS"
-            f" -destkeystore {target} -deststoretype PKCS12",
-        )  # fmt: skip
+        action = f"convert it: keytool -importkeystore -srckeystore {source} -srcstoretype JKS"
+        action += f" -destkeystore {target} -deststoretype PKCS12"
+        raise UnusableError("store-jks", f"{path} is a JKS store, which only Java can read", action)
     try:
         found = pkcs12.load_pkcs12(content, password.encode() if password else None)
     except (ValueError, UnsupportedAlgorithm):
         how = "with its password" if password else "without a password"
-        raise UnusableError(
-            "store-unreadable", f"{path} cannot be read as PKCS12 {how}, and is not PEM",
-            "check the password of the store, and that the file is a PKCS12 or PEM store",
-        ) from None  # fmt: skip
+        what = f"{path} cannot be read as PKCS12 {how}, and is not PEM"
+        action = "check the password of the store, and that the file is a PKCS12 or PEM store"
+        raise UnusableError("store-unreadable", what, action) from None
     entries = ([] if found.cert is None else [found.cert]) + found.additional_certs
     return _store([each.certificate for each in entries], found.key, None, path)
 
@@ -97,10 +94,10 @@ def read_pem(text: str, place: str, key_password: str | None) -> Store:
                 key = load_pem_private_key(pem.encode(), password)
                 encrypted = pem if key_password else None
     except (ValueError, TypeError, UnsupportedAlgorithm):
+        action = "replace the certificate or key; set ssl.key.password if, and only if, it is "
         raise UnusableError(
-            "store-unreadable", f"{place} has {what}",
-            "replace the certificate or key; set ssl.key.password if, and only if, it is encrypted",
-        ) from None  # fmt: skip
+            "store-unreadable", f"{place} has {what}", f"{action}encrypted"
+        ) from None
     return _store(certificates, key, encrypted, place)
 
 

@@ -75,11 +75,10 @@ EMIT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MirrorCluster:
-    """A cluster as MirrorMaker 2 connects to it.
+    """A cluster; *client* has the properties of Kafka's Java clients.
 
-    *client* has the properties of Kafka's Java clients: `bootstrap.servers`, `security.protocol`,
-    `sasl.*`, `ssl.*`. Forms with their own syntax (Strimzi) are translated to these, with secrets
-    as `${secret:NAME:KEY}` references.
+    Forms with their own syntax (Strimzi) are translated to these, with secrets as
+    `${secret:NAME:KEY}` references.
     """
 
     alias: str
@@ -89,10 +88,7 @@ class MirrorCluster:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """A connector of a flow: its name (part of Connect's offset key) and effective settings.
-
-    *state* is the one that Strimzi gives it: running, paused or stopped.
-    """
+    """A connector of a flow; *name* is part of Connect's offset key, *state* is Strimzi's."""
 
     kind: ConnectorKind
     name: str
@@ -141,8 +137,8 @@ class MirrorFlow:
         for kind in ConnectorKind:
             if connector := self.connectors.get(kind):
                 emit = connector.settings.get(EMIT.get(kind, ""))
-                is_off = emit is not None and emit.is_false
-                if not is_off and (self.enabled or kind is ConnectorKind.HEARTBEAT):
+                is_on = emit is None or not emit.is_false
+                if is_on and (self.enabled or kind is ConnectorKind.HEARTBEAT):
                     found[kind] = connector
         return found
 

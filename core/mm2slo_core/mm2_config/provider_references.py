@@ -44,8 +44,8 @@ class UnresolvedReferenceError(LookupError):
 class MirrorFiles:
     """What MirrorMaker 2's process sees: its environment, its files and its mounted secrets.
 
-    Each function raises UnresolvedReferenceError. Paths are those of MirrorMaker 2's machine or
-    container; the caller maps them (`--path FROM=TO`). `secret` takes a secret's name and key.
+    Each function raises UnresolvedReferenceError. Paths are those of MirrorMaker 2's machine;
+    the caller maps them (`--path FROM=TO`). `secret` takes a secret's name and key.
     """
 
     environment: Callable[[str], str]

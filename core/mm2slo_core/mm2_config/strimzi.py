@@ -103,9 +103,8 @@ def _read_resource(resource: ResourceText, value: object) -> MirrorSetup:
     api_version = value_at(value, ("apiVersion",))
     version = _API_VERSION.fullmatch(str(api_version))
     if version is None:
-        what = (
-            f"unknown apiVersion {api_version}" if isinstance(api_version, str) else "no apiVersion"
-        )
+        what = f"unknown apiVersion {api_version}"
+        what = what if isinstance(api_version, str) else "no apiVersion"
         resource.report("unknown-api-version", ("apiVersion",), what)
         return MirrorSetup(Form.STRIMZI, {}, (), tuple(resource.findings))
     try:

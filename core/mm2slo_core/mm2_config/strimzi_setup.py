@@ -78,13 +78,12 @@ def strimzi_setup(text: ResourceText, spec: Spec, version: str) -> MirrorSetup:
     worker = reader.worker()
     flows = tuple(reader.flows(worker)) if worker else ()
     providers, unknown = read_providers(worker.settings) if worker else ({}, ())
+    findings = {*text.findings, *unknown}
     return MirrorSetup(
         mirror_setup.Form.STRIMZI,
         reader.clusters,
         flows,
-        tuple(
-            sorted({*text.findings, *unknown}, key=lambda each: (each.origin.line or 0, each.what))
-        ),
+        tuple(sorted(findings, key=lambda each: (each.origin.line or 0, each.what))),
         {**_PROVIDERS, **providers},
         spec.version,
     )
@@ -126,11 +125,10 @@ class _Reader:
                 what = f"a second cluster has the alias {cluster.alias}"
                 self.text.report("duplicate-alias", (*path, "alias"), what)
             elif cluster is not None:
-                alias, settings = cluster.alias, cluster_settings(self.text, cluster, path)
-                self.settings[alias] = settings
-                self.clusters[alias] = mirror_setup.MirrorCluster(
-                    alias, client_settings(settings), self.text.origin(path)
-                )
+                settings = self.settings[cluster.alias] = cluster_settings(self.text, cluster, path)
+                client, origin = client_settings(settings), self.text.origin(path)
+                found = mirror_setup.MirrorCluster(cluster.alias, client, origin)
+                self.clusters[cluster.alias] = found
 
     def worker(self) -> mirror_setup.Worker | None:
         """The worker group, on `target` or `connectCluster`; None if that is not known."""
