@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 
@@ -197,7 +198,7 @@ _TEXTS: Final = frozenset(("topic", "group", "reason", "job", "node", "address")
 
 def classify(logger: str, message: str, *, has_error: bool) -> tuple[str, dict[str, object]]:
     """Return the action of a message and its details; an empty string if it has none."""
-    for action in _BY_LOGGER.get(logger.rpartition(".")[2].partition("$")[0], ()):
+    for action in _actions_of(logger):
         if action.anchor in message and (has_error or not action.needs_error):
             found = action.details.search(message) if action.details else None
             if found is None:
@@ -207,3 +208,8 @@ def classify(logger: str, message: str, *, has_error: bool) -> tuple[str, dict[s
                 name: value if name in _TEXTS else int(value) for name, value in values
             }
     return "", {}
+
+
+@lru_cache(maxsize=4096)
+def _actions_of(logger: str) -> tuple[EventAction, ...]:
+    return _BY_LOGGER.get(logger.rpartition(".")[2].partition("$")[0], ())

@@ -30,8 +30,9 @@ def event_fields(
     logger, thread, message = record.logger, record.thread, record.message
     time, timestamp = _read_time(record.timestamp, settings)
     fields: dict[str, object] = {} if not timestamp else {"timestamp": timestamp}
-    if record.level:
-        fields["level"] = record.level
+    level = record.level.upper()
+    if level:
+        fields["level"] = level
     fields |= settings.constants
     flow = record.flow or settings.flow
     if logger.startswith(_KAFKA):
@@ -46,7 +47,7 @@ def event_fields(
         if action:
             fields["event_action"] = action
             fields |= details
-        if record.level == "TRACE":  # may print whole records
+        if level == "TRACE":  # may print whole records
             message = _NOT_SHIPPED
     elif flow:
         _set_flow(fields, flow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 _HEADER: Final = re.compile(
@@ -29,6 +30,10 @@ _NAMES: Final = (
     "error.stack_trace",
 )
 
+_ALL: Final = itemgetter(*_NAMES)
+_READ: Final = frozenset((*_NAMES, "time", "@timestamp", "exception"))
+_TEXTS: Final = {str}
+
 
 class LogRecord(NamedTuple):
     """Texts are empty if unknown; `rest` are the other fields of a JSON document."""
@@ -48,24 +53,22 @@ class LogRecord(NamedTuple):
 
 def from_document(document: dict[str, object]) -> LogRecord:
     """Read a JSON line of a worker with deploy/logging's pattern, or of this project's programs."""
-    rest = document.copy()
-    take = rest.pop
-    values: list[Any] = [take(name, "") for name in _NAMES]
-    if set(map(type, values)) != {str}:
+    values: Any
+    try:
+        values, rest = _ALL(document), document
+        if len(document) == len(_NAMES):
+            rest = {}
+    except KeyError:
+        values, rest = [document.get(name, "") for name in _NAMES], document
+    if set(map(type, values)) != _TEXTS:
         values = [_text(value) for value in values]
-    timestamp, level, flow, context, logger, thread, thread_id, start, message, trace = values
-    return LogRecord(
-        timestamp or _text(take("time", "") or take("@timestamp", "")),
-        level.upper(),
-        flow,
-        context,
-        logger,
-        thread,
-        thread_id,
-        start,
-        message,
-        trace or _text(take("exception", "")),
-        rest,
+    if not rest:
+        return LogRecord._make((*values, rest))
+    others = {name: value for name, value in rest.items() if name not in _READ}
+    record = LogRecord._make((*values, others))
+    return record._replace(
+        timestamp=record.timestamp or _text(rest.get("time", rest.get("@timestamp"))),
+        stack_trace=record.stack_trace or _text(rest.get("exception")),
     )
 
 

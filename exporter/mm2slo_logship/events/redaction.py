@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n"})
 _SEPARATORS: Final = b"._-"
 _LOWER: Final = bytes(range(256)).lower()
-_TEXT_FOLDING: Final = {
-    **{code: code + 32 for code in range(ord("A"), ord("Z") + 1)},
-    **dict.fromkeys(_SEPARATORS),
-}
 # JSON may write a letter as \u0070 and `/` as \/; \b and \f are control characters.
 _JSON_ESCAPE: Final = re.compile(rb"\\[ub/fr]")
 _TERMINAL: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
@@ -42,7 +38,8 @@ class Redactor:
         self._patterns = (*own, *extra, *PATTERNS)
         self._always = any(not pattern.literals for pattern in self._patterns)
         literals = (each for pattern in self._patterns for each in pattern.literals)
-        self._literals = tuple(sorted({_in_blocks(each).encode() for each in literals}))
+        self._block_literals = tuple(sorted({_in_blocks(each) for each in literals}))
+        self._literals = tuple(each.encode() for each in self._block_literals)
         self.counts: Counter[str] = Counter()
         """Replaced secrets by the name of their pattern."""
 
@@ -64,8 +61,11 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return *text* without secrets, control characters and terminal sequences."""
-        text = _TERMINAL.sub("", text)
-        folded = text.translate(_TEXT_FOLDING)
+        if not text.isprintable():
+            text = _TERMINAL.sub("", text)
+        folded = text.lower().replace(".", "").replace("_", "").replace("-", "")
+        if not self._always and not any(each in folded for each in self._block_literals):
+            return text
         for pattern in self._patterns:
             if not pattern.literals or any(each in folded for each in pattern.literals):
                 text, count = pattern.regex.subn(pattern.replacement, text)

@@ -108,9 +108,9 @@ PATTERNS: Final = (
     _pattern("jwt", "eyj", r"(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?"),
     _pattern(
         "authorization",
-        "authorization,bearer,splunk ",
+        "authorization,bearer",
         rf"(?P<key>authorization{_EQUALS}(?:\\*[\"'])?+(?:(?:basic|bearer|splunk)[ ]+)?+"
-        r"|\bbearer[ ]+(?=[\w.~+/=-]{16})|\bsplunk[ ]+(?=[0-9a-f]{8}-[0-9a-f]{4}-))"
+        r"|\bbearer[ ]+(?=[\w.~+/=-]{16}))"
         rf"{_KEPT}(?:digest[ ][^\n]+|{_BARE})",
         rf"\g<key>{REDACTED}",
     ),
@@ -143,8 +143,9 @@ PATTERNS: Final = (
     ),
     _pattern(
         "scram",
-        "salt,storedkey,serverkey,hmac",
-        rf"(?P<key>\b(?:salt|stored_?key|server_?key|hmac){_EQUALS}){_KEPT}(?:{_QUOTED}|{_BARE})",
+        "storedkey,serverkey,hmac",
+        r"(?P<key>\b(?:salt(?==[^,\s]{1,512},stored_?key)|stored_?key|server_?key|hmac)"
+        rf"{_EQUALS}){_KEPT}(?:{_QUOTED}|{_BARE})",
         rf"\g<key>{REDACTED}",
     ),
     # With errors.log.include.messages, Connect logs keys and values of records.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -46,10 +47,8 @@ NO_CONTEXT: Final = WorkerContext()
 
 def read_context(context: str, thread: str, message: str) -> WorkerContext:
     """Read the context from Connect's MDC, or from the thread's name or the message."""
-    found = CONTEXT.match(context)
-    if found is not None:
-        scope = found["worker"] or found["offsets"] or "task"
-        return WorkerContext(found["connector"], found["task"] or "", scope)
+    if context:
+        return _read_mdc(context)
     named = _NAMED_TASK.search(thread) or _NAMED_TASK.search(message)
     if named is None:
         return NO_CONTEXT
@@ -58,12 +57,27 @@ def read_context(context: str, thread: str, message: str) -> WorkerContext:
     return WorkerContext(connector, task or "", "task" if task else "worker")
 
 
+@lru_cache(maxsize=1024)
+def _read_mdc(context: str) -> WorkerContext:
+    found = CONTEXT.match(context)
+    if found is None:
+        return NO_CONTEXT
+    scope = found["worker"] or found["offsets"] or "task"
+    return WorkerContext(found["connector"], found["task"] or "", scope)
+
+
 def shown_flow(thread: str, message: str, settings: ParserSettings) -> str:
     """Return the flow that the line itself shows, or an empty string."""
     for text in (message, thread):
-        found = _FLOW.search(text) if "->" in text else None
-        if found is not None:
-            flow: str = found[found.lastgroup or 0]
-            if not settings.flows or flow in settings.flows:
+        if "->" in text:
+            # Clients put their id in brackets first, the same in all their messages.
+            flow = _find_flow(text[: text.find("]") + 1] if text[0] == "[" else text)
+            if flow and (not settings.flows or flow in settings.flows):
                 return flow
     return ""
+
+
+@lru_cache(maxsize=4096)
+def _find_flow(text: str) -> str:
+    found = _FLOW.search(text)
+    return "" if found is None else found[found.lastgroup or 0]
