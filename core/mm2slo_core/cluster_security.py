@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -35,15 +35,16 @@ class Mechanism(StrEnum):
 
 
 _Text = Annotated[str, Field(min_length=1)]
-_FROZEN: Final = ConfigDict(
-    frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True
-)
 
 
-class OAuth(BaseModel):
+class _Settings(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True
+    )
+
+
+class OAuth(_Settings):
     """OAUTHBEARER by OpenID Connect, client-credentials grant (KIP-768)."""
-
-    model_config = _FROZEN
 
     method: Literal["oidc"] = "oidc"
     """How a token is obtained."""
@@ -68,10 +69,8 @@ class OAuth(BaseModel):
     """SASL extensions sent to the broker (RFC 7628)."""
 
 
-class Sasl(BaseModel):
+class Sasl(_Settings):
     """SASL credentials; the configuration check verifies the fields that a mechanism needs."""
-
-    model_config = _FROZEN
 
     mechanism: Mechanism
     """How to authenticate."""
@@ -87,10 +86,8 @@ class Sasl(BaseModel):
     """Role to assume, for AWS_MSK_IAM; default: AWS's default."""
 
 
-class Tls(BaseModel):
+class Tls(_Settings):
     """Trusted CAs and, for mutual TLS, the client certificate: PEM, as files or as content."""
-
-    model_config = _FROZEN
 
     ca_file: _Text | None = None
     """Trusted CA certificates; default: those of the system."""
@@ -110,10 +107,8 @@ class Tls(BaseModel):
     """Verify that the broker's certificate matches its host name."""
 
 
-class Security(BaseModel):
+class Security(_Settings):
     """The security settings of one cluster."""
-
-    model_config = _FROZEN
 
     protocol: Protocol = Protocol.PLAINTEXT
     """Kafka's security protocol."""

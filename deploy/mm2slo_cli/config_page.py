@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_core.config import Config, Listen
 from mm2slo_core.config.config_schema import bare, is_model
 from mm2slo_core.config.durations import DurationBound, format_duration
-from mm2slo_core.config.shares import ShareBound, TargetBound
+from mm2slo_core.config.shares import parse_share, parse_target
 from mm2slo_core.objectives.quantity_text import percent_text
 from mm2slo_core.secret import Secret
 from mm2slo_core.topology import Flow
@@ -118,9 +118,9 @@ def _type(info: FieldInfo) -> str:
     if bound is not None:
         at_least = _bound(bound)
         return f"duration, at least {format_duration(at_least or 0.0)}"
-    if _is_share(info):
+    if _is_parsed_by(info, parse_share):
         return "percentage, for example `1%`"
-    if _validated_by(info, TargetBound):
+    if _is_parsed_by(info, parse_target):
         return "percentage, for example `99.9%`"
     return _cell(_type_name(info.annotation))
 
@@ -136,12 +136,8 @@ def _bound(part: object) -> float | None:
     return function.at_least if isinstance(function, DurationBound) else None
 
 
-def _is_share(info: FieldInfo) -> bool:
-    return _validated_by(info, ShareBound)
-
-
-def _validated_by(info: FieldInfo, validator: type) -> bool:
-    return any(isinstance(getattr(part, "func", None), validator) for part in info.metadata)
+def _is_parsed_by(info: FieldInfo, parser: Callable[[object], float]) -> bool:
+    return any(getattr(part, "func", None) is parser for part in info.metadata)
 
 
 def _type_name(annotation: Any) -> str:
@@ -173,7 +169,7 @@ def _default(info: FieldInfo) -> str:
         return "see its section"
     if any(_bound(part) is not None for part in info.metadata):
         return f"`{format_duration(value)}`"
-    if _is_share(info):
+    if _is_parsed_by(info, parse_share):
         return f"`{percent_text(value)}`"
     # A default value in the source code is not a secret.
     return _cell(_shown(value.reveal() if isinstance(value, Secret) else value))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from mm2slo_core.config import flow_checks, section_checks, slo_checks
-from mm2slo_core.config.alerting_checks import check_alerting
 from mm2slo_core.config.alerting_config import AlertingConfig
 from mm2slo_core.config.audit_config import AuditConfig
 from mm2slo_core.config.cluster_config import ClusterConfig
@@ -66,7 +65,7 @@ def _findings(merged: Mapping[str, object]) -> Iterator[Finding]:
     audit = _readable(AuditConfig, merged.get("audit", {}), {}) or AuditConfig()
     yield from within(("audit",), section_checks.check_audit(audit))
     alerting = _readable(AlertingConfig, merged.get("alerting", {}), {}) or AlertingConfig()
-    yield from within(("alerting",), check_alerting(alerting))
+    yield from within(("alerting",), section_checks.check_alerting(alerting))
     if logship := _readable(LogshipConfig, merged.get("logship"), {}):
         yield from within(("logship",), check_logship(logship))
     entries = _list(merged.get("flows"))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator
@@ -42,13 +43,11 @@ def format_duration(seconds: float) -> str:
     return duration_label(seconds)
 
 
+@dataclass(frozen=True)
 class DurationBound:
     """Validates a duration of at least *at_least* seconds; the docs read the bound."""
 
-    __slots__ = ("at_least",)
-
-    def __init__(self, at_least: float) -> None:
-        self.at_least = at_least
+    at_least: float
 
     def __call__(self, value: object) -> float:
         seconds = parse_duration(value)

@@ -11,10 +11,13 @@ from mm2slo_core.cluster_security import Mechanism, OAuth, Sasl, Security, Tls
 from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import Engine, FlowConfig, PolicyKind
+from mm2slo_core.config.suggestion import did_you_mean
+from mm2slo_core.objectives.slo_ids import slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from mm2slo_core.config.alerting_config import AlertingConfig
     from mm2slo_core.config.audit_config import AuditConfig, IdentityConfig
     from mm2slo_core.config.cluster_config import ClusterConfig
     from mm2slo_core.config.config_problems import Path
@@ -230,3 +233,28 @@ def check_exporter(exporter: ExporterConfig) -> Iterator[Finding]:
             ("timeline", "topic"), f"{topic!r} would be replicated by MirrorMaker 2",
             "a name such as mm2slo.watermarks.internal, which the default topics.exclude matches",
         )  # fmt: skip
+
+
+def check_alerting(alerting: AlertingConfig) -> Iterator[Finding]:
+    """Channel names are unique, and `watchdog` and `platform` refer to one of them."""
+    webhooks = tuple(each.name for each in alerting.webhooks)
+    for key, known in (("watchdog", webhooks), ("platform", alerting.channels)):
+        name = getattr(alerting, key)
+        if name is not None and name not in known:
+            yield Finding(
+                (key,), f"unknown receiver {name!r}",
+                f"one of {', '.join(known)}" if known else "a name under alerting.webhooks",
+                did_you_mean(name, known, f"add {name} under alerting.webhooks"),
+            )  # fmt: skip
+    first: dict[str, tuple[str, int, str]] = {}
+    for kind, receivers in (("slack", alerting.slack), ("webhooks", alerting.webhooks)):
+        for index, name in enumerate(each.name for each in receivers):
+            claimed = first.setdefault(slug(name) or name, (kind, index, name))
+            if claimed[:2] != (kind, index):
+                other = "" if claimed[2] == name else f" ({claimed[2]!r})"
+                yield Finding(
+                    (kind, index, "name"),
+                    f"{name!r} is already the name of alerting.{claimed[0]}[{claimed[1]}]{other}",
+                    "names that differ in more than case and punctuation",
+                    "rename one of them",
+                )  # fmt: skip

@@ -16,16 +16,12 @@ _SMALLEST: Final = 1 / (1 << 20)
 """The audit samples records by 20 bits of a hash."""
 
 
-class ShareBound:
-    """Validates the share of a sample; identifies the field for the docs."""
-
-    __slots__ = ()
-
-    def __call__(self, value: object) -> float:
-        share = _parse(value)
-        if not _SMALLEST <= share <= 1:
-            raise InvalidValueError("is out of range", expected="a percentage from 0.0001% to 100%")
-        return share
+def parse_share(value: object) -> float:
+    """The share of a sample; raises InvalidValueError."""
+    share = _parse(value)
+    if not _SMALLEST <= share <= 1:
+        raise InvalidValueError("is out of range", expected="a percentage from 0.0001% to 100%")
+    return share
 
 
 def _parse(value: object) -> float:
@@ -40,22 +36,18 @@ def _parse(value: object) -> float:
     )
 
 
-class TargetBound:
-    """Validates the target of an objective; identifies the field for the docs."""
-
-    __slots__ = ()
-
-    def __call__(self, value: object) -> float:
-        target = _parse(value)
-        if 0 < target < 1:
-            return target
-        what = "is not above 0%" if target <= 0 else "is above 100%"
-        next_step = f"write {value}%" if 1 < target < 100 else "write 99.9%"
-        if target == 1:
-            what = "leaves no error budget: one bad event would exhaust it for the whole window"
-            next_step = "write 99.99%; alerts on lost records fire for single records"
-        raise InvalidValueError(what, expected=_TARGET, next_step=next_step)
+def parse_target(value: object) -> float:
+    """The target of an objective; raises InvalidValueError."""
+    target = _parse(value)
+    if 0 < target < 1:
+        return target
+    what = "is not above 0%" if target <= 0 else "is above 100%"
+    next_step = f"write {value}%" if 1 < target < 100 else "write 99.9%"
+    if target == 1:
+        what = "leaves no error budget: one bad event would exhaust it for the whole window"
+        next_step = "write 99.99%; alerts on lost records fire for single records"
+    raise InvalidValueError(what, expected=_TARGET, next_step=next_step)
 
 
-Share = Annotated[float, BeforeValidator(ShareBound())]
-Target = Annotated[float, BeforeValidator(TargetBound())]
+Share = Annotated[float, BeforeValidator(parse_share)]
+Target = Annotated[float, BeforeValidator(parse_target)]

@@ -32,8 +32,6 @@ STEP: Final = 300.0
 class WindowBound(DurationBound):
     """Validates the rolling window of an objective."""
 
-    __slots__ = ()
-
     def __call__(self, value: object) -> float:
         seconds = parse_duration(value)
         shortest, longest = format_duration(self.at_least), format_duration(MAX_WINDOW)
