@@ -181,7 +181,7 @@ FILE_MISTAKES = {
     "no flow": (f"{CLUSTERS}flows: []\n",
         "flows (line 4): a list has no entries\n  expected: at least one entry"),
     "an unknown section": (f"{CLUSTERS}{FLOWS}cluster: {{}}\n", "cluster (line 6): unknown key\n"
-        "  expected: one of mm2, clusters, flows, exporter, audit, slo, alerting, report,"
+        "  expected: one of mm2, clusters, flows, exporter, audit, slo, alerting, report, logship,"
         " defaults\n  next step: did you mean 'clusters'?"),
     "a value that contains itself": (f"{CLUSTERS}{FLOWS}    policy: &p {{kind: *p}}\n",
         "flows[0].policy.kind (line 6): contains itself through an alias\n"
