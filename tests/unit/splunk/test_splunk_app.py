@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from splunk_app import lint_app, read_conf
 
 from mm2slo_logship.events.event_actions import EVENT_ACTIONS
@@ -92,17 +94,48 @@ def test_actions_of_the_app_are_those_of_the_parser() -> None:
         assert not row["runbook"] or (ROOT / f"docs/runbooks/{row['runbook']}.md").is_file()
 
 
-def test_classification_of_text_is_that_of_the_parser() -> None:
+@pytest.mark.parametrize(
+    ("stanza", "text", "error", "form"),
+    [
+        ("mm2:connect:text", "_raw", "error_type", "case( {0})"),
+        (
+            "mm2:connect:json", "message", "'error.stack_trace'",
+            "coalesce(event_action, case( {0}))",
+        ),
+    ],
+)  # fmt: skip
+def test_classification_in_splunk_is_that_of_the_parser(
+    stanza: str, text: str, error: str, form: str
+) -> None:
     conditions = [
         f'match(logger, "[.](?:{"|".join(action.loggers.split())})$")'
-        f' AND like(_raw, "%{action.anchor}%")'
-        + (" AND isnotnull(error_type)" if action.needs_error else "")
+        f' AND like({text}, "%{action.anchor}%")'
+        + (f" AND isnotnull({error})" if action.needs_error else "")
         + f', "{action.name}"'
         for action in EVENT_ACTIONS
     ]
-    expression = read_conf(APP / "default/props.conf", [])["mm2:connect:text"]["EVAL-event_action"]
+    expression = read_conf(APP / "default/props.conf", [])[stanza]["EVAL-event_action"]
 
-    assert re.sub(r"\s+", " ", expression) == f"case( {', '.join(conditions)})"
+    assert re.sub(r"\s+", " ", expression) == form.format(", ".join(conditions))
+
+
+def test_fields_of_raw_worker_json_are_those_of_the_parser() -> None:
+    """The regexes of `replace` and `match`, on a line that a forwarder reads."""
+    props = read_conf(APP / "default/props.conf", [])["mm2:connect:json"]
+    values = {
+        "connector": "[MirrorSourceConnector|task-12|offsets] ",
+        "task": "[MirrorSourceConnector|task-12|offsets] ",
+        "flow": "[AdminClient clientId=us.x->eu|MirrorSourceConnector|source-admin] a, b",
+    }
+    found = {}
+    for name, value in values.items():
+        expression = props[f"EVAL-{name}"]
+        (condition,) = re.findall(r'match\(\w+, "([^"]*)"\)', expression)
+        ((regex, replacement),) = re.findall(r'replace\(\w+, "([^"]*)", "([^"]*)"\)', expression)
+        assert re.search(condition, value)
+        found[name] = re.sub(regex, replacement, value)
+
+    assert found == {"connector": "MirrorSourceConnector", "task": "12", "flow": "us.x->eu"}
 
 
 TRACE = "\norg.apache.kafka.connect.errors.ConnectException: Unrecoverable\n\tat a.b.C.d(C.java:1)\
@@ -171,3 +204,22 @@ def test_sed_command_of_the_indexer_redacts(sourcetype: str, raw: str, redacted:
     _, regex, replacement, _ = command.split("/")
 
     assert re.sub(regex, replacement, raw) == redacted
+
+
+@pytest.mark.parametrize(
+    ("raw", "redacted"),
+    [
+        ('{"message":"ssl.key.password = a.b c"}', '{"message":"ssl.key.password = [redacted] c"}'),
+        ('{"message":"\\"token\\":\\"abc\\""}', '{"message":"\\"token\\":\\"[redacted]\\""}'),
+        ('{"message":"password = [hidden]"}', '{"message":"password = [hidden]"}'),
+    ],
+)
+def test_redaction_of_the_collector_example_keeps_json_valid(raw: str, redacted: str) -> None:
+    config = yaml.safe_load((ROOT / "deploy/logging/otel-collector.yaml").read_text("utf-8"))
+    (statement,) = config["processors"]["transform"]["log_statements"][0]["statements"]
+    regex, replacement = re.findall(r'"((?:[^"\\]|\\.)*)"', statement)
+
+    found = re.sub(json.loads(f'"{regex}"'), replacement.replace("$$1", r"\1"), raw)
+
+    assert found == redacted
+    assert json.loads(found)
