@@ -1,7 +1,8 @@
 """The log format of all mm2slo programs: one JSON object per line.
 
-Fields: `time` (ISO 8601, UTC), `level`, `logger`, `message`, and those of `EXTRAS` that the call
-passes.
+The fields are those of events in Splunk (docs/splunk.md): `timestamp` (RFC 3339, UTC), `level`,
+`service`, those of `EXTRAS` that the call passes, `logger`, `message` and, for an exception,
+`error.type`, `error.message` and `error.stack_trace`, without local variables.
 """
 
 from __future__ import annotations
@@ -11,20 +12,30 @@ import logging
 from datetime import UTC, datetime
 from typing import Final
 
-EXTRAS: Final = ("flow", "cluster", "stage", "reason", "run", "topic", "records", "seconds")
+EXTRAS: Final = (
+    "flow", "cluster", "topic", "partition", "group", "stage", "reason", "records", "seconds",
+    "run_id", "request_id", "event_action",
+)  # fmt: skip
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per record."""
+    """One JSON object per record; *service* names the program."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__()
+        self._service = service
 
     def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
+            "timestamp": time.replace("+00:00", "Z"),
+            "level": record.levelname,
+            "service": self._service,
         }
         line |= {name: record.__dict__[name] for name in EXTRAS if name in record.__dict__}
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        line |= {"logger": record.name, "message": record.getMessage()}
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            line |= {"error.type": type(error).__qualname__, "error.message": str(error)}
+            line["error.stack_trace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)

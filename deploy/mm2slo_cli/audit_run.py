@@ -62,7 +62,8 @@ class Output:
         console = Console()
         if self.pause is not None and not console.is_terminal:
             level = logging.WARNING if report.exit_code == 1 else logging.INFO
-            logger.log(level, "verdict: %s", report.conclusion.line, extra={"run": report.run_id})
+            fields = {"run_id": report.run_id}
+            logger.log(level, "verdict: %s", report.conclusion.line, extra=fields)
         else:
             terminal_report.print_report(console, report)
         if self.target is not None:

@@ -60,7 +60,7 @@ def run(source: ConfigSource) -> None:
     config, findings = load_source(source)
     settings = ship_settings(config)
     section = logship_config(config)
-    log_output.configure_logging(section.log)
+    log_output.configure_logging(section.log, "mm2slo-logship")
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     log_findings(findings)
     if section.insecure_skip_verify or section.insecure_plain_http:

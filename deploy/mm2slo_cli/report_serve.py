@@ -69,7 +69,7 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM."""
     loaded, findings = load_source(source)
-    log_output.configure_logging(loaded.report.log)
+    log_output.configure_logging(loaded.report.log, "repl-api")
     log_findings(findings)
     # Logs its plugins at each start.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)

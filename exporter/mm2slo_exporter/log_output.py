@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from mm2slo_core.config.exporter_config import LogConfig
 
 
-def configure_logging(config: LogConfig) -> None:
-    """Send all log records of this process to standard output."""
+def configure_logging(config: LogConfig, service: str = "repl-exporter") -> None:
+    """Send all log records of this process to standard output; *service* is a field in JSON."""
     handler = logging.StreamHandler(sys.stdout)
     if config.format == "json":
-        handler.setFormatter(JsonFormatter())
+        handler.setFormatter(JsonFormatter(service))
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
     root = logging.getLogger()

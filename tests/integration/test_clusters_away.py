@@ -218,7 +218,7 @@ def test_cluster_down_at_start_is_reported_and_used_later(
             assert exporter.series("mm2_flow_state", label, 'state="unknown"') == [1]
         warnings = [line for line in exporter.lines() if line.get("cluster") == stopped]
         assert {(line["level"], line["reason"]) for line in warnings} == {
-            ("warning", "unreachable")
+            ("WARNING", "unreachable")
         }
         assert "topics" in {line["stage"] for line in warnings}
         lab.cluster(stopped).start()

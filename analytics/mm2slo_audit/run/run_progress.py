@@ -135,7 +135,7 @@ def show_progress(console: Console | None = None) -> Iterator[Progress]:
     console = console or Console(stderr=True)
     if not console.is_terminal:
         lines = logging.StreamHandler(console.file)
-        lines.setFormatter(JsonFormatter())
+        lines.setFormatter(JsonFormatter("repl-analytics"))
         with _logging_to(lines):
             yield LogProgress()
         return

@@ -115,7 +115,7 @@ def _logging_to(file: Path) -> Iterator[None]:
     """Log to *file*: log lines would disturb the live view."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(file, encoding="utf-8")
-    handler.setFormatter(JsonFormatter())
+    handler.setFormatter(JsonFormatter("repl-exporter"))
     root = logging.getLogger()
     root.addHandler(handler)
     try:

@@ -94,7 +94,7 @@ def test_audit_interrupted_prints_one_line_and_keeps_stored_results(
         assert stdout == ""
         *logged, message = stderr.splitlines()
         assert message == MESSAGE.format(number.name)
-        assert {json.loads(line)["level"] for line in logged} == {"info"}
+        assert {json.loads(line)["level"] for line in logged} == {"INFO"}
         assert results(store) == before
         (failed,) = store.runs(state=RunState.FAILED)
         assert failed.header.id == started.header.id

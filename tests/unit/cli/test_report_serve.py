@@ -95,7 +95,7 @@ def test_serve_responds_until_signal(tmp_path: Path, number: signal.Signals) -> 
         assert requests.get(f"{address}/", timeout=10).status_code == 200
         process.send_signal(number)
         lines.extend(remaining_log(process))
-    assert all(json.loads(line)["level"] in {"info", "warning"} for line in lines)
+    assert all(json.loads(line)["level"] in {"INFO", "WARNING"} for line in lines)
 
 
 def test_serve_with_tokens_and_tls_logs_no_token(tmp_path: Path) -> None:

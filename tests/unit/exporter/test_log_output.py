@@ -34,11 +34,12 @@ def record(message: str, *arguments: object, **extra: object) -> logging.LogReco
 
 
 def test_json_format_writes_one_object_per_line() -> None:
-    line = JsonFormatter().format(record("lag of %s is\n%d", "us->eu", 3))
+    line = JsonFormatter("repl-exporter").format(record("lag of %s is\n%d", "us->eu", 3))
     assert "\n" not in line
     assert json.loads(line) == {
-        "time": "2023-11-14T22:13:20.500+00:00",
-        "level": "warning",
+        "timestamp": "2023-11-14T22:13:20.500000Z",
+        "level": "WARNING",
+        "service": "repl-exporter",
         "logger": "mm2slo.x",
         "message": "lag of us->eu is\n3",
     }
@@ -46,12 +47,13 @@ def test_json_format_writes_one_object_per_line() -> None:
 
 def test_json_format_includes_known_extra_fields_only() -> None:
     found = json.loads(
-        JsonFormatter().format(
-            record("x", flow="us->eu", cluster="us", stage="groups", reason="timeout", colour="red")
+        JsonFormatter("repl-exporter").format(
+            record("x", flow="us->eu", cluster="us", run_id="r", partition=0, colour="red")
         )
     )
     assert found.keys() == {
-        "time", "level", "logger", "message", "flow", "cluster", "stage", "reason"
+        "timestamp", "level", "service", "flow", "cluster", "partition", "run_id", "logger",
+        "message",
     }  # fmt: skip
 
 
@@ -61,8 +63,11 @@ def test_json_format_writes_traceback_as_field() -> None:
         int("ü")
     except ValueError:
         made.exc_info = sys.exc_info()
-    found = json.loads(JsonFormatter().format(made))
-    assert found["exception"].endswith("base 10: 'ü'")
+    found = json.loads(JsonFormatter("repl-exporter").format(made))
+    assert list(found)[-3:] == ["error.type", "error.message", "error.stack_trace"]
+    assert found["error.type"] == "ValueError"
+    assert found["error.message"] == "invalid literal for int() with base 10: 'ü'"
+    assert found["error.stack_trace"].endswith("base 10: 'ü'")
 
 
 def test_configure_logging_writes_json_from_configured_level(

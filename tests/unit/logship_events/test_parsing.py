@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.json_logs import JsonFormatter
 from mm2slo_logship.events.parsed_event import Line
 from mm2slo_logship.events.parser_settings import ParserSettings
 from mm2slo_logship.events.parsing import Parser
@@ -159,28 +162,49 @@ def test_events_of_text_wait_for_the_next_header_or_a_flush() -> None:
     assert parser.flush() == []
 
 
-def test_own_json_line_becomes_event_with_its_fields() -> None:
-    line = '{"time": "2026-11-22T17:14:01.837+00:00", "level": "warning", "logger": \
-"mm2slo_exporter.x", "message": "collection failing", "flow": "us->eu", "stage": "groups", \
-"exception": "Traceback (most recent call last):\\n  File \\"a.py\\"\\nValueError: \
-bad token: a1b2"}\n'
+def test_line_of_own_program_becomes_event_with_the_same_fields() -> None:
+    record = logging.LogRecord("mm2slo.x", logging.WARNING, "f.py", 1, "failing", (), None)
+    record.created, record.flow, record.stage = TIME, "us->eu", "groups"
+    try:
+        raise ValueError("bad token: a1b2")
+    except ValueError:
+        record.exc_info = sys.exc_info()
 
-    fields = only(line, ParserSettings(service="repl-exporter"))
+    (event,) = parse(JsonFormatter("repl-exporter").format(record) + "\n")
+    trace = str(event.fields.pop("error.stack_trace"))
 
-    assert fields == {
-        "timestamp": "2026-11-22T17:14:01.837+00:00",
+    assert event.time == TIME
+    assert event.fields == {
+        "timestamp": "2026-11-22T17:14:01.837000Z",
         "level": "WARNING",
         "service": "repl-exporter",
         "flow": "us->eu",
         "source_cluster": "us",
         "target_cluster": "eu",
-        "logger": "mm2slo_exporter.x",
+        "logger": "mm2slo.x",
         "stage": "groups",
-        "message": "collection failing",
+        "message": "failing",
         "error.type": "ValueError",
         "error.message": "bad token: [redacted]",
-        "error.stack_trace": 'Traceback (most recent call last):\n  File "a.py"\n'
-        "ValueError: bad token: [redacted]",
+    }
+    assert trace.startswith("Traceback (most recent call last):\n")
+    assert trace.endswith("ValueError: bad token: [redacted]")
+
+
+def test_line_of_another_program_is_read_by_its_usual_names() -> None:
+    fields = only(
+        '{"@timestamp": "2026-11-22T17:14:01Z", "level": "warning", "message": "m", \
+"exception": "java.lang.Error: x"}\n'
+    )
+
+    assert fields == {
+        "timestamp": "2026-11-22T17:14:01Z",
+        "level": "WARNING",
+        "service": "mm2-worker",
+        "message": "m",
+        "error.type": "java.lang.Error",
+        "error.message": "x",
+        "error.stack_trace": "java.lang.Error: x",
     }
 
 

@@ -28,10 +28,10 @@ def test_show_progress_without_terminal_logs_stages_and_tenths_as_json() -> None
     assert logging.getLogger().handlers == before
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
     assert [(each["level"], each.get("stage"), each.get("records")) for each in lines] == [
-        ("info", "reading", None),
-        ("info", "reading", 250),
-        ("info", "reading", 1_000),
-        ("warning", None, None),
+        ("INFO", "reading", None),
+        ("INFO", "reading", 250),
+        ("INFO", "reading", 1_000),
+        ("WARNING", None, None),
     ]
     assert lines[1]["message"] == "read 250 of about 2000 records"
 
