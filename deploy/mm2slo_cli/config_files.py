@@ -82,10 +82,12 @@ def load_source(source: ConfigSource) -> tuple[Config, tuple[Finding, ...]]:
 
 
 def _listen_on(config: Config, host: str) -> Config:
-    """*config* with *host* as default of `exporter.listen` and `report.listen`."""
+    """*config* with *host* as default of `listen` in each section."""
     if not host:
         return config
-    sections = {"exporter": config.exporter, "report": config.report}
+    sections: dict[str, Any] = {"exporter": config.exporter, "report": config.report}
+    if config.logship is not None:
+        sections["logship"] = config.logship
     return config.model_copy(
         update={
             name: section.model_copy(update={"listen": replace(section.listen, host=host)})

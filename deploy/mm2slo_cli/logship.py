@@ -69,6 +69,8 @@ def run(source: ConfigSource) -> None:
     shipper = Shipper(settings, metrics)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: shipper.request_stop())
+    # The token is read again when Splunk rejects it, so a reload has nothing to do.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     shipper.start()
     try:
         _serve(metrics, section.listen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -61,8 +62,11 @@ class GzipContent:
         self._file = gzip.open(path, "rb")  # noqa: SIM115 - open as long as it is read
 
     def read_at(self, offset: int, size: int) -> bytes:
-        self._file.seek(offset)
-        found = self._file.read(size)
+        try:
+            self._file.seek(offset)
+            found = self._file.read(size)
+        except zlib.error as error:
+            raise OSError(f"damaged gzip file: {error}") from None
         self._size = max(self._size, offset + len(found))
         return found
 

@@ -76,28 +76,33 @@ class FileWatch:
         self._reported, self._unreadable = self._unreadable, {}
         found = self._find()
         for key, each in found.items():
-            file = self._files.get(key)
-            if file is None:
+            if key not in self._files:
                 self._try_open(key, each)
-            else:
-                file.path = each.path
-                if file.is_truncated():
-                    self._restart(key, file)
         if self._is_first:
             self._is_first = False
             self._open_rotated()
         for key, file in tuple(self._files.items()):
-            if not file.is_truncated():
-                file.refresh()
-                self._checkpoints.put(file.checkpoint)
-            if key in found and not found[key].is_rotated:
-                file.rotated_at = None
-            elif file.rotated_at is None:
-                file.rotated_at = now
-            elif file.is_finished:
-                self._close(key)
+            try:
+                self._follow(key, file, found.get(key), now)
+            except OSError as error:
+                self.reopen(file, error)
         self._limit_deleted()
         self._forget(found)
+
+    def _follow(self, key: _Inode, file: TailedFile, found: FoundFile | None, now: float) -> None:
+        if found is not None:
+            file.path = found.path
+        if file.is_truncated():
+            self._restart(key, file)
+            return
+        file.refresh()
+        self._checkpoints.put(file.checkpoint)
+        if found is not None and not found.is_rotated:
+            file.rotated_at = None
+        elif file.rotated_at is None:
+            file.rotated_at = now
+        elif file.is_finished:
+            self._close(key)
 
     def accept(self, file: TailedFile, end: int) -> None:
         """All events of *file* up to *end* are accepted."""
@@ -192,10 +197,10 @@ class FileWatch:
 
     def _restart(self, key: _Inode, file: TailedFile) -> None:
         line = first_line(file.content)
-        if line is None:
-            return
-        new = self._after_truncation(file.checkpoint, file.path, line)
-        self._files[key] = TailedFile(file.path, file.source, file.content, new)
+        if line is not None:
+            new = self._after_truncation(file.checkpoint, file.path, line)
+            self._files[key] = TailedFile(file.path, file.source, file.content, new)
+            self._checkpoints.put(new)
 
     def _after_truncation(self, old: Checkpoint, path: Path, line: bytes) -> Checkpoint:
         self._losses.lost(path, "truncated", max(old.size - old.offset, 0))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 120
 _BATCH = 1_000
+_LINES = 1_500
+"""Written per kill."""
 
 
 def _config(folder: Path, url: str, *, acknowledge: bool = False) -> Path:
@@ -62,12 +64,23 @@ def _ship_with_kills(folder: Path, fake: FakeHec, kills: int, *, acknowledge: bo
     moments = random.Random(kills)
     with LogWriter(folder / "logs", seed=kills) as writer:
         for _ in range(kills):
+            writer.limit += _LINES
             _kill_once(config, fake, moments)
     with run_mm2slo(folder / "log", "logship", "--config", str(config)):
-        fake.index.wait_for(
-            lambda events: len({each["event"]["n"] for each in events}) >= writer.lines, _TIMEOUT
-        )
+        _wait_for(fake, writer.lines)
     return writer.lines
+
+
+def _wait_for(fake: FakeHec, lines: int) -> None:
+    seen: set[int] = set()
+    position = 0
+    end = time.monotonic() + _TIMEOUT
+    while len(seen) < lines:
+        assert time.monotonic() < end, f"{lines - len(seen)} of {lines} lines did not arrive"
+        new = fake.index.events[position:]
+        seen.update(each["event"]["n"] for each in new)
+        position += len(new)
+        time.sleep(0.05)
 
 
 def _assert_none_lost(fake: FakeHec, lines: int) -> Counter[str]:

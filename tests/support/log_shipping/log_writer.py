@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class LogWriter:
-    """Writes to `mm2.log` in *folder* until the end of the block; the lines have numbers from 0."""
+    """Writes to `mm2.log` in *folder* until the end of the block; the lines have numbers from 0.
+
+    It pauses at `limit` lines, so that the reader is never far behind.
+    """
 
     def __init__(self, folder: Path, *, seed: int, rotate_after: int = 4_000) -> None:
         self._path = folder / "mm2.log"
@@ -22,6 +25,7 @@ class LogWriter:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.lines = 0
+        self.limit = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -34,7 +38,9 @@ class LogWriter:
     def _run(self) -> None:
         in_file = 0
         while not self._stop.wait(0.005):
-            count = self._random.randrange(1, 30)
+            count = min(self._random.randrange(1, 30), self.limit - self.lines)
+            if count <= 0:
+                continue
             with self._path.open("a") as log:
                 for number in range(self.lines, self.lines + count):
                     text = "x" * self._random.randrange(300)

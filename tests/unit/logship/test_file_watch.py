@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from log_shipping import (
     BracketParser,
     RecordedLosses,
@@ -12,6 +14,8 @@ from log_shipping import (
     make_watch,
     read_all,
 )
+
+from mm2slo_logship.files.file_content import PlainContent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -234,3 +238,47 @@ def test_watch_folder_and_cut_archive_are_left_alone(tmp_path: Path) -> None:
 
     assert watch.files == ()
     assert watch.unreadable == 1
+
+
+_PACKED = gzip.compress("".join(f'{{"n": {n}, "m": {n * 7919}}}\n' for n in range(9_000)).encode())
+
+
+@pytest.mark.parametrize(
+    "packed", [_PACKED[: len(_PACKED) // 2], _PACKED + _PACKED[:10] + b"\xff" * 100]
+)
+def test_watch_damaged_archive_is_reported_and_others_are_read(
+    tmp_path: Path, packed: bytes
+) -> None:
+    (tmp_path / "a.log.gz").write_bytes(packed)
+    _append(tmp_path / "b.log", 1)
+    watch = make_watch(make_source(tmp_path / "*.log*"), tmp_path / "state")
+    watch.refresh()
+
+    with pytest.raises((OSError, EOFError)) as error:
+        read_all(watch)
+    watch.reopen(watch.files[0], error.value)
+
+    assert watch.unreadable == 1
+    assert _numbers(read_all(watch)) == [1]
+
+
+def test_watch_file_that_fails_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "mm2.log"
+    watch = make_watch(make_source(log), tmp_path / "state")
+    _append(log, 1)
+    watch.refresh()
+    assert _numbers(read_all(watch)) == [1]
+    with monkeypatch.context() as patch:
+        patch.setattr(PlainContent, "size", _stale)
+        watch.refresh()
+        assert (watch.files, watch.unreadable) == ((), 1)
+    _append(log, 2)
+    watch.refresh()
+
+    assert _numbers(read_all(watch)) == [2]
+
+
+def _stale(_: PlainContent) -> int:
+    raise OSError(errno.ESTALE, "Stale file handle")
