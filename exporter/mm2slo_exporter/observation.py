@@ -70,6 +70,8 @@ class ClusterView:
     retention_configs: Mapping[str, Mapping[str, str]] = field(default_factory=empty_mapping)
     """Effective settings that decide what Kafka removes, by name."""
     group_offsets: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=empty_mapping)
+    unreadable_groups: frozenset[str] = frozenset()
+    """Those of `group_offsets` with the offsets of an earlier read: the newest one failed."""
     active_groups: frozenset[str] = frozenset()
     """Groups with members."""
     topics_read_at: float | None = None

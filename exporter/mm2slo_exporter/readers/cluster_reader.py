@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _ACTIVE = frozenset({"stable", "preparing_rebalancing", "completing_rebalancing"})
 _RETENTION = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
+_UNLISTED_PER_ROUND = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class WatchScope(Protocol):
         """Topics whose ids and settings are read."""
 
     def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
-        """Groups whose offsets are read."""
+        """Groups whose offsets are read: of *existing*, and those with a checkpoint."""
 
 
 class ClusterReader:
@@ -63,6 +64,7 @@ class ClusterReader:
         self._clock = clock
         self._due: dict[Stage, float] = {}
         self._wanted: tuple[str, ...] = ()
+        self._unlisted: set[str] = set()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(
@@ -161,14 +163,14 @@ class ClusterReader:
         requested_at = self._clock()
         listing = self._client.groups()
         problems = list(listing.problems)
-        wanted = self._watch_scope.groups_of(
-            self._client.alias, (found.group for found in listing.groups)
-        )
+        wanted = self._groups_to_read({found.group for found in listing.groups})
         offsets: dict[str, Mapping[TopicPartition, int]] = {}
+        unreadable = set()
         for group, found in self._client.group_offsets_many(wanted).items():
             if isinstance(found, KafkaOperationError):
                 # A group that cannot be read keeps its last known offsets.
                 problems.append(found)
+                unreadable.add(group)
                 offsets[group] = self.view.group_offsets.get(group, {})
             elif found:
                 offsets[group] = {key: commit.offset for key, commit in found.items()}
@@ -177,8 +179,25 @@ class ClusterReader:
         )
         active = frozenset(found.group for found in listing.groups if found.state in _ACTIVE)
         self.view = replace(
-            self.view, group_offsets=offsets, active_groups=active, groups_read_at=requested_at
+            self.view,
+            group_offsets=offsets,
+            unreadable_groups=frozenset(unreadable),
+            active_groups=active,
+            groups_read_at=requested_at,
         )
+
+    def _groups_to_read(self, listed: set[str]) -> Sequence[str]:
+        """Listed groups, those read before, and those that only a checkpoint names.
+
+        Brokers omit groups whose authorization was revoked from the list, as if deleted; only a
+        request by name reports the error. Checkpoints of deleted groups remain, so what only a
+        checkpoint names is read again only while that fails.
+        """
+        known = listed | self.view.group_offsets.keys()
+        wanted = self._watch_scope.groups_of(self._client.alias, known)
+        unlisted = [group for group in wanted if group not in known | self._unlisted]
+        self._unlisted.update(unlisted[:_UNLISTED_PER_ROUND])
+        return [*(group for group in wanted if group in known), *unlisted[:_UNLISTED_PER_ROUND]]
 
     def _note(self, stage: Stage, errors: Mapping[str, str], what: str) -> None:
         """Record failures of single topics; the stage succeeds as a whole."""

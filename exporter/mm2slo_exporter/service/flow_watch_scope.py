@@ -30,12 +30,15 @@ class FlowWatchScope:
         return sorted(wanted)
 
     def groups_of(self, alias: str, existing: Iterable[str]) -> Sequence[str]:
-        """Source groups that MirrorMaker 2 translates, and the same groups on the target."""
+        """Groups that MirrorMaker 2 translates: on the source, and on the target if synced."""
         wanted: set[str] = set()
-        groups = list(existing)
+        existing_groups = set(existing)
         for runner in self._runners():
             flow = runner.flow.flow
-            synced = alias == flow.target and runner.internals().sync_group_offsets
-            if alias == flow.source or synced:
-                wanted.update(group for group in groups if runner.policies.wants_group(group))
+            if alias not in {flow.source, flow.target}:
+                continue
+            internals = runner.internals()
+            if alias == flow.source or internals.sync_group_offsets:
+                groups = existing_groups | internals.checkpoints.keys()
+                wanted.update(filter(runner.policies.wants_group, groups))
         return sorted(wanted)

@@ -110,7 +110,7 @@ def _evidence(
     checkpoint = seen.internals.checkpoints.get(group, {}).get(replicated.target)
     return PartitionEvidence(
         source=partition,
-        commit=_newest_commit(seen, commit, checkpoint),
+        commit=_newest_commit(seen, group, commit, checkpoint),
         checkpoint=None if checkpoint is None else SeenCheckpoint(*checkpoint),
         target_log=replicated.log,
         target_topic_exists=not replicated.topic.missing_on_target,
@@ -122,7 +122,9 @@ def _evidence(
     )
 
 
-def _newest_commit(seen: Observation, commit: int, checkpoint: NewestCheckpoint | None) -> int:
+def _newest_commit(
+    seen: Observation, group: str, commit: int, checkpoint: NewestCheckpoint | None
+) -> int:
     """The committed offset, or the checkpoint's upstream offset if the checkpoint is newer.
 
     Groups are read every few seconds, checkpoints continuously: without this, an active group
@@ -130,7 +132,9 @@ def _newest_commit(seen: Observation, commit: int, checkpoint: NewestCheckpoint 
     at the next read.
     """
     read_at = seen.source.groups_read_at
-    if checkpoint is None or read_at is None or checkpoint.at < read_at:
+    if checkpoint is None or read_at is None:
+        return commit
+    if checkpoint.at < read_at and group not in seen.source.unreadable_groups:
         return commit
     return max(commit, checkpoint.upstream)
 
@@ -163,7 +167,7 @@ def _judge(
             partitions=evidence,
             flow_alive=health.alive,
             tasks_running=health.tasks_running,
-            source_readable=seen.source_readable,
+            source_readable=seen.source_readable and group not in seen.source.unreadable_groups,
             syncs_group_offsets=seen.internals.sync_group_offsets,
             target_group_active=group in seen.target.active_groups,
         ),

@@ -42,6 +42,8 @@ class Cluster:
     asked: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: {"orders": 3})
     group_problems: dict[str, KafkaOperationError] = field(default_factory=dict)
+    hidden_groups: set[str] = field(default_factory=set)
+    asked_groups: list[list[str]] = field(default_factory=list)
 
     def topics(self) -> TopicListing:
         self._note("topics")
@@ -75,15 +77,18 @@ class Cluster:
             GroupListing("app", "stable", "classic", is_simple=False),
             GroupListing("old", "empty", "classic", is_simple=False),
         )
-        return GroupsReading(listings, ())
+        shown = tuple(each for each in listings if each.group not in self.hidden_groups)
+        return GroupsReading(shown, ())
 
     def group_offsets_many(
         self, groups: Iterable[str]
     ) -> dict[str, GroupOffsets | KafkaOperationError]:
+        self.asked_groups.append(list(groups))
         found: dict[str, GroupOffsets | KafkaOperationError] = {
             group: {ORDERS: Committed(7, "")} if group == "app" else {} for group in groups
         }
-        return {**found, **self.group_problems}
+        denied = {g: e for g, e in self.group_problems.items() if g in found}
+        return {**found, **denied}
 
     def _note(self, what: str) -> None:
         self.asked.append(what)
@@ -100,9 +105,10 @@ class Cluster:
 
 @dataclass
 class Wanted:
-    """All topics, and all groups except one."""
+    """All topics, and all groups except one; *checkpoints* are groups with a checkpoint."""
 
     topics: bool = True
+    checkpoints: set[str] = field(default_factory=set)
 
     def topics_of(self, alias: str, existing: Iterable[str]) -> list[str]:
         assert alias == "us"
@@ -110,7 +116,7 @@ class Wanted:
 
     def groups_of(self, alias: str, existing: Iterable[str]) -> list[str]:
         assert alias == "us"
-        return [group for group in existing if group != "unwanted"]
+        return sorted({*existing, *self.checkpoints} - {"unwanted"})
 
 
 class Reading:
@@ -231,6 +237,56 @@ def test_unreadable_group_keeps_its_offsets() -> None:
     assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
     assert reading.reader.view.groups_read_at == 115.0
     assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 1}
+
+
+def test_group_with_revoked_authorization_keeps_its_offsets() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    reading.cluster.hidden_groups = {"app"}
+    reading.cluster.group_problems = {"app": problem(ErrorKind.AUTHORIZATION, "reading app")}
+    for at in (115.0, 130.0):
+        reading.due(at)
+        assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}}
+        assert reading.reader.view.unreadable_groups == {"app"}
+    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 2}
+    reading.cluster.hidden_groups, reading.cluster.group_problems = set(), {}
+    reading.due(145.0)
+    assert reading.reader.view.unreadable_groups == frozenset()
+    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 2}
+
+
+def test_unlisted_groups_with_checkpoint_are_read_again_only_while_denied() -> None:
+    reading = Reading()
+    reading.wanted.checkpoints = {"deleted", "denied", "unwanted"}
+    reading.cluster.group_problems = {"denied": problem(ErrorKind.AUTHORIZATION, "reading denied")}
+    for at in (100.0, 115.0):
+        reading.due(at)
+    assert reading.cluster.asked_groups == [
+        ["app", "old", "deleted", "denied"],
+        ["app", "denied", "old"],
+    ]
+    assert reading.reader.view.group_offsets == {"app": {ORDERS: 7}, "denied": {}}
+    assert reading.health.report().errors == {("us", Stage.GROUPS, "authorization"): 2}
+
+
+def test_unlisted_groups_with_checkpoint_are_read_in_several_rounds() -> None:
+    reading = Reading()
+    reading.wanted.checkpoints = {f"deleted-{number:03}" for number in range(150)}
+    for at in (100.0, 115.0, 130.0):
+        reading.due(at)
+    assert list(map(len, reading.cluster.asked_groups)) == [2 + 100, 2 + 50, 2]
+
+
+def test_deleted_group_is_read_once_more_and_dropped() -> None:
+    reading = Reading()
+    reading.due(100.0)
+    reading.cluster.hidden_groups = {"app"}
+    reading.cluster.group_offsets_many = (  # type: ignore[method-assign]
+        lambda groups: {group: {} for group in groups}
+    )
+    reading.due(115.0)
+    assert reading.reader.view.group_offsets == {}
+    assert reading.health.report().errors == {}
 
 
 def test_incomplete_retention_settings_are_omitted() -> None:

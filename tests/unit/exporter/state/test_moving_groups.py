@@ -50,7 +50,9 @@ class SameOffsets:
         return upstream_offset >= 0
 
 
-def judged(*, commit: int, checkpoint: NewestCheckpoint) -> GroupReadiness:
+def judged(
+    *, commit: int, checkpoint: NewestCheckpoint, unreadable: frozenset[str] = frozenset()
+) -> GroupReadiness:
     partition = PartitionState(
         partition=0,
         source_start=0,
@@ -88,7 +90,11 @@ def judged(*, commit: int, checkpoint: NewestCheckpoint) -> GroupReadiness:
     seen = Observation(
         at=READ_AT + 10,
         plan=FlowPlan((PAIR,)),
-        source=ClusterView(group_offsets={"app": {PARTITION: commit}}, groups_read_at=READ_AT),
+        source=ClusterView(
+            group_offsets={"app": {PARTITION: commit}},
+            unreadable_groups=unreadable,
+            groups_read_at=READ_AT,
+        ),
         target=ClusterView(),
         internals=InternalsView(
             offset_map=lambda _partition: SameOffsets(),
@@ -124,3 +130,13 @@ def test_commit_behind_older_checkpoint_is_rewind(age: float) -> None:
     assert not found.ready
     assert found.checkpoint_lag == -40
     assert found.blocked == (Blocked(BlockReason.WOULD_SKIP_RECORDS, PARTITION, 35),)
+
+
+def test_checkpoint_provides_commit_of_unreadable_group() -> None:
+    found = judged(
+        commit=100,
+        checkpoint=NewestCheckpoint(140, 135, READ_AT - 1),
+        unreadable=frozenset({"app"}),
+    )
+    assert found.checkpoint_lag == 0
+    assert found.blocked == (Blocked(BlockReason.SOURCE_UNREADABLE),)
