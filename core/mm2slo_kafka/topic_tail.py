@@ -118,6 +118,7 @@ class TopicTail:
         self._initial_ends: dict[int, int | None] = {}
         self._identifying: Future[TopicIdentity | None] | None = None
         self._identify_at = 0.0
+        self._refused = False
         self._restarted: Restarted | None = None
 
     @property
@@ -188,13 +189,14 @@ class TopicTail:
             if goals and (goal := goals.get(partition)) is not None and offset + 1 >= goal:
                 del goals[partition]
         if records:
-            self.problem = None
+            self.problem, self._refused = None, False
         return records
 
     def _take_error(self, message: Message, error: KafkaError) -> bool:
         """Handle an error event; True when it invalidates what was read."""
         partition, offset = message.partition(), message.offset()
         if error.code() == KafkaError._PARTITION_EOF:
+            self._refused = False
             if partition is not None and offset is not None:
                 self._positions[partition] = offset
                 goal = self._initial_ends.get(partition)
@@ -210,6 +212,7 @@ class TopicTail:
         elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
             # Without group membership, missing permissions on the group do not matter.
             self.problem = self._client.handles.problem(error, f"reading topic {self.topic!r}")
+            self._refused = kind is ErrorKind.AUTHORIZATION
         return False
 
     # -- the topic ---------------------------------------------------------------------------
@@ -238,7 +241,8 @@ class TopicTail:
         self._identify_at = time.monotonic() + self._refresh_seconds
         try:
             self._apply_identity(identity)
-            self.problem = None
+            if not self._refused:
+                self.problem = None
         except KafkaOperationError as problem:
             self._failed(problem)
 
@@ -263,7 +267,9 @@ class TopicTail:
         new = [partition for partition in partitions if partition not in self._positions]
         if new:
             self._add_partitions(new)
-        if new or self.state is not TailState.READING:
+        # Who may describe the topic may still not read it, which librdkafka reports once per
+        # assignment.
+        if new or self._refused or self.state is not TailState.READING:
             self._assign()
         self._resolve_initial_ends()
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import KafkaError
 from tail_polling import poll_until
 
 from mm2slo_kafka.kafka_errors import ErrorKind
@@ -175,3 +177,29 @@ def test_tail_of_unreachable_cluster_has_problem(
     assert tail.problem is not None
     assert tail.problem.kind is ErrorKind.UNREACHABLE
     assert (tail.state, tail.caught_up) == (TailState.STARTING, False)
+
+
+def test_refused_tail_is_assigned_again_and_has_problem_until_it_is_read(
+    mock_cluster: MockCluster, make_tail: MakeTail, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mock_cluster.write(topic, [b"a"])
+    # Long enough for a fetch between two assignments.
+    tail = make_tail(refresh_seconds=5.0)
+    poll_until(tail, lambda: tail.caught_up)
+    assigned: list[object] = []
+
+    def assign() -> None:
+        assigned.append(tail.problem)
+        tail._identify_at = 0.0
+
+    refusal: Any = SimpleNamespace(partition=lambda: 0, offset=lambda: 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(tail, "_assign", assign)
+        tail._take_error(refusal, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+        tail._identify_at = 0.0
+        refused = tail.problem
+        poll_until(tail, lambda: len(assigned) == 3)
+    assert refused is not None
+    assert refused.kind is ErrorKind.AUTHORIZATION
+    assert assigned == [refused] * 3
+    assert values(poll_until(tail, lambda: tail.problem is None)) == []
