@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.canary.canary_spec import CanarySpec
     from mm2slo_exporter.canary.event_outbox import Outbox
     from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.kafka_errors import KafkaOperationError
     from mm2slo_kafka.topic_tail import TailRecord
 
 _RESTORE_TIMEOUT_SECONDS = 15.0
@@ -124,9 +125,11 @@ class Receiver:
         """Report canaries on the source that an earlier process of this instance sent."""
         tail = TopicTail(self._source, self._spec.source_topic, start=since, headers=True)
         deadline = time.monotonic() + _RESTORE_TIMEOUT_SECONDS
+        problem = None
         try:
             while not stopping.is_set() and time.monotonic() < deadline:
                 batch = tail.poll(max_records=1000, timeout=_POLL_SECONDS)
+                problem = batch.problem or problem
                 for record in batch.records:
                     canary = self._canary(record)
                     if canary is not None:
@@ -135,6 +138,8 @@ class Receiver:
                     return
         finally:
             tail.close()
+        if problem is not None:
+            self._report_failure(Stage.CANARY_SEND, problem)
 
     def _receive(self, stream: _Stream, *, max_records: int, timeout: float) -> None:
         batch = stream.tail.poll(max_records=max_records, timeout=timeout)
@@ -182,7 +187,7 @@ class Receiver:
             return
         self._reported[stage] = at
         if stream.tail.problem is not None:
-            self._report_failure(stage, stream.tail.problem.kind, str(stream.tail.problem))
+            self._report_failure(stage, stream.tail.problem)
             return
         if stream.tail.state is TailState.STARTING:
             return
@@ -196,10 +201,10 @@ class Receiver:
         spec = self._spec
         self._outbox.put(Malformed(spec.flow, spec.target_alias, kind, str(reason)))
 
-    def _report_failure(self, stage: Stage, kind: str, message: str) -> None:
-        spec = self._spec
+    def _report_failure(self, stage: Stage, problem: KafkaOperationError) -> None:
+        flow, kind = self._spec.flow, problem.kind.value
         self._outbox.put(
-            StageFailed(spec.flow, spec.target_alias, stage.value, str(kind), message, time.time())
+            StageFailed(flow, problem.cluster, stage.value, kind, str(problem), time.time())
         )
 
 

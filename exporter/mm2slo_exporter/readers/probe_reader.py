@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import TailProbe
 from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_kafka.first_record import ReadFailure
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
@@ -93,27 +94,41 @@ class ProbeReader:
         with self._lock:
             wanted, lookups, self._lookups = self._wanted, self._lookups, ()
             needed = wanted.keys() | self._in_use
-        self._run_stage(partial(self._probe, wanted, needed))
+        failures = self._run_stage(partial(self._probe, wanted, needed))
         for sequence, partition, offset in lookups:
-            self._run_stage(partial(self._look_up, sequence, partition, offset))
+            failures |= self._run_stage(partial(self._look_up, sequence, partition, offset))
+        alias, denied = self._client.alias, ReadFailure.AUTHORIZATION
+        self._health.record_partial_failures(
+            alias,
+            Stage.TAIL_RECORDS,
+            (
+                (why, f"reading records of {partition} on cluster {alias} failed ({why})")
+                for partition, why in failures.items()
+                if why is denied  # other failures end by themselves
+            ),
+        )
 
-    def _run_stage(self, read: Callable[[], None]) -> None:
+    def _run_stage(
+        self, read: Callable[[], dict[TopicPartition, ReadFailure]]
+    ) -> dict[TopicPartition, ReadFailure]:
         try:
             with self._health.stage(self._client.alias, Stage.TAIL_RECORDS):
-                read()
+                return read()
         except KafkaOperationError:
-            return  # counted and logged by the stage; requested again in the next round
+            return {}  # counted and logged by the stage; requested again in the next round
 
     def _probe(
         self,
         wanted: Mapping[TopicPartition, tuple[int, int]],
         needed: Collection[TopicPartition],
-    ) -> None:
+    ) -> dict[TopicPartition, ReadFailure]:
+        failures: dict[TopicPartition, ReadFailure] = {}
         kept = {p: a for p, a in self.answers.items() if p in needed}
         ranges = {p: span for p, span in wanted.items() if not is_answered(kept.get(p), span)}
         ranges = dict(list(ranges.items())[:_PER_ROUND])
         if ranges:
             reading = self._client.first_records(ranges, self._isolation)
+            failures = reading.failures
             for partition, first in reading.found.items():
                 start, end = ranges[partition]
                 before = kept.get(partition)
@@ -128,16 +143,20 @@ class ProbeReader:
                     first_timestamp=None if stamp is None else stamp / 1000,
                 )
         self.answers = kept
+        return failures
 
-    def _look_up(self, sequence: int, partition: TopicPartition, offset: int) -> None:
+    def _look_up(
+        self, sequence: int, partition: TopicPartition, offset: int
+    ) -> dict[TopicPartition, ReadFailure]:
         span = {partition: (offset, offset + 1)}
-        found = self._client.first_records(span, "read_uncommitted").found
-        if partition in found:
-            first = found[partition]
+        reading = self._client.first_records(span, "read_uncommitted")
+        if partition in reading.found:
+            first = reading.found[partition]
             # Below the log start the result is the first remaining record, not the canary.
             present = first is not None and first.offset == offset
             with self._lock:
                 self._lookup_results.append((sequence, present))
+        return reading.failures
 
 
 def is_answered(probe: TailProbe | None, span: tuple[int, int]) -> bool:

@@ -239,6 +239,23 @@ def test_read_position_is_reported_for_carrier_only(monkeypatch: pytest.MonkeyPa
     }
 
 
+def test_earlier_canaries_that_cannot_be_read_fail_the_sources_stage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canary_receiver, "_RESTORE_TIMEOUT_SECONDS", 0.05)
+    denied = KafkaOperationError(
+        ErrorKind.AUTHORIZATION, cluster="us", operation="reading", detail="no"
+    )
+    topics = Topics(
+        problems={CARRIER: denied}, states={CARRIER: TailState.STARTING}, later={BEATS: [beat(8)]}
+    )
+    events = run(topics, monkeypatch)
+    (found,) = kinds(events, StageFailed)
+    assert (found.cluster, found.stage, found.kind) == ("us", "canary_send", "authorization")
+    assert events.index(found) < events.index(kinds(events, RestoreFinished)[0])
+    assert [b.emitted_at for b in kinds(events, HeartbeatSeen)] == [8.0]
+
+
 def test_tail_problem_is_reported_once_per_interval() -> None:
     denied = KafkaOperationError(
         ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="no"

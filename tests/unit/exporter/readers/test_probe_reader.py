@@ -11,7 +11,7 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import TailProbe
 from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered
-from mm2slo_kafka.first_record import FirstRecord, FirstRecords, TimestampType
+from mm2slo_kafka.first_record import FirstRecord, FirstRecords, ReadFailure, TimestampType
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Source:
         self.records = records
         self.asked: list[tuple[Mapping[TopicPartition, tuple[int, int]], str]] = []
         self.silent: set[TopicPartition] = set()
+        self.denied: set[TopicPartition] = set()
         self.down = False
         self.log_start = 0
         self.answered = threading.Event()
@@ -45,14 +46,16 @@ class Source:
             )
         found: dict[TopicPartition, FirstRecord | None] = {}
         for here, (start, end) in ranges.items():
-            if here not in self.silent:
+            if here not in self.silent | self.denied:
                 # Below the log start: the first remaining record, like the real reader.
                 low = max(start, self.log_start)
                 last = max(end, low + 1)
                 offset = next((at for at in self.records if low <= at < last), None)
                 found[here] = None if offset is None else first(offset)
         self.answered.set()
-        return FirstRecords(found=found)
+        failures = dict.fromkeys(ranges.keys() & self.silent, ReadFailure.DEADLINE)
+        failures |= dict.fromkeys(ranges.keys() & self.denied, ReadFailure.AUTHORIZATION)
+        return FirstRecords(found, failures)
 
 
 def first(offset: int) -> FirstRecord:
@@ -177,6 +180,23 @@ def test_failed_read_is_counted_and_keeps_answers() -> None:
     probes.read_wanted()
     assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0)}
     assert health.report().errors == {("us", Stage.TAIL_RECORDS, "timeout"): 2}
+
+
+def test_denied_partitions_and_lookups_are_counted_each_round_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    health, source, pay = Health(), Source(7), TopicPartition("pay", 1)
+    source.denied, source.silent = {PARTITION}, {TopicPartition("slow", 0)}
+    probes = reader(source, health)
+    probes.request({PARTITION: (5, 9), pay: (5, 9), TopicPartition("slow", 0): (5, 9)})
+    probes.read_wanted()
+    assert probes.answers == {pay: TailProbe(5, 9, 7, 7.0)}
+    probes.request({}, ((1, PARTITION, 7),))
+    probes.read_wanted()
+    assert health.report().errors == {("us", Stage.TAIL_RECORDS, "authorization"): 2}
+    assert [record.getMessage() for record in caplog.records] == [
+        "reading records of orders-0 on cluster us failed (authorization)"
+    ]
 
 
 def test_probe_reader_reads_on_request_until_stopped() -> None:
