@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
     from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 _POLL_SECONDS = 0.5
 _MUTE_FETCH = {
@@ -36,7 +37,7 @@ class Leadership:
         group: str,
         topic: str,
         session_timeout_seconds: float = 10.0,
-        on_problem: Callable[[str], None] = lambda _message: None,
+        on_problem: Callable[[KafkaOperationError], None] = lambda _problem: None,
     ) -> None:
         self._handles = handles
         self._settings = {
@@ -45,6 +46,7 @@ class Leadership:
             "session.timeout.ms": str(int(session_timeout_seconds * 1000)),
         }
         self._topic = topic
+        self._operation = f"taking part in the election of group {group!r}"
         self._on_problem = on_problem
         self._leading = threading.Event()
         self._stopping = threading.Event()
@@ -80,13 +82,16 @@ class Leadership:
         try:
             message = consumer.poll(_POLL_SECONDS)
         except KafkaException as error:
-            self._on_problem(str(error))
+            self._report(error)
             self._stopping.wait(_POLL_SECONDS)
             return
         if message is not None and (problem := message.error()) is not None:
             if problem.code() == KafkaError._MAX_POLL_EXCEEDED:
                 self._leading.clear()
-            self._on_problem(problem.str())
+            self._report(problem)
+
+    def _report(self, error: KafkaError | KafkaException) -> None:
+        self._on_problem(self._handles.problem(error, self._operation))
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if any(found.partition == 0 for found in partitions):

@@ -14,8 +14,9 @@ Generated from `core/mm2slo_core/connection_checks/required_permissions.py` by
 
 The minimum Kafka ACLs. *Source* and *target* are those of a flow; with active-active replication,
 each cluster is both. Read, Write and Alter include Describe, AlterConfigs includes
-DescribeConfigs. `mm2slo check mm2slo.yaml --connect` compares them with what the configured users
-may do, and reports what is missing and what is lost without it.
+DescribeConfigs; Create is needed only until the topic exists. `mm2slo check mm2slo.yaml --connect`
+compares them with what the configured users may do, and reports what is missing and what is lost
+without it.
 """
 _READ_ONLY: Final = """
 **Read-only mode** (`exporter.read_only: true`) writes nothing to any cluster. Without canaries

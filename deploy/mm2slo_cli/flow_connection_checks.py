@@ -103,8 +103,8 @@ def _access_results(
             for each in accesses:
                 if each.operation == "Write":
                     written.append(f"{each.name} on {alias}")
-                if each.name in existing and row.role is Role.CANARY and each.operation == "Create":
-                    answers[each] = True  # the exporter creates this topic only if it is missing
+                if each.name in existing and each.operation == "Create":
+                    answers[each] = True  # the exporter creates a topic only if it is missing
                 elif (
                     each.name not in existing and row.role in _INTERNAL and answers.get(each, True)
                 ):

@@ -98,11 +98,11 @@ def test_printed_grants_suffice(secured: Lab) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "grant", GRANTS, ids=lambda grant: f"{grant.cluster}-{grant.pattern.name}-{grant.operation}"
+    "grant",
+    [grant for grant in GRANTS if grant.operation != "Create"],  # needed for missing topics only
+    ids=lambda grant: f"{grant.cluster}-{grant.pattern.name}-{grant.operation}",
 )
 def test_each_missing_permission_is_reported_by_name(secured: Lab, grant: AclGrant) -> None:
-    if (grant.pattern.name, grant.operation) == ("heartbeats", "Create"):
-        pytest.skip("the topic exists")
     admin = secured.cluster(grant.cluster).admin
     kind, name, operation = arguments(grant)
     assert admin.revoke(APP.name, kind, name, operation) == 1

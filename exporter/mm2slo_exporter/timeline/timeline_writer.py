@@ -103,16 +103,9 @@ class TimelineWriter:
         while not self._stopping.is_set():
             try:
                 with self._health.stage(self._client.alias, Stage.TIMELINE):
-                    self._client.create_topic(
-                        self._config.topic,
-                        partitions=1,
-                        timeout=_TOPIC_TIMEOUT_SECONDS,
-                        replication_factor=self._config.replication_factor,
-                        config={
-                            "cleanup.policy": "delete",
-                            "retention.ms": str(int(self._config.retention * 1000)),
-                        },
-                    )
+                    # No permission to create the topic is needed if it exists.
+                    if not self._client.topic_exists(self._config.topic, _TOPIC_TIMEOUT_SECONDS):
+                        self._create_topic()
             except KafkaOperationError:
                 self._stopping.wait(_TOPIC_RETRY_SECONDS)
                 continue
@@ -122,6 +115,18 @@ class TimelineWriter:
             self._leadership.start()
             return
 
+    def _create_topic(self) -> None:
+        self._client.create_topic(
+            self._config.topic,
+            partitions=1,
+            timeout=_TOPIC_TIMEOUT_SECONDS,
+            replication_factor=self._config.replication_factor,
+            config={
+                "cleanup.policy": "delete",
+                "retention.ms": str(int(self._config.retention * 1000)),
+            },
+        )
+
     def _delivered(self, result: DeliveryResult) -> None:
         alias = self._client.alias
         if isinstance(result, KafkaOperationError):
@@ -130,5 +135,7 @@ class TimelineWriter:
         else:
             self._health.record_success(alias, Stage.TIMELINE)
 
-    def _election_failed(self, message: str) -> None:
-        self._health.record_failure(self._client.alias, Stage.LEADERSHIP, "other", message)
+    def _election_failed(self, problem: KafkaOperationError) -> None:
+        self._health.record_failure(
+            self._client.alias, Stage.LEADERSHIP, problem.kind, str(problem)
+        )

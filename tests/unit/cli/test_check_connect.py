@@ -214,15 +214,29 @@ def test_missing_internal_topics_are_named_once(clusters: dict[str, FakeCluster]
     ]
 
 
-def test_create_is_needed_only_for_a_missing_canary_topic(
-    clusters: dict[str, FakeCluster],
+@pytest.mark.parametrize(
+    ("alias", "topic", "without"),
+    [
+        (
+            "us",
+            "heartbeats",
+            "availability by MirrorMaker 2's heartbeats; set canary: {carrier: off}",
+        ),
+        (
+            "eu",
+            "mm2slo.watermarks.internal",
+            "after a restart, lag in seconds comes from record timestamps",
+        ),
+    ],
+)
+def test_create_is_needed_only_for_missing_topics(
+    clusters: dict[str, FakeCluster], alias: str, topic: str, without: str
 ) -> None:
-    clusters["us"].denied = [Access("topic", "heartbeats", "Create")]
+    clusters[alias].denied = [Access("topic", topic, "Create")]
     assert to_fix(diagnose(clusters)) == []
-    clusters["us"].names = {"orders", "mm2-offset-syncs.eu.internal"}
+    clusters[alias].names = {*clusters[alias].names} - {topic}
     assert [finding for _, _, finding, _ in to_fix(diagnose(clusters))] == [
-        "exporter is denied Create on topic heartbeats: availability by MirrorMaker 2's "
-        "heartbeats; set canary: {carrier: off}"
+        f"exporter is denied Create on topic {topic}: {without}"
     ]
 
 
