@@ -6,23 +6,13 @@ the file's references, each from its own folder, so that both have least privile
 
 from __future__ import annotations
 
-import argparse
-import re
-import shlex
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
-    ResourceType,
-)
 from exporter_watch import FAST, Scrape, Watch
+from printed_acls import PrintedAcl, grant, parse_acls, reduced_to_describe, revoked
 from secured_listeners import (
     STORE_PASSWORD,
     Certificates,
@@ -69,38 +59,47 @@ USERS: Mapping[str, Collection[Component]] = {
 }
 PATIENCE = 120.0
 WORKING = {"running", "idle"}
-_COPY = {"eu topics", "eu topic_ids", "eu end_offsets", "eu start_offsets"}
-# Stages that fail while the exporter runs without an ACL. Without any: the exporter uses it at its
-# start, Kafka does not list the group, or only Spark uses it.
-STAGES: Mapping[str, set[str]] = {
-    "us Read topic orders": {"us topics", "us topic_ids", "us end_offsets", "us start_offsets"},
-    "us DescribeConfigs topic orders": {"us topic_configs"},
-    "us Read topic heartbeats": set(),
-    "us Write topic heartbeats": {"us canary_send"},
-    "us DescribeConfigs topic heartbeats": {"us topic_configs"},
-    "us Read topic mm2-offset-syncs.eu.internal": {"us offset_syncs"},
-    "us Describe group shop": set(),
-    "us Read group spark-kafka-": set(),
-    "eu Read topic us.orders": _COPY,
-    "eu DescribeConfigs topic us.orders": {"eu topic_configs"},
-    "eu Read topic us.heartbeats": {*_COPY, "eu canary_receive"},
-    "eu DescribeConfigs topic us.heartbeats": {"eu topic_configs"},
-    "eu Read topic us.checkpoints.internal": {"eu checkpoints"},
-    "eu Read topic mm2-offsets.us.internal": {"eu committed_offsets"},
-    "eu Read topic mm2-status.us.internal": {"eu status"},
-    "eu Read topic mm2-configs.us.internal": {"eu connector_configs"},
-    "eu Read topic mm2slo.watermarks.internal": set(),
-    "eu Write topic mm2slo.watermarks.internal": {"eu timeline"},
-    "eu Create topic mm2slo.watermarks.internal": set(),
-    "eu Read group mm2slo.timeline.us-to-eu": set(),
-    "eu Describe group shop": set(),
-    "eu Read group spark-kafka-": set(),
+TIMELINE = "mm2slo.watermarks.internal"
+
+
+class Loss(NamedTuple):
+    """Stages that fail without an ACL: in a running exporter, in one that starts without it, and
+    in a running one while MirrorMaker 2 replicates nothing."""
+
+    running: Collection[str] = ()
+    at_start: Collection[str] = ()
+    waiting: Collection[str] = ()
+
+
+_COPY = ("eu topics", "eu topic_ids", "eu end_offsets", "eu start_offsets")
+LOSSES = {
+    "us Read topic orders": Loss(
+        ("us topics", "us topic_ids", "us end_offsets", "us start_offsets")
+    ),
+    "us DescribeConfigs topic orders": Loss(["us topic_configs"]),
+    "us Read topic heartbeats": Loss((), ["us canary_send"], ["us tail_records"]),
+    "us Write topic heartbeats": Loss(["us canary_send"]),
+    "us DescribeConfigs topic heartbeats": Loss(["us topic_configs"]),
+    "us Read topic mm2-offset-syncs.eu.internal": Loss(["us offset_syncs"]),
+    "us Describe group shop": Loss(["us groups"], ["us groups"]),
+    "eu Read topic us.orders": Loss(_COPY),
+    "eu DescribeConfigs topic us.orders": Loss(["eu topic_configs"]),
+    "eu Read topic us.heartbeats": Loss([*_COPY, "eu canary_receive"]),
+    "eu DescribeConfigs topic us.heartbeats": Loss(["eu topic_configs"]),
+    "eu Read topic us.checkpoints.internal": Loss(["eu checkpoints"]),
+    "eu Read topic mm2-offsets.us.internal": Loss(["eu committed_offsets"]),
+    "eu Read topic mm2-status.us.internal": Loss(["eu status"]),
+    "eu Read topic mm2-configs.us.internal": Loss(["eu connector_configs"]),
+    f"eu Read topic {TIMELINE}": Loss((), ["eu timeline"]),
+    f"eu Write topic {TIMELINE}": Loss(["eu timeline"]),
+    "eu Read group mm2slo.timeline.us-to-eu": Loss(["eu leadership"], ["eu leadership"]),
+    "eu Describe group shop": Loss(["eu groups"], ["eu groups"]),
+    # For Spark, in an audit.
+    "us Read group spark-kafka-": Loss(),
+    "eu Read group spark-kafka-": Loss(),
 }
-AT_START = {
-    "eu Read topic mm2slo.watermarks.internal": "eu timeline",
-    "eu Read group mm2slo.timeline.us-to-eu": "eu leadership",
-}
-EXISTING = "us Create topic heartbeats"  # not needed: MirrorMaker 2 has created the topic
+# Needed where the topic is missing; MirrorMaker 2 has created heartbeats.
+CREATE = {"us Create topic heartbeats", f"eu Create topic {TIMELINE}"}
 # MirrorMaker 2's settings in the file, beside the lab's.
 SETTINGS = {
     "topics": TOPIC,
@@ -114,14 +113,6 @@ SETTINGS = {
 }
 
 
-class PrintedAcl(NamedTuple):
-    """An ACL that `mm2slo render` prints; its name is such as `eu Read topic us.orders`."""
-
-    name: str
-    cluster: str
-    binding: AclBinding
-
-
 @dataclass(frozen=True)
 class Mirrored:
     """The clusters by alias, the properties file, `mm2slo`'s source, and MirrorMaker 2."""
@@ -131,6 +122,15 @@ class Mirrored:
     source: ConfigSource
     process: ManagedProcess
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Pause MirrorMaker 2 until the block ends."""
+        self.process.pause()
+        try:
+            yield
+        finally:
+            self.process.resume()
+
     def acls(self, user: str) -> dict[str, PrintedAcl]:
         """The ACLs of *user* that `mm2slo render --to acls` prints, by their names."""
         setups, problems = read_setups(name_by_form([self.file]))
@@ -139,39 +139,6 @@ class Mirrored:
         assert findings == []
         lines = texts["acls.sh"].splitlines()
         return {acl.name: acl for line in lines for acl in parse_acls(line)}
-
-
-def parse_acls(line: str) -> Iterator[PrintedAcl]:
-    """The ACLs that a line of `kafka-acls.sh` adds."""
-    parser = argparse.ArgumentParser()
-    for name in ("--bootstrap-server", "--command-config", "--allow-principal"):
-        parser.add_argument(name, required=True)
-    parser.add_argument("--add", action="store_true", required=True)
-    parser.add_argument("--operation", action="append", required=True)
-    kinds = parser.add_mutually_exclusive_group(required=True)
-    kinds.add_argument("--topic")
-    kinds.add_argument("--group")
-    parser.add_argument("--resource-pattern-type", default="literal")
-    given = parser.parse_args(shlex.split(line)[1:])
-    cluster = given.command_config.removeprefix("admin-").removesuffix(".properties")
-    kind, name = ("topic", given.topic) if given.topic else ("group", given.group)
-    for operation in given.operation:
-        binding = AclBinding(
-            ResourceType[kind.upper()],
-            name,
-            ResourcePatternType[given.resource_pattern_type.upper()],
-            given.allow_principal,
-            "*",
-            AclOperation[re.sub(r"\B(?=[A-Z])", "_", operation).upper()],
-            AclPermissionType.ALLOW,
-        )
-        yield PrintedAcl(f"{cluster} {operation} {kind} {name}", cluster, binding)
-
-
-def grant(broker: Broker, acl: AclBinding) -> None:
-    admin = admin_client(broker)
-    (future,) = admin.create_acls([acl]).values()
-    future.result(60)
 
 
 def write_secrets(folder: Path, user: str, certificates: Certificates) -> None:
@@ -282,39 +249,38 @@ def doctor(mirrored: Mirrored) -> list[CheckResult]:
 
 
 def failures(before: Scrape, after: Scrape) -> set[str]:
-    """Clusters and stages with errors between two scrapes."""
+    """Clusters and stages with errors between two scrapes; each is a missing permission."""
     name = "mm2_exporter_collect_errors_total"
     start = before.values(name)
-    return {
-        "{cluster} {stage}".format(**dict(labels))
-        for labels, count in after.values(name).items()
-        if count > start.get(labels, 0)
-    }
+    found = [
+        dict(labels) for labels, count in after.values(name).items() if count > start.get(labels, 0)
+    ]
+    # librdkafka reports partitions of topics without permission as unknown.
+    assert {each["reason"] for each in found} <= {"authorization", "unknown_topic"}, found
+    return {f"{each['cluster']} {each['stage']}" for each in found}
 
 
-@contextmanager
-def revoked(broker: Broker, acl: AclBinding) -> Iterator[None]:
-    """Take *acl* away until the block ends."""
-    admin = admin_client(broker)
-    same = AclBindingFilter(
-        acl.restype,
-        acl.name,
-        acl.resource_pattern_type,
-        acl.principal,
-        None,  # type: ignore[arg-type]  # None means any host; missing in the stub
-        acl.operation,
-        acl.permission_type,
-    )
-    (future,) = admin.delete_acls([same]).values()
-    assert len(future.result(60)) == 1
-    try:
-        yield
-    finally:
-        grant(broker, acl)
+def wait_without_failures(seen: Watch) -> None:
+    def recovered(scrape: Scrape) -> bool:
+        return not failures(scrape, seen.after_cycles(1))
+
+    seen.until(recovered, "stages without errors")
 
 
 def to_fix(results: Sequence[CheckResult]) -> list[tuple[str, str, str]]:
     return [(each.where, each.check, each.finding) for each in results if each.state == "fix"]
+
+
+def test_missing_create_is_named_and_fails_the_timeline(mirrored: Mirrored) -> None:
+    # Before the other tests, whose exporter creates the topic.
+    eu, acl = mirrored.brokers["eu"], f"eu Create topic {TIMELINE}"
+    assert TIMELINE not in eu.admin.topics()
+    with revoked(eu, mirrored.acls(EXPORTER)[acl].binding):
+        wait_for(lambda: bool(to_fix(doctor(mirrored))), "a finding", PATIENCE)
+        (found,) = to_fix(doctor(mirrored))
+        assert found[2].startswith(f"exporter is denied Create on topic {TIMELINE}: ")
+        with watched(mirrored) as seen:
+            seen.until(lambda s: failures(Scrape({}), s) == {"eu timeline"}, "the stage to fail")
 
 
 def test_exporter_of_same_file_reports_exact_lag(mirrored: Mirrored, seen: Watch) -> None:
@@ -324,12 +290,9 @@ def test_exporter_of_same_file_reports_exact_lag(mirrored: Mirrored, seen: Watch
         return scrape.value("mm2_replication_lag_records", topic=TOPIC, partition="0")
 
     seen.until(lambda s: lag(s) == 0, "replicated records")
-    mirrored.process.pause()
-    try:
+    with mirrored.paused():
         produce(us.librdkafka(), TOPIC, Load(100))
         seen.until(lambda s: lag(s) == 100, "the lag of a paused MirrorMaker 2")
-    finally:
-        mirrored.process.resume()
     end = seen.until(lambda s: lag(s) == 0 and s.state(str(FLOW)) in WORKING, "a working flow")
     offset = end.value("mm2_replicated_source_offset", topic=TOPIC, partition="0")
     assert offset == sum(us.admin.end_offsets(TOPIC).values())
@@ -345,39 +308,104 @@ def test_check_connect_of_same_file_finds_nothing_to_fix(mirrored: Mirrored) -> 
 
 
 def test_table_has_every_acl_of_exporter_and_audit(mirrored: Mirrored) -> None:
-    assert set(mirrored.acls(EXPORTER)) == {*STAGES, EXISTING}
+    assert set(mirrored.acls(EXPORTER)) == LOSSES.keys() | CREATE
 
 
-@pytest.mark.parametrize("acl", STAGES)
+@pytest.mark.parametrize("acl", LOSSES)
 def test_missing_acl_is_named_and_nothing_else_breaks(
     mirrored: Mirrored, seen: Watch, acl: str
 ) -> None:
     cluster, operation, resource = acl.split(maxsplit=2)
-    # Only a request between listing and revocation fails: then Kafka does not list the group.
-    possible = {f"{cluster} groups"} if resource == f"group {GROUP}" else set()
-    printed = mirrored.acls(EXPORTER)[acl]
+    expected, printed = {*LOSSES[acl].running}, mirrored.acls(EXPORTER)[acl]
     before = seen.scrape()
     with revoked(mirrored.brokers[cluster], printed.binding):
         wait_for(lambda: bool(to_fix(doctor(mirrored))), "a finding", PATIENCE)
         found = [finding for _, _, finding in to_fix(doctor(mirrored))]
         assert any(f"denied {operation} on {resource}" in each for each in found), found
         assert all(f" on {resource}" in each for each in found), found
-        seen.until(lambda s: failures(before, s) >= STAGES[acl], f"{STAGES[acl]} to fail")
+        seen.until(lambda s: failures(before, s) >= expected, f"{expected} to fail")
         after = seen.after_cycles(3)
-        assert failures(before, after) - possible == STAGES[acl]
+        assert failures(before, after) == expected
         assert after.state(str(FLOW)) in WORKING
     wait_for(lambda: not to_fix(doctor(mirrored)), "no finding", PATIENCE)
-    last = [seen.scrape()]
-
-    def recovered(scrape: Scrape) -> bool:
-        last.append(seen.after_cycles(1))
-        return not failures(last[-2], last[-1])
-
-    seen.until(recovered, "stages without errors")
+    wait_without_failures(seen)
 
 
-@pytest.mark.parametrize("acl", AT_START)
-def test_acl_missing_at_start_fails_its_stage(mirrored: Mirrored, acl: str) -> None:
+@pytest.mark.parametrize(
+    ("topic", "stage"),
+    [("us.checkpoints.internal", "checkpoints"), ("us.heartbeats", "canary_receive")],
+)
+def test_describe_without_read_fails_its_stage_until_read_is_granted(
+    mirrored: Mirrored, seen: Watch, topic: str, stage: str
+) -> None:
+    def errors(scrape: Scrape) -> float:
+        name = "mm2_exporter_collect_errors_total"
+        labels = {"cluster": "eu", "stage": stage, "reason": "authorization"}
+        return scrape.value(name, **labels) or 0.0
+
+    printed, before = mirrored.acls(EXPORTER)[f"eu Read topic {topic}"], seen.scrape()
+    with reduced_to_describe(mirrored.brokers["eu"], printed.binding):
+        # For longer than one assignment of the consumer, which reports it once.
+        seen.until(lambda s: errors(s) - errors(before) >= 60, "the stage to keep failing")
+        after = seen.scrape()
+        assert failures(before, after) == {f"eu {stage}"}
+        assert after.state(str(FLOW)) in WORKING
+    wait_without_failures(seen)
+
+
+@pytest.mark.parametrize("acl", [acl for acl, loss in LOSSES.items() if loss.waiting])
+def test_acl_missing_while_records_wait_fails_its_stage(
+    mirrored: Mirrored, seen: Watch, acl: str
+) -> None:
+    printed, before = mirrored.acls(EXPORTER)[acl], seen.scrape()
+    with revoked(mirrored.brokers[printed.cluster], printed.binding), mirrored.paused():
+        seen.until(lambda s: failures(before, s) == {*LOSSES[acl].waiting}, "the stage to fail")
+    seen.until(lambda s: s.state(str(FLOW)) in WORKING, "a working flow")
+
+
+@pytest.mark.parametrize("acl", [acl for acl, loss in LOSSES.items() if loss.at_start])
+def test_acl_missing_at_start_fails_its_stage(mirrored: Mirrored, seen: Watch, acl: str) -> None:
+    seen.until_ready()  # it has created the timeline's topic
     printed = mirrored.acls(EXPORTER)[acl]
-    with revoked(mirrored.brokers[printed.cluster], printed.binding), watched(mirrored) as seen:
-        seen.until(lambda s: failures(Scrape({}), s) == {AT_START[acl]}, "the stage to fail")
+    with revoked(mirrored.brokers[printed.cluster], printed.binding), watched(mirrored) as later:
+        expected = {*LOSSES[acl].at_start}
+        later.until(lambda s: failures(Scrape({}), s) == expected, "the stage to fail")
+
+
+def test_create_is_not_needed_for_existing_topics(mirrored: Mirrored, seen: Watch) -> None:
+    seen.until_ready()
+    with ExitStack() as missing:
+        for acl in CREATE:
+            printed = mirrored.acls(EXPORTER)[acl]
+            missing.enter_context(revoked(mirrored.brokers[printed.cluster], printed.binding))
+        assert to_fix(doctor(mirrored)) == []
+        with watched(mirrored) as later:
+            name = "mm2_exporter_last_success_timestamp_seconds"
+            for each in ("us", "canary_send"), ("eu", "timeline"):
+                labels = dict(zip(("cluster", "stage"), each, strict=True))
+                later.until(lambda s: s.value(name, **labels), f"success of {each}")  # noqa: B023  called at once
+            assert failures(Scrape({}), later.scrape()) == set()
+
+
+def test_unreadable_group_is_not_ready_and_deleted_group_is_dropped(
+    mirrored: Mirrored, seen: Watch
+) -> None:
+    us = mirrored.brokers["us"]
+
+    def ready(scrape: Scrape) -> float | None:
+        return scrape.value("mm2_failover_ready", group=GROUP)
+
+    seen.until(lambda s: ready(s) == 1, "a group that is ready")
+    with revoked(us, mirrored.acls(EXPORTER)[f"us Describe group {GROUP}"].binding):
+        blocked = seen.until(lambda s: ready(s) == 0, "an unreadable group")
+        reasons = blocked.values("mm2_failover_blocked", group=GROUP)
+        assert {dict(k)["reason"] for k, v in reasons.items() if v} == {"source_unreadable"}
+    seen.until(lambda s: ready(s) == 1, "a group that is ready again")
+    before = seen.scrape()
+    admin = admin_client(us)
+    admin.delete_consumer_groups([GROUP])[GROUP].result(60)
+    seen.until(lambda s: ready(s) is None, "the group to be dropped")
+    assert failures(before, seen.after_cycles(3)) == set()
+    # Its checkpoint remains.
+    with watched(mirrored) as later:
+        assert failures(Scrape({}), later.after_cycles(3)) == set()
