@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from confluent_kafka import Producer
 from exporter_watch import Scrape, counters_never_decreased, watch
 
+from mm2slo_core.properties_text import dump_properties
 from mm2slo_core.records import Checkpoint
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
@@ -22,6 +24,7 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.topic_tail import TopicTail
 from mm2slo_kafka.traffic import Load, consume_and_commit, produce
 from mm2slo_lab.condition_wait import wait_for
+from mm2slo_lab.mirror_properties import mirror_properties
 from mm2slo_lab.ports import free_ports
 
 if TYPE_CHECKING:
@@ -144,16 +147,22 @@ def counted(scrape: Scrape, kind: str, reason: str) -> float | None:
     )
 
 
-def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path) -> None:
+def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path, fresh_topic: str) -> None:
     (port,) = free_ports(1)
-    config = tmp_path / "mm2slo.yaml"
-    text = lab.config_yaml(
-        exporter={
-            "listen": f"127.0.0.1:{port}",
-            "poll_interval": "500ms",
-            "metadata_interval": "1s",
-        }
-    )
+    config, mm2 = tmp_path / "mm2slo.yaml", tmp_path / "mm2.properties"
+    settings = {
+        "listen": f"127.0.0.1:{port}",
+        "poll_interval": "500ms",
+        "metadata_interval": "1s",
+    }
+    document = yaml.safe_load(lab.config_yaml(exporter=settings))
+    # The topics are those of MirrorMaker 2's file.
+    for flow in document["flows"]:
+        del flow["topics"]
+    text = yaml.safe_dump(document | {"mm2": {"properties": [str(mm2)]}}, sort_keys=False)
+    clients = {alias: lab.cluster(alias).java() for alias in ("us", "eu")}
+    properties = mirror_properties(lab.topology, clients)
+    mm2.write_text(dump_properties(properties), encoding="ascii")
     config.write_text(text, encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "mm2slo_cli", "exporter", "--config", str(config)],
@@ -176,6 +185,15 @@ def test_reload_keeps_unchanged_flows(lab: Lab, tmp_path: Path) -> None:
         seen.until(lambda s: reloads(s, "success") == 1, "a reload")
         before = received(seen.scrapes[-1], "us->eu")
         seen.until(lambda s: received(s, "us->eu") > before, "canaries after it")
+        lab.cluster("eu").admin.create_topic(fresh_topic)
+        properties |= {"eu->us.topics": fresh_topic}
+        mm2.write_text(dump_properties(properties), encoding="ascii")
+        process.send_signal(signal.SIGHUP)
+        seen.until(
+            lambda s: source_topics(s, "eu->us") == {fresh_topic, "heartbeats"},
+            "the topics of MirrorMaker 2's changed file",
+        )
+        assert reloads(seen.scrapes[-1], "success") == 2
         kept = [drop_flow(scrape, "eu->us") for scrape in seen.scrapes]
         assert counters_never_decreased(kept) == []
         port_in_use = subprocess.run(
@@ -215,6 +233,10 @@ class Remote:
 
 def reloads(scrape: Scrape, result: str) -> float | None:
     return scrape.value("mm2_exporter_config_reloads_total", result=result)
+
+
+def source_topics(scrape: Scrape, flow: str) -> set[str]:
+    return {dict(labels)["topic"] for labels in scrape.values("mm2_source_end_offset", flow=flow)}
 
 
 def received(scrape: Scrape, flow: str) -> float:
