@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from splunk_app import read_conf
 
 from mm2slo_core.topology import Flow
 from mm2slo_kafka.traffic import Load, produce
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
 
-LOG_CONFIG = Path(__file__).parents[2] / "deploy/logging/connect-log4j2-json.yaml"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+LOG_CONFIG = DEPLOY / "logging/connect-log4j2-json.yaml"
+SEARCHES = DEPLOY / "splunk/repl_observability/default/savedsearches.conf"
 US_EU = Flow("us", "eu")
 TOPIC = "worker-logs"
 SECRET = "hun7er2"
@@ -117,6 +121,16 @@ def test_failed_task_has_flow_connector_task_action_and_stack_trace(log: WorkerL
     assert trace.startswith("org.apache.kafka.connect.errors.ConnectException: ")
     assert "\n\tat org.apache.kafka.connect.runtime." in trace
     assert list(fields)[-1] == "error.stack_trace"
+
+
+def test_saved_search_for_failed_tasks_matches_the_event(log: WorkerLog) -> None:
+    search = read_conf(SEARCHES, [])["Failed tasks"]["search"]
+    (listed,) = re.findall(r"event_action IN \((.*?)\)", search)
+    (groups,) = re.findall(r" by ([\w ]+?) \|", search)
+    (fields,) = log.of("task_failed")
+
+    assert fields["event_action"] in listed.split(", ")
+    assert fields.keys() >= set(groups.split()) == {"flow", "connector", "task"}
 
 
 def test_starts_of_tasks_and_herders_have_their_flow(log: WorkerLog) -> None:

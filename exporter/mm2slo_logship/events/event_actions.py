@@ -198,7 +198,7 @@ _TEXTS: Final = frozenset(("topic", "group", "reason", "job", "node", "address")
 
 def classify(logger: str, message: str, *, has_error: bool) -> tuple[str, dict[str, object]]:
     """Return the action of a message and its details; an empty string if it has none."""
-    for action in _actions_of(logger):
+    for action in _actions_of(logger[-200:]):
         if action.anchor in message and (has_error or not action.needs_error):
             found = action.details.search(message) if action.details else None
             if found is None:

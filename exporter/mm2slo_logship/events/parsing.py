@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES: Final = 1_000
 _MOST_BYTES: Final = 262_144
+_MOST_LEVELS: Final = 32
 _SHORT: Final = 8_192
 """A line without a text that `cut_long_texts` could cut."""
 
@@ -96,7 +97,20 @@ def _read_json(text: bytes) -> dict[str, object] | None:
             document = orjson.loads(text.decode("utf-8", "replace"))
         except orjson.JSONDecodeError:
             return None
-    return document if isinstance(document, dict) else None
+    if not isinstance(document, dict) or _is_too_deep(text, document):
+        return None
+    return document
+
+
+def _is_too_deep(text: bytes, document: dict[str, object]) -> bool:
+    """Whether a document is nested so deeply that encoding it could fail."""
+    if text.count(b"{") + text.count(b"[") <= _MOST_LEVELS:
+        return False
+    level: list[Any] = [document]
+    for _ in range(_MOST_LEVELS):
+        nested = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [value for values in nested for value in values if isinstance(value, dict | list)]
+    return bool(level)
 
 
 def _is_contents(document: dict[str, object]) -> bool:

@@ -24,7 +24,6 @@ _TERMINAL: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7
 # In blocks of lines, one search for what several literals share; each costs as much as the others.
 _SHARED: Final = ("key", "login")
 _RUN: Final = re.compile(r"[A-Za-z0-9]+")
-_DEPTH: Final = 16
 
 
 class Redactor:
@@ -75,31 +74,28 @@ class Redactor:
 
     def redact_document(self, document: dict[str, object]) -> dict[str, object]:
         """Return *document* without secrets, in names, in values and in fields named as secrets."""
-        return self._redact_mapping(document, 0)
+        return self._redact_mapping(document)
 
-    def _redact_mapping(self, document: dict[str, object], depth: int) -> dict[str, object]:
+    def _redact_mapping(self, document: dict[str, object]) -> dict[str, object]:
         return {
-            self.redact(name): self._redact_field(name, value, depth)
-            for name, value in document.items()
+            self.redact(name): self._redact_field(name, value) for name, value in document.items()
         }
 
-    def _redact_field(self, name: str, value: object, depth: int) -> object:
+    def _redact_field(self, name: str, value: object) -> object:
         if value in (None, "", "null", "[hidden]", REDACTED) or isinstance(value, bool):
             return value
         if SECRET_FIELD.search(name):
             self.counts["field"] += 1
             return REDACTED
-        return self._redact_value(value, depth)
+        return self._redact_value(value)
 
-    def _redact_value(self, value: object, depth: int) -> object:
+    def _redact_value(self, value: object) -> object:
         if isinstance(value, str):
             return self.redact(value)
-        if depth == _DEPTH and isinstance(value, dict | list):
-            return self.redact(str(value))
         if isinstance(value, dict):
-            return self._redact_mapping(value, depth + 1)
+            return self._redact_mapping(value)
         if isinstance(value, list):
-            return [self._redact_value(each, depth + 1) for each in value]
+            return [self._redact_value(each) for each in value]
         return value
 
 

@@ -92,6 +92,13 @@ PATTERNS: Final = (
         rf"\g<key>{REDACTED}",
     ),
     _pattern(
+        "option",
+        "pass,secret,token",
+        r"(?P<key>--[\w.-]{0,32}?(?:password|passphrase|secret|token)[\w.-]{0,16}+[ ]{1,8}+)"
+        rf"{_KEPT}(?!-)(?:{_QUOTED}|{_BARE})",
+        rf"\g<key>{REDACTED}",
+    ),
+    _pattern(
         "jaas",
         "jaas,loginmodule",
         rf"(?P<key>sasl\.jaas\.config{_EQUALS}|LoginModule\s{{1,8}}"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from mm2slo_logship.events.parser_settings import ParserSettings
 
+_CACHED: Final = 400
+"""Longest text in a cache; what identifies a line is at its start."""
 UNRESOLVED: Final = "unresolved"
 """The flow of a worker's line that does not show it; never guessed from other lines."""
 
@@ -48,7 +50,7 @@ NO_CONTEXT: Final = WorkerContext()
 def read_context(context: str, thread: str, message: str) -> WorkerContext:
     """Read the context from Connect's MDC, or from the thread's name or the message."""
     if context:
-        return _read_mdc(context)
+        return _read_mdc(context[:_CACHED])
     named = _NAMED_TASK.search(thread) or _NAMED_TASK.search(message)
     if named is None:
         return NO_CONTEXT
@@ -71,7 +73,7 @@ def shown_flow(thread: str, message: str, settings: ParserSettings) -> str:
     for text in (message, thread):
         if "->" in text:
             # Clients put their id in brackets first, the same in all their messages.
-            flow = _find_flow(text[: text.find("]") + 1] if text[0] == "[" else text)
+            flow = _find_flow(text[: text.find("]") + 1 if text[0] == "[" else _CACHED])
             if flow and (not settings.flows or flow in settings.flows):
                 return flow
     return ""

@@ -277,6 +277,23 @@ def test_trace_message_of_kafka_is_not_shipped() -> None:
     assert fields["level"] == "TRACE"
 
 
+@pytest.mark.parametrize("levels", [33, 1_000])
+def test_json_nested_too_deep_to_encode_is_wrapped_and_redacted(levels: int) -> None:
+    line = '{"message": ' + '{"a": ' * levels + '"password=x"' + "}" * (levels + 1) + "\n"
+
+    fields = only(line)
+
+    assert fields["parse_error"] is True
+    assert fields["message"] == line.strip().replace("=x", "=[redacted]")
+    orjson.dumps(fields)
+
+
+def test_nested_json_is_kept_and_redacted() -> None:
+    fields = only('{"message": "m", "a": [{"b": "password=x"}' + ", [1]" * 40 + "]}\n")
+
+    assert fields["a"] == [{"b": "password=[redacted]"}, *([[1]] * 40)]
+
+
 def test_values_that_are_no_texts_become_texts() -> None:
     fields = only('{"timestamp": 5, "level": null, "message": {"a": [1]}, "logger": 7, "n": 1}\n')
 

@@ -71,6 +71,7 @@ TEXTS = (  # a line, and the secret in it
     ("Endpoint=sb://x/;SharedAccessKeyName=Root;SharedAccessKey=q1w2e3=;EntityPath=t", "q1w2e3"),
     ("salt=c2FsdA==,stored_key=c3Q=,server_key=c2s=,iterations=4096", "c2FsdA"),
     (f"java -Djavax.net.ssl.keyStorePassword={SECRET} -cp a", SECRET),
+    (f"started with --ssl-key-password {SECRET} --verbose", SECRET),
     (f"grant_type=jwt&assertion={SECRET}", SECRET),
     ("where source record is = SourceRecord{value=Struct{card=4111}}", "4111"),
     (f'bad config {{"password": "{SECRET} with \\" quote {SECRET}"}}', SECRET),
@@ -82,6 +83,7 @@ UNTOUCHED = (
     "\tsasl.oauthbearer.token.endpoint.url = null",
     "sasl.oauthbearer.token.endpoint.url = https://idp/oauth2",
     "token ring",
+    "unknown option --token --verbose",
     "Polled 5 records from [user-tokens-v1-0]",
     "offsets {user-tokens-v1-0=OffsetAndMetadata{offset=5}}",
     "Unable to sync offsets for consumer group secret-santa. This is likely caused by consumers",
@@ -171,14 +173,6 @@ def test_redact_document_replaces_secrets_in_names_values_and_nested_fields() ->
     assert redactor.counts == {"key_value": 2, "field": 2, "exact": 2}
 
 
-def test_redact_document_nested_too_deep_becomes_text() -> None:
-    document: dict[str, object] = {"password": SECRET}
-    for _ in range(500):
-        document = {"a": document}
-
-    assert SECRET not in orjson.dumps(Redactor().redact_document(document)).decode()
-
-
 def test_extra_pattern_is_applied_and_counted() -> None:
     card = SecretPattern("card", ("card",), re.compile(r"(?<=card )\d{4}-\d{4}"))
     everywhere = SecretPattern("iban", (), re.compile(r"\bDE\d{4}\b"))
@@ -201,6 +195,8 @@ def test_exact_secret_is_found_however_json_writes_it(secret: str, ascii_only: b
 
 
 UNITS = (
+    "--password ",
+    "--",
     "password=",
     'password="',
     'password="\\',

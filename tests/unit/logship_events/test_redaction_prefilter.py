@@ -103,3 +103,10 @@ def test_suspects_contain_every_line_that_a_regex_matches(text: str) -> None:
     whole = text.replace("\n", " ")
     if any(pattern.regex.search(whole) for pattern in PATTERNS):
         assert REDACTOR.suspects([b"first", whole.encode()]) == {1}
+
+
+@given(text=texts)
+def test_redaction_of_redacted_text_changes_nothing(text: str) -> None:
+    redacted = REDACTOR.redact(text)
+
+    assert REDACTOR.redact(redacted) == redacted
