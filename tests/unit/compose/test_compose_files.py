@@ -86,6 +86,13 @@ def test_service_mounts_existing_files_and_declared_volumes(service: Service) ->
         assert source.exists() if isinstance(source, Path) else source in declared
 
 
+def test_services_that_connect_to_clusters_mount_secrets() -> None:
+    """The executors of Spark read certificate files as well."""
+    clients = {"us", "mirrormaker", "traffic", "exporter", "report", "audit", "spark-worker"}
+    without = {name for name in clients if "/run/secrets" not in SERVICES[name].mounts}
+    assert without == set()
+
+
 @pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
 def test_image_is_pinned(service: Service) -> None:
     name, _, tag = service.definition["image"].partition(":")
