@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 from mm2slo_core.config.logship_config import LogFileFormat
 from mm2slo_core.user_errors import UserError
+from mm2slo_logship.events.connector_flows import connector_flows
 from mm2slo_logship.events.parser_settings import ParserSettings
 from mm2slo_logship.events.parsing import Parser
 from mm2slo_logship.events.redaction import Redactor
 from mm2slo_logship.events.secret_patterns import SecretPattern
-from mm2slo_logship.events.thread_flows import ThreadFlows
 from mm2slo_logship.files.source import Source
 from mm2slo_logship.hec.hec_client import Connection
 from mm2slo_logship.hec.token_file import Token
@@ -49,17 +50,29 @@ def ship_settings(config: Config) -> ShipSettings:
         )
         for each in section.redact
     ]
-    redactor = Redactor(extra, [Token(token_file).reveal()])
-    threads = ThreadFlows()
-    flows = frozenset(flow.label for flow in config.flows)
+    connectors = connector_flows(
+        (name, flow.label)
+        for flow in config.flows
+        for name in (
+            flow.connect.source_connector,
+            flow.connect.checkpoint_connector,
+            flow.connect.heartbeat_connector,
+        )
+    )
+    parsing = ParserSettings(
+        env=section.env or "",
+        flows=frozenset(flow.label for flow in config.flows),
+        connector_flows=connectors,
+        redactor=Redactor(extra, [Token(token_file).reveal()]),
+    )
     return ShipSettings(
         endpoints=section.endpoints,
         token_file=token_file,
-        sources=tuple(_source(each, section, redactor, threads, flows) for each in section.sources),
+        sources=tuple(_source(each, section, parsing) for each in section.sources),
         state_dir=Path(section.state_dir),
         connection=_connection(section),
         version=version("mm2slo"),
-        redactions=redactor.counts,
+        redactions=parsing.redactor.counts,
         has_ack=section.acknowledge,
         linger=section.linger,
         max_dead_letter_bytes=section.max_dead_letter_bytes,
@@ -67,21 +80,12 @@ def ship_settings(config: Config) -> ShipSettings:
     )
 
 
-def _source(
-    source: LogSource,
-    section: LogshipConfig,
-    redactor: Redactor,
-    threads: ThreadFlows,
-    flows: frozenset[str],
-) -> Source:
-    settings = ParserSettings(
+def _source(source: LogSource, section: LogshipConfig, parsing: ParserSettings) -> Source:
+    settings = replace(
+        parsing,
         service=source.service,
-        env=section.env or "",
         flow=source.flow or "",
-        flows=flows,
         time_zone=ZoneInfo(source.zone),
-        redactor=redactor,
-        thread_flows=threads,
     )
     return Source(
         patterns=source.paths,

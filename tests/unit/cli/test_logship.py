@@ -88,6 +88,21 @@ def test_tail_prints_redacted_envelopes_and_sends_nothing(config: Path, fake: Fa
     assert fake.requests == []
 
 
+def test_tail_resolves_the_flow_by_the_name_of_a_connector(config: Path) -> None:
+    document = json.loads(config.read_text())
+    document["flows"][0]["connect"] = {"source_connector": "us-eu-source"}
+    config.write_text(json.dumps(document))
+    line = {
+        "timestamp": "2026-11-22T17:57:19Z", "context": "[us-eu-source|task-0] ",
+        "logger": "org.apache.kafka.connect.mirror.MirrorSourceTask", "message": "Failure",
+    }  # fmt: skip
+    (config.parent / "mm2.log").write_text(json.dumps(line) + "\n")
+
+    (printed,) = _run("tail", "--dry-run", config=config).output.splitlines()
+
+    assert json.loads(printed)["event"]["flow"] == "us->eu"
+
+
 def test_tail_without_dry_run_names_the_option(config: Path) -> None:
     with pytest.raises(UserError, match="add --dry-run"):
         _run("tail", config=config)

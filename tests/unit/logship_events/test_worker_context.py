@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mm2slo_logship.events.connector_flows import connector_flows
 from mm2slo_logship.events.parsed_event import Line
 from mm2slo_logship.events.parser_settings import ParserSettings
 from mm2slo_logship.events.parsing import Parser
@@ -74,6 +75,18 @@ def test_connector_of_a_connect_cluster_gives_its_flow() -> None:
     parser = Parser(ParserSettings(connector_flows={"us-to-eu-source": "us->eu"}))
 
     assert worker_flow(parser, "task-thread-us-to-eu-source-0", 1, "x") == "us->eu"
+
+
+def test_names_of_several_flows_and_of_dedicated_mode_have_no_flow() -> None:
+    assert connector_flows(
+        [
+            ("us-to-eu", "us->eu"),
+            ("us-to-eu", "us->eu"),
+            ("heartbeats", "us->eu"),
+            ("heartbeats", "eu->us"),
+            ("MirrorSourceConnector", "us->eu"),
+        ]
+    ) == {"us-to-eu": "us->eu"}
 
 
 def test_thread_flows_forget_the_oldest() -> None:
