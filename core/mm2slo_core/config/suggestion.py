@@ -13,10 +13,11 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     """The most similar of *known*, or None if none is similar."""
     candidates = list(known)
     # Aliases may be too short for difflib: `ue` and `EU` are matched to `eu` by their letters.
-    for candidate in candidates:
-        if sorted(candidate.casefold()) == sorted(name.casefold()):
-            return candidate
-    return next(iter(difflib.get_close_matches(name, candidates, n=1)), None)
+    letters = [each for each in candidates if sorted(each.casefold()) == sorted(name.casefold())]
+    close = difflib.get_close_matches(
+        name, letters or candidates, n=1, cutoff=0.0 if letters else 0.6
+    )
+    return next(iter(close), None)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
