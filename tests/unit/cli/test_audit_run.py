@@ -17,6 +17,7 @@ from audit_runs.endless_run import UNIT
 
 from mm2slo_audit.run import AuditOptions, Span, audit
 from mm2slo_audit.run.time_span import format_utc
+from mm2slo_cli.audit_run import Output
 from mm2slo_core.topology import Flow
 from mm2slo_store import RunState, Store
 
@@ -125,3 +126,18 @@ def test_audit_killed_keeps_stored_results_and_next_run_cleans_up(
         assert dead.header.id == started.header.id
         assert runs(folder) == {report.run_id}
         assert len(store.units()) == 1
+
+
+def test_follow_without_terminal_logs_one_line_per_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with Store.open(tmp_path / "audit.db") as store:
+        report = audit(CONFIG, OPTIONS, ports_for(store, tmp_path / "runs", UNIT))
+    with caplog.at_level("INFO", "mm2slo.audit"):
+        Output(None, 600.0).publish(report)
+    assert capsys.readouterr().out == ""
+    (logged,) = caplog.records
+    assert (logged.levelname, logged.__dict__["run_id"]) == ("INFO", report.run_id)
+    assert logged.getMessage() == f"verdict: {report.conclusion.line}"
+    Output(None, None).publish(report)
+    assert capsys.readouterr().out.splitlines()[-1] == f"verdict: {report.conclusion.line}"
