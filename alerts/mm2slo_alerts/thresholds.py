@@ -207,6 +207,9 @@ class Thresholds:
         15 * _MINUTE,
         "Alertmanager counts a message as failed after its last retry: each one is lost.",
     )
+    shipping_lag: float = _seconds(
+        10 * _MINUTE, "Outlasts a rolling restart of Splunk's indexers; usual lag is a second."
+    )
 
     coverage_min: float = _limit(
         0.9,

@@ -1,4 +1,4 @@
-"""Causes in the monitoring itself: exporter, Prometheus rules, Alertmanager messages."""
+"""Causes in the monitoring itself: exporter, Prometheus rules, messages, log shipping."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mm2slo_core.catalogue.external_metrics import (
     RULE_FAILURES,
     UP,
 )
+from mm2slo_core.catalogue.logship_metrics import LOGSHIP_SEND_LAG_SECONDS
 from mm2slo_core.promql import aggregate, duration, equal, matching, number, over, select
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _OURS: Final = matching("rule_group", ".*mm2slo.*")
 
 
 def causes(limits: Thresholds) -> tuple[Cause, ...]:
-    return (_exporter(limits), _rules(limits), _slack(limits), _watchdog())
+    return (_exporter(limits), _rules(limits), _slack(limits), _logs(limits), _watchdog())
 
 
 def _exporter(limits: Thresholds) -> Cause:
@@ -84,6 +85,24 @@ def _slack(limits: Thresholds) -> Cause:
         action=(
             "Read Alertmanager's log for Notify attempt failed; if the webhook answers with 403 or "
             "404, write a new one into its webhook_url_file."
+        ),
+    )
+
+
+def _logs(limits: Thresholds) -> Cause:
+    return Cause(
+        name="MM2LogsNotShipped",
+        severity=TICKET,
+        expr=f"{select(LOGSHIP_SEND_LAG_SECONDS)} > {number(limits.shipping_lag)}",
+        of_flow=False,
+        summary=(
+            "mm2slo logship at {{ $labels.instance }} has had no events accepted for "
+            "{{ $value | humanizeDuration }}."
+        ),
+        impact="Logs of MirrorMaker 2 are missing in Splunk, and are lost if files are deleted.",
+        action=(
+            "Run mm2slo logship check on that host, and read the log of mm2slo logship for the "
+            "response of Splunk."
         ),
     )
 

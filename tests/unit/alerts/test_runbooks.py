@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import subprocess
@@ -18,6 +19,7 @@ from typer.main import get_command
 from mm2slo_alerts.recent_alert import RECENT_ALERTS
 from mm2slo_cli.main import app
 from mm2slo_core import catalogue
+from mm2slo_core.catalogue.logship_metrics import LOGSHIP_GROUPS
 from mm2slo_core.group_readiness import BlockReason
 from mm2slo_core.objectives import DEFAULT_WINDOW, WINDOW_PAIRS
 from mm2slo_core.promql import duration
@@ -200,7 +202,7 @@ def test_promtool_accepts_every_query(tmp_path: Path) -> None:
 def series() -> Mapping[str, set[str]]:
     """Labels by name of every known series."""
     found: dict[str, set[str]] = {}
-    for metric in catalogue.ALL:
+    for metric in (*catalogue.ALL, *itertools.chain(*LOGSHIP_GROUPS.values())):
         labels = {*metric.labels, *SCRAPED}
         found[metric.name] = labels
         for name in metric.sample_names:
