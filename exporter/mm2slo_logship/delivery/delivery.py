@@ -119,7 +119,9 @@ class Delivery:
         """Splunk accepted *part*."""
         self._metrics.events_sent.inc(len(part.items))
         self._metrics.last_success.set(time.time())
-        if self._has_ack and answer.ack_id is None and not self.window.is_disabled:
+        # The answer to an invalid event may lack the id for those before it.
+        has_no_ack = answer.ack_id is None and answer.action is not Action.SPLIT
+        if self._has_ack and has_no_ack and not self.window.is_disabled:
             logger.error("the token has no acknowledgement; set logship.acknowledge: false")
             self.window.disable()
         ack_id = answer.ack_id if self._has_ack else None

@@ -179,7 +179,7 @@ class FileWatch:
         if known is not None and known.file_id in self._open_ids():
             return None  # compressed while it is read
         if known is None:
-            known = _first_checkpoint(key, found, line)
+            known = _first_checkpoint(key, found, line, self._generation(key))
         elif not content.is_complete and known.offset > content.size():
             known = self._after_truncation(known, found.path, line)
         known = replace(known, device=key[0], inode=key[1], pattern=found.pattern)
@@ -191,6 +191,11 @@ class FileWatch:
             if is_same and has_head(content, each):
                 return each
         return None
+
+    def _generation(self, key: _Inode) -> int:
+        """Another one than that of an earlier file with this inode, if it is known."""
+        inodes = (each for each in self._checkpoints if (each.device, each.inode) == key)
+        return max((each.generation + 1 for each in inodes), default=0)
 
     def _open_ids(self) -> set[str]:
         return {file.checkpoint.file_id for file in self._files.values()}
@@ -215,11 +220,8 @@ class FileWatch:
                 continue
             if known.pattern not in self._sources:
                 continue  # the source may come back
-            rotated = find_rotated(known)
-            if rotated is not None:
-                status = rotated.stat()
-                found_file = FoundFile(rotated, known.pattern, is_rotated=True)
-                self._try_open((status.st_dev, status.st_ino), found_file)
+            if (rotated := find_rotated(known)) is not None:
+                self._try_open(*rotated)
             if known.file_id not in self._open_ids():
                 self._losses.lost(Path(known.path), "deleted", max(known.size - known.offset, 0))
                 self._checkpoints.remove(known.file_id)

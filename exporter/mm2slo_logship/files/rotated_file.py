@@ -7,29 +7,34 @@ from typing import TYPE_CHECKING
 
 from mm2slo_logship.files.file_content import open_content
 from mm2slo_logship.files.file_head import has_head
+from mm2slo_logship.files.source import FoundFile
 
 if TYPE_CHECKING:
     from mm2slo_logship.checkpoints import Checkpoint
 
 
-def find_rotated(known: Checkpoint) -> Path | None:
-    """The file of *known* under another name of its folder, or compressed there."""
+def find_rotated(known: Checkpoint) -> tuple[tuple[int, int], FoundFile] | None:
+    """Device and inode, and the file of *known* under another name of its folder or compressed."""
     try:
         paths = sorted(Path(known.path).parent.iterdir())
     except OSError:
         return None
-    return next((path for path in paths if _is_same(path, known)), None)
+    for path in paths:
+        try:
+            status = path.stat()
+            key = (status.st_dev, status.st_ino)
+            if (key == (known.device, known.inode) or path.suffix == ".gz") and _is_same(
+                path, known
+            ):
+                return key, FoundFile(path, known.pattern, is_rotated=True)
+        except (OSError, EOFError):
+            continue  # another file, or one that cannot be read
+    return None
 
 
 def _is_same(path: Path, known: Checkpoint) -> bool:
+    content = open_content(path)
     try:
-        status = path.stat()
-        if (status.st_dev, status.st_ino) != (known.device, known.inode) and path.suffix != ".gz":
-            return False
-        content = open_content(path)
-        try:
-            return has_head(content, known)
-        finally:
-            content.close()
-    except (OSError, EOFError):
-        return False  # another file, or one that cannot be read
+        return has_head(content, known)
+    finally:
+        content.close()

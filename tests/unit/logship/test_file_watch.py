@@ -282,3 +282,22 @@ def test_watch_file_that_fails_is_opened_again(
 
 def _stale(_: PlainContent) -> int:
     raise OSError(errno.ESTALE, "Stale file handle")
+
+
+def test_watch_truncation_before_a_kill_keeps_the_uids(tmp_path: Path) -> None:
+    log, state = tmp_path / "mm2.log", tmp_path / "state"
+    watch = make_watch(make_source(log), state)
+    _append(log, 1, 2, 3)
+    watch.refresh()
+    read_all(watch)
+    log.write_text("")
+    _append(log, 7)
+    watch.refresh()
+    sent = read_all(watch, accept=False)
+    watch.close()
+
+    again = make_watch(make_source(log), state)
+    again.refresh()
+
+    assert [event["event_uid"] for event in read_all(again)] == [sent[0]["event_uid"]]
+    assert _numbers(sent) == [7]

@@ -287,6 +287,22 @@ def test_shipper_token_without_acknowledgement_ships_without(fake: FakeHec, tmp_
     assert _numbers(fake) == list(range(50))
 
 
+def test_shipper_invalid_event_does_not_end_acknowledgement(tmp_path: Path) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
+        fake.index.acknowledges = False
+        fake.faults.append(Fault.code(13))
+        fake.faults.append(
+            Fault(status=400, body=b'{"code":13,"text":"","invalid-event-number":2}')
+        )
+        source = make_source(tmp_path / "mm2.log")
+        with running_shipper(make_settings(tmp_path, [fake.url], source, has_ack=True)) as metrics:
+            _until(lambda: value(metrics, "dead_letters_total", code="13") == 1)
+            _until(lambda: value(metrics, "pending_acks") >= 1)
+            fake.index.acknowledges = True
+            _until(lambda: value(metrics, "unsent_bytes") == 0)
+
+
 def test_shipper_full_disk_stops_sending_until_it_has_room(fake: FakeHec, tmp_path: Path) -> None:
     log, state = tmp_path / "mm2.log", tmp_path / "state"
     _write(log, 0, 10)
