@@ -3,16 +3,13 @@
 from types import MappingProxyType
 
 from mm2slo_core.catalogue._metric_factories import counter, gauge, histogram
+from mm2slo_core.catalogue.metric import Metric
 
 LOGSHIP_EVENTS_READ_TOTAL = counter(
-    "mm2_logship_events_read_total",
-    "Events read from log files.",
-    per_flow=False,
+    "mm2_logship_events_read_total", "Events read from log files.", per_flow=False
 )
 LOGSHIP_EVENTS_SENT_TOTAL = counter(
-    "mm2_logship_events_sent_total",
-    "Events that Splunk accepted.",
-    per_flow=False,
+    "mm2_logship_events_sent_total", "Events that Splunk accepted.", per_flow=False
 )
 LOGSHIP_DEAD_LETTERS_TOTAL = counter(
     "mm2_logship_dead_letters_total",
@@ -95,26 +92,6 @@ LOGSHIP_LAST_SUCCESS_TIMESTAMP_SECONDS = gauge(
 )
 
 LOGSHIP_GROUPS = MappingProxyType(
-    {
-        "Log shipping": (
-            LOGSHIP_EVENTS_READ_TOTAL,
-            LOGSHIP_EVENTS_SENT_TOTAL,
-            LOGSHIP_DEAD_LETTERS_TOTAL,
-            LOGSHIP_DEAD_LETTERS_DROPPED_TOTAL,
-            LOGSHIP_LOST_FILES_TOTAL,
-            LOGSHIP_LOST_BYTES_TOTAL,
-            LOGSHIP_REDACTIONS_TOTAL,
-            LOGSHIP_REQUESTS_TOTAL,
-            LOGSHIP_REQUEST_DURATION_SECONDS,
-            LOGSHIP_POSSIBLE_DUPLICATES_TOTAL,
-            LOGSHIP_UNSENT_BYTES,
-            LOGSHIP_SEND_LAG_SECONDS,
-            LOGSHIP_PENDING_ACKS,
-            LOGSHIP_HOLD,
-            LOGSHIP_FILES,
-            LOGSHIP_UNREADABLE_FILES,
-            LOGSHIP_LAST_SUCCESS_TIMESTAMP_SECONDS,
-        ),
-    }
+    {"Log shipping": tuple(each for each in tuple(vars().values()) if isinstance(each, Metric))}
 )
 """Metrics of `mm2slo logship` except `process_` metrics."""

@@ -34,7 +34,7 @@ class FoundFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Files of one kind. `label` is the start of their envelopes without `source`."""
+    """Files of one kind, and the metadata of their events."""
 
     patterns: tuple[str, ...]
     new_parser: Callable[[], EventParser]
