@@ -48,12 +48,14 @@ def _kill_once(config: Path, fake: FakeHec, moments: random.Random) -> None:
     before = len(fake.requests)
     command = [sys.executable, "-m", "mm2slo_cli", "logship", "--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        end = time.monotonic() + _TIMEOUT
-        while len(fake.requests) == before and process.poll() is None:
-            assert time.monotonic() < end
-            time.sleep(0.001)
-        time.sleep(moments.uniform(0.0, 0.15))
-        process.kill()
+        try:
+            end = time.monotonic() + _TIMEOUT
+            while len(fake.requests) == before and process.poll() is None:
+                assert time.monotonic() < end
+                time.sleep(0.001)
+            time.sleep(moments.uniform(0.0, 0.15))
+        finally:
+            process.kill()
         assert process.wait(30) == -9, process.stderr and process.stderr.read().decode()
 
 
