@@ -32,7 +32,7 @@ alerting works. Each name links to its runbook. Recording rules are in [rules.md
   channel of the flow's availability (or data freshness) objective, all others to `slo.channel`.
 - Alerts about stops and failures are silent during planned maintenance; those about loss are not.
 - Annotations: `summary`, `impact`, `action`, and for flows `budget`; `runbook_url`,
-  `dashboard_url` and `report_url` where `alerting.links` has their base URLs.
+  `dashboard_url`, `report_url` and `splunk_url` where `alerting.links` has their base URLs.
 
 `mm2slo alerts test` runs promtool's tests of each alert (`tests/rules/`).
 """

@@ -68,6 +68,7 @@ def links(config: LinksConfig) -> Links:
         report=config.report,
         prometheus=config.prometheus,
         alertmanager=config.alertmanager,
+        splunk=config.splunk,
     )
 
 

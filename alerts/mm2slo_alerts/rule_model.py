@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mm2slo_core.dashboard_uids import DashboardUid
+from mm2slo_core.splunk_search import search_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,8 +82,8 @@ PRODUCTION = Scale()
 class Links:
     """Base URLs of the links in annotations; None omits a link.
 
-    `runbook` is the folder of the runbooks, `dashboard` is Grafana, `report` the report service;
-    `prometheus` and `alertmanager` are URLs that users' browsers can reach.
+    `runbook` is the folder of the runbooks, `dashboard` is Grafana, `report` the report service,
+    `splunk` Splunk Web; `prometheus` and `alertmanager` are URLs that users' browsers can reach.
     """
 
     runbook: str | None = None
@@ -90,11 +91,12 @@ class Links:
     report: str | None = None
     prometheus: str | None = None
     alertmanager: str | None = None
+    splunk: str | None = None
 
     def annotations(self, alert: str, *, of_flow: bool = True) -> dict[str, str]:
-        """Return the annotations `runbook_url`, `dashboard_url` and `report_url` of an alert.
+        """Return the annotations `runbook_url`, `dashboard_url`, `report_url` and `splunk_url`.
 
-        With *of_flow* the last two select the flow of the alert's label `flow`.
+        With *of_flow* the last three select the flow of the alert's label `flow`.
         """
         found = {}
         if self.runbook is not None:
@@ -108,6 +110,11 @@ class Links:
         if self.report is not None:
             query = f"?flow={_FLOW}" if of_flow else ""
             found["report_url"] = f"{self.report.rstrip('/')}/slo{query}"
+        if self.splunk is not None:
+            # Prometheus's templates do not know the start of an alert.
+            found["splunk_url"] = search_url(
+                self.splunk, _FLOW if of_flow else None, earliest="-6h", latest="now"
+            )
         return found
 
 

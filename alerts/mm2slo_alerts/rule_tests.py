@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 SUFFIX: Final = ".test.yml"
 RULES: Final = "rules.yml"
 """Name of the rule file next to a reduced test."""
-_LINKS: Final = ("runbook_url", "dashboard_url", "report_url")
+_LINKS: Final = ("runbook_url", "dashboard_url", "report_url", "splunk_url")
 
 
 @dataclass(frozen=True, slots=True)

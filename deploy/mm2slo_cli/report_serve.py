@@ -125,7 +125,10 @@ def create_settings(loaded: Config) -> Settings:
         tls=report.tls is not None,
         reports_per_minute=report.reports_per_minute,
         references=References(
-            dashboard=links.dashboard, runbook=links.runbook, prometheus=links.prometheus
+            dashboard=links.dashboard,
+            runbook=links.runbook,
+            prometheus=links.prometheus,
+            splunk=links.splunk,
         ),
     )
 

@@ -15,6 +15,11 @@ DEFAULT_WEBHOOK_FILE: Final = "/etc/mm2slo/slack-webhook-url"
 _DEFAULT_CHANNEL: Final = SlackChannel(name="default", webhook_url_file=DEFAULT_WEBHOOK_FILE)
 _SILENCE: Final = '/#/silences/new?filter={{ template "mm2slo.silence.filter" . }}'
 _FIRST: Final = "(index .Alerts 0).Annotations"
+# From two hours before the alert's start, for its cause, to one hour after it.
+_AROUND_START: Final = (
+    '(printf "earliest=%d&latest=%d" ((index .Alerts 0).StartsAt.Add -7200000000000).Unix'
+    " ((index .Alerts 0).StartsAt.Add 3600000000000).Unix)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,9 @@ class Receivers:
             for text, annotation, base in buttons
             if base is not None
         ]
+        if links.splunk is not None:
+            url = f'(or {_FIRST}.splunk_url "{links.splunk}")'
+            found.append(("Logs", f'{{{{ reReplaceAll "earliest=.*" {_AROUND_START} {url} }}}}'))
         if links.alertmanager is not None:
             found.append(("Silence", links.alertmanager + _SILENCE))
         return [{"type": "button", "text": text, "url": url} for text, url in found]

@@ -22,6 +22,8 @@ class LinksConfig(Section):
     """Prometheus: links to queries, and reloading its rules."""
     alertmanager: Address | None = None
     """Alertmanager: links to silences, and silences by `mm2slo exclude`."""
+    splunk: Address | None = None
+    """Splunk Web with the app `repl_observability`, for the logs of a flow."""
 
 
 class SlackChannel(Section):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fake_slack import check_message
 from typer.testing import CliRunner
 
-from mm2slo_alerts.output_files import alert_groups
+from mm2slo_alerts.output_files import alert_groups, links
 from mm2slo_alerts.preview import parse_fired
 from mm2slo_alerts.rule_model import AlertRule, Links
 from mm2slo_cli.alerts import alerts_app
-from mm2slo_cli.alerts_preview import render_alert
+from mm2slo_cli.alerts_preview import State, render_alert, render_message
+from mm2slo_core.config.alerting_config import AlertingConfig, LinksConfig
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
 
@@ -75,6 +78,37 @@ def test_preview_json_is_accepted_by_slack(tmp_path: Path) -> None:
     ]
     assert context["elements"][0]["text"].startswith("`amtool silence add ")
     assert attachment["color"] == "#f9a825"
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize(
+    ("name", "flow"),
+    [("MM2FlowStopped", ' flow="us->eu"'), ("MM2ClusterUnreachable", "")],
+)
+def test_logs_button_has_flow_and_start_of_alert(name: str, flow: str, state: State) -> None:
+    config = AlertingConfig(links=LinksConfig(splunk="https://splunk.example"))
+    rules = {
+        rule.alert: rule
+        for group in alert_groups(links(config.links))
+        for rule in group.rules
+        if isinstance(rule, AlertRule)
+    }
+    now = datetime(2026, 7, 14, 12, 12, tzinfo=UTC)
+    message = render_message(
+        render_alert(rules[name], Flow("us", "eu")),
+        config,
+        state,
+        now,
+    )
+    check_message(message)
+    [button] = message["attachments"][0]["actions"]
+    assert button["text"] == "Logs"
+    start = int(datetime(2026, 7, 14, 12, tzinfo=UTC).timestamp())
+    assert parse_qs(urlsplit(button["url"]).query, strict_parsing=True) == {
+        "q": [f"search `repl_index`{flow} NOT event_action=offsets_committing | `repl_dedup`"],
+        "earliest": [str(start - 7_200)],
+        "latest": [str(start + 3_600)],
+    }
 
 
 def test_exhausted_budget_shows_one_figure() -> None:

@@ -18,7 +18,7 @@ import trustme
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
-from mm2slo_cli.report_serve import open_server
+from mm2slo_cli.report_serve import create_settings, open_server
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
@@ -40,6 +40,16 @@ def config(folder: Path, **report: Any) -> Path:
     settings = {"listen": "127.0.0.1:0", **report}
     path.write_text(CONFIG.format(folder=folder, report=json.dumps(settings)))
     return path
+
+
+def test_settings_contain_the_configured_links(tmp_path: Path) -> None:
+    path = config(tmp_path)
+    names = ("dashboard", "runbook", "prometheus", "splunk")
+    links = {name: f"https://{name}.example" for name in names}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"alerting: {{links: {json.dumps(links)}}}\n")
+    found = create_settings(read_config(ConfigSource(path))).references
+    assert {name: getattr(found, name) for name in names} == links
 
 
 @contextmanager

@@ -7,11 +7,13 @@ import json
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
 from splunk_app import lint_app, read_conf
 
+from mm2slo_core.splunk_search import search_url
 from mm2slo_logship.events.event_actions import EVENT_ACTIONS
 from mm2slo_logship.events.parsed_event import Line
 from mm2slo_logship.events.parser_settings import ParserSettings
@@ -81,6 +83,16 @@ def test_linter_finds_a_mistake(
     problems = lint(app)
 
     assert any(problem in each for each in problems), problems
+
+
+def test_search_of_links_fits_the_app(tmp_path: Path) -> None:
+    url = search_url("https://splunk.example", "us-%3Eeu", earliest="-6h", latest="now")
+    [search] = parse_qs(urlsplit(url).query)["q"]
+    app = Path(shutil.copytree(APP, tmp_path / "app"))
+    with (app / "default/savedsearches.conf").open("a", encoding="utf-8") as file:
+        file.write(f"\n[Link]\nsearch = {search.removeprefix('search ')}\n")
+
+    assert lint(app) == []
 
 
 def test_actions_of_the_app_are_those_of_the_parser() -> None:

@@ -96,6 +96,7 @@ def amtool(*arguments: str) -> subprocess.CompletedProcess[str]:
                     dashboard="https://b.example",
                     report="https://c.example",
                     alertmanager="https://d.example/am",
+                    splunk="https://e.example",
                 )
             }
         ),
@@ -300,7 +301,11 @@ def test_buttons_without_url_are_omitted() -> None:
     [slack] = receiver(linked, "channel-mirroring")["slack_configs"]
     assert [action["text"] for action in slack["actions"]] == ["SLO"]
     full = LinksConfig(
-        runbook="https://r", dashboard="https://d", report="https://s", alertmanager="https://a"
+        runbook="https://r",
+        dashboard="https://d",
+        report="https://s",
+        alertmanager="https://a",
+        splunk="https://l",
     )
     [slack] = receiver(FULL.model_copy(update={"links": full}), "channel-mirroring")[
         "slack_configs"
@@ -309,6 +314,7 @@ def test_buttons_without_url_are_omitted() -> None:
         "Runbook",
         "Dashboard",
         "SLO",
+        "Logs",
         "Silence",
     ]
 

@@ -78,13 +78,24 @@ def test_annotations_contain_no_slack_markup() -> None:
 
 def test_links_are_present_when_configured() -> None:
     assert not any(name.endswith("_url") for name in alerts()["MM2SLOCoverageLow"].annotations)
-    links = Links(runbook="https://books/", dashboard="https://grafana", report="https://slo")
+    links = Links(
+        runbook="https://books/",
+        dashboard="https://grafana",
+        report="https://slo",
+        splunk="https://splunk/",
+    )
     texts = alerts(links=links)["MM2SLOCoverageLow"].annotations
     assert texts["runbook_url"] == "https://books/MM2SLOCoverageLow.md"
     assert texts["dashboard_url"] == (
         "https://grafana/d/mm2slo-flow?var-flow={{ $labels.flow | urlquery }}&from=now-6h&to=now"
     )
     assert texts["report_url"] == "https://slo/slo?flow={{ $labels.flow | urlquery }}"
+    assert texts["splunk_url"] == (
+        "https://splunk/app/repl_observability/search?q=search%20%60repl_index%60%20"
+        "flow%3D%22{{ $labels.flow | urlquery }}%22%20"
+        "NOT%20event_action%3Doffsets_committing%20%7C%20%60repl_dedup%60"
+        "&earliest=-6h&latest=now"
+    )
 
 
 def test_notices_name_pairs_that_can_never_fire() -> None:

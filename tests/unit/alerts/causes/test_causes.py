@@ -75,13 +75,17 @@ def test_labels_contain_no_values(name: str) -> None:
 def test_links_are_absent_until_configured(name: str) -> None:
     assert not [key for key in alerts()[name].annotations if key.endswith("_url")]
     links = Links(
-        runbook="https://wiki/runbooks", dashboard="https://grafana", report="https://slo"
+        runbook="https://wiki/runbooks",
+        dashboard="https://grafana",
+        report="https://slo",
+        splunk="https://splunk",
     )
     found = alerts(links=links)[name].annotations
     assert found["runbook_url"] == f"https://wiki/runbooks/{name}.md"
     of_flow = name not in WITHOUT_FLOW
     assert ("var-flow=" in found["dashboard_url"]) == of_flow
     assert ("flow=" in found["report_url"]) == of_flow
+    assert ("flow%3D" in found["splunk_url"]) == of_flow
 
 
 def test_scale_shortens_every_duration() -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from sample_report import (
@@ -133,6 +134,30 @@ def test_report_without_service_url_has_no_service_links() -> None:
     html = as_html(REPORT, DETAILS, references=References(service=None))
     links = {each.attributes["href"] for each in Document(html).elements if each.tag == "a"}
     assert all(each.startswith("#") for each in links)
+
+
+def test_incidents_link_to_logs_of_their_flow_and_time() -> None:
+    html = as_html(REPORT, DETAILS, references=References(splunk="https://splunk.example"))
+    links = [
+        each.attributes["href"]
+        for each in Document(html).elements
+        if each.attributes.get("href", "").startswith("https://splunk.example/")
+    ]
+    [first, *_] = [each for each in DETAILS if each.incidents]
+    incident = first.incidents[0]
+    query = {
+        "q": [
+            f'search `repl_index` flow="{first.entry.objective.flow.label}" '
+            "NOT event_action=offsets_committing | `repl_dedup`"
+        ],
+        "earliest": [str(incident.start // 1000)],
+        "latest": [str(incident.end // 1000)],
+    }
+    assert query in [parse_qs(urlsplit(each).query, strict_parsing=True) for each in links]
+    shown = sum(min(len(each.incidents), 5) for each in DETAILS)
+    costliest = min(sum(len(each.incidents) for each in DETAILS), 10)
+    assert len(links) == shown + costliest
+    assert "splunk" not in REPORT_HTML.lower()
 
 
 def test_links_use_external_service_url() -> None:
