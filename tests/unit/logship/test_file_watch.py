@@ -244,7 +244,9 @@ _PACKED = gzip.compress("".join(f'{{"n": {n}, "m": {n * 7919}}}\n' for n in rang
 
 
 @pytest.mark.parametrize(
-    "packed", [_PACKED[: len(_PACKED) // 2], _PACKED + _PACKED[:10] + b"\xff" * 100]
+    "packed",
+    [_PACKED[: len(_PACKED) // 2], _PACKED + _PACKED[:10] + b"\xff" * 100],
+    ids=["cut", "followed by other bytes"],
 )
 def test_watch_damaged_archive_is_reported_and_others_are_read(
     tmp_path: Path, packed: bytes
