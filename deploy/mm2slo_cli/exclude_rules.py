@@ -86,7 +86,7 @@ def reload(server: Server, expected: Iterable[Group]) -> str | None:
     response = server.call("GET", "/api/v1/rules?type=record")
     try:
         loaded = {
-            (rule["name"], rule["labels"].get("flow"), _moments(rule["query"]))
+            (rule["name"], rule.get("labels", {}).get("flow"), _moments(rule["query"]))
             for group in response["data"]["groups"]
             for rule in group["rules"]
         }

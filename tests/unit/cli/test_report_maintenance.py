@@ -136,6 +136,11 @@ def test_exclusion_with_unwritable_rule_file_is_stored_with_problem(tmp_path: Pa
     [
         (None, "returned an unexpected list of rules"),
         ({"data": {"groups": []}}, "was reloaded but has not loaded the rule file"),
+        (
+            # Prometheus leaves out the labels of a rule that has none.
+            {"data": {"groups": [{"rules": [{"name": "job:up:sum", "query": "sum(up)"}]}]}},
+            "was reloaded but has not loaded the rule file",
+        ),
     ],
 )
 def test_exclusion_reloads_prometheus_and_checks_loaded_rules(
