@@ -16,6 +16,7 @@ GROUPS: Final = (
     "demo",
     "compose",
     "secured-lab",
+    "images",
     "spark",
     "monitoring",
 )

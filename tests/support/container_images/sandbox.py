@@ -1,0 +1,91 @@
+"""Runs an image with bubblewrap as a container engine would, with few rights."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image: where its files are, its configuration, and the digests of its layers."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    layers: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        command = ["du", "--summarize", "--bytes", "--one-file-system", str(self.folder)]
+        return int(subprocess.run(command, capture_output=True, check=True).stdout.split()[0])
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Starts commands in *image*: read-only root, the image's user by number, no capabilities."""
+
+    image: Image
+    network: tuple[str, ...]
+    """What starts a command in the container's network."""
+    state: Path
+    """The volume of the image."""
+    mounts: Mapping[Path, str] = field(default_factory=dict)
+    """Read-only files and folders, with their places in the container."""
+    tmpfs: tuple[str, ...] = ()
+
+    def start(
+        self, *arguments: str, entrypoint: str = "", **variables: str
+    ) -> subprocess.Popen[str]:
+        """Start the entry point with *arguments*, or with the image's default ones."""
+        config = self.image.config
+        user, _, group = config["User"].partition(":")
+        (volume,) = config["Volumes"]
+        os.chown(self.state, int(user), int(group))
+        binds = [("--ro-bind", str(here), there) for here, there in self.mounts.items()]
+        environment = dict(each.split("=", 1) for each in config["Env"]) | variables
+        command = [
+            *(*self.network, "bwrap", "--unshare-uts", "--hostname", "localhost"),
+            *("--unshare-pid", "--as-pid-1", "--die-with-parent"),
+            *("--ro-bind", str(self.image.folder), "/", "--proc", "/proc", "--dev", "/dev"),
+            *("--bind", str(self.state), volume, "--chdir", config["WorkingDir"]),
+            *(each for bind in binds for each in bind),
+            *(each for place in self.tmpfs for each in ("--perms", "1777", "--tmpfs", place)),
+            *("--clearenv", *_repeat("--setenv", environment)),
+            # For setpriv alone, which becomes the user and drops them.
+            *("--cap-drop", "ALL", "--cap-add", "CAP_SETPCAP"),
+            *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"),
+            *("setpriv", "--reuid", user, "--regid", group, "--clear-groups", "--no-new-privs"),
+            *("--inh-caps=-all", "--bounding-set=-all"),
+            *([entrypoint] if entrypoint else config["Entrypoint"]),
+            *(arguments or config["Cmd"]),
+        ]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(
+        self, *arguments: str, entrypoint: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        with self.start(*arguments, entrypoint=entrypoint, **variables) as process:
+            try:
+                out, err = process.communicate(timeout=600)
+            finally:
+                process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """Send SIGTERM to the first process in the container, as an engine does."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii")
+    os.kill(int(children), signal.SIGTERM)
+
+
+def _repeat(option: str, pairs: Mapping[str, str]) -> list[str]:
+    return [each for name, value in pairs.items() for each in (option, name, value)]
