@@ -93,7 +93,10 @@ def test_scope_of_window_starts_at_its_first_offset(lab: Lab, fresh_topic: str) 
     create_replicated_topic(lab, fresh_topic, 40)
     middle = int(time.time()) + 1  # later than all records before
     produce(lab.cluster("us").librdkafka(), fresh_topic, Load(60, first=40, timestamp=middle))
-    wait_for(lambda: count_copies(lab, fresh_topic) == 100, "100 copies")
+    wait_for(
+        lambda: count_copies(lab, fresh_topic) == 100 and time.time() > middle,
+        "100 copies, and the start of the window",
+    )
     (scope,) = scope_of(lab, fresh_topic, over=Window(middle * 1000, middle * 1000 + 60_000)).scopes
     source, target = scope.flows[0].partitions[0], scope.partitions[0]
     assert (source.read_from, source.end) == (40, 100)

@@ -15,6 +15,8 @@ from cli_process import run_mm2slo
 from fake_hec import FakeHec, Fault, HecToken
 from log_shipping.log_writer import LogWriter
 
+from mm2slo_lab.condition_wait import wait_for
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -68,7 +70,10 @@ def _ship_with_kills(folder: Path, fake: FakeHec, kills: int, *, acknowledge: bo
         for _ in range(kills):
             writer.limit += _LINES
             _kill_once(config, fake, moments)
-    with run_mm2slo(folder / "log", "logship", "--config", str(config)):
+    log = folder / "log"
+    with run_mm2slo(log, "logship", "--config", str(config)):
+        # All lines may have arrived before a kill, and this process is stopped at once.
+        wait_for(lambda: b"shipping to" in log.read_bytes(), "its start", _TIMEOUT)
         _wait_for(fake, writer.lines)
     return writer.lines
 
