@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mm2slo_lab import Lab
     from mm2slo_logship.events.parsed_event import ParsedEvent
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("fault-lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.xdist_group("fault-lab")]
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 LOG_CONFIG = DEPLOY / "logging/connect-log4j2-json.yaml"

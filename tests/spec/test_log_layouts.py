@@ -38,6 +38,7 @@ def parse(text: bytes) -> list[ParsedEvent]:
     return [*parser.feed(found), *parser.flush()]
 
 
+@pytest.mark.long
 def test_spark_template_writes_json_lines_with_the_fields_of_other_services() -> None:
     options = (
         f"-Dlog4j2.configurationFile={(LOGGING / 'spark-log4j2.properties').as_uri()}"
