@@ -7,6 +7,8 @@ printed table lists is substituted. Grafana is left out: Debian does not package
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import urllib.request
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,8 +41,12 @@ PATIENCE = 240.0
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeProcesses]:
     services = compose_model(COMPOSE, {})
-    model = {name: each for name, each in services.items() if "profiles" not in each.definition}
-    with ComposeProcesses(model, tmp_path_factory.mktemp("compose")) as processes:
+    shown = {
+        name: each
+        for name, each in services.items()
+        if each.definition.get("profiles", ["audit"]) == ["audit"]
+    }
+    with ComposeProcesses(shown, tmp_path_factory.mktemp("compose")) as processes:
         print(processes.table())
         for name in ("init", "config"):
             done = processes.run(name)
@@ -134,6 +140,17 @@ def test_addresses_lists_every_published_port(stack: ComposeProcesses) -> None:
 def test_second_init_keeps_secrets(stack: ComposeProcesses) -> None:
     done = stack.run("init")
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.long
+def test_audit_service_logs_a_clean_verdict_and_ends_with_code_0_at_sigterm(
+    stack: ComposeProcesses,
+) -> None:
+    # As the image's build does, which keeps the jars.
+    subprocess.run([sys.executable, "-m", "mm2slo_cli", "audit", "prepare"], check=True)
+    stack.start("audit")
+    stack.wait_log("audit", "verdict: clean")
+    assert stack.stop("audit") == 0, stack.log("audit")
 
 
 @pytest.mark.parametrize("name", OURS)

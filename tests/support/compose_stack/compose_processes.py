@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from mm2slo_audit.session.spark_options import SparkOptions, ivy_directory
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.java_lookup import find_java
 from mm2slo_lab.kafka_jars import classpath
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _IMAGE_COMMANDS: Final = {
     "mm2slo": "mm2slo",
+    "mm2slo-audit": "mm2slo",
     "prom/prometheus": "prometheus",
     "prom/alertmanager": "alertmanager",
 }
@@ -114,6 +116,9 @@ class ComposeProcesses:
         values = {key: self.local(name, value) for key, value in service.environment.items()}
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         settings = {"PATH": path, "HOME": str(self._folder / name), **values}
+        if image == "mm2slo-audit":  # the image has jars and one Java
+            settings["MM2SLO_JARS"] = str(ivy_directory(SparkOptions()) / "jars")
+            settings["JAVA_HOME"] = str(Path(find_java(17)).resolve().parents[1])
         return ["env", "-i", *(f"{key}={value}" for key, value in settings.items()), *given]
 
     def run(self, name: str) -> subprocess.CompletedProcess[str]:
