@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from log_shipping import parse_log
 from splunk_app import read_conf
 
 from mm2slo_core.topology import Flow
@@ -16,9 +17,6 @@ from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab import faults
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.task_states import failed_tasks
-from mm2slo_logship.events.parsed_event import Line
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +67,7 @@ def log(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerLo
         lab.mm2.configure({})
         process.spec = spec
     text = file.read_bytes()
-    yield WorkerLog(text, parse(text), failed)
+    yield WorkerLog(text, parse_log(text), failed)
     faults.repair_task(lab, US_EU, TOPIC)
 
 
@@ -89,14 +87,6 @@ def fail_task(lab: Lab, file: Path) -> str:
     wait_for(has_failed, "a failed task", 180.0, poll=2.0)
     (failed,) = failed_tasks(lab, US_EU)
     return failed
-
-
-def parse(text: bytes) -> list[ParsedEvent]:
-    parser, start, found = Parser(ParserSettings()), 0, []
-    for each in text.splitlines(keepends=True):
-        found.append(Line(start, start + len(each), each.rstrip(b"\n")))
-        start += len(each)
-    return [*parser.feed(found), *parser.flush()]
 
 
 def test_every_line_becomes_one_event_with_time_level_and_logger(log: WorkerLog) -> None:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from log_shipping import parse_log
 
 from mm2slo_lab.java_lookup import find_java
 from mm2slo_lab.kafka_jars import classpath
-from mm2slo_logship.events.parsed_event import Line
-from mm2slo_logship.events.parser_settings import ParserSettings
-from mm2slo_logship.events.parsing import Parser
-
-if TYPE_CHECKING:
-    from mm2slo_logship.events.parsed_event import ParsedEvent
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -28,14 +22,6 @@ log = spark._jvm.org.apache.logging.log4j.LogManager.getLogger("a.Audit")
 log.error('say "yes"\\n\\tplease', spark._jvm.java.lang.IllegalStateException("secret: hunter2"))
 spark.stop()
 """
-
-
-def parse(text: bytes) -> list[ParsedEvent]:
-    parser, start, found = Parser(ParserSettings()), 0, []
-    for each in text.splitlines(keepends=True):
-        found.append(Line(start, start + len(each), each.rstrip(b"\n")))
-        start += len(each)
-    return [*parser.feed(found), *parser.flush()]
 
 
 @pytest.mark.long
@@ -53,7 +39,7 @@ def test_spark_template_writes_json_lines_with_the_fields_of_other_services() ->
         timeout=300,
     )
 
-    events = [event.fields for event in parse(run.stderr) if event.time is not None]
+    events = [event.fields for event in parse_log(run.stderr) if event.time is not None]
     (error,) = (fields for fields in events if fields["logger"] == "a.Audit")
 
     assert {fields["service"] for fields in events} == {"repl-analytics"}
@@ -83,7 +69,7 @@ def test_text_pattern_of_kafka_3_has_utc_time_thread_and_logger(tmp_path: Path) 
         capture_output=True, check=False, timeout=300,
     )  # fmt: skip
 
-    events = parse(file.read_bytes())
+    events = parse_log(file.read_bytes())
     failed = events[-1].fields
 
     assert len(events) > 100

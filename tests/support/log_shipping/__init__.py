@@ -1,7 +1,7 @@
 """Log files, sources and parsers for tests of mm2slo logship."""
 
 from log_shipping.clocks import StoppedClock
-from log_shipping.parsers import BracketParser, JsonLineParser
+from log_shipping.parsers import BracketParser, JsonLineParser, parse_log
 from log_shipping.running_shipper import make_settings, running_shipper, value
 from log_shipping.watches import RecordedLosses, make_source, make_watch, read_all
 
@@ -13,6 +13,7 @@ __all__ = [
     "make_settings",
     "make_source",
     "make_watch",
+    "parse_log",
     "read_all",
     "running_shipper",
     "value",

@@ -1,4 +1,4 @@
-"""Small parsers with the interface of the real one."""
+"""Small parsers with the interface of the real one, and the events that the real one makes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from mm2slo_logship.events.parsed_event import Line, ParsedEvent
+from mm2slo_logship.events.parser_settings import ParserSettings
+from mm2slo_logship.events.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,3 +51,12 @@ class BracketParser:
             return []
         text = b"\n".join(line.text for line in lines).decode()
         return [ParsedEvent(None, {"message": text}, lines[0].start, lines[-1].end)]
+
+
+def parse_log(text: bytes) -> list[ParsedEvent]:
+    """The events of a whole log file."""
+    parser, start, found = Parser(ParserSettings()), 0, []
+    for each in text.splitlines(keepends=True):
+        found.append(Line(start, start + len(each), each.rstrip(b"\n")))
+        start += len(each)
+    return [*parser.feed(found), *parser.flush()]
