@@ -51,10 +51,10 @@ def _kill_once(config: Path, fake: FakeHec, moments: random.Random) -> None:
     command = [sys.executable, "-m", "mm2slo_cli", "logship", "--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         try:
-            end = time.monotonic() + _TIMEOUT
-            while len(fake.requests) == before and process.poll() is None:
-                assert time.monotonic() < end
-                time.sleep(0.001)
+            wait_for(
+                lambda: len(fake.requests) > before or process.poll() is not None,
+                "a request", _TIMEOUT, poll=0.001,
+            )  # fmt: skip
             time.sleep(moments.uniform(0.0, 0.15))
         finally:
             process.kill()
@@ -81,13 +81,15 @@ def _ship_with_kills(folder: Path, fake: FakeHec, kills: int, *, acknowledge: bo
 def _wait_for(fake: FakeHec, lines: int) -> None:
     seen: set[int] = set()
     position = 0
-    end = time.monotonic() + _TIMEOUT
-    while len(seen) < lines:
-        assert time.monotonic() < end, f"{lines - len(seen)} of {lines} lines did not arrive"
+
+    def all_arrived() -> bool:
+        nonlocal position
         new = fake.index.events[position:]
         seen.update(each["event"]["n"] for each in new)
         position += len(new)
-        time.sleep(0.05)
+        return len(seen) >= lines
+
+    wait_for(all_arrived, f"{lines} lines", _TIMEOUT)
 
 
 def _assert_none_lost(fake: FakeHec, lines: int) -> Counter[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,7 @@ from fake_hec import FakeHec, Fault, HecToken
 from log_shipping import make_settings, make_source, running_shipper, value
 
 from mm2slo_core.user_errors import UserError
+from mm2slo_lab.condition_wait import wait_for
 from mm2slo_logship.delivery import delivery, endpoints
 from mm2slo_logship.delivery.dead_letters import DeadLetters
 
@@ -52,10 +52,7 @@ def _wait(fake: FakeHec, count: int) -> None:
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + _TIMEOUT
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_for(condition, "the shipper", _TIMEOUT, poll=0.02)
 
 
 def test_shipper_events_arrive_once_and_in_order(fake: FakeHec, tmp_path: Path) -> None:
