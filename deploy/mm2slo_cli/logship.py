@@ -17,7 +17,7 @@ from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.logship_settings import logship_config, ship_settings
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter import log_output
-from mm2slo_logship.checkpoints import Checkpoints
+from mm2slo_logship.checkpoints import Checkpoint, Checkpoints
 from mm2slo_logship.delivery.dead_letters import DeadLetters
 from mm2slo_logship.files.file_content import open_content
 from mm2slo_logship.files.file_head import digest
@@ -185,8 +185,6 @@ def _by_index(settings: ShipSettings) -> list[Source]:
 
 
 def _envelopes(source: Source, found: FoundFile) -> Iterator[bytes]:
-    from mm2slo_logship.checkpoints import Checkpoint
-
     content = open_content(found.path)
     try:
         checkpoint = Checkpoint(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-DEDICATED: Final = frozenset(
-    ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
-)
+_DEDICATED: Final = frozenset[str](ConnectorKind)
 """Names in dedicated mode, where they are the same for all flows."""
 
 
@@ -22,5 +22,5 @@ def connector_flows(connectors: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {
         connector: min(found)
         for connector, found in flows.items()
-        if len(found) == 1 and connector not in DEDICATED
+        if len(found) == 1 and connector not in _DEDICATED
     }
