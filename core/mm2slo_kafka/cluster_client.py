@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mm2slo_kafka.first_record import FirstRecord, FirstRecords
     from mm2slo_kafka.group_offsets import GroupOffsets
     from mm2slo_kafka.kafka_errors import ErrorKind
+    from mm2slo_kafka.offset_requests import Leaders
     from mm2slo_kafka.partition_offsets import Isolation, OffsetReading
     from mm2slo_kafka.topic_configs import ConfigReading
     from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
@@ -53,6 +54,7 @@ class ClusterClient:
         self._admin = AdminHandle(self.handles)
         self._group_offsets = GroupOffsetsReader(alias, properties, self.handles.counts)
         self._lock = threading.Lock()
+        self._leaders: Leaders = {}
         self._offsets: dict[Isolation, OffsetReader] = {}
         self._first_records: dict[Isolation, FirstRecordReader] = {}
 
@@ -83,7 +85,10 @@ class ClusterClient:
     def topics(self, timeout: float = _TIMEOUT) -> TopicListing:
         """All topics with their partition counts, and the cluster id."""
         with self._admin.request() as admin:
-            return topic_metadata.list_topics(self.handles, admin, timeout)
+            listing = topic_metadata.list_topics(self.handles, admin, timeout)
+        if listing.leaders != self._leaders:
+            self._leaders = listing.leaders  # else the same object, on which parts depend
+        return listing
 
     def identify(
         self, topics: Iterable[str], timeout: float = _TIMEOUT
@@ -208,7 +213,11 @@ class ClusterClient:
         with self._lock:
             if isolation not in self._offsets:
                 self._offsets[isolation] = OffsetReader(
-                    self.handles, self._admin.get, isolation, clock=self._clock
+                    self.handles,
+                    self._admin.get,
+                    isolation,
+                    leaders=lambda: self._leaders,
+                    clock=self._clock,
                 )
             return self._offsets[isolation]
 

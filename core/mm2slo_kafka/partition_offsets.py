@@ -1,4 +1,4 @@
-"""Start and end offsets of many partitions in one batched request per broker.
+"""Start and end offsets of many partitions in few requests per broker.
 
 `Consumer.offsets_for_times` with the timestamps -1 (end) and -2 (start) of ListOffsets (KIP-79)
 costs the least, but returns nothing when one leader is down. Offsets are then requested per
@@ -17,19 +17,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from confluent_kafka import KafkaException
-from confluent_kafka import TopicPartition as RawPartition
 
+from mm2slo_kafka.chunks import chunks
 from mm2slo_kafka.kafka_errors import ErrorKind, kind_of
+from mm2slo_kafka.offset_requests import PART_SIZE, Part, request_parts, split_by_leader
 from mm2slo_kafka.topic_metadata import identify_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from confluent_kafka import Consumer, KafkaError
+    from confluent_kafka import Consumer
     from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]  # re-exported without saying so
 
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.offset_requests import Answer, Leaders
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 
@@ -38,8 +40,8 @@ _START = -2
 _BATCHED_TIMEOUT_SHARE = 0.5
 """Share of the timeout for the batched request, before requests per leader are tried."""
 _DEGRADED_SECONDS = 60.0
-_MAX_REQUESTS = 64
-"""To one leader per call."""
+_MAX_REPEATED = 64
+"""Requests to one leader per call that repeat refused ones in halves."""
 _RENEW_SECONDS = 5.0
 """Least time between two replacements of a consumer with outdated metadata."""
 _FATAL_KINDS = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.TLS, ErrorKind.INVALID_CONFIG})
@@ -68,15 +70,17 @@ class OffsetReader:
         admin: Callable[[], AdminClient],
         isolation: Isolation,
         *,
+        leaders: Callable[[], Leaders] = dict,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._handles = handles
         self._admin = admin
         self._isolation: Isolation = isolation
+        self._leaders = leaders
         self._clock = clock
         self._lock = threading.Lock()
         self._consumer: Consumer | None = None
-        self._raw: dict[int, tuple[tuple[TopicPartition, ...], list[RawPartition]]] = {}
+        self._parts: dict[int, tuple[tuple[TopicPartition, ...], Leaders, list[Part]]] = {}
         self._degraded_until = 0.0
         self._renew_after = 0.0
 
@@ -133,66 +137,69 @@ class OffsetReader:
             return OffsetReading({}, {}, requested_at, requested_at)
         deadline = time.monotonic() + timeout
         with self._lock:
-            raw = self._timed_partitions(wanted, moment)
             if time.monotonic() >= self._degraded_until:
                 try:
                     return self._read_batched(
-                        wanted, raw, _lowest(moment), timeout * _BATCHED_TIMEOUT_SHARE, requested_at
+                        self._split(wanted, moment),
+                        _lowest(moment),
+                        time.monotonic() + timeout * _BATCHED_TIMEOUT_SHARE,
+                        deadline,
+                        requested_at,
                     )
                 except KafkaException as error:
                     problem = self._handles.problem(error, operation)
                     if problem.kind in _FATAL_KINDS:
                         raise problem from None
-                    if problem.kind is ErrorKind.UNKNOWN_TOPIC:
-                        return self._classify_unreadable(wanted, deadline, requested_at)
                     self._degraded_until = time.monotonic() + _DEGRADED_SECONDS
             requested_at = self._clock()
             with self._handles.errors(operation, answered=True):
-                return self._read_by_leader(wanted, raw, moment, deadline, requested_at)
+                return self._read_by_leader(wanted, moment, deadline, requested_at)
 
     def _read_batched(
         self,
-        wanted: tuple[TopicPartition, ...],
-        raw: list[RawPartition],
+        parts: Sequence[Part],
         lowest: int,
-        timeout: float,
+        batch_deadline: float,
+        deadline: float,
         requested_at: float,
     ) -> OffsetReading:
-        reading = self._request_offsets(wanted, raw, lowest, timeout, requested_at)
+        """Raises KafkaException if a part fails as a whole, except if all of it is unknown."""
+        reading, unreadable = self._request_all(parts, lowest, batch_deadline, requested_at)
         if self._drop_outdated_consumer(reading):
-            reading = self._request_offsets(wanted, raw, lowest, timeout, requested_at)
+            reading, unreadable = self._request_all(parts, lowest, batch_deadline, requested_at)
+        if unreadable:
+            reading.errors.update(self._classify_unreadable(unreadable, deadline))
         return reading
 
-    def _request_offsets(
-        self,
-        wanted: tuple[TopicPartition, ...],
-        raw: list[RawPartition],
-        lowest: int,
-        timeout: float,
-        requested_at: float,
-    ) -> OffsetReading:
+    def _request_all(
+        self, parts: Sequence[Part], lowest: int, deadline: float, requested_at: float
+    ) -> tuple[OffsetReading, list[TopicPartition]]:
+        """The offsets, and the partitions of parts for which librdkafka knows no leader."""
+        offsets: dict[TopicPartition, int] = {}
+        errors: dict[TopicPartition, ErrorKind] = {}
+        unreadable: list[TopicPartition] = []
+        for part, answer in zip(parts, self._request(parts, lowest, deadline), strict=True):
+            if not isinstance(answer, KafkaException):
+                offsets.update(answer.offsets)
+                errors.update(answer.errors)
+            elif kind_of(answer.args[0]) is ErrorKind.UNKNOWN_TOPIC:
+                unreadable += part.partitions
+                errors.update(dict.fromkeys(part.partitions, ErrorKind.UNKNOWN_TOPIC))
+            else:
+                raise answer
+        return OffsetReading(offsets, errors, requested_at, self._clock()), unreadable
+
+    def _request(
+        self, parts: Sequence[Part], lowest: int, deadline: float
+    ) -> list[Answer | KafkaException]:
         consumer = self._open_consumer()
         try:
-            results = consumer.offsets_for_times(raw, timeout=timeout)
+            answers = request_parts(consumer, parts, lowest, deadline)
         finally:
             consumer.poll(0)  # serves error, log and statistics callbacks
-        answered_at = self._clock()
-        self._handles.last_error.clear()
-        if [(found.topic, found.partition) for found in results] != list(wanted):
-            raise RuntimeError("librdkafka returned other partitions than requested")
-        offsets = {
-            partition: found.offset
-            for partition, found in zip(wanted, results, strict=True)
-            if found.error is None and found.offset >= lowest
-        }
-        errors = {}
-        if len(offsets) < len(wanted):
-            errors = {
-                partition: _kind(found.error)
-                for partition, found in zip(wanted, results, strict=True)
-                if partition not in offsets
-            }
-        return OffsetReading(offsets, errors, requested_at, answered_at)
+        if not any(isinstance(answer, KafkaException) for answer in answers):
+            self._handles.last_error.clear()
+        return answers
 
     def _drop_outdated_consumer(self, reading: OffsetReading) -> bool:
         """Drop a consumer that does not know a topic's newer partitions; True if it was dropped.
@@ -213,38 +220,34 @@ class OffsetReader:
     def _read_by_leader(
         self,
         wanted: tuple[TopicPartition, ...],
-        raw: list[RawPartition],
         moment: int,
         deadline: float,
         requested_at: float,
     ) -> OffsetReading:
         """Request offsets per leader, so that one that is down does not affect the others."""
         metadata = self._describe(max(deadline - time.monotonic(), 0.1))
-        by_leader: defaultdict[int, list[int]] = defaultdict(list)
+        by_leader: defaultdict[int, list[TopicPartition]] = defaultdict(list)
         errors: dict[TopicPartition, ErrorKind] = {}
-        for index, partition in enumerate(wanted):
+        for partition in wanted:
             leader = _leader(metadata, partition)
             if isinstance(leader, ErrorKind):
                 errors[partition] = leader
             else:
-                by_leader[leader].append(index)
+                by_leader[leader].append(partition)
         offsets: dict[TopicPartition, int] = {}
         failures: list[KafkaException] = []
-        for asked, indexes in enumerate(by_leader.values()):
-            its = tuple(wanted[index] for index in indexes)
+        for asked, its in enumerate(by_leader.values()):
             until = time.monotonic() + max(deadline - time.monotonic(), 0.1) / (
                 len(by_leader) - asked
             )
-            for part in self._request_by_halves(
-                its, [raw[index] for index in indexes], _lowest(moment), until, requested_at
-            ):
-                if isinstance(part, OffsetReading):
-                    offsets.update(part.offsets)
-                    errors.update(part.errors)
+            parts = [Part.of(group, moment) for group in chunks(its, PART_SIZE)]
+            for part, answer in self._request_by_halves(parts, _lowest(moment), until):
+                if isinstance(answer, KafkaException):
+                    failures.append(answer)
+                    errors.update(dict.fromkeys(part.partitions, kind_of(answer.args[0])))
                 else:
-                    failure, failed = part
-                    failures.append(failure)
-                    errors.update(dict.fromkeys(failed, kind_of(failure.args[0])))
+                    offsets.update(answer.offsets)
+                    errors.update(answer.errors)
         if failures and not offsets:
             raise failures[0]
         if not errors:
@@ -252,36 +255,25 @@ class OffsetReader:
         return OffsetReading(offsets, errors, requested_at, self._clock())
 
     def _request_by_halves(
-        self,
-        wanted: tuple[TopicPartition, ...],
-        raw: list[RawPartition],
-        lowest: int,
-        deadline: float,
-        requested_at: float,
-    ) -> Iterator[OffsetReading | tuple[KafkaException, tuple[TopicPartition, ...]]]:
+        self, parts: Sequence[Part], lowest: int, deadline: float
+    ) -> Iterator[tuple[Part, Answer | KafkaException]]:
         """Request offsets from one leader; if it refuses one partition, and so all, bisect them.
 
         A leader may refuse a topic that was just created. Results and failures together cover
-        *wanted*; the number of requests is bounded.
+        *parts*; the number of requests is bounded.
         """
-        queue = [(wanted, raw)]
-        for _ in range(_MAX_REQUESTS):
-            if not queue:
-                return
-            part, its_raw = queue.pop()
-            try:
-                remaining = max(deadline - time.monotonic(), 0.1)
-                yield self._request_offsets(part, its_raw, lowest, remaining, requested_at)
-            except KafkaException as failure:
-                refused = failure.args[0].code() > 0
-                if not refused or len(part) == 1 or time.monotonic() > deadline:
-                    yield failure, part
-                    continue
-                half = len(part) // 2
-                queue += [(part[half:], its_raw[half:]), (part[:half], its_raw[:half])]
-                last = failure
-        for part, _its_raw in queue:
-            yield last, part
+        waiting, repeats = list(parts), _MAX_REPEATED
+        while waiting:
+            answers = zip(waiting, self._request(waiting, lowest, deadline), strict=True)
+            waiting = []
+            for part, answer in answers:
+                refused = isinstance(answer, KafkaException) and answer.args[0].code() > 0
+                in_time = time.monotonic() < deadline
+                if refused and in_time and len(part.partitions) > 1 and repeats > 1:
+                    repeats -= 2
+                    waiting += part.halves()
+                else:
+                    yield part, answer
 
     def _describe(self, timeout: float) -> ClusterMetadata:
         admin = self._admin()
@@ -291,37 +283,31 @@ class OffsetReader:
             admin.poll(0)
 
     def _classify_unreadable(
-        self, wanted: tuple[TopicPartition, ...], deadline: float, requested_at: float
-    ) -> OffsetReading:
+        self, unreadable: Sequence[TopicPartition], deadline: float
+    ) -> dict[TopicPartition, ErrorKind]:
         """Distinguish partitions without a leader from unknown ones: librdkafka does not."""
-        topics = dict.fromkeys(topic for topic, _partition in wanted)
+        topics = dict.fromkeys(topic for topic, _partition in unreadable)
         known, errors = identify_topics(
             self._handles, self._admin(), topics, max(deadline - time.monotonic(), 0.1)
         )
-        return OffsetReading(
-            {},
-            {
-                partition: errors[partition.topic]
-                if partition.topic in errors
-                else ErrorKind.UNREACHABLE
-                if partition.partition < known[partition.topic].partitions
-                else ErrorKind.UNKNOWN_TOPIC
-                for partition in wanted
-            },
-            requested_at,
-            self._clock(),
-        )
+        return {
+            partition: errors[partition.topic]
+            if partition.topic in errors
+            else ErrorKind.UNREACHABLE
+            if partition.partition < known[partition.topic].partitions
+            else ErrorKind.UNKNOWN_TOPIC
+            for partition in unreadable
+        }
 
-    def _timed_partitions(
-        self, wanted: tuple[TopicPartition, ...], moment: int
-    ) -> list[RawPartition]:
-        held = self._raw.get(moment)
-        if held is not None and held[0] == wanted:
-            return held[1]
-        raw = [RawPartition(topic, partition, moment) for topic, partition in wanted]
+    def _split(self, wanted: tuple[TopicPartition, ...], moment: int) -> list[Part]:
+        leaders = self._leaders()
+        held = self._parts.get(moment)
+        if held is not None and held[0] == wanted and held[1] is leaders:
+            return held[2]
+        parts = [Part.of(group, moment) for group in split_by_leader(wanted, leaders)]
         if moment < 0:  # times are rarely requested twice
-            self._raw[moment] = (wanted, raw)
-        return raw
+            self._parts[moment] = (wanted, leaders, parts)
+        return parts
 
     def _open_consumer(self) -> Consumer:
         if self._consumer is None:
@@ -350,7 +336,3 @@ def _leader(metadata: ClusterMetadata, partition: TopicPartition) -> int | Error
 def _lowest(moment: int) -> int:
     """The lowest valid result: -1 means that no record is at or after a time (KIP-79)."""
     return 0 if moment < 0 else -1
-
-
-def _kind(error: KafkaError | None) -> ErrorKind:
-    return ErrorKind.TIMEOUT if error is None else kind_of(error)

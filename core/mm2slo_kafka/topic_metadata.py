@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException, TopicCollection
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, TopicDescription  # type: ignore[attr-defined]  # re-exported without saying so
 
     from mm2slo_kafka.client_handles import HandleFactory
+    from mm2slo_kafka.offset_requests import Leaders
 
 _CHUNK = 500
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -31,7 +32,8 @@ class TopicListing:
     """All topics that this user is authorized to describe, with their partition counts.
 
     A topic is in exactly one of `partition_counts` and `errors`. `leaderless` counts partitions
-    without a leader; topics without such partitions are left out.
+    without a leader; topics without such partitions are left out. `leaders` has the broker ids
+    of each topic's leaders, by partition; -1 without one.
     """
 
     cluster_id: str | None
@@ -39,6 +41,7 @@ class TopicListing:
     partition_counts: Mapping[str, int]
     errors: Mapping[str, ErrorKind]
     leaderless: Mapping[str, int]
+    leaders: Leaders = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,18 @@ def list_topics(handles: HandleFactory, admin: AdminClient, timeout: float) -> T
     counts: dict[str, int] = {}
     errors: dict[str, ErrorKind] = {}
     leaderless: dict[str, int] = {}
+    leaders: dict[str, tuple[int, ...]] = {}
     for name, topic in metadata.topics.items():
         if topic.error is not None:
             errors[name] = kind_of(topic.error)
             continue
         counts[name] = len(topic.partitions)
-        missing = sum(1 for found in topic.partitions.values() if found.leader < 0)
+        leaders[name] = tuple(found.leader for _, found in sorted(topic.partitions.items()))
+        missing = sum(1 for leader in leaders[name] if leader < 0)
         if missing:
             leaderless[name] = missing
-    return TopicListing(metadata.cluster_id, len(metadata.brokers), counts, errors, leaderless)
+    brokers = len(metadata.brokers)
+    return TopicListing(metadata.cluster_id, brokers, counts, errors, leaderless, leaders)
 
 
 def identify_topics(

@@ -12,6 +12,7 @@ from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.first_record import FirstRecord, ReadFailure, TimestampType
 from mm2slo_kafka.group_offsets import Committed
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.offset_requests import PART_SIZE
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.traffic import Load, OpenTransaction, commit, produce, produce_in_transaction
 from mm2slo_lab.condition_wait import wait_for
@@ -58,6 +59,28 @@ def test_missing_topics_and_partitions_are_reported(
     assert reading.errors == {missing: unknown, beyond: unknown}
     assert us.start_offsets([missing, beyond]).errors == {missing: unknown, beyond: unknown}
     assert missing.topic not in us.topics().partition_counts
+
+
+def test_offsets_of_more_partitions_than_one_request_takes_are_complete(
+    lab: Lab, us: ClusterClient, fresh_topic: str
+) -> None:
+    broker = lab.cluster("us")
+    broker.admin.create_topic(fresh_topic, PART_SIZE + 50, KEEP_ALL)
+    wanted = [TopicPartition(fresh_topic, number) for number in range(PART_SIZE + 50)]
+    beyond = TopicPartition(fresh_topic, PART_SIZE + 50)
+    missing = [TopicPartition(f"{fresh_topic}-missing", number) for number in range(PART_SIZE)]
+    expected = dict.fromkeys(wanted, 0)
+    for number in (0, PART_SIZE - 1, PART_SIZE, PART_SIZE + 49):
+        produce(broker.librdkafka(), fresh_topic, Load(3, partition=number))
+        expected[wanted[number]] = 3
+    for _ in range(2):  # the second time with known leaders
+        for isolation in ("read_uncommitted", "read_committed"):
+            reading = us.end_offsets([*wanted, beyond, *missing], isolation)
+            assert reading.offsets == expected
+            assert reading.errors == dict.fromkeys([beyond, *missing], ErrorKind.UNKNOWN_TOPIC)
+        assert us.start_offsets(wanted).offsets == dict.fromkeys(wanted, 0)
+        assert us.offsets_at(wanted, time.time() + 60).offsets == expected
+        us.topics()
 
 
 def test_open_transaction_limits_only_last_stable_offset(

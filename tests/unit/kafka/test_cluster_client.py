@@ -59,6 +59,7 @@ def test_topics_lists_partition_counts(
     assert listing.cluster_id
     assert listing.errors == {}
     assert listing.leaderless == {}
+    assert listing.leaders[topic] == (1, 1, 1, 1)
 
 
 def test_timeout_after_failed_tls_handshake_reports_tls(

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka import partition_offsets
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
@@ -182,7 +183,68 @@ def test_end_offsets_refused_by_leader_limit_number_of_requests(
     with pytest.raises(KafkaOperationError) as caught:
         reader.read_end(partitions("orders", 1000), timeout=10.0)
     assert caught.value.kind is ErrorKind.UNREACHABLE
-    assert len(one_leader_down.calls) == 1 + 64
+    assert len(one_leader_down.calls) == 2 + 2 + 64
+
+
+def test_end_offsets_of_many_partitions_are_requested_in_parts_of_one_leader(
+    one_leader_down: OneLeaderDown,
+) -> None:
+    one_leader_down.silent = set()
+    admin: Any = one_leader_down
+    leaders = {"orders": [number % 2 for number in range(1400)]}
+    reader = OffsetReader(
+        HandleFactory("us", {}), lambda: admin, "read_uncommitted", leaders=lambda: leaders
+    )
+    wanted = partitions("orders", 1400)
+    reading = reader.read_end(wanted, timeout=10.0)
+    assert reading.offsets == {each: 5 + each.partition for each in wanted}
+    assert reading.errors == {}
+    even, odd = list(range(0, 1400, 2)), list(range(1, 1400, 2))
+    assert sorted(one_leader_down.calls) == sorted([even[:500], even[500:], odd[:500], odd[500:]])
+
+
+def test_end_offsets_of_many_partitions_with_one_leader_down_return_other_partitions(
+    one_leader_down: OneLeaderDown,
+) -> None:
+    one_leader_down.leaders = {number: number % 2 for number in range(1400)}
+    one_leader_down.silent = set(range(1, 1400, 2))
+    admin: Any = one_leader_down
+    reader = OffsetReader(HandleFactory("us", {}), lambda: admin, "read_uncommitted")
+    wanted = partitions("orders", 1400)
+    for _ in range(2):
+        reading = reader.read_end(wanted, timeout=10.0)
+        assert reading.offsets == {each: 5 + each.partition for each in wanted[::2]}
+        assert reading.errors == dict.fromkeys(wanted[1::2], ErrorKind.TIMEOUT)
+
+
+def test_end_offsets_with_part_of_unknown_topics_return_other_parts(
+    one_leader_down: OneLeaderDown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librdkafka then knows no leader for any partition of the part, and fails as a whole."""
+    known, unknown = partitions("orders", 500), partitions("gone", 500)
+
+    def answer(asked: list[Any], timeout: float) -> Any:
+        if asked[0].topic == "gone":
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC, f"after {timeout}"))
+        return [
+            SimpleNamespace(topic="orders", partition=each.partition, offset=5, error=None)
+            for each in asked
+        ]
+
+    monkeypatch.setattr(one_leader_down, "offsets_for_times", answer)
+    monkeypatch.setattr(
+        partition_offsets,
+        "identify_topics",
+        lambda _handles, _admin, topics, _timeout: (
+            {},
+            dict.fromkeys(topics, ErrorKind.UNKNOWN_TOPIC),
+        ),
+    )
+    admin: Any = one_leader_down
+    reader = OffsetReader(HandleFactory("us", {}), lambda: admin, "read_uncommitted")
+    reading = reader.read_end([*known, *unknown], timeout=10.0)
+    assert reading.offsets == dict.fromkeys(known, 5)
+    assert reading.errors == dict.fromkeys(unknown, ErrorKind.UNKNOWN_TOPIC)
 
 
 def test_end_offsets_with_all_leaders_down_raise_timeout(one_leader_down: OneLeaderDown) -> None:
