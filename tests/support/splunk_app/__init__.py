@@ -2,5 +2,6 @@
 
 from splunk_app.app_lint import lint_app
 from splunk_app.conf_file import read_conf
+from splunk_app.search_match import search_condition
 
-__all__ = ["lint_app", "read_conf"]
+__all__ = ["lint_app", "read_conf", "search_condition"]
