@@ -69,7 +69,9 @@ def test_metrics_of_rules_are_scraped() -> None:
         job["job_name"]: job["static_configs"][0]["targets"] for job in document["scrape_configs"]
     }
     assert targets[DEFAULT_THRESHOLDS.exporter_job] == [str(ExporterConfig().listen)]
-    assert set(targets) == {"mm2slo", "prometheus", "alertmanager"}
+    assert set(targets) == {"mm2slo", "prometheus", "alertmanager", "mm2slo-logship"}
+    # Not everybody ships logs: a target that nobody runs would be down.
+    assert targets["mm2slo-logship"] == []
     [manager] = document["alerting"]["alertmanagers"]
     assert manager["static_configs"][0]["targets"] == targets["alertmanager"]
     assert document["global"]["evaluation_interval"] == "30s"

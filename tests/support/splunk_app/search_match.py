@@ -1,4 +1,4 @@
-"""Which events the conditions of a search select: what stands before its first `|`.
+"""Which events the conditions of a search select: the part before its first `|`.
 
 Terms as the app uses them: macros, `field=value` with `*`, `field IN (...)`, quoted texts, AND, OR,
 NOT and parentheses.
@@ -68,7 +68,8 @@ class _Conditions:
             self._tokens.pop(0)
             return inner
         if listed or field:
-            patterns = [each.strip().strip('"') for each in (values or value).split(",")]
+            texts = values.split(",") if listed else [value]
+            patterns = [each.strip().strip('"') for each in texts]
             return lambda event: _has_value(event, listed or field, patterns)
         if name:
             raise ValueError(f"unknown term {name!r}")

@@ -172,8 +172,10 @@ def test_prometheus_configuration_differs_from_installed_one_in_addresses_only()
         read_yaml(ROOT / "deploy" / folder / "prometheus.yml")
         for folder in ("compose", "prometheus")
     )
-    jobs = [job["job_name"] for job in here["scrape_configs"]]
-    assert jobs == [*(job["job_name"] for job in installed["scrape_configs"]), "mm2slo-report"]
+    jobs = {job["job_name"] for job in here["scrape_configs"]} - {"mm2slo-logship"}
+    assert jobs == {job["job_name"] for job in installed["scrape_configs"]} - {"mm2slo-logship"} | {
+        "mm2slo-report"
+    }
     assert here["global"] == installed["global"]
     assert [Path(each).name for each in here["rule_files"]] == [
         Path(each).name for each in installed["rule_files"]
