@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.demo.latency_percentiles import latency_percentiles
-from mm2slo_core.topic_selection import TopicRole
 
 if TYPE_CHECKING:
     from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles
@@ -81,11 +80,10 @@ class ActivityMeter:
 
 
 def _sample(report: FlowReport) -> _Sample:
-    topics = [topic for topic in report.topics if topic.pair.role is TopicRole.DATA]
     return _Sample(
         at=report.at,
-        source=sum(topic.source_records_total for topic in topics),
-        target=sum(topic.replicated_records_total for topic in topics),
+        source=report.totals.source_records_total,
+        target=report.totals.replicated_records_total,
         canary=_counts(report.canary_latency),
         heartbeat=_counts(report.heartbeat_latency),
     )

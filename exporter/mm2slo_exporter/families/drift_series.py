@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
-from mm2slo_exporter.families.series_rollup import by_topic, topic_series
+from mm2slo_exporter.families.series_rollup import by_counter, by_topic, topic_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,17 +64,18 @@ def _config_drift(view: FlowView, granularity: Granularity) -> list[Series]:
     return [((*view.labels, name), count) for name, count in sorted(topics.items())]
 
 
+_RECREATIONS_BY_SIDE: Final = {
+    side: by_counter(catalogue.TOPIC_RECREATIONS_TOTAL, f"{side}_recreations_total")
+    for side in ("source", "target")
+}
+
+
 def _recreations(view: FlowView, granularity: Granularity) -> list[Series]:
-    sides = {
-        side: topic_series(
-            catalogue.TOPIC_RECREATIONS_TOTAL,
-            view,
-            granularity,
-            [getattr(topic.state, f"{side}_recreations_total") for topic in view.topics],
-        )
-        for side in ("source", "target")
-    }
-    return [((*labels, side), n) for side, series in sides.items() for labels, n in series]
+    return [
+        ((*labels, side), count)
+        for side, series in _RECREATIONS_BY_SIDE.items()
+        for labels, count in series(view, granularity)
+    ]
 
 
 def _both_readable(view: FlowView) -> bool:
@@ -91,8 +92,8 @@ SERIES: Final[SeriesTable] = {
     catalogue.UNASSIGNED_PARTITIONS: _on_target(
         catalogue.UNASSIGNED_PARTITIONS, attrgetter("unassigned")
     ),
-    catalogue.SOURCE_TRUNCATIONS_TOTAL: by_topic(
-        catalogue.SOURCE_TRUNCATIONS_TOTAL, attrgetter("truncations_total")
+    catalogue.SOURCE_TRUNCATIONS_TOTAL: by_counter(
+        catalogue.SOURCE_TRUNCATIONS_TOTAL, "truncations_total"
     ),
     catalogue.TOPIC_RECREATIONS_TOTAL: _recreations,
 }

@@ -9,12 +9,11 @@ limit, or with an unknown one.
 from __future__ import annotations
 
 from collections import defaultdict
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
-from mm2slo_exporter.families.series_rollup import by_topic, partition_series
+from mm2slo_exporter.families.series_rollup import by_counter, partition_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +57,7 @@ def _least(labels: Labels, partitions: Iterable[PartitionState]) -> list[Series]
 SERIES: Final[SeriesTable] = {
     catalogue.RETENTION_HEADROOM_RECORDS: _records,
     catalogue.RETENTION_HEADROOM_SECONDS: _seconds,
-    catalogue.RETENTION_LOST_RECORDS_TOTAL: by_topic(
-        catalogue.RETENTION_LOST_RECORDS_TOTAL, attrgetter("lost_records_total")
+    catalogue.RETENTION_LOST_RECORDS_TOTAL: by_counter(
+        catalogue.RETENTION_LOST_RECORDS_TOTAL, "lost_records_total"
     ),
 }

@@ -3,7 +3,7 @@
 Unknown values (None) are not published and not combined: the lag of several partitions is that of
 the partitions with known lag; `mm2_lag_seconds_origin_partitions{origin="absent"}` counts the
 others. Sums of offsets are the exception (`needs_all`): without one partition, the sum would go
-back. Flow level combines data topics only.
+back. Flow level combines data topics only, and counters by their growth (`flow_totals`).
 """
 
 from __future__ import annotations
@@ -109,6 +109,19 @@ def by_topic(metric: Metric, get: Callable[[TopicState], float | None]) -> Serie
     def series(view: FlowView, granularity: Granularity) -> list[Series]:
         values = [get(topic.state) for topic in view.topics]
         return topic_series(metric, view, granularity, values)
+
+    return series
+
+
+def by_counter(metric: Metric, attribute: str) -> SeriesOf:
+    """Series of a counter, a field of both TopicState and FlowTotals."""
+    get = attrgetter(attribute)
+    of_topics = by_topic(metric, get)
+
+    def series(view: FlowView, granularity: Granularity) -> list[Series]:
+        if granularity is Granularity.FLOW:
+            return view.flow_series(get(view.report.totals))
+        return of_topics(view, granularity)
 
     return series
 

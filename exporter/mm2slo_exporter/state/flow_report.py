@@ -74,6 +74,18 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowTotals:
+    """Counters of a flow's data topics, including those of topics that were deleted."""
+
+    source_records_total: int = 0
+    replicated_records_total: int = 0
+    lost_records_total: int = 0
+    truncations_total: int = 0
+    source_recreations_total: int = 0
+    target_recreations_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TaskState:
     """State of a connector (`task` None) or of one of its tasks, from the status topic."""
 
@@ -145,6 +157,7 @@ class FlowReport:
     source_readable: bool
     target_readable: bool
     topics: tuple[TopicState, ...] = ()
+    totals: FlowTotals = field(default_factory=FlowTotals)
     groups: tuple[GroupState, ...] = ()
     tasks: tuple[TaskState, ...] = ()
     heartbeats: HeartbeatState = field(default_factory=lambda: HeartbeatState(present=False))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.flow_state import FlowEvidence, FlowState, StateTimeouts, flow_state
 from mm2slo_core.records import ConnectState
+from mm2slo_exporter.state.flow_report import FlowTotals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,17 +34,20 @@ class FlowStateJudge:
 
     def __init__(self, flow: FlowConfig) -> None:
         self._flow = flow
-        self._source_total = 0
-        self._replicated_total = 0
+        self._totals = FlowTotals()
         self._source_moved_at: float | None = None
         self._progressed_at: float | None = None
 
     def judge(
-        self, seen: Observation, topics: Sequence[TopicState], liveness: LivenessEvidence
+        self,
+        seen: Observation,
+        topics: Sequence[TopicState],
+        totals: FlowTotals,
+        liveness: LivenessEvidence,
     ) -> FlowState:
         """Judge one round; *topics* are the data topics, empty before everything was read."""
         if topics:
-            self._update_progress(seen.at, topics)
+            self._update_progress(seen.at, topics, totals)
         timeouts = StateTimeouts(
             stall_after=self._flow.stall_after,
             canary_deadline=self._flow.canary.deadline,
@@ -66,14 +70,12 @@ class FlowStateJudge:
         )
         return flow_state(evidence, timeouts)
 
-    def _update_progress(self, at: float, topics: Sequence[TopicState]) -> None:
-        source = sum(topic.source_records_total for topic in topics)
-        replicated = sum(topic.replicated_records_total for topic in topics)
-        if source > self._source_total:
+    def _update_progress(self, at: float, topics: Sequence[TopicState], totals: FlowTotals) -> None:
+        before, self._totals = self._totals, totals
+        if totals.source_records_total > before.source_records_total:
             self._source_moved_at = at
-        if replicated > self._replicated_total:
+        if totals.replicated_records_total > before.replicated_records_total:
             self._progressed_at = at
-        self._source_total, self._replicated_total = source, replicated
         if not self._flow.by_mirrormaker:
             moved = (topic.target_moved_at for topic in topics)
             self._progressed_at = max((at for at in moved if at is not None), default=None)

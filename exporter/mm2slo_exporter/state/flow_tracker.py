@@ -22,6 +22,7 @@ from mm2slo_exporter.state.flow_state_judge import (
     LivenessEvidence,
     all_tasks_running,
 )
+from mm2slo_exporter.state.flow_totals import TotalsTracker
 from mm2slo_exporter.state.group_states import FlowHealth, judge_groups
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_tracker import FlowRules
@@ -69,6 +70,7 @@ class FlowTracker:
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self._topics: dict[str, TopicTracker] = {}
         self._absent_since: dict[str, float] = {}
+        self._totals = TotalsTracker()
         self._heartbeats = HeartbeatTracker(flow.heartbeat_interval)
         self._slices = SliceIndicators(
             flow, by_heartbeats=carrier is CanaryCarrier.OFF, started_at=started_at
@@ -111,7 +113,8 @@ class FlowTracker:
             self.canaries.observe(seen, self._carrier_pair(seen))
         if ready:
             self._slices.observe(seen, data, heartbeats)
-        state = self._judge.judge(seen, data, self._liveness(seen.at, heartbeats))
+        totals = self._totals.observe(data)
+        state = self._judge.judge(seen, data, totals, self._liveness(seen.at, heartbeats))
         lag = _sum(p.lag_records for topic in data for p in topic.partitions)
         return FlowReport(
             flow=self.flow.flow,
@@ -124,6 +127,7 @@ class FlowTracker:
             source_readable=seen.source_readable,
             target_readable=seen.target_readable,
             topics=topics,
+            totals=totals,
             groups=self._judge_groups(seen, data, state) if ready else (),
             tasks=tuple(
                 TaskState(connector, task, name)
@@ -183,6 +187,7 @@ class FlowTracker:
         for name in self._topics.keys() - wanted:
             if at - self._absent_since.setdefault(name, at) > _DELETED_TOPIC_SECONDS:
                 del self._topics[name], self._absent_since[name]
+                self._totals.forget(name)
 
     def _topic(self, name: str) -> TopicTracker:
         tracker = self._topics.get(name)

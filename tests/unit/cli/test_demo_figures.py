@@ -19,9 +19,8 @@ from mm2slo_cli.demo.latency_percentiles import LatencyPercentiles, latency_perc
 from mm2slo_cli.demo.recent_activity import ActivityMeter, RecentActivity, Throughput
 from mm2slo_core.catalogue.histogram_buckets import LATENCY_BUCKETS
 from mm2slo_core.flow_state import FlowStateName
-from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow
-from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, LatencyHistogram, TopicState
+from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, FlowTotals, LatencyHistogram
 
 US_EU = Flow("us", "eu")
 READY = GroupFigures(ready=True, redelivery_lower=0, redelivery_upper=3, blocked=())
@@ -49,26 +48,9 @@ def counts(**by_bound: int) -> tuple[int, ...]:
     return (*(bounds.get(bound, 0) for bound in LATENCY_BUCKETS), 0)
 
 
-def topic(source: int, replicated: int, role: TopicRole = TopicRole.DATA) -> TopicState:
-    return TopicState(
-        pair=TopicPair("orders", "us.orders", role),
-        partitions=(),
-        source_partition_count=1,
-        target_partition_count=1,
-        missing_on_target=False,
-        config_drift=(),
-        assigned_missing=None,
-        unassigned=None,
-        source_records_total=source,
-        replicated_records_total=replicated,
-        lost_records_total=0,
-        truncations_total=0,
-        source_recreations_total=0,
-        target_recreations_total=0,
-    )
-
-
-def report(at: float, *topics: TopicState, canary: tuple[int, ...] | None = None) -> FlowReport:
+def report(
+    at: float, source: int = 0, replicated: int = 0, canary: tuple[int, ...] | None = None
+) -> FlowReport:
     return FlowReport(
         flow=US_EU,
         info=FlowInfo("default", ".", "mirrormaker2", "heartbeats"),
@@ -79,7 +61,7 @@ def report(at: float, *topics: TopicState, canary: tuple[int, ...] | None = None
         waiting_for=(),
         source_readable=True,
         target_readable=True,
-        topics=topics,
+        totals=FlowTotals(source_records_total=source, replicated_records_total=replicated),
         canary_latency=None if canary is None else LatencyHistogram(canary, 0.0),
         lag_records=0,
         lag_seconds=0.0,
@@ -127,17 +109,10 @@ def test_quantile_is_within_bucket_of_its_observation(seconds: list[float], shar
 
 def test_throughput_covers_last_ten_seconds() -> None:
     meter = ActivityMeter()
-    assert meter.read(report(0.0, topic(0, 0))).throughput is None
-    assert meter.read(report(5.0, topic(500, 400))).throughput == Throughput(100.0, 80.0)
-    assert meter.read(report(15.0, topic(600, 600))).throughput == Throughput(10.0, 20.0)
-    assert meter.read(report(15.0, topic(600, 600))).throughput == Throughput(10.0, 20.0)
-
-
-def test_throughput_ignores_heartbeats() -> None:
-    meter = ActivityMeter()
-    beats = TopicRole.HEARTBEATS
-    meter.read(report(0.0, topic(0, 0, beats)))
-    assert meter.read(report(10.0, topic(10, 10, beats))).throughput == Throughput(0.0, 0.0)
+    assert meter.read(report(0.0, 0, 0)).throughput is None
+    assert meter.read(report(5.0, 500, 400)).throughput == Throughput(100.0, 80.0)
+    assert meter.read(report(15.0, 600, 600)).throughput == Throughput(10.0, 20.0)
+    assert meter.read(report(15.0, 600, 600)).throughput == Throughput(10.0, 20.0)
 
 
 def test_latencies_cover_last_minute() -> None:

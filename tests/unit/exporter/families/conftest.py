@@ -25,6 +25,7 @@ from mm2slo_exporter.families import ExporterReport, ProcessReport, ReloadResult
 from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
+    FlowTotals,
     GroupState,
     HeartbeatState,
     LatencyHistogram,
@@ -198,6 +199,15 @@ REPORT = FlowReport(
     source_readable=True,
     target_readable=True,
     topics=(ORDERS, PAYMENTS, HEARTBEATS, CANARY),
+    # A topic that was deleted had 70 records.
+    totals=FlowTotals(
+        source_records_total=1_150,
+        replicated_records_total=1_125,
+        lost_records_total=5,
+        truncations_total=4,
+        source_recreations_total=1,
+        target_recreations_total=2,
+    ),
     groups=GROUPS,
     tasks=(
         TaskState("MirrorSourceConnector", None, "RUNNING"),

@@ -259,8 +259,8 @@ BY_LEVEL: list[tuple[catalogue.Metric, Granularity, list[str]]] = [
             '{topic="heartbeats",partition="0",quality="live"} 1',
         ],
     ),
-    *by_topic(catalogue.SOURCE_RECORDS_TOTAL, 1080, 1050, 30, 1_000_000, 0),
-    *by_topic(catalogue.REPLICATED_RECORDS_TOTAL, 1055, 1040, 15, 1_000_000, 0),
+    *by_topic(catalogue.SOURCE_RECORDS_TOTAL, 1150, 1050, 30, 1_000_000, 0),
+    *by_topic(catalogue.REPLICATED_RECORDS_TOTAL, 1125, 1040, 15, 1_000_000, 0),
     *by_partition(catalogue.REPLICATION_LAG_RECORDS, 10, (10, 0, 10, 7, 100)),
     *by_partition(catalogue.REPLICATION_LAG_SECONDS, 2.5, (2.5, 0.0, 300.25, 2.5, None)),
     *by_partition(

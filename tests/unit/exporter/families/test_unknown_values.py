@@ -138,10 +138,11 @@ def test_unknown_assignments_are_not_published(publisher: Any) -> None:
     assert published.of("mm2_unassigned_partitions") == []
 
 
-def test_flow_without_data_topics_has_zero_sums_and_no_headroom(publisher: Any) -> None:
+def test_flow_without_data_topics_keeps_counters_and_has_no_headroom(publisher: Any) -> None:
     heartbeats = publisher.report.topics[2]
     published = publisher.publish_changed(Granularity.FLOW, topics=(heartbeats,))
-    assert published.of("mm2_source_records_total") == [" 0"]
+    assert published.of("mm2_source_records_total") == [" 1150"]
+    assert published.of("mm2_retention_lost_records_total") == [" 5"]
     assert published.of("mm2_stalled_partitions") == [" 0"]
     assert published.of("mm2_retention_headroom_records") == []
     assert published.of("mm2_retention_headroom_seconds") == []

@@ -29,6 +29,7 @@ from mm2slo_exporter.observation import NewestSync
 from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
+    FlowTotals,
     HeartbeatState,
     PartitionState,
     TaskState,
@@ -103,6 +104,7 @@ def test_report_of_flow_without_canaries() -> None:
                 target_recreations_total=0,
             ),
         ),
+        totals=FlowTotals(source_records_total=30, replicated_records_total=10),
         tasks=(
             TaskState("S", None, "RUNNING"),
             TaskState("S", 0, "RUNNING"),
