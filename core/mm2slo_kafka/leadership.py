@@ -49,41 +49,33 @@ class Leadership:
         self._operation = f"taking part in the election of group {group!r}"
         self._on_problem = on_problem
         self._leading = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"leadership-{group}", daemon=True)
 
     @property
     def leading(self) -> bool:
         return self._leading.is_set()
 
-    def start(self) -> None:
-        """Join the election; returns at once."""
-        self._thread.start()
+    def run(self, stopping: threading.Event) -> None:
+        """Take part in the election until *stopping* is set.
 
-    def stop(self) -> None:
-        """Leave the group, so that another replica leads without waiting for a timeout."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
+        Then leaves the group, so that another replica leads without waiting for a timeout.
+        """
         consumer = self._handles.consumer(self._settings)
         consumer.subscribe(
             [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
         )
         try:
-            while not self._stopping.is_set():
-                self._serve(consumer)
+            while not stopping.is_set():
+                self._serve(consumer, stopping)
         finally:
             self._leading.clear()
             consumer.close()
 
-    def _serve(self, consumer: Consumer) -> None:
+    def _serve(self, consumer: Consumer, stopping: threading.Event) -> None:
         try:
             message = consumer.poll(_POLL_SECONDS)
         except KafkaException as error:
             self._report(error)
-            self._stopping.wait(_POLL_SECONDS)
+            stopping.wait(_POLL_SECONDS)
             return
         if message is not None and (problem := message.error()) is not None:
             if problem.code() == KafkaError._MAX_POLL_EXCEEDED:

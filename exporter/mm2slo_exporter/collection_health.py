@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS
 from mm2slo_core.records import DecodeReason
+from mm2slo_exporter.supervised_thread import Loop
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class HealthReport:
     errors: Mapping[tuple[str, Stage, str], int]
     durations: Mapping[tuple[str, Stage], Durations]
     malformed: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    loop_failures: Mapping[Loop, int] = field(default_factory=dict)
 
 
 class Health:
@@ -98,6 +100,7 @@ class Health:
         self._errors: Counter[tuple[str, Stage, str]] = Counter()
         self._durations: defaultdict[tuple[str, Stage], Durations] = defaultdict(Durations)
         self._malformed: Counter[tuple[str, str, str]] = Counter()
+        self._loop_failures = Counter(dict.fromkeys(Loop, 0))
         self._failing: dict[tuple[str, Stage], str] = {}
         self._incomplete: dict[tuple[str, Stage], frozenset[str]] = {}
 
@@ -148,6 +151,11 @@ class Health:
         with self._lock:
             self._malformed[cluster, kind, reason] += 1
 
+    def record_loop_failure(self, loop: Loop) -> None:
+        """Count an unexpected exception; the loop logs it."""
+        with self._lock:
+            self._loop_failures[loop] += 1
+
     def failing_stages(self, cluster: str) -> Mapping[Stage, str]:
         """Currently failing stages of *cluster*, with the reason."""
         with self._lock:
@@ -184,4 +192,5 @@ class Health:
                 dict(self._errors),
                 dict(self._durations),
                 dict(self._malformed),
+                dict(self._loop_failures),
             )

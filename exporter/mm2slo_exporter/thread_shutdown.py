@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TIMEOUT_SECONDS = 3.0
+STOP_SECONDS = 3.0
 
 
-def join_thread(thread: threading.Thread, timeout: float = _TIMEOUT_SECONDS) -> None:
+def join_thread(thread: threading.Thread, timeout: float = STOP_SECONDS) -> None:
     """Wait for a stopping daemon thread for at most *timeout* seconds.
 
     A thread blocked by an unreachable cluster ends later, with its request or the process.

@@ -44,6 +44,12 @@ EXPORTER_MALFORMED_RECORDS_TOTAL = counter(
     per_flow=False,
     unit="records",
 )
+EXPORTER_LOOP_FAILURES_TOTAL = counter(
+    "mm2_exporter_loop_failures_total",
+    "Unexpected exceptions in background loops; each restarts the loop.",
+    ("loop",),
+    per_flow=False,
+)
 EXPORTER_FLOW_READY = gauge(
     "mm2_exporter_flow_ready",
     "1 if all data of the flow has been read at least once, else 0.",

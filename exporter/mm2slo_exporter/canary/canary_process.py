@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ def run(connection: Connection, specs: Sequence[CanarySpec]) -> None:
     # Failures are sent as events: the exporter logs them once, in its own format.
     logging.disable(logging.CRITICAL)
     outbox, ledger_states, stopping = Outbox(), LedgerStates(), threading.Event()
+    failed = _fail_with_any_thread(stopping)
     threads = _start(specs, outbox, ledger_states, stopping)
     try:
         while not stopping.is_set():
@@ -46,6 +48,24 @@ def run(connection: Connection, specs: Sequence[CanarySpec]) -> None:
             thread.join(_JOIN_SECONDS)
         with contextlib.suppress(OSError):
             connection.close()
+    if failed.is_set():
+        sys.exit("a canary thread failed: ending the process, which the exporter restarts")
+
+
+def _fail_with_any_thread(stopping: threading.Event) -> threading.Event:
+    """End the process when a thread fails; returns the event that is set then.
+
+    Without it, canaries would silently be neither sent nor received.
+    """
+    failed, print_traceback = threading.Event(), threading.excepthook
+
+    def handle(args: threading.ExceptHookArgs) -> None:
+        print_traceback(args)
+        failed.set()
+        stopping.set()
+
+    threading.excepthook = handle
+    return failed
 
 
 def _receive_ledger_states(connection: Connection, ledger_states: LedgerStates) -> None:

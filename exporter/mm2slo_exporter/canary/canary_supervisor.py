@@ -15,6 +15,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from mm2slo_exporter.canary.canary_process import run
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ class CanarySupervisor:
         self,
         specs: Sequence[CanarySpec],
         *,
+        on_failure: Callable[[Loop], None],
         on_start: Callable[[], None] = lambda: None,
         serve: Callable[[Connection, Sequence[CanarySpec]], None] = run,
         restart_seconds: float = 2.0,
@@ -50,7 +52,10 @@ class CanarySupervisor:
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._supervise, name="canary-supervisor")
+        self._on_failure = on_failure
+        self._thread = SupervisedThread(
+            Loop.CANARY, "", self._supervise, stopping=self._stopping, on_failure=on_failure
+        )
         self._pipe_lock = threading.Lock()
         self._connection: Connection | None = None
         self.starts = 0
@@ -75,8 +80,7 @@ class CanarySupervisor:
     def stop(self) -> None:
         """End the canary process and wait for it."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join(2 * _JOIN_SECONDS)
 
     def _supervise(self) -> None:
         # Ctrl-C reaches the whole process group. The canary process inherits this thread's signal
@@ -106,6 +110,7 @@ class CanarySupervisor:
                 process.kill()
                 process.join()
             if not self._stopping.is_set():
+                self._on_failure(Loop.CANARY)
                 logger.error(
                     "canary process ended with exit code %s; restarting it", process.exitcode
                 )

@@ -94,6 +94,10 @@ def _malformed(own: ExporterReport, _granularity: Granularity) -> list[Series]:
     ]
 
 
+def _loop_failures(own: ExporterReport, _granularity: Granularity) -> list[Series]:
+    return [((str(loop),), count) for loop, count in sorted(own.health.loop_failures.items())]
+
+
 def _granularity_in_force(_own: ExporterReport, granularity: Granularity) -> list[Series]:
     return one_hot((), (level.label for level in Granularity), (granularity.label,))
 
@@ -129,6 +133,7 @@ EXPORTER_TABLE: Final[Mapping[catalogue.Metric, ExporterSeriesOf]] = {
     catalogue.EXPORTER_LAST_SUCCESS_TIMESTAMP_SECONDS: _last_success,
     catalogue.EXPORTER_KAFKA_REQUESTS_TOTAL: _requests,
     catalogue.EXPORTER_MALFORMED_RECORDS_TOTAL: _malformed,
+    catalogue.EXPORTER_LOOP_FAILURES_TOTAL: _loop_failures,
     catalogue.EXPORTER_GRANULARITY: _granularity_in_force,
     catalogue.EXPORTER_RENDER_DURATION_SECONDS: _render,
     catalogue.EXPORTER_CYCLE_DURATION_SECONDS: _cycle,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
-from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 
 if TYPE_CHECKING:
@@ -67,8 +67,12 @@ class ClusterReader:
         self._unlisted: set[str] = set()
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, name=f"cluster-{client.alias}", daemon=True
+        self._thread = SupervisedThread(
+            Loop.CLUSTER,
+            client.alias,
+            self._run,
+            stopping=self._stopping,
+            on_failure=health.record_loop_failure,
         )
         self.view = ClusterView()
 
@@ -79,7 +83,7 @@ class ClusterReader:
         """Stop the thread; waits briefly for a request in progress."""
         self._stopping.set()
         self._wake.set()
-        join_thread(self._thread)
+        self._thread.join()
 
     def _run(self) -> None:
         while not self._stopping.is_set():

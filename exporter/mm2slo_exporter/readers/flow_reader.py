@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mm2slo_exporter.flow_plan import FlowPlan, PartitionCache
 from mm2slo_exporter.observation import Observation
-from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -73,6 +73,7 @@ class FlowReader:
         deliver: Callable[[Observation], None],
         *,
         every: float,
+        on_failure: Callable[[Loop], None],
         before: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -86,7 +87,9 @@ class FlowReader:
         self._before = before
         self._clock = clock
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"flow-{name}", daemon=True)
+        self._thread = SupervisedThread(
+            Loop.FLOW, name, self._run, stopping=self._stopping, on_failure=on_failure
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -94,10 +97,11 @@ class FlowReader:
     def stop(self) -> None:
         """Stop the thread; waits briefly for a request in progress."""
         self._stopping.set()
-        join_thread(self._thread)
+        self._thread.join()
 
     def _run(self) -> None:
-        self._before()
+        before, self._before = self._before, lambda: None  # not again after a failure
+        before()
         while not self._stopping.is_set():
             started = time.monotonic()
             self._deliver(self.read())

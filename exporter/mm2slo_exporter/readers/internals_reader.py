@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
-from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.topic_tail import TailState, TopicTail
 
 if TYPE_CHECKING:
@@ -53,9 +53,15 @@ class InternalsReader:
         self._store = store
         self._health = health
         self._tails: dict[InternalTopic, TopicTail] = {}
-        self._waiting = tuple(_title(location) for location in locations)
+        self._waiting = tuple(map(_title, self._locations))
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"internals-{name}", daemon=True)
+        self._thread = SupervisedThread(
+            Loop.INTERNALS,
+            name,
+            self._run,
+            stopping=self._stopping,
+            on_failure=health.record_loop_failure,
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -63,13 +69,17 @@ class InternalsReader:
     def stop(self) -> None:
         """Stop the thread and close the consumers."""
         self._stopping.set()
-        join_thread(self._thread)
+        self._thread.join()
 
     def view(self) -> InternalsView:
         """The current state, and the topics that have not been read to their end yet."""
         return self._store.view(self._waiting)
 
     def _run(self) -> None:
+        # After a failure, the topics are read again from their start.
+        self._waiting = tuple(map(_title, self._locations))
+        for location in self._locations:
+            self._store.clear(location.kind)
         self._tails = {
             location.kind: TopicTail(
                 location.client,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import TailProbe
-from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.first_record import ReadFailure
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
@@ -46,7 +46,13 @@ class ProbeReader:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"probes-{name}", daemon=True)
+        self._thread = SupervisedThread(
+            Loop.PROBES,
+            name,
+            self._run,
+            stopping=self._stopping,
+            on_failure=health.record_loop_failure,
+        )
         self.answers: Mapping[TopicPartition, TailProbe] = {}
 
     def start(self) -> None:
@@ -56,7 +62,7 @@ class ProbeReader:
         """Stop the thread; waits briefly for a read in progress."""
         self._stopping.set()
         self._wake.set()
-        join_thread(self._thread)
+        self._thread.join()
 
     def request(
         self,

@@ -9,8 +9,10 @@ import time
 from typing import TYPE_CHECKING
 
 from mm2slo_exporter.service.memory_release import return_free_memory
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 
 if TYPE_CHECKING:
+    from mm2slo_exporter.collection_health import Health
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.service.flow_manager import FlowManager
     from mm2slo_exporter.service.flow_runner import FlowRunner
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.2
+_STOP_SECONDS = 30.0
 _TRIM_SECONDS = 60.0
 """Not after each cycle: allocating the memory again costs page faults."""
 
@@ -47,13 +50,22 @@ class RoundQueue:
 class Evaluator:
     """Evaluates queued observations in one thread, then renders once."""
 
-    def __init__(self, rounds: RoundQueue, flows: FlowManager, publisher: Publisher) -> None:
+    def __init__(
+        self, rounds: RoundQueue, flows: FlowManager, publisher: Publisher, health: Health
+    ) -> None:
         self._rounds = rounds
         self._flows = flows
         self._publisher = publisher
         self._trim_at = 0.0
+        self._health = health
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="evaluate")
+        self._thread = SupervisedThread(
+            Loop.EVALUATE,
+            "",
+            self._run,
+            stopping=self._stopping,
+            on_failure=health.record_loop_failure,
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -61,8 +73,7 @@ class Evaluator:
     def stop(self) -> None:
         """Stop the thread after the current cycle."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -76,7 +87,7 @@ class Evaluator:
             return
         started = time.perf_counter()
         for runner, seen in observations:
-            _evaluate(runner, seen)
+            self._evaluate(runner, seen)
         self._flows.send_ledger_states()
         self._publisher.publish()
         self._publisher.cycle_seconds = time.perf_counter() - started
@@ -84,16 +95,16 @@ class Evaluator:
             self._trim_at = time.monotonic() + _TRIM_SECONDS
             return_free_memory()
 
-
-def _evaluate(runner: FlowRunner, seen: Observation) -> None:
-    """Evaluate one observation. A failure drops the flow's series and does not affect others."""
-    try:
-        runner.evaluate(seen)
-    except Exception:
-        runner.report = None
-        logger.exception(
-            "evaluating flow %s failed; its series are not published until it succeeds; "
-            "report this bug with the traceback below",
-            runner.flow.label,
-            extra={"flow": runner.flow.label},
-        )
+    def _evaluate(self, runner: FlowRunner, seen: Observation) -> None:
+        """Evaluate one observation. A failure does not affect other flows."""
+        try:
+            runner.evaluate(seen)
+        except Exception:
+            runner.report = None
+            self._health.record_loop_failure(Loop.EVALUATE)
+            logger.exception(
+                "evaluating flow %s failed; its series are not published until it succeeds; "
+                "report this bug with the traceback below",
+                runner.flow.label,
+                extra={"flow": runner.flow.label},
+            )

@@ -56,7 +56,7 @@ class Exporter:
         self._publisher = Publisher(
             self._flows, self.health, self._reloads, version=version, started_at=clock()
         )
-        self._evaluation = Evaluator(rounds, self._flows, self._publisher)
+        self._evaluation = Evaluator(rounds, self._flows, self._publisher, self.health)
 
     @property
     def config(self) -> Config:

@@ -160,7 +160,9 @@ class FlowManager:
     def _restart_canary(self, specs: list[CanarySpec]) -> None:
         self._stop_canary()
         self._canary_specs = specs
-        self._canary = CanarySupervisor(specs, on_start=self._canary_started)
+        self._canary = CanarySupervisor(
+            specs, on_failure=self._health.record_loop_failure, on_start=self._canary_started
+        )
         self._canary.start()
 
     def _stop_canary(self) -> None:

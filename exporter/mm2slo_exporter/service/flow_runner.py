@@ -91,6 +91,7 @@ class FlowRunner:
             self._plan,
             lambda seen: deliver(self, seen),
             every=exporter.poll_interval,
+            on_failure=health.record_loop_failure,
             before=self._restore,
         )
         self._timeline: TimelineWriter | None = None

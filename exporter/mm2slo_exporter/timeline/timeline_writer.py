@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.state.flow_report import TimelineState
-from mm2slo_exporter.thread_shutdown import join_thread
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.timeline.timeline_schedule import TimelineSchedule
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_kafka.leadership import Leadership
@@ -42,6 +42,7 @@ class TimelineWriter:
         config: TimelineConfig,
         health: Health,
     ) -> None:
+        self._flow = flow
         self._client = client
         self._properties = properties
         self._config = config
@@ -53,12 +54,11 @@ class TimelineWriter:
             topic=config.topic,
             on_problem=self._election_failed,
         )
+        self._stopping = threading.Event()
+        self._preparation = self._thread(Loop.TIMELINE, self._prepare)
+        self._election = self._thread(Loop.LEADERSHIP, lambda: self._leadership.run(self._stopping))
         self._producer: RecordProducer | None = None
         self._missed = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(
-            target=self._prepare, name=f"timeline-{flow.label}", daemon=True
-        )
         self._records = 0
         self._bytes = 0
 
@@ -68,13 +68,13 @@ class TimelineWriter:
 
     def start(self) -> None:
         """Create the topic if needed and join the election; returns at once."""
-        self._thread.start()
+        self._preparation.start()
 
     def stop(self) -> None:
         """Leave the election and wait for pending records."""
         self._stopping.set()
-        join_thread(self._thread)
-        self._leadership.stop()
+        self._preparation.join()
+        self._election.join()
         if self._producer is not None:
             self._producer.close()
 
@@ -98,6 +98,15 @@ class TimelineWriter:
             self._records += 1
             self._bytes += len(key) + len(value)
 
+    def _thread(self, loop: Loop, run: Callable[[], None]) -> SupervisedThread:
+        return SupervisedThread(
+            loop,
+            self._flow.label,
+            run,
+            stopping=self._stopping,
+            on_failure=self._health.record_loop_failure,
+        )
+
     def _prepare(self) -> None:
         """Create the topic; nothing is written until that succeeds."""
         while not self._stopping.is_set():
@@ -112,7 +121,7 @@ class TimelineWriter:
             self._producer = RecordProducer(
                 self._client.alias, self._properties, batching=_BATCHING
             )
-            self._leadership.start()
+            self._election.start()
             return
 
     def _create_topic(self) -> None:

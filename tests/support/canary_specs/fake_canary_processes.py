@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from mm2slo_exporter.canary import canary_process
 from mm2slo_exporter.canary.canary_events import RestoreFinished
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
     from multiprocessing.connection import Connection
 
@@ -32,3 +34,22 @@ def die(connection: Connection, specs: Sequence[CanarySpec]) -> None:
     connection.send([RestoreFinished(specs[0].flow, float(os.getpid()))])
     connection.close()
     os._exit(3)
+
+
+class _Receiver:
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def run(self, stopping: threading.Event) -> None:
+        stopping.wait()
+
+
+class _FailingSender(_Receiver):
+    def run(self, *_: object) -> None:
+        raise ValueError("unexpected")
+
+
+def run_with_failing_sender(connection: Connection, specs: Sequence[CanarySpec]) -> None:
+    """Run the canary process with a sender that raises an unexpected exception."""
+    vars(canary_process).update(Receiver=_Receiver, Sender=_FailingSender)
+    canary_process.run(connection, specs)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,15 @@ def test_election_on_unreachable_cluster_writes_to_log_only(
 ) -> None:
     unreachable = HandleFactory("eu", {"bootstrap.servers": "127.0.0.1:1"})
     election = Leadership(unreachable, group="mm2slo.timeline.us-to-eu", topic="t")
+    stopping = threading.Event()
     with caplog.at_level(logging.WARNING):
-        election.start()
+        thread = threading.Thread(target=election.run, args=(stopping,))
+        thread.start()
         deadline = time.monotonic() + 10
         while not caplog.records and time.monotonic() < deadline:
             time.sleep(0.05)
-        election.stop()
+        stopping.set()
+        thread.join()
     assert not election.leading
     # By default, librdkafka writes each attempt to standard error, several per second.
     assert capfd.readouterr().err == ""

@@ -9,11 +9,12 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from canary_specs import spec
-from canary_specs.fake_canary_processes import die, echo
+from canary_specs.fake_canary_processes import die, echo, run_with_failing_sender
 
 from mm2slo_exporter.canary.canary_events import RestoreFinished
 from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
 from mm2slo_exporter.canary.ledger_state import LedgerState
+from mm2slo_exporter.supervised_thread import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,9 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 def test_supervisor_passes_events_and_ledger_states_until_stopped() -> None:
     starts: list[int] = []
-    supervisor = CanarySupervisor([spec()], on_start=lambda: starts.append(1), serve=echo)
+    supervisor = CanarySupervisor(
+        [spec()], on_failure=print, on_start=lambda: starts.append(1), serve=echo
+    )
     supervisor.send_ledger_states({"us->eu": LedgerState(1)})  # before the start: ignored
     supervisor.start()
     found: list[Event] = []
@@ -59,8 +62,13 @@ def test_canary_process_that_ends_is_restarted_without_losing_events(
 ) -> None:
     caplog.set_level(logging.ERROR)
     starts: list[int] = []
+    failures: list[Loop] = []
     supervisor = CanarySupervisor(
-        [spec()], on_start=lambda: starts.append(1), serve=die, restart_seconds=0.0
+        [spec()],
+        on_failure=failures.append,
+        on_start=lambda: starts.append(1),
+        serve=die,
+        restart_seconds=0.0,
     )
     supervisor.start()
     try:
@@ -72,8 +80,30 @@ def test_canary_process_that_ends_is_restarted_without_losing_events(
     assert len(found) >= 2
     assert len(set(found)) == len(found)
     assert supervisor.starts == len(starts)
+    assert failures[:2] == [Loop.CANARY, Loop.CANARY]
     assert caplog.records[0].getMessage() == (
         "canary process ended with exit code 3; restarting it"
+    )
+
+
+def test_canary_process_with_failing_thread_ends_and_is_restarted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.ERROR)
+    clients = {"bootstrap.servers": "127.0.0.1:1"}
+    supervisor = CanarySupervisor(
+        [spec(source_client=clients, target_client=clients)],
+        on_failure=print,
+        serve=run_with_failing_sender,
+        restart_seconds=0.0,
+    )
+    supervisor.start()
+    try:
+        until(lambda: supervisor.starts >= 2, "the second start")
+    finally:
+        supervisor.stop()
+    assert caplog.records[0].getMessage() == (
+        "canary process ended with exit code 1; restarting it"
     )
 
 
@@ -87,8 +117,8 @@ def test_pipe_is_closed_by_supervising_thread_only(monkeypatch: pytest.MonkeyPat
         close(connection)
 
     monkeypatch.setattr(Connection, "close", noted)
-    supervisor = CanarySupervisor([spec()], serve=echo)
+    supervisor = CanarySupervisor([spec()], on_failure=print, serve=echo)
     supervisor.start()
     until(lambda: bool(supervisor.drain()), "the first event")
     supervisor.stop()
-    assert closed_by == ["canary-supervisor"] * 2  # the child's end after its start, then its own
+    assert closed_by == ["canary"] * 2  # the child's end after its start, then its own

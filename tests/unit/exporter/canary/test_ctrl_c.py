@@ -18,7 +18,7 @@ from mm2slo_exporter.canary.canary_supervisor import CanarySupervisor
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/<pid>/status")
 def test_canary_process_blocks_sigint_from_its_start() -> None:
     started = threading.Event()
-    supervisor = CanarySupervisor([], on_start=started.set)
+    supervisor = CanarySupervisor([], on_failure=print, on_start=started.set)
     supervisor.start()
     try:
         assert started.wait(30)

@@ -34,6 +34,7 @@ from mm2slo_exporter.state.flow_report import (
     TimelineState,
     TopicState,
 )
+from mm2slo_exporter.supervised_thread import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -249,6 +250,7 @@ OWN = ExporterReport(
             ("us", Stage.END_OFFSETS): Durations((2, 1, *(0 for _ in COLLECT_BUCKETS[2:]), 1), 45.0)
         },
         malformed={("eu", "checkpoint", "truncated"): 1},
+        loop_failures={Loop.PROBES: 2},
     ),
     process=ProcessReport(resident_memory_bytes=64_000_000, cpu_seconds=3.25, started_at=5_000.0),
     kafka_requests={("us", "list_offsets"): 12},

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.readers.side_reader import SideReader
+    from mm2slo_exporter.supervised_thread import Loop
 
 PLAN = FlowPlan((TopicPair("orders", "us.orders", TopicRole.DATA),))
 
@@ -61,6 +62,7 @@ class Sources:
 class Flow:
     def __init__(self) -> None:
         self.log: list[object] = []
+        self.failures: list[Loop] = []
         self.source, self.target = Side("source", self.log), Side("target", self.log)
         self.sources = Sources(self.log)
         self.delivered: list[Observation] = []
@@ -72,6 +74,7 @@ class Flow:
             lambda _source: PLAN,
             self.deliver,
             every=0.001,
+            on_failure=self.failures.append,
             before=lambda: self.log.append("before"),
             clock=lambda: 77.0,
         )
