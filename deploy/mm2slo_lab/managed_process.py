@@ -101,6 +101,11 @@ class ManagedProcess:
             return None
         return int(statm.split()[1]) * _PAGE
 
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code, negative for a signal; None while it runs, or if another program started it."""
+        return None if self._child is None else self._child.poll()
+
     def start(self) -> None:
         """Start the process in its own process group.
 

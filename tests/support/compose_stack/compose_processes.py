@@ -143,8 +143,7 @@ class ComposeProcesses:
         """Send SIGTERM; returns the exit code."""
         process = self._running[name]
         process.stop()
-        assert process._child is not None
-        return process._child.returncode
+        return process.exit_code
 
     def wait_healthy(self, name: str) -> None:
         """Run the service's health check until it succeeds."""

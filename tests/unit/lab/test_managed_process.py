@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -58,8 +59,10 @@ def test_process_starts_pauses_resumes_and_stops(sleeper: ManagedProcess) -> Non
     sleeper.resume()
     assert (was_paused, sleeper.paused) == (True, False)
 
+    assert sleeper.exit_code is None
     sleeper.stop()
     assert not sleeper.running
+    assert sleeper.exit_code == -signal.SIGTERM
 
 
 def test_paused_process_can_be_stopped(sleeper: ManagedProcess) -> None:
@@ -90,6 +93,7 @@ def test_early_exit_raises_with_last_log_lines(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match="us exited before it was serving") as caught:
         process.wait_until(lambda: False, "serving", timeout=10)
 
+    assert process.exit_code == 3
     assert str(caught.value).splitlines()[2:] == [f"line {number}" for number in range(9, 21)]
 
 
