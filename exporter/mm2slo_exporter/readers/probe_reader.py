@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
+    from mm2slo_kafka.first_record import FirstRecord
     from mm2slo_kafka.partition_offsets import Isolation
 
 _PER_ROUND = 500
@@ -135,19 +137,12 @@ class ProbeReader:
         if ranges:
             reading = self._client.first_records(ranges, self._isolation)
             failures = reading.failures
-            for partition, first in reading.found.items():
-                start, end = ranges[partition]
-                before = kept.get(partition)
-                if before is not None and is_empty_up_to(before, start):
-                    # The estimated position is still within the range of the earlier probe.
-                    start = before.next_offset
-                stamp = None if first is None or first.timestamp_ms is None else first.timestamp_ms
-                kept[partition] = TailProbe(
-                    next_offset=start,
-                    through=end,
-                    first_offset=None if first is None else first.offset,
-                    first_timestamp=None if stamp is None else stamp / 1000,
-                )
+            # Read after the records: nothing from there on was removed before they were read.
+            log_starts = self._client.start_offsets(list(reading.found)).offsets
+            for partition, log_start in log_starts.items():
+                probe = tail_probe(ranges[partition], reading.found[partition], log_start)
+                if probe is not None:
+                    kept[partition] = _join(kept.get(partition), probe)
         self.answers = kept
         return failures
 
@@ -163,6 +158,32 @@ class ProbeReader:
             with self._lock:
                 self._lookup_results.append((sequence, present))
         return reading.failures
+
+
+def tail_probe(
+    span: tuple[int, int], first: FirstRecord | None, log_start: int
+) -> TailProbe | None:
+    """What the first record of *span* proves; None if all of it, or that record, was removed.
+
+    Offsets below *log_start* were removed, with or without records: they are not empty.
+    """
+    start, end = max(span[0], log_start), span[1]
+    if start > end or (first is not None and first.offset < start):
+        return None
+    if first is None:
+        return TailProbe(start, end, None, None)
+    stamp = None if first.timestamp_ms is None else first.timestamp_ms / 1000
+    return TailProbe(start, end, first.offset, stamp)
+
+
+def _join(before: TailProbe | None, probe: TailProbe) -> TailProbe:
+    """Extend *probe* by the offsets before it that an earlier one proved to be empty.
+
+    The estimated position may still be among them.
+    """
+    if before is None or not is_empty_up_to(before, probe.next_offset):
+        return probe
+    return replace(probe, next_offset=before.next_offset)
 
 
 def is_answered(probe: TailProbe | None, span: tuple[int, int]) -> bool:

@@ -48,7 +48,7 @@ def wanted_probes(
 def probes_in_use(
     report: FlowReport, answers: Mapping[TopicPartition, TailProbe]
 ) -> frozenset[TopicPartition]:
-    """Partitions whose position depends on an answer: without it, their lag would reappear."""
+    """Partitions whose lag depends on an answer: without it, their lag would reappear."""
     if not answers:
         return frozenset()
     return frozenset(
@@ -57,5 +57,5 @@ def probes_in_use(
         for state in topic.partitions
         if (answer := answers.get(partition := TopicPartition(topic.pair.source, state.partition)))
         and state.next_offset is not None
-        and answer.next_offset < state.next_offset <= answer.through
+        and answer.next_offset <= max(state.next_offset, state.source_start or 0) <= answer.through
     )

@@ -165,7 +165,9 @@ class PartitionTracker:
         next_offset = max(
             position.next_offset, _skip_empty_offsets(position.next_offset, reading.probe)
         )
-        lag = record_lag(end, next_offset, reading.source_start)
+        # Records below the log start were removed, and do not move the position.
+        oldest = max(next_offset, reading.source_start or 0)
+        lag = record_lag(end, next_offset, _skip_empty_offsets(oldest, reading.probe))
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
         restart_position = min(next_offset, _restart_position(reading, next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)

@@ -10,12 +10,13 @@ import pytest
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import TailProbe
-from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered
+from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered, tail_probe
 from mm2slo_kafka.first_record import FirstRecord, FirstRecords, ReadFailure, TimestampType
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.partition_offsets import OffsetReading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mm2slo_kafka.cluster_client import ClusterClient
 
@@ -52,10 +53,13 @@ class Source:
                 last = max(end, low + 1)
                 offset = next((at for at in self.records if low <= at < last), None)
                 found[here] = None if offset is None else first(offset)
-        self.answered.set()
         failures = dict.fromkeys(ranges.keys() & self.silent, ReadFailure.DEADLINE)
         failures |= dict.fromkeys(ranges.keys() & self.denied, ReadFailure.AUTHORIZATION)
         return FirstRecords(found, failures)
+
+    def start_offsets(self, partitions: Sequence[TopicPartition]) -> OffsetReading:
+        self.answered.set()
+        return OffsetReading(dict.fromkeys(partitions, self.log_start), {}, 0.0, 0.0)
 
 
 def first(offset: int) -> FirstRecord:
@@ -102,6 +106,39 @@ def test_probe_has_first_record_or_none() -> None:
     probes.read_wanted()
     assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0), pay: TailProbe(8, 9, None, None)}
     assert source.asked == [({PARTITION: (5, 9), pay: (8, 9)}, "read_committed")]
+
+
+@pytest.mark.parametrize(
+    ("record", "log_start", "probe"),
+    [
+        (7, 5, TailProbe(5, 9, 7, 7.0)),
+        (7, 6, TailProbe(6, 9, 7, 7.0)),
+        (7, 8, None),
+        (None, 5, TailProbe(5, 9, None, None)),
+        (None, 8, TailProbe(8, 9, None, None)),
+        (None, 9, TailProbe(9, 9, None, None)),
+        (None, 10, None),
+    ],
+)
+def test_removed_offsets_are_not_proven_empty(
+    record: int | None, log_start: int, probe: TailProbe | None
+) -> None:
+    found = None if record is None else first(record)
+    assert tail_probe((5, 9), found, log_start) == probe
+
+
+def test_emptiness_is_joined_to_earlier_probe_unless_offsets_between_were_removed() -> None:
+    source = Source()
+    probes = reader(source)
+    probes.request({PARTITION: (5, 9)})
+    probes.read_wanted()
+    probes.request({PARTITION: (9, 12)})
+    probes.read_wanted()
+    assert probes.answers == {PARTITION: TailProbe(5, 12, None, None)}
+    source.log_start = 14
+    probes.request({PARTITION: (12, 20)})
+    probes.read_wanted()
+    assert probes.answers == {PARTITION: TailProbe(14, 20, None, None)}
 
 
 def test_known_answers_are_reused_and_unwanted_dropped() -> None:
