@@ -103,7 +103,7 @@ class ManagedProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, negative for a signal; None while it runs, or if another program started it."""
+        """Exit code, negative for a signal; None while it runs, or of another program's process."""
         return None if self._child is None else self._child.poll()
 
     def start(self) -> None:
