@@ -44,7 +44,8 @@ status = warn
 appender.out.type = Console
 appender.out.name = out
 appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = [%d] %p %m (%c)%n
+appender.out.layout.pattern = \
+  [%d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC}] %p <%t> %X{connector.context}%m (%c)%n
 rootLogger.level = info
 rootLogger.appenderRef.out.ref = out
 """

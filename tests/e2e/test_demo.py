@@ -19,6 +19,7 @@ from demos import PROGRAM, all_exited, descendants, environment, run_demo
 
 from mm2slo_cli.demo import command
 from mm2slo_lab import Lab
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,6 +179,15 @@ def test_demo_urls_respond(kept: Demo) -> None:
         slug, shown = label.replace("->", "-to-"), label.replace("->", "-&gt;")
         assert f'href="#flow-{slug}"' in pages["report"]
         assert re.search(rf"<title>{shown}: (running|idle)", pages["report"])
+
+
+def test_demo_shows_log_events_of_both_flows(kept: Demo) -> None:
+    def flows() -> set[str]:
+        with urllib.request.urlopen(kept.figures["urls"]["logs"], timeout=10) as response:
+            _, *lines = response.read().decode().splitlines()
+        return {json.loads(line)["event"].get("flow") for line in lines}
+
+    wait_for(lambda: flows() >= set(FLOWS), "events of both flows", 60.0)
 
 
 def test_audit_of_demo_matches_every_record(kept: Demo, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_metrics_of_rules_are_scraped() -> None:
     }
     assert targets[DEFAULT_THRESHOLDS.exporter_job] == [str(ExporterConfig().listen)]
     assert set(targets) == {"mm2slo", "prometheus", "alertmanager", "mm2slo-logship"}
-    # Not everybody ships logs: a target that nobody runs would be down.
+    # Shipping logs is optional: an absent target would be shown as down.
     assert targets["mm2slo-logship"] == []
     [manager] = document["alerting"]["alertmanagers"]
     assert manager["static_configs"][0]["targets"] == targets["alertmanager"]

@@ -20,6 +20,7 @@ from mm2slo_cli.demo.final_figures import DEADLINE, wait_for_final_figures
 from mm2slo_cli.demo.live_view import json_line, show_live, write_json, write_lines
 from mm2slo_cli.demo.report_page import serve_report_page
 from mm2slo_cli.demo.scenario_run import check_options, run_scenario
+from mm2slo_cli.demo.shipped_logs import ship_logs
 from mm2slo_cli.demo.shutdown import prepare_shutdown
 from mm2slo_cli.demo.traffic_audit import audit_traffic
 from mm2slo_cli.lab_terminal import show_steps
@@ -56,9 +57,9 @@ def run(
     SIGHUP, 130 for Ctrl-C. With *once*, they are printed when complete, or after *seconds*; exit
     code 0, or 1 if something is missing; *keep* then waits for a signal. If *audited*, the traffic
     is audited at the end, except for JSON output, too little time, SIGTERM or SIGHUP; a second
-    Ctrl-C skips it. The report service runs if its extra is installed, Prometheus and Alertmanager
-    if they are installed and neither *once* nor JSON is given. A *scenario* is run instead. Raises
-    UserError.
+    Ctrl-C skips it. The report service runs and logs are shipped if their extras are installed,
+    Prometheus and Alertmanager run if they are installed and neither *once* nor JSON is given. A
+    *scenario* is run instead. Raises UserError.
     """
     if scenario is not None:
         check_options(scenario, once=once, as_json=as_json, keep=keep)
@@ -107,6 +108,7 @@ def _run(
             if keep or not once:
                 report_step("starting the report service")
                 resources.enter_context(serve_report_page(environment))
+                resources.enter_context(ship_logs(environment))
             final = (
                 wait_for_final_figures(environment, seconds or DEADLINE, report_step)
                 if once

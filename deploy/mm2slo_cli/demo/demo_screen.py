@@ -31,6 +31,7 @@ _COLOURS = {
 }
 _SILENT = 5.0
 """Seconds without a probe after which its absence is shown: five intervals of the lab."""
+_NO_PAGE = "not installed: pip install 'mm2slo[report]'"
 _NO_DATA = Text("no data yet", style="dim")
 
 
@@ -74,14 +75,17 @@ def plain_line(flow: FlowFigures) -> str:
 
 
 def address_lines(figures: DemoFigures) -> list[Text]:
-    """Return the URLs of status page, exporter, and alerts if Prometheus runs."""
+    """Return the URLs of status page, shipped logs, exporter, and alerts if Prometheus runs."""
     exporter = Text.assemble(("Exporter ", "dim"), f"{figures.urls['page']}  /metrics")
     alerts = figures.urls.get("alerts")
     if alerts is None:
         exporter.append("  /readyz")
     else:
         exporter.append("  Alerts ", style="dim").append(alerts)
-    return [Text.assemble(("Page     ", "dim"), *_page(figures)), exporter]
+    page = Text.assemble(("Page     ", "dim"), figures.urls.get("report", _NO_PAGE))
+    if "logs" in figures.urls:
+        page.append("  Logs ", style="dim").append(figures.urls["logs"])
+    return [page, exporter]
 
 
 def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
@@ -97,13 +101,6 @@ def key_line(*, traffic: bool, mm2_paused: bool) -> Text:
         ("q", "bold"),
         " to exit",
     )
-
-
-def _page(figures: DemoFigures) -> tuple[str, ...]:
-    url = figures.urls.get("report")
-    if url is None:
-        return ("not installed: pip install 'mm2slo[report]'",)
-    return (url, "  flows, budgets, incidents")
 
 
 def _grid(flow: FlowFigures) -> Table:

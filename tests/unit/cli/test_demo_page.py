@@ -87,9 +87,10 @@ def addresses(**more: str) -> list[Text]:
 
 
 def test_addresses_fit_80_columns() -> None:
-    lines = [each.plain for each in addresses(report=PAGE, alerts=f"{EXPORTER}/alerts")]
+    found = addresses(report=PAGE, logs="http://127.0.0.1:65533/", alerts=f"{EXPORTER}/alerts")
+    lines = [each.plain for each in found]
     assert lines == [
-        "Page     http://127.0.0.1:65534/  flows, budgets, incidents",
+        "Page     http://127.0.0.1:65534/  Logs http://127.0.0.1:65533/",
         "Exporter http://127.0.0.1:65535/  /metrics  Alerts http://127.0.0.1:65535/alerts",
     ]
     assert max(map(len, lines)) == 80

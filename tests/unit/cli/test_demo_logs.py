@@ -1,0 +1,104 @@
+"""The logs of the demo arrive at its stub of Splunk."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import urllib.error
+import urllib.request
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from mm2slo_cli.demo.shipped_logs import ship_logs
+from mm2slo_cli.demo.splunk_stub import SplunkStub
+from mm2slo_core.config import load_config
+from mm2slo_lab.condition_wait import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mm2slo_cli.demo.demo_environment import DemoEnvironment
+
+CONFIG = """\
+clusters: {us: {bootstrap_servers: "127.0.0.1:1"}, eu: {bootstrap_servers: "127.0.0.1:2"}}
+flows: [{flow: us->eu}, {flow: eu->us}]
+"""
+LINE = (
+    "[2026-11-22T17:10:39.123Z] INFO <main> [Worker clientId=us->eu, groupId=us-mm2] Rebalance "
+    "started password=hunter2 (org.apache.kafka.connect.runtime.distributed.WorkerCoordinator)\n"
+)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> DemoEnvironment:
+    runtime = SimpleNamespace(root=tmp_path, log_file=lambda name: tmp_path / f"{name}.log")
+    (tmp_path / "mm2.log").write_text(LINE)
+    (tmp_path / "exporter.log").write_text('{"timestamp":"2026-11-22T17:10:40Z","message":"b"}\n')
+    created = SimpleNamespace(
+        lab=SimpleNamespace(runtime=runtime), config=load_config(CONFIG), extra_urls={}
+    )
+    return cast("DemoEnvironment", created)
+
+
+def fetch(url: str) -> list[str]:
+    with urllib.request.urlopen(url, timeout=30) as response:
+        return cast("str", response.read().decode()).splitlines()
+
+
+def test_logs_of_demo_arrive_at_the_printed_address(environment: DemoEnvironment) -> None:
+    with ship_logs(environment):
+        url = environment.extra_urls["logs"]
+        wait_for(lambda: fetch(url)[0].startswith("2 events"), "two events", 60)
+        head, *lines = fetch(url)
+    assert head.endswith('in Splunk: index=repl_logs flow="us->eu" level IN (WARN, ERROR)')
+    events: dict[str, Any] = {each["sourcetype"]: each for each in map(json.loads, lines)}
+    worker = events["mm2:connect:json"]
+    assert (worker["index"], worker["event"]["flow"]) == ("repl_logs", "us->eu")
+    assert worker["event"]["event_action"] == "worker_rebalance"
+    assert "password=[redacted]" in worker["event"]["message"]
+    assert events["repl:app:json"]["event"]["message"] == "b"
+
+
+def test_logs_without_extra_are_not_shipped(
+    environment: DemoEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mm2slo_logship.shipper", None)
+    with ship_logs(environment):
+        assert environment.extra_urls == {}
+
+
+@pytest.fixture
+def stub() -> Iterator[SplunkStub]:
+    with SplunkStub("token-1") as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("token", "body", "status", "code"),
+    [
+        ("token-1", b'{"event":"a"}{"event":"b"}\n', 200, 0),
+        ("token-1", b'{"events":"a"}', 400, 6),
+        ("token-1", b"a", 400, 6),
+        ("token-2", b'{"event":"a"}', 403, 4),
+    ],
+)
+def test_stub_answers_as_splunk(
+    stub: SplunkStub, token: str, body: bytes, status: int, code: int
+) -> None:
+    request = urllib.request.Request(
+        f"{stub.url}/services/collector/event",
+        gzip.compress(body),
+        {"Authorization": f"Splunk {token}", "Content-Encoding": "gzip"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            answer = (response.status, json.load(response)["code"])
+    except urllib.error.HTTPError as error:
+        answer = (error.code, json.load(error)["code"])
+
+    assert answer == (status, code)
+    assert stub.render().startswith("2 events" if code == 0 else "0 events")
