@@ -37,6 +37,8 @@ class FlowStateJudge:
         self._totals = FlowTotals()
         self._source_moved_at: float | None = None
         self._progressed_at: float | None = None
+        self.replicated_at: float | None = None
+        """When all tasks last ran and the flow replicated a record, canary or heartbeat."""
 
     def judge(
         self,
@@ -48,6 +50,7 @@ class FlowStateJudge:
         """Judge one round; *topics* are the data topics, empty before everything was read."""
         if topics:
             self._update_progress(seen.at, topics, totals)
+        self._update_replicated_at(seen, liveness)
         timeouts = StateTimeouts(
             stall_after=self._flow.stall_after,
             canary_deadline=self._flow.canary.deadline,
@@ -79,6 +82,18 @@ class FlowStateJudge:
         if not self._flow.by_mirrormaker:
             moved = (topic.target_moved_at for topic in topics)
             self._progressed_at = max((at for at in moved if at is not None), default=None)
+
+    def _update_replicated_at(self, seen: Observation, liveness: LivenessEvidence) -> None:
+        connectors = (self._flow.connect.source_connector,)
+        if all_tasks_running(seen.internals.states, connectors) is False:
+            return
+        times = (
+            self.replicated_at,
+            self._progressed_at,
+            liveness.canary_arrived_at,
+            liveness.heartbeats.newest_at,
+        )
+        self.replicated_at = max((at for at in times if at is not None), default=None)
 
     def _position_period(self, topics: Sequence[TopicState]) -> float:
         """The offset flush interval, if a partition with lag has no live position."""

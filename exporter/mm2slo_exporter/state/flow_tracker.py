@@ -25,7 +25,7 @@ from mm2slo_exporter.state.flow_state_judge import (
 from mm2slo_exporter.state.flow_totals import TotalsTracker
 from mm2slo_exporter.state.group_states import FlowHealth, judge_groups
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
-from mm2slo_exporter.state.partition_tracker import FlowRules
+from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
@@ -114,7 +114,8 @@ class FlowTracker:
         if ready:
             self._slices.observe(seen, data, heartbeats)
         totals = self._totals.observe(data)
-        state = self._judge.judge(seen, data, totals, self._liveness(seen.at, heartbeats))
+        liveness = self._liveness(seen.at, heartbeats)
+        state = self._judge.judge(seen, data, totals, liveness)
         lag = _sum(p.lag_records for topic in data for p in topic.partitions)
         return FlowReport(
             flow=self.flow.flow,
@@ -176,7 +177,9 @@ class FlowTracker:
         if seen.source_readable:
             self._forget_deleted_topics(wanted, seen.at)
         return tuple(
-            self._topic(pair.source).judge(seen, pair, self._rules, self._settings)
+            self._topic(pair.source).judge(
+                seen, pair, self._rules, self._settings, self._judge.replicated_at
+            )
             for pair in seen.plan.pairs
         )
 

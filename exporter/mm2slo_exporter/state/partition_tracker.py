@@ -6,59 +6,23 @@ not, the newest known position is used, with the quality `stale`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.arrival_history import ArrivalHistory
-from mm2slo_core.flow_offsets import PositionQuality, estimate_position
-from mm2slo_core.replication_lag import (
-    LagOrigin,
-    SmoothedRate,
-    open_transaction_records,
-    record_lag,
-    time_lag,
-)
-from mm2slo_core.retention_headroom import CertainLoss, RetentionPolicy, SavedLoss, headroom
+from mm2slo_core.flow_offsets import PositionQuality
+from mm2slo_core.replication_lag import NO_LAG, LagOrigin, SmoothedRate, record_lag, time_lag
+from mm2slo_core.retention_headroom import headroom
 from mm2slo_core.stall_watch import Progress, StallWatch
 from mm2slo_exporter.state.flow_report import PartitionState
+from mm2slo_exporter.state.loss_tracker import LossTracker
+from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker
 
 if TYPE_CHECKING:
-    from mm2slo_core.flow_offsets import Position
+    from mm2slo_core.retention_headroom import RetentionPolicy, SavedLoss
     from mm2slo_core.timeline_record import PollTimes
-    from mm2slo_exporter.observation import NewestSync, TailProbe
+    from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 
 _HEADROOM_RATE_HALF_LIFE = 300.0
-_NOTHING_REPLICATED = frozenset({PositionQuality.NOT_STARTED, PositionQuality.SOURCE_RESET})
-"""The position is then the log start, which retention advances, not replication."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlowRules:
-    """The flow settings that affect how a partition is judged."""
-
-    stall_after: float
-    flush_interval: float
-    exactly_once: bool
-    shared_target: bool
-    reads_committed: bool
-    has_positions: bool = True
-    """False for engines other than MirrorMaker 2, whose offsets are not comparable."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionReading:
-    """What was read of one partition in one round; None for what was not read."""
-
-    source_end: int | None
-    source_start: int | None
-    stable_end: int | None
-    target_end: int | None
-    target_start: int | None
-    committed: int | None
-    sync: NewestSync | None
-    probe: TailProbe | None
-    target_readable: bool = True
-    """False: target values are outdated, and MirrorMaker 2 may have advanced since."""
 
 
 class PartitionTracker:
@@ -82,9 +46,9 @@ class PartitionTracker:
         self.partition = partition
         self._history = ArrivalHistory()
         self._stall = StallWatch()
-        self._loss = CertainLoss()
+        self._loss = LossTracker()
         self._rate: SmoothedRate | None = None
-        self._position: Position | None = None
+        self._position = PositionTracker()
         self._last_end: int | None = None
         self._polled_at: float | None = None
         self.source_total = 0
@@ -117,14 +81,14 @@ class PartitionTracker:
 
     def restore_loss(self, saved: SavedLoss) -> None:
         """Continue counting losses from the state of an earlier process."""
-        self._loss = CertainLoss(saved)
+        self._loss.restore(saved)
 
     def source_recreated(self) -> None:
         """Reset the state: the topic's offsets now refer to other records."""
         self._history = ArrivalHistory()
         self._stall = StallWatch()
-        self._loss.source_recreated()
-        self._position = None
+        self._loss.source_replaced()
+        self._position = PositionTracker()
         self._last_end = None
         self._polled_at = None
         self._rate = None
@@ -136,7 +100,7 @@ class PartitionTracker:
         if self._last_end is not None:
             if end < self._last_end:
                 self.truncations += 1
-                self._loss.source_recreated()
+                self._loss.source_replaced()
                 self._rate = None
             else:
                 self.source_total += end - self._last_end
@@ -159,43 +123,38 @@ class PartitionTracker:
             if end is not None:
                 self._history.forget_below(end)
             return self._unknown(reading)
-        position = self._estimate(reading, end, rules)
+        position = self._position.observe(reading, end, rules)
         if end is None or position is None:
             return self._unknown(reading)
-        next_offset = max(
-            position.next_offset, _skip_empty_offsets(position.next_offset, reading.probe)
-        )
+        next_offset = position.next_offset
         # Records below the log start were removed, and do not move the position.
         oldest = max(next_offset, reading.source_start or 0)
-        lag = record_lag(end, next_offset, _skip_empty_offsets(oldest, reading.probe))
+        lag = record_lag(end, next_offset, reading.skip_empty_offsets(oldest))
+        if self._loss.has_resumed(at, reading, next_offset, lag.records):
+            self._position.skip_removed(oldest)
+            next_offset, lag = reading.skip_empty_offsets(oldest), NO_LAG
         # Not from the log start: records removed by retention must not reduce the lag in seconds.
-        restart_position = min(next_offset, _restart_position(reading, next_offset))
+        restart_position = min(next_offset, reading.restart_position(next_offset))
         self._history.forget_below(restart_position, coarse_below=next_offset)
         age = time_lag(
             at,
             lag,
             self._history.arrived(next_offset) if lag.records or lag.expired else None,
-            _record_timestamp(max(next_offset, reading.source_start or 0), reading.probe),
+            reading.record_timestamp(oldest),
         )
         period = 0.0 if position.quality is PositionQuality.LIVE else rules.flush_interval
         progress = self._stall.observe(
             at,
             lag.records if reading.target_readable else None,
             # Before anything is replicated, the position is the log start: no progress.
-            0 if position.quality in _NOTHING_REPLICATED else next_offset,
+            0 if position.quality in NOTHING_REPLICATED else next_offset,
             rules.stall_after,
             period,
         )
+        self._loss.observe(at, reading, next_offset, period)
+        self.replicated_total += self._loss.replicated(self._position.advance)
         room = None
         if reading.source_start is not None:
-            if reading.target_readable:
-                self._loss.observe(
-                    at,
-                    next_offset,
-                    reading.source_start,
-                    position_period=period,
-                    target_end=reading.target_end,
-                )
             room = headroom(
                 next_offset,
                 reading.source_start,
@@ -220,35 +179,9 @@ class PartitionTracker:
             headroom=room,
             sync_upstream=None if reading.sync is None else reading.sync.upstream,
             sync_at=None if reading.sync is None else reading.sync.at,
-            open_transaction_records=_open_transaction_records(reading),
+            open_transaction_records=reading.open_transaction_records,
             backlog_since=self._stall.backlog_since,
         )
-
-    def _estimate(
-        self, reading: PartitionReading, end: int | None, rules: FlowRules
-    ) -> Position | None:
-        """Estimate the position, and count records replicated since the last one."""
-        if end is None or reading.source_start is None:
-            return self._position
-        before = self._position
-        position = estimate_position(
-            committed=reading.committed,
-            sync=reading.sync,
-            target_end=reading.target_end,
-            high_watermark=end,
-            log_start=reading.source_start,
-            shared_target=rules.shared_target,
-            exactly_once=rules.exactly_once,
-        )
-        if before is not None:
-            stale = position.quality is PositionQuality.STALE
-            if stale and position.next_offset < before.next_offset <= end:
-                # The position does not go back while the target is unreadable.
-                position = replace(position, next_offset=before.next_offset)
-            if position.quality not in _NOTHING_REPLICATED:
-                self.replicated_total += max(0, position.next_offset - before.next_offset)
-        self._position = position
-        return position
 
     def _production_rate(self, at: float, end: int, policy: RetentionPolicy | None) -> float | None:
         """Records per second on the source; only where retention by size needs it."""
@@ -276,33 +209,5 @@ class PartitionTracker:
             headroom=None,
             sync_upstream=None if reading.sync is None else reading.sync.upstream,
             sync_at=None if reading.sync is None else reading.sync.at,
-            open_transaction_records=_open_transaction_records(reading),
+            open_transaction_records=reading.open_transaction_records,
         )
-
-
-def _restart_position(reading: PartitionReading, next_offset: int) -> int:
-    """Where MirrorMaker 2 would resume after a crash; the position would then go back to it."""
-    if reading.committed is not None:
-        return reading.committed + 1
-    return next_offset if reading.sync is None else reading.sync.upstream + 1
-
-
-def _skip_empty_offsets(next_offset: int, probe: TailProbe | None) -> int:
-    """The offset of the next record, skipping offsets without records."""
-    if probe is None or not probe.next_offset <= next_offset <= probe.through:
-        return next_offset
-    if probe.first_offset is None:
-        return probe.through
-    return max(next_offset, probe.first_offset)
-
-
-def _record_timestamp(offset: int, probe: TailProbe | None) -> float | None:
-    if probe is not None and probe.first_offset == offset:
-        return probe.first_timestamp
-    return None
-
-
-def _open_transaction_records(reading: PartitionReading) -> int | None:
-    if reading.source_end is None or reading.stable_end is None:
-        return None
-    return open_transaction_records(reading.source_end, reading.stable_end)

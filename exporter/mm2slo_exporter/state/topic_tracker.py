@@ -10,7 +10,8 @@ from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import OffsetsRead
 from mm2slo_exporter.state.copy_movement import CopyMovement
 from mm2slo_exporter.state.flow_report import TopicState
-from mm2slo_exporter.state.partition_tracker import FlowRules, PartitionReading, PartitionTracker
+from mm2slo_exporter.state.partition_reading import PartitionReading
+from mm2slo_exporter.state.partition_tracker import PartitionTracker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import PartitionState
+    from mm2slo_exporter.state.partition_reading import FlowRules
     from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
 _UNREAD = OffsetsRead()
@@ -62,8 +64,12 @@ class TopicTracker:
         pair: TopicPair,
         rules: FlowRules,
         settings: SyncedSettings,
+        flow_replicated_at: float | None = None,
     ) -> TopicState:
-        """Turn one observation into the published state."""
+        """Turn one observation into the published state.
+
+        *flow_replicated_at*: when the flow last replicated anything with all tasks running.
+        """
         source, target = pair.source, pair.target
         if self._source_epochs.observe_id(seen.source.topic_ids.get(source)):
             for tracker in self._partitions.values():
@@ -71,7 +77,7 @@ class TopicTracker:
         self._target_epochs.observe_id(seen.target.topic_ids.get(target))
         count = seen.source.topics.get(source)
         target_count = seen.target.topics.get(target)
-        partitions = self._judge_partitions(seen, pair, rules, count or 0)
+        partitions = self._judge_partitions(seen, pair, rules, count or 0, flow_replicated_at)
         source_total = sum(t.source_total for t in self._partitions.values())
         moved_at = backlog_since = None
         if not rules.has_positions:
@@ -107,7 +113,12 @@ class TopicTracker:
         return self._copy_movement.target_moved_at, self._copy_movement.backlog_since
 
     def _judge_partitions(
-        self, seen: Observation, pair: TopicPair, rules: FlowRules, count: int
+        self,
+        seen: Observation,
+        pair: TopicPair,
+        rules: FlowRules,
+        count: int,
+        flow_replicated_at: float | None,
     ) -> tuple[PartitionState, ...]:
         source = (seen.source_offsets or _UNREAD) if seen.source_readable else _UNREAD
         target = (seen.target_offsets or _UNREAD) if seen.target_readable else _UNREAD
@@ -129,6 +140,7 @@ class TopicTracker:
                 sync=internals.syncs.get(partition),
                 probe=probes.get(partition),
                 target_readable=seen.target_readable,
+                flow_replicated_at=flow_replicated_at,
             )
             states.append(tracker.judge(seen.at, reading, rules, policy))
         return tuple(states)

@@ -13,7 +13,7 @@ from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestCheckpoint, Observation
 from mm2slo_exporter.state.group_states import FlowHealth, checkpoint_samples, judge_groups
-from mm2slo_exporter.state.partition_tracker import FlowRules
+from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from mm2slo_core.retention_headroom import Headroom, RetentionLimit, RetentionPo
 from mm2slo_core.stall_watch import Progress
 from mm2slo_exporter.observation import NewestSync, TailProbe
 from mm2slo_exporter.state.flow_report import PartitionState
-from mm2slo_exporter.state.partition_tracker import FlowRules, PartitionReading, PartitionTracker
+from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
+from mm2slo_exporter.state.partition_tracker import PartitionTracker
 
 RULES = FlowRules(
     stall_after=30.0,

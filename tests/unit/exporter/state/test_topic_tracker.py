@@ -11,7 +11,7 @@ from mm2slo_core.config.flow_config import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.state.partition_tracker import FlowRules
+from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:

@@ -1,0 +1,80 @@
+"""Tracks the records of one partition that were removed before they were replicated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mm2slo_core.retention_headroom import CertainLoss
+
+if TYPE_CHECKING:
+    from mm2slo_core.retention_headroom import SavedLoss
+    from mm2slo_exporter.state.partition_reading import PartitionReading
+
+
+class LossTracker:
+    """Certain loss over rounds, and whether MirrorMaker 2 has resumed after it."""
+
+    __slots__ = ("_ahead", "_emptied_at", "_loss")
+
+    def __init__(self) -> None:
+        self._loss = CertainLoss()
+        self._ahead = 0
+        self._emptied_at: float | None = None
+
+    @property
+    def total(self) -> int:
+        return self._loss.total
+
+    @property
+    def saved(self) -> SavedLoss:
+        """State to continue counting after a restart."""
+        return self._loss.saved
+
+    def restore(self, saved: SavedLoss) -> None:
+        """Continue counting from the state of an earlier process."""
+        self._loss = CertainLoss(saved)
+
+    def source_replaced(self) -> None:
+        """Restart after a re-creation or truncation of the source."""
+        self._loss.source_recreated()
+        self._ahead = 0
+        self._emptied_at = None
+
+    def observe(
+        self, at: float, reading: PartitionReading, next_offset: int, position_period: float
+    ) -> None:
+        """Count the loss that this round confirms."""
+        if reading.source_start is not None and reading.target_readable:
+            self._ahead += self._loss.observe(
+                at,
+                next_offset,
+                reading.source_start,
+                position_period=position_period,
+                target_end=reading.target_end,
+            )
+
+    def replicated(self, passed: int) -> int:
+        """How many of the *passed* offsets were replicated, not lost."""
+        lost = min(passed, self._ahead)
+        self._ahead -= lost
+        return passed - lost
+
+    def has_resumed(
+        self, at: float, reading: PartitionReading, next_offset: int, lag_records: int | None
+    ) -> bool:
+        """Whether the flow replicates again after all unreplicated records were removed.
+
+        MirrorMaker 2 then continues at the log start, but writes nothing until a record arrives:
+        copies of other partitions since then are the evidence.
+        """
+        log_start = reading.source_start
+        if log_start is None or next_offset >= log_start or lag_records != 0:
+            self._emptied_at = None
+            return False
+        if self._emptied_at is None:
+            self._emptied_at = at
+        return (
+            self._loss.saved.judged_to >= log_start
+            and reading.flow_replicated_at is not None
+            and reading.flow_replicated_at > self._emptied_at
+        )

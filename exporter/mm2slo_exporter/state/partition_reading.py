@@ -1,0 +1,69 @@
+"""What was read of one partition in one round, and the rules by which it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mm2slo_core.replication_lag import open_transaction_records
+
+if TYPE_CHECKING:
+    from mm2slo_exporter.observation import NewestSync, TailProbe
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRules:
+    """The flow settings that affect how a partition is judged."""
+
+    stall_after: float
+    flush_interval: float
+    exactly_once: bool
+    shared_target: bool
+    reads_committed: bool
+    has_positions: bool = True
+    """False for engines other than MirrorMaker 2, whose offsets are not comparable."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReading:
+    """What was read of one partition in one round; None for what was not read."""
+
+    source_end: int | None
+    source_start: int | None
+    stable_end: int | None
+    target_end: int | None
+    target_start: int | None
+    committed: int | None
+    sync: NewestSync | None
+    probe: TailProbe | None
+    target_readable: bool = True
+    """False: target values are outdated, and MirrorMaker 2 may have advanced since."""
+    flow_replicated_at: float | None = None
+    """When all tasks last ran and the flow replicated something, on any partition."""
+
+    @property
+    def open_transaction_records(self) -> int | None:
+        if self.source_end is None or self.stable_end is None:
+            return None
+        return open_transaction_records(self.source_end, self.stable_end)
+
+    def restart_position(self, next_offset: int) -> int:
+        """Where MirrorMaker 2 would resume after a crash; the position would then go back to it."""
+        if self.committed is not None:
+            return self.committed + 1
+        return next_offset if self.sync is None else self.sync.upstream + 1
+
+    def skip_empty_offsets(self, next_offset: int) -> int:
+        """The offset of the next record, skipping offsets without records."""
+        probe = self.probe
+        if probe is None or not probe.next_offset <= next_offset <= probe.through:
+            return next_offset
+        if probe.first_offset is None:
+            return probe.through
+        return max(next_offset, probe.first_offset)
+
+    def record_timestamp(self, offset: int) -> float | None:
+        """The timestamp of the record at *offset*, if a probe has read it."""
+        if self.probe is not None and self.probe.first_offset == offset:
+            return self.probe.first_timestamp
+        return None
