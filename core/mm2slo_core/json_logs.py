@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,6 +17,9 @@ EXTRAS: Final = (
     "flow", "cluster", "topic", "partition", "group", "stage", "reason", "records", "seconds",
     "run_id", "request_id", "event_action",
 )  # fmt: skip
+
+REQUEST_ID: Final[ContextVar[str]] = ContextVar("request_id")
+"""The id of the HTTP request that is answered, for all log lines of its context."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -33,6 +37,8 @@ class JsonFormatter(logging.Formatter):
             "service": self._service,
         }
         line |= {name: record.__dict__[name] for name in EXTRAS if name in record.__dict__}
+        if (request_id := REQUEST_ID.get(None)) is not None:
+            line["request_id"] = request_id
         line |= {"logger": record.name, "message": record.getMessage()}
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]

@@ -29,7 +29,8 @@ from mm2slo_report.web import (
 from mm2slo_report.web.http_responses import ProblemResponse
 from mm2slo_report.web.metrics_route import Requests
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
-from mm2slo_report.web.request_guard import RequestGuard
+from mm2slo_report.web.request_guard import OPEN_PATHS, RequestGuard
+from mm2slo_report.web.request_log import RequestLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,8 @@ def create_app(service: ReportService) -> ASGIApp:
     for kind, problem_of in _PROBLEMS.items():
         app.add_exception_handler(kind, _handler(problem_of))
     app.openapi = lambda: openapi.document(app, service.settings.version)  # type: ignore[method-assign] # as FastAPI documents it
-    return RequestGuard(_RequestCounter(app), service.settings)
+    guarded = RequestGuard(_RequestCounter(app), service.settings)
+    return RequestLog(guarded, OPEN_PATHS | {"/metrics"})
 
 
 async def reject_unknown_parameters(request: Request) -> None:

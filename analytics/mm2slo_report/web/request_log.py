@@ -1,0 +1,63 @@
+"""ASGI middleware: a log line per request, and an id that its log lines and its response share."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from mm2slo_core.json_logs import REQUEST_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from starlette.types import ASGIApp, Message, Receive, Send
+    from starlette.types import Scope as Connection
+
+logger = logging.getLogger(__name__)
+
+_HEADER: Final = b"x-request-id"
+_VALID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestLog:
+    """Takes the id of the header X-Request-ID if it is short and plain, else a random one.
+
+    Successful requests of *frequent* paths, such as health checks, are logged at level debug.
+    """
+
+    def __init__(self, app: ASGIApp, frequent: AbstractSet[str]) -> None:
+        self._app = app
+        self._frequent = frequent
+
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sent = dict(scope["headers"]).get(_HEADER, b"")
+        request_id = sent.decode() if _VALID.fullmatch(sent) else uuid.uuid4().hex
+        # Not reset: the server logs an exception of the application in the same context.
+        REQUEST_ID.set(request_id)
+        # The server answers an exception before the response with 500.
+        status, start = 500, time.perf_counter()
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = [*message["headers"], (_HEADER, request_id.encode())]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        method = scope["method"]  # a guard may change it
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            path = quote(scope["path"])  # no control characters
+            seconds = round(time.perf_counter() - start, 6)
+            level = logging.DEBUG if scope["path"] in self._frequent else logging.INFO
+            level = logging.WARNING if status >= 500 else level
+            logger.log(level, "%s %s %s", method, path, status, extra={"seconds": seconds})
