@@ -8,7 +8,7 @@ WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe image-tools setup clean
+.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe appinspect image-tools setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,9 @@ chromium: ## Find Chromium, or install Debian's package
 
 axe: ## Find axe (accessibility checks of pages), or fetch it with npm
 	@deploy/scripts/axe
+
+appinspect: ## Install AppInspect (checks of Splunk apps) in its own environment, for the long suite
+	@PYTHON=$(PYTHON) deploy/scripts/appinspect
 
 image-tools: ## Find buildah, mmdebstrap and bubblewrap, or install Debian's packages
 	@deploy/scripts/image-tools
