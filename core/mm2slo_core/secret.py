@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import PydanticCustomError, core_schema
 
 if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
     from pydantic import GetCoreSchemaHandler
 
 MASK: Final = "***"
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Secret:
@@ -61,3 +64,9 @@ class Secret:
             cls._validate,
             serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
         )
+
+
+def may_carry_secrets(url: SplitResult) -> bool:
+    """Whether requests to *url* cannot be read on the network: https, or http on loopback."""
+    is_local = url.scheme == "http" and url.hostname in _LOOPBACK
+    return bool(url.hostname) and (url.scheme == "https" or is_local)

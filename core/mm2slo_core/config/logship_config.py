@@ -15,8 +15,7 @@ from mm2slo_core.config.invalid_value import InvalidValueError
 from mm2slo_core.config.report_config import TlsFiles, Zone
 from mm2slo_core.config.section_checks import Finding
 from mm2slo_core.config.text_fields import Address, FilePath
-
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+from mm2slo_core.secret import may_carry_secrets
 
 
 class LogFileFormat(StrEnum):
@@ -116,9 +115,7 @@ class LogshipConfig(Section):
 def check_logship(logship: LogshipConfig) -> Iterator[Finding]:
     """The token is not sent in clear text, and no file is shipped twice."""
     for position, url in enumerate(logship.endpoints):
-        parts = urlsplit(url)
-        is_plain = parts.scheme == "http" and parts.hostname not in _LOOPBACK
-        if is_plain and not logship.insecure_plain_http:
+        if not may_carry_secrets(urlsplit(url)) and not logship.insecure_plain_http:
             yield Finding(
                 ("endpoints", position), f"{url!r} would send the token in clear text",
                 "https://, or http:// to 127.0.0.1",

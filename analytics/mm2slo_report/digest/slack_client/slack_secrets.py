@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from mm2slo_core.secret import Secret
+from mm2slo_core.secret import Secret, may_carry_secrets
 from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _TOKEN: Final = "xox"
 
 
@@ -20,13 +19,7 @@ def webhook_url(path: Path) -> Secret:
     text = _read(path, "the URL of a Slack webhook")
     try:
         parts = urlsplit(text)
-        usable = (
-            bool(parts.hostname)
-            and parts.port != 0
-            and (
-                parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-            )
-        )
+        usable = may_carry_secrets(parts) and parts.port != 0
     except ValueError:
         usable = False
     if not usable or not text.isascii() or len(text.split()) != 1:
