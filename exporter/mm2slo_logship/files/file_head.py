@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_logship.checkpoints import Checkpoint
+
 if TYPE_CHECKING:
-    from mm2slo_logship.checkpoints import Checkpoint
     from mm2slo_logship.files.file_content import FileContent
+    from mm2slo_logship.files.source import FoundFile
 
 HEAD: Final = 1024
 
@@ -32,9 +34,23 @@ def has_head(content: FileContent, checkpoint: Checkpoint) -> bool:
     return head_hash(content, checkpoint.head_length) == checkpoint.head_hash
 
 
-def file_id(device: int, inode: int, line: bytes, generation: int) -> str:
-    """The id of a file in its events: the same for the same bytes, also after a kill."""
-    return digest(b"%d %d %d " % (device, inode, generation) + line)
+def first_checkpoint(
+    key: tuple[int, int], found: FoundFile, line: bytes, generation: int
+) -> Checkpoint:
+    """The checkpoint of a file that starts with *line*, of which nothing is accepted.
+
+    Its id is the same for the same bytes, also after a kill.
+    """
+    return Checkpoint(
+        file_id=digest(b"%d %d %d " % (*key, generation) + line),
+        path=str(found.path),
+        pattern=found.pattern,
+        device=key[0],
+        inode=key[1],
+        head_length=len(line),
+        head_hash=digest(line),
+        generation=generation,
+    )
 
 
 def digest(data: bytes) -> str:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mm2slo_logship.checkpoints import Checkpoint
 from mm2slo_logship.files.file_content import open_content
-from mm2slo_logship.files.file_head import digest, file_id, first_line, has_head
+from mm2slo_logship.files.file_head import first_checkpoint, first_line, has_head
 from mm2slo_logship.files.rotated_file import find_rotated
 from mm2slo_logship.files.source import FoundFile
 from mm2slo_logship.files.tailed_file import TailedFile
@@ -19,7 +18,7 @@ from mm2slo_logship.files.tailed_file import TailedFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mm2slo_logship.checkpoints import Checkpoints
+    from mm2slo_logship.checkpoints import Checkpoint, Checkpoints
     from mm2slo_logship.files.file_content import FileContent
     from mm2slo_logship.files.source import Source
 
@@ -179,7 +178,7 @@ class FileWatch:
         if known is not None and known.file_id in self._open_ids():
             return None  # compressed while it is read
         if known is None:
-            known = _first_checkpoint(key, found, line, self._generation(key))
+            known = first_checkpoint(key, found, line, self._generation(key))
         elif not content.is_complete and known.offset > content.size():
             known = self._after_truncation(known, found.path, line)
         known = replace(known, device=key[0], inode=key[1], pattern=found.pattern)
@@ -211,7 +210,7 @@ class FileWatch:
         self._losses.lost(path, "truncated", max(old.size - old.offset, 0))
         self._checkpoints.remove(old.file_id)
         found = FoundFile(path, old.pattern)
-        return _first_checkpoint((old.device, old.inode), found, line, old.generation + 1)
+        return first_checkpoint((old.device, old.inode), found, line, old.generation + 1)
 
     def _open_rotated(self) -> None:
         """Files that were rotated while mm2slo logship was not running."""
@@ -248,18 +247,3 @@ class FileWatch:
             is_here = (each.device, each.inode) in found
             if each.is_done and not is_here and each.pattern in self._sources:
                 self._checkpoints.remove(each.file_id)
-
-
-def _first_checkpoint(
-    key: _Inode, found: FoundFile, line: bytes, generation: int = 0
-) -> Checkpoint:
-    return Checkpoint(
-        file_id=file_id(*key, line, generation),
-        path=str(found.path),
-        pattern=found.pattern,
-        device=key[0],
-        inode=key[1],
-        head_length=len(line),
-        head_hash=digest(line),
-        generation=generation,
-    )
