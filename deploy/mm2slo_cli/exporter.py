@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from mm2slo_cli.config_files import load_source, log_findings
 from mm2slo_exporter import log_output
 from mm2slo_exporter.service.exporter import Exporter
-from mm2slo_exporter.web import ExporterServer, WebConfigFile
+from mm2slo_exporter.web import exporter_server
+from mm2slo_web.reloaded_access import web_config_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mm2slo_cli.config_options import ConfigSource
     from mm2slo_core.config import Config
     from mm2slo_core.mm2_config.findings import Finding
+    from mm2slo_web.web_server import WebServer
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ logger = logging.getLogger(__name__)
 @contextmanager
 def run_exporter(
     load: Callable[[], Config], flows: Sequence[str] = ()
-) -> Iterator[tuple[Exporter, ExporterServer]]:
+) -> Iterator[tuple[Exporter, WebServer]]:
     """Run an exporter and its web server.
 
     The port is bound before anything else: raises UserError at once if it is in use.
@@ -36,8 +38,8 @@ def run_exporter(
     exporter = Exporter(load, flows=flows, version=version("mm2slo"))
     settings = exporter.config.exporter
     named = settings.web_config_file
-    web = None if named is None else WebConfigFile(Path(named))
-    server = ExporterServer(settings.listen, exporter, web)
+    web = None if named is None else web_config_file(Path(named))
+    server = exporter_server(settings.listen, exporter, web)
     try:
         exporter.start()
         server.start()

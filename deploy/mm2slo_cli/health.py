@@ -58,6 +58,6 @@ def _is_tls(config: Config, service: str) -> bool:
         return config.report.tls is not None
     if config.exporter.web_config_file is None:
         return False
-    from mm2slo_exporter.web import WebConfigFile
+    from mm2slo_web.reloaded_access import web_config_file
 
-    return WebConfigFile(Path(config.exporter.web_config_file)).current().tls is not None
+    return web_config_file(Path(config.exporter.web_config_file)).current().tls is not None

@@ -25,10 +25,12 @@ from mm2slo_core.catalogue import BY_NAME
 from mm2slo_core.config import Listen
 from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
 from mm2slo_exporter.exposition.gzip_member import LEVEL
-from mm2slo_exporter.web import ExporterServer, FlowOverview, Readiness, ReloadResult
+from mm2slo_exporter.web import FlowOverview, Readiness, ReloadResult, exporter_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from mm2slo_web.web_server import WebServer
 
 ROUNDS = 7
 # One metric per kind of value: growing offsets, float ages, constant values.
@@ -181,7 +183,7 @@ def bare_sender(content: bytes) -> Iterator[int]:
         thread.join()
 
 
-def scrape(server: ExporterServer, snapshot: Snapshot, encoding: Encoding) -> None:
+def scrape(server: WebServer, snapshot: Snapshot, encoding: Encoding) -> None:
     request = (
         f"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {Format.OPENMETRICS}\r\n"
         f"Accept-Encoding: {encoding}\r\nConnection: close\r\n\r\n"
@@ -202,7 +204,7 @@ def scrape(server: ExporterServer, snapshot: Snapshot, encoding: Encoding) -> No
 
 def scraping(snapshot: Snapshot) -> None:
     print(f"one scrape of {snapshot.series:,} series; ratio to a bare send of the same bytes")
-    with ExporterServer(Listen("127.0.0.1", 0), OneSnapshot(snapshot)) as server:
+    with exporter_server(Listen("127.0.0.1", 0), OneSnapshot(snapshot)) as server:
         for encoding in Encoding:
             scrape(server, snapshot, encoding)
 

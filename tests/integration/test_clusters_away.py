@@ -16,7 +16,7 @@ import pytest
 from exporter_watch import watch
 from steady_load import SteadyLoad
 
-from mm2slo_exporter.web import handler
+from mm2slo_exporter.web import app
 from mm2slo_exporter.web.routes import respond
 from mm2slo_kafka.client_handles import HandleFactory
 from mm2slo_kafka.cluster_client import ClusterClient
@@ -73,11 +73,11 @@ def web_threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Names of threads that answer HTTP requests from now on."""
     names: set[str] = set()
 
-    def answer(*arguments: Any) -> object:
+    async def answer(*arguments: Any) -> object:
         names.add(threading.current_thread().name)
-        return respond(*arguments)
+        return await respond(*arguments)
 
-    monkeypatch.setattr(handler, "respond", answer)
+    monkeypatch.setattr(app, "respond", answer)
     return names
 
 

@@ -61,7 +61,7 @@ def problem_of(error: ErrorDetails, layers: Layers) -> Problem:
     elif kind == "missing":
         what, expected, next_step = "is missing", "a value for this key", _KEY_LIST
     else:
-        reason, expected, next_step = _reason(error)
+        reason, expected, next_step = reason_of(error)
         what = f"{_subject(error, path, layers)} {reason}"
     return layers.problem(path, what, expected, next_step)
 
@@ -86,7 +86,8 @@ def _unknown_key(path: Path) -> tuple[str, str, str]:
     return "unknown key", expected, did_you_mean(str(path[-1]), known, f"remove it; {_KEY_LIST}")
 
 
-def _reason(error: ErrorDetails) -> tuple[str, str, str | None]:
+def reason_of(error: ErrorDetails) -> tuple[str, str, str | None]:
+    """What is wrong with a value, what is expected, and the next step; the value is not quoted."""
     context: Mapping[str, Any] = error.get("ctx", {})
     raised = context.get("error")
     if isinstance(raised, InvalidValueError):

@@ -1,10 +1,6 @@
-"""The exporter's web server: scrapes, probes, a page, and reloads."""
+"""The exporter's pages: scrapes, probes, an overview, and reloads."""
 
-from mm2slo_exporter.web.access import WebConfigFile
-from mm2slo_exporter.web.config import WebConfig
-from mm2slo_exporter.web.config_report import parse_web_config
-from mm2slo_exporter.web.connection import Limits
-from mm2slo_exporter.web.server import ExporterServer
+from mm2slo_exporter.web.app import exporter_server
 from mm2slo_exporter.web.site import (
     FlowOverview,
     FlowReadiness,
@@ -14,14 +10,10 @@ from mm2slo_exporter.web.site import (
 )
 
 __all__ = [
-    "ExporterServer",
     "FlowOverview",
     "FlowReadiness",
-    "Limits",
     "Readiness",
     "ReloadResult",
     "Site",
-    "WebConfig",
-    "WebConfigFile",
-    "parse_web_config",
+    "exporter_server",
 ]

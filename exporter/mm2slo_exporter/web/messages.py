@@ -1,14 +1,16 @@
-"""Requests and responses as values, apart from sockets."""
+"""Requests and responses as values, apart from ASGI."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from http import HTTPStatus
+
+_PART_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +25,33 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response; the body's chunks are sent one by one as they are."""
-
     status: HTTPStatus
     content_type: str
     chunks: tuple[bytes, ...]
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
     @property
     def length(self) -> int:
         """Bytes of the body."""
         return sum(map(len, self.chunks))
 
+    def parts(self) -> Iterator[bytes]:
+        """The body to be sent: small chunks gathered, large ones as they are."""
+        gathered = bytearray()
+        for chunk in self.chunks:
+            if gathered and len(gathered) + len(chunk) > _PART_BYTES:
+                yield bytes(gathered)
+                gathered.clear()
+            if len(chunk) >= _PART_BYTES:
+                yield chunk
+            else:
+                gathered += chunk
+        if gathered:
+            yield bytes(gathered)
+
 
 def text_response(
-    status: HTTPStatus, text: str, headers: tuple[tuple[str, str], ...] = ()
+    status: HTTPStatus, text: str, headers: tuple[tuple[bytes, bytes], ...] = ()
 ) -> Response:
     """One line of plain text."""
     return Response(status, "text/plain; charset=utf-8", (f"{text}\n".encode(),), headers)

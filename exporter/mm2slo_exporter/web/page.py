@@ -31,9 +31,9 @@ _POLICY = (
 )
 
 SECURITY_HEADERS = (
-    ("Content-Security-Policy", _POLICY),
-    ("X-Frame-Options", "DENY"),
-    ("Referrer-Policy", "no-referrer"),
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
 )
 
 

@@ -2,50 +2,57 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_exporter.exposition import Encoding, Format
 from mm2slo_exporter.web.messages import Response, json_response, text_response
 from mm2slo_exporter.web.negotiation import choose_encoding, choose_format
 from mm2slo_exporter.web.page import SECURITY_HEADERS, render_page
+from mm2slo_web.authenticator import TooManyLoginsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mm2slo_exporter.web.auth import Authenticator
     from mm2slo_exporter.web.messages import Request
     from mm2slo_exporter.web.site import Site
+    from mm2slo_web.authenticator import Authenticator
 
-_READ = ("GET", "HEAD")
-_VARY = ("Vary", "Accept, Accept-Encoding")
+_READ: Final = ("GET", "HEAD")
+_VARY: Final = (b"vary", b"Accept, Accept-Encoding")
 # A browser or a proxy speaks for someone else, who need not sit on this machine.
-_SPEAKS_FOR_OTHERS = ("origin", "forwarded", "x-forwarded-for", "x-real-ip", "via")
+_SPEAKS_FOR_OTHERS: Final = ("origin", "forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
-def respond(request: Request, site: Site, authenticator: Authenticator) -> Response:
+async def respond(request: Request, site: Site, authenticator: Authenticator) -> Response:
     """The response to *request*. The probes are open; the rest needs authentication."""
-    known = authenticator.allows(request.headers.get("authorization"))
     route = _ROUTES.get(request.path)
-    if route is None and known:
-        return text_response(HTTPStatus.NOT_FOUND, f"no such page; see {', '.join(_ROUTES)}")
-    if route is not None and request.path in _PROBES:
-        return _checked(request, route[0], lambda: route[1](request, site, known))
-    if route is None or not known:
+    is_probe = request.path in _PROBES
+    try:
+        known = await authenticator.allows(request.headers.get("authorization"))
+    except TooManyLoginsError:
+        known = False
+        if not is_probe:
+            return text_response(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "too many logins at once",
+                ((b"retry-after", b"1"),),
+            )
+    if not known and not is_probe:
         status, headers = HTTPStatus.UNAUTHORIZED, authenticator.challenges
         return text_response(status, "authentication is needed", headers)
-    return _checked(request, route[0], lambda: route[1](request, site, known))
-
-
-def _checked(
-    request: Request, methods: tuple[str, ...], answer: Callable[[], Response]
-) -> Response:
-    if request.method in methods:
-        return answer()
-    allowed = ", ".join(methods)
-    text = f"{request.path} answers {allowed}"
-    return text_response(HTTPStatus.METHOD_NOT_ALLOWED, text, (("Allow", allowed),))
+    if route is None:
+        return text_response(HTTPStatus.NOT_FOUND, f"no such page; see {', '.join(_ROUTES)}")
+    if request.method not in route.methods:
+        allowed = ", ".join(route.methods)
+        text = f"{request.path} answers {allowed}"
+        headers = ((b"allow", allowed.encode()),)
+        return text_response(HTTPStatus.METHOD_NOT_ALLOWED, text, headers)
+    if route.is_slow:
+        return await asyncio.to_thread(route.answer, request, site, known)
+    return route.answer(request, site, known)
 
 
 def _metrics(request: Request, site: Site, _known: bool) -> Response:
@@ -59,8 +66,9 @@ def _metrics(request: Request, site: Site, _known: bool) -> Response:
             (_VARY,),
         )
     body = site.snapshot().body(fmt, encoding)
-    encoded = (("Content-Encoding", encoding.value),) if encoding is not Encoding.IDENTITY else ()
-    return Response(HTTPStatus.OK, fmt.value, body.chunks, (*encoded, _VARY))
+    encoded = ((b"content-encoding", encoding.value.encode()),)
+    headers = (_VARY,) if encoding is Encoding.IDENTITY else (*encoded, _VARY)
+    return Response(HTTPStatus.OK, fmt.value, body.chunks, headers)
 
 
 def _health(_request: Request, _site: Site, _known: bool) -> Response:
@@ -103,11 +111,17 @@ def is_loopback(peer: str) -> bool:
     return (mapped or address).is_loopback
 
 
-_ROUTES = {
-    "/": (_READ, _page),
-    "/metrics": (_READ, _metrics),
-    "/healthz": (_READ, _health),
-    "/readyz": (_READ, _ready),
-    "/-/reload": (("POST",), _reload),
+class _Route(NamedTuple):
+    methods: tuple[str, ...]
+    answer: Callable[[Request, Site, bool], Response]
+    is_slow: bool = False
+
+
+_ROUTES: Final = {
+    "/": _Route(_READ, _page),
+    "/metrics": _Route(_READ, _metrics),
+    "/healthz": _Route(_READ, _health),
+    "/readyz": _Route(_READ, _ready),
+    "/-/reload": _Route(("POST",), _reload, is_slow=True),
 }
-_PROBES = frozenset({"/healthz", "/readyz"})
+_PROBES: Final = frozenset({"/healthz", "/readyz"})

@@ -16,18 +16,20 @@ from mm2slo_core.config import Listen
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Family, Renderer, Snapshot
 from mm2slo_exporter.web import (
-    ExporterServer,
     FlowOverview,
     FlowReadiness,
     Readiness,
     ReloadResult,
-    WebConfigFile,
+    exporter_server,
 )
+from mm2slo_web.reloaded_access import web_config_file
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from mm2slo_web.web_server import WebServer
 
 FLOW = Flow("us", "eu")
 READY = Readiness(ready=True, flows=(FlowReadiness(FLOW, ready=True),))
@@ -79,7 +81,7 @@ class Answer:
 class Client:
     """One request per call; `raw` gives the socket itself."""
 
-    server: ExporterServer
+    server: WebServer
     site: Any
 
     def __call__(
@@ -131,8 +133,8 @@ def serve() -> Iterator[Callable[..., Client]]:
 
         def start(site: Any = None, web_config: Path | None = None, **options: Any) -> Client:
             site = FakeSite() if site is None else site
-            file = WebConfigFile(web_config) if web_config else None
-            server = ExporterServer(Listen("127.0.0.1", 0), site, file, **options)
+            file = web_config_file(web_config) if web_config else None
+            server = exporter_server(Listen("127.0.0.1", 0), site, file, **options)
             stack.enter_context(server)
             return Client(server, site)
 

@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import ssl
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import trustme
+from web_tls import CA, CLIENT_CA, trusting, write_certificate, write_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CA = trustme.CA()
-CLIENT_CA = trustme.CA()
 # Which of these a client sees depends on how far it was when the server closed.
 REFUSED = r"(?i)alert|closed|eof|reset|broken pipe"
-
-
-def write_certificate(folder: Path, ca: trustme.CA = CA) -> bytes:
-    """New files in place of the old; the certificate's DER form is returned."""
-    leaf = ca.issue_cert("127.0.0.1")
-    for name, blobs in (("cert.pem", leaf.cert_chain_pems), ("key.pem", [leaf.private_key_pem])):
-        fresh = folder / f"{name}.new"
-        fresh.write_bytes(b"".join(blob.bytes() for blob in blobs))
-        fresh.replace(folder / name)
-    return ssl.PEM_cert_to_DER_cert(leaf.cert_chain_pems[0].bytes().decode())
-
-
-def write_config(folder: Path, **more: object) -> Path:
-    write_certificate(folder)
-    CLIENT_CA.cert_pem.write_to_path(str(folder / "clients.pem"))
-    file = folder / "web.yml"
-    tls = {"cert_file": "cert.pem", "key_file": "key.pem"} | more
-    file.write_text(json.dumps({"tls_server_config": tls}))
-    return file
-
-
-def trusting(client: trustme.LeafCert | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    CA.configure_trust(context)
-    if client is not None:
-        client.configure_cert(context)
-    return context
 
 
 def test_a_scrape_over_tls(serve: Any, tmp_path: Path) -> None:
@@ -147,6 +117,6 @@ def test_a_half_written_certificate_leaves_the_old_one_in_force(
     with caplog.at_level(logging.WARNING):
         assert served_certificate(client) == first
         assert served_certificate(client) == first
-    assert caplog.text.count("the web configuration stays as it was") == 1
+    assert caplog.text.count("keeping the previous TLS and access rules") == 1
     renewed = write_certificate(tmp_path)
     assert served_certificate(client) == renewed

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ValidationError
 
 from mm2slo_core.config.config_problems import ConfigError, Path, Problem, render_path
-from mm2slo_core.config.invalid_value import InvalidValueError
-from mm2slo_exporter.web.config import (
-    HttpServerConfig,
-    TlsServerConfig,
-    WebConfig,
-)
+from mm2slo_core.config.pydantic_errors import reason_of
+from mm2slo_web.web_config import HttpServerConfig, TlsServerConfig, WebConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,13 +27,8 @@ _UNSUPPORTED: Final = {
     "cert": "write the certificate to a file and name it in cert_file",
     "key": "write the key to a file and name it in key_file",
     "client_ca": "write the certificate to a file and name it in client_ca_file",
-}
-_EXPECTED: Final = {
-    "string_type": "text",
-    "bool_type": "true or false",
-    "model_type": "a mapping with keys",
-    "mapping_type": "a mapping with keys",
-    "tuple_type": "a list",
+    "rate_limit": "the number of connections is limited",
+    "auth_excluded_paths": "/healthz and /readyz are always open",
 }
 
 
@@ -57,22 +48,14 @@ def parse_web_config(
 
 def _problem(error: ErrorDetails, line_of: Callable[[Path], int | None]) -> Problem:
     path = tuple(part for part in error["loc"] if part != "[key]")
-    what, expected, next_step = _describe(error, path)
-    return Problem(render_path(path), what, expected, next_step, line_of(path))
-
-
-def _describe(error: ErrorDetails, path: Path) -> tuple[str, str, str | None]:
-    context: dict[str, Any] = error.get("ctx", {})
-    raised = context.get("error")
-    if isinstance(raised, InvalidValueError):
-        return raised.what, raised.expected, raised.next_step
+    next_step: str | None
     if error["type"] == "extra_forbidden":
         section = _SECTIONS.get(path[:-1])
-        known = ", ".join(section.model_fields) if section else "no key here"
-        hint = _UNSUPPORTED.get(str(path[-1]))
-        return ("is not supported" if hint else "unknown key"), f"one of {known}", hint
-    if error["type"] == "missing":
-        return "is missing", "a value for this key", None
-    if error["type"] == "enum":
-        return "is not one of the choices", str(context["expected"]), None
-    return "is of the wrong type", _EXPECTED.get(error["type"], error["msg"]), None
+        next_step = _UNSUPPORTED.get(str(path[-1]))
+        what = "is not supported" if next_step else "unknown key"
+        expected = f"one of {', '.join(section.model_fields) if section else 'no key here'}"
+    elif error["type"] == "missing":
+        what, expected, next_step = "is missing", "a value for this key", None
+    else:
+        what, expected, next_step = reason_of(error)
+    return Problem(render_path(path), what, expected, next_step, line_of(path))

@@ -9,8 +9,9 @@ import pytest
 
 from mm2slo_core.config import ConfigError
 from mm2slo_core.user_errors import UserError
-from mm2slo_exporter.web import WebConfigFile, parse_web_config
-from mm2slo_exporter.web.config import ClientAuthType, TlsVersion
+from mm2slo_web.reloaded_access import web_config_file
+from mm2slo_web.web_config import ClientAuthType, TlsVersion
+from mm2slo_web.web_config_report import parse_web_config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +45,8 @@ def test_every_key_of_the_format_is_read() -> None:
     assert tls.client_allowed_sans == ("prometheus.example",)
     assert (tls.min_version, tls.max_version) == (TlsVersion.TLS13, TlsVersion.TLS13)
     assert config.http_server_config.headers == {"X-Frame-Options": "SAMEORIGIN"}
-    assert config.basic_auth_users["prometheus"].value == HASH
-    assert [token.value for token in config.bearer_tokens_sha256] == [DIGEST]
+    assert config.basic_auth_users["prometheus"].reveal() == HASH
+    assert [token.reveal() for token in config.bearer_tokens_sha256] == [DIGEST]
     assert HASH not in repr(config)
     assert DIGEST not in repr(config)
 
@@ -63,7 +64,7 @@ PAIR = {"cert_file": "c", "key_file": "k"}
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ([], "the file: is of the wrong type\n  expected: a mapping with keys"),
+        ([], "the file: has the wrong type\n  expected: a mapping with keys"),
         (
             {"basic_auth": {}},
             (
@@ -86,7 +87,7 @@ PAIR = {"cert_file": "c", "key_file": "k"}
         (
             {"tls_server_config": PAIR | {"client_auth_type": "RequireAnyClientCert"}},
             (
-                "tls_server_config.client_auth_type: is not one of the choices\n  expected:"
+                "tls_server_config.client_auth_type: is not a valid value\n  expected:"
                 " 'NoClientCert', 'VerifyClientCertIfGiven' or 'RequireAndVerifyClientCert'"
             ),
         ),
@@ -106,10 +107,7 @@ PAIR = {"cert_file": "c", "key_file": "k"}
         ),
         (
             {"tls_server_config": PAIR | {"min_version": "TLS10"}},
-            (
-                "tls_server_config.min_version: is not one of the choices\n  expected:"
-                " 'TLS12' or 'TLS13'"
-            ),
+            ("tls_server_config.min_version: is not a valid value\n  expected: 'TLS12' or 'TLS13'"),
         ),
         (
             {"tls_server_config": PAIR | {"min_version": "TLS13", "max_version": "TLS12"}},
@@ -135,6 +133,21 @@ PAIR = {"cert_file": "c", "key_file": "k"}
                 "bearer_tokens_sha256[0]: is not a SHA-256 digest\n  expected: the 64 hexadecimal"
                 " digits of the token's SHA-256\n  next step: make one with: printf %s TOKEN"
                 " | sha256sum"
+            ),
+        ),
+        (
+            {"http_server_config": {"http2": True}},
+            (
+                "http_server_config.http2: is not supported\n  expected: false"
+                "\n  next step: remove it; HTTP/1.1 is served"
+            ),
+        ),
+        (
+            {"rate_limit": {"interval": "1s"}},
+            (
+                "rate_limit: is not supported\n  expected: one of tls_server_config,"
+                " http_server_config, basic_auth_users, bearer_tokens_sha256"
+                "\n  next step: the number of connections is limited"
             ),
         ),
         (
@@ -171,7 +184,7 @@ def test_all_problems_come_in_one_report_with_lines_and_without_secrets(tmp_path
         "bearer_tokens_sha256: [s3cret]\n"
     )
     with pytest.raises(ConfigError) as refused:
-        WebConfigFile(file)
+        web_config_file(file)
     assert [(problem.path, problem.line) for problem in refused.value.problems] == [
         ("tls_server_config.key_file", 1),
         ("tls_server_config.kye_file", 3),
@@ -193,12 +206,12 @@ def test_what_is_not_plain_yaml_is_refused(tmp_path: Path, text: str, message: s
     file = tmp_path / "web.yml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=message):
-        WebConfigFile(file)
+        web_config_file(file)
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot read web configuration file '.*/none.yml'"):
-        WebConfigFile(tmp_path / "none.yml")
+        web_config_file(tmp_path / "none.yml")
 
 
 @pytest.mark.parametrize("content", [None, "not a certificate"])
@@ -209,4 +222,4 @@ def test_a_certificate_that_cannot_be_used_is_one_line(tmp_path: Path, content: 
         (tmp_path / "c.pem").write_text(content)
         (tmp_path / "k.pem").write_text(content)
     with pytest.raises(UserError, match=r"cannot use certificate '.*/c.pem' with key '.*/k.pem'"):
-        WebConfigFile(file)
+        web_config_file(file)

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, mod
 
 from mm2slo_core.config.field_types import Flag, Section, Text
 from mm2slo_core.config.invalid_value import InvalidValueError
+from mm2slo_core.secret import Secret
 
 _BCRYPT: Final = re.compile(r"\$2[abxy]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
@@ -27,18 +28,6 @@ _FRAMING: Final = frozenset(
         "transfer-encoding",
     }
 )
-
-
-class Hidden:
-    """Text that a repr, a log line or an error must not show, such as a password's hash."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: str) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return "Hidden('***')"
 
 
 class ClientAuthType(StrEnum):
@@ -56,24 +45,24 @@ class TlsVersion(StrEnum):
     TLS13 = "TLS13"
 
 
-def _bcrypt_hash(value: object) -> Hidden:
+def _bcrypt_hash(value: object) -> Secret:
     if not isinstance(value, str) or not _BCRYPT.fullmatch(value):
         raise InvalidValueError(
             "is not a bcrypt hash",
             expected="a hash such as $2b$12$... of 60 characters",
             next_step="make one with: htpasswd -nBC 12 USER",
         )
-    return Hidden(value)
+    return Secret(value)
 
 
-def _sha256_digest(value: object) -> Hidden:
+def _sha256_digest(value: object) -> Secret:
     if not isinstance(value, str) or not _SHA256.fullmatch(value):
         raise InvalidValueError(
             "is not a SHA-256 digest",
             expected="the 64 hexadecimal digits of the token's SHA-256",
             next_step="make one with: printf %s TOKEN | sha256sum",
         )
-    return Hidden(value.lower())
+    return Secret(value.lower())
 
 
 def _user(value: str) -> str:
@@ -132,10 +121,16 @@ class TlsServerConfig(Section):
         return self
 
 
-class HttpServerConfig(Section):
-    """`http2` is accepted for the format's sake; clients that offer it get HTTP/1.1."""
+def _no_http2(value: bool) -> bool:
+    if value:
+        raise InvalidValueError(
+            "is not supported", expected="false", next_step="remove it; HTTP/1.1 is served"
+        )
+    return value
 
-    http2: Flag = True
+
+class HttpServerConfig(Section):
+    http2: Annotated[Flag, AfterValidator(_no_http2)] = False
     headers: Mapping[
         Annotated[str, AfterValidator(_header_name)], Annotated[str, AfterValidator(_header_value)]
     ] = Field(default_factory=dict)
@@ -147,8 +142,8 @@ class WebConfig(Section):
     tls_server_config: TlsServerConfig | None = None
     http_server_config: HttpServerConfig = Field(default_factory=HttpServerConfig)
     basic_auth_users: Mapping[
-        Annotated[str, AfterValidator(_user)], Annotated[Hidden, PlainValidator(_bcrypt_hash)]
+        Annotated[str, AfterValidator(_user)], Annotated[Secret, PlainValidator(_bcrypt_hash)]
     ] = Field(default_factory=dict)
     bearer_tokens_sha256: Annotated[
-        tuple[Annotated[Hidden, PlainValidator(_sha256_digest)], ...], BeforeValidator(_texts)
+        tuple[Annotated[Secret, PlainValidator(_sha256_digest)], ...], BeforeValidator(_texts)
     ] = ()

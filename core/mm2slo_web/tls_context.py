@@ -6,12 +6,12 @@ import ssl
 from typing import TYPE_CHECKING
 
 from mm2slo_core.user_errors import UserError
-from mm2slo_exporter.web.config import ClientAuthType, TlsVersion
+from mm2slo_web.web_config import ClientAuthType, TlsVersion
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mm2slo_exporter.web.config import TlsServerConfig
+    from mm2slo_web.web_config import TlsServerConfig
 
 _VERSIONS = {
     TlsVersion.TLS12: ssl.TLSVersion.TLSv1_2,
@@ -54,7 +54,7 @@ def server_context(config: TlsServerConfig, folder: Path) -> ssl.SSLContext:
     return context
 
 
-def certificate_names(connection: ssl.SSLSocket) -> frozenset[str]:
-    """Every subject alternative name of the peer's verified certificate."""
-    certificate = connection.getpeercert() or {}
-    return frozenset(str(entry[1]) for entry in certificate.get("subjectAltName", ()))
+def tls_files(config: TlsServerConfig, folder: Path) -> tuple[Path, ...]:
+    """The files that *config* names."""
+    names = (config.cert_file, config.key_file, config.client_ca_file)
+    return tuple(folder / name for name in names if name is not None)

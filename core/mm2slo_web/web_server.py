@@ -1,0 +1,105 @@
+"""A uvicorn server in a thread of its own, on a socket that is bound at once."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+
+from mm2slo_core.config import Listen
+from mm2slo_core.user_errors import UserError
+from mm2slo_web.guarded_connection import GuardedConfig, Limits
+from mm2slo_web.reloaded_access import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self
+
+    from mm2slo_web.reloaded_access import Access
+
+_REASONS: Final = {
+    errno.EADDRINUSE: "the port is in use; stop the other process or set {} to a free port",
+    errno.EACCES: "the port may not be used by this user; take one above 1023",
+    errno.EADDRNOTAVAIL: "this machine does not have that address; see {}",
+}
+_BACKLOG: Final = 1024
+
+
+class WebServer:
+    """Serves the ASGI application *app*; used as a context manager or by start and close.
+
+    *access* is called for each connection. *setting* is the configuration key of *listen*. The
+    port is bound at once, so a port in use is a UserError here and not later.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        listen: Listen,
+        setting: str,
+        access: Callable[[], Access] = lambda: OPEN,
+        limits: Limits = Limits(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self._access = access
+        self._socket = _bind(listen, setting)
+        host, port = self._socket.getsockname()[:2]
+        self.address = Listen(host, port)
+        """Where it listens; the port is the real one when 0 was asked for."""
+        self._server = _Server(GuardedConfig(app, access, limits))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="web")
+
+    @property
+    def url(self) -> str:
+        """The address as a link that works on this machine."""
+        return f"{'https' if self._access().tls else 'http'}://{self.address.local}"
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop: no new connection; responses that are being sent may take a few seconds."""
+        if self._thread.is_alive():
+            self._server.should_exit = True
+            self._thread.join()
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_BACKLOG)  # more than uvicorn accepts at once
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
+
+def _bind(listen: Listen, setting: str) -> socket.socket:
+    everywhere = listen.host in {"", "::"} and socket.has_dualstack_ipv6()
+    try:
+        return socket.create_server(
+            (listen.host, listen.port),
+            family=socket.AF_INET6 if listen.is_ipv6 or everywhere else socket.AF_INET,
+            dualstack_ipv6=everywhere,
+        )
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, str(error)).format(setting)
+        raise UserError(f"cannot listen on {listen}: {reason}") from error
