@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.config.flow_config import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mm2slo_core.canary_ledger import CanaryTotals
     from mm2slo_core.flow_offsets import PositionQuality
@@ -41,6 +41,7 @@ class PartitionState:
     lag_origin: LagOrigin
     progress: Progress
     progressed_at: float | None
+    """When the position last advanced; None for an idle partition, which is up to date."""
     headroom: Headroom | None
     sync_upstream: int | None
     sync_at: float | None
@@ -71,6 +72,8 @@ class TopicState:
     """When the copy last grew; only for engines without positions."""
     backlog_since: float | None = None
     """Since when the topic has grown without its copy; only for engines without positions."""
+    at_rest: bool = False
+    """No partition has a backlog, and the state holds until something else is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,15 @@ class FlowTotals:
     truncations_total: int = 0
     source_recreations_total: int = 0
     target_recreations_total: int = 0
+
+
+def distinct_partitions(topics: Iterable[TopicState]) -> Iterator[PartitionState]:
+    """The partitions of *topics*, but only one of a topic at rest, to which the others are alike.
+
+    For backlogs, lag and progress, not for offsets.
+    """
+    for topic in topics:
+        yield from topic.partitions[:1] if topic.at_rest else topic.partitions
 
 
 @dataclass(frozen=True, slots=True)

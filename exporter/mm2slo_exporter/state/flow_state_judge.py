@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.flow_state import FlowEvidence, FlowState, StateTimeouts, flow_state
 from mm2slo_core.records import ConnectState
-from mm2slo_exporter.state.flow_report import FlowTotals
+from mm2slo_exporter.state.flow_report import FlowTotals, distinct_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,8 +99,7 @@ class FlowStateJudge:
         """The offset flush interval, if a partition with lag has no live position."""
         by_commit = any(
             partition.lag_records and partition.quality is not PositionQuality.LIVE
-            for topic in topics
-            for partition in topic.partitions
+            for partition in distinct_partitions(topics)
         )
         return self._flow.offset_flush_interval if by_commit else 0.0
 
@@ -114,8 +113,7 @@ class FlowStateJudge:
             return min((at - since for since in _stalled_topics(topics)), default=None)
         waiting = [
             at - partition.backlog_since
-            for topic in topics
-            for partition in topic.partitions
+            for partition in distinct_partitions(topics)
             if partition.lag_records and partition.backlog_since is not None
         ]
         return min(waiting, default=None)
@@ -144,7 +142,7 @@ def all_tasks_running(
 
 def _backlog(topics: Sequence[TopicState]) -> bool | None:
     """Whether a backlog exists; None when no partition's lag is known."""
-    lags = [partition.lag_records for topic in topics for partition in topic.partitions]
+    lags = [partition.lag_records for partition in distinct_partitions(topics)]
     if not lags:
         return False
     known = [lag for lag in lags if lag is not None]

@@ -16,14 +16,20 @@ from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import HeartbeatSeen
 from mm2slo_exporter.state.canary_tracker import CanaryTracker
-from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, TaskState
+from mm2slo_exporter.state.changed_topics import ChangedTopics
+from mm2slo_exporter.state.flow_report import (
+    FlowInfo,
+    FlowReport,
+    TaskState,
+    distinct_partitions,
+)
 from mm2slo_exporter.state.flow_state_judge import (
     FlowStateJudge,
     LivenessEvidence,
     all_tasks_running,
 )
 from mm2slo_exporter.state.flow_totals import TotalsTracker
-from mm2slo_exporter.state.group_states import FlowHealth, judge_groups
+from mm2slo_exporter.state.group_states import FlowHealth, GroupJudge
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
@@ -69,6 +75,8 @@ class FlowTracker:
         )
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self._topics: dict[str, TopicTracker] = {}
+        self._changes = ChangedTopics()
+        self._groups = GroupJudge(self._budget)
         self._absent_since: dict[str, float] = {}
         self._totals = TotalsTracker()
         self._heartbeats = HeartbeatTracker(flow.heartbeat_interval)
@@ -104,6 +112,9 @@ class FlowTracker:
         ready = _ready(seen)
         # Internal topics must be read to their end: positions would jump otherwise.
         topics = self._judge_topics(seen) if ready else ()
+        if not ready:
+            self._changes.forget()
+            self._groups.forget()
         data = [topic for topic in topics if topic.pair.role is TopicRole.DATA]
         for event in seen.canary_events:
             if isinstance(event, HeartbeatSeen):
@@ -116,7 +127,7 @@ class FlowTracker:
         totals = self._totals.observe(data)
         liveness = self._liveness(seen.at, heartbeats)
         state = self._judge.judge(seen, data, totals, liveness)
-        lag = _sum(p.lag_records for topic in data for p in topic.partitions)
+        lag = _sum(p.lag_records for p in distinct_partitions(data))
         return FlowReport(
             flow=self.flow.flow,
             info=self.info,
@@ -146,11 +157,12 @@ class FlowTracker:
             ),
             slis=self.slis(),
             lag_records=lag,
-            lag_seconds=_largest(p.lag_seconds for topic in data for p in topic.partitions),
+            lag_seconds=_largest(p.lag_seconds for p in distinct_partitions(data)),
             catch_up_seconds=self._catch_up(seen.at, lag),
             stalled=tuple(
                 TopicPartition(topic.pair.source, partition.partition)
                 for topic in data
+                if not topic.at_rest
                 for partition in topic.partitions
                 if partition.progress is Progress.STALLED
             ),
@@ -176,12 +188,18 @@ class FlowTracker:
         wanted = {pair.source for pair in seen.plan.pairs}
         if seen.source_readable:
             self._forget_deleted_topics(wanted, seen.at)
-        return tuple(
-            self._topic(pair.source).judge(
-                seen, pair, self._rules, self._settings, self._judge.replicated_at
-            )
-            for pair in seen.plan.pairs
-        )
+        changed = self._changes.since_last(seen)
+        replicated_at = self._judge.replicated_at
+        topics = []
+        for pair in seen.plan.pairs:
+            tracker, state = self._topic(pair.source), None
+            if changed is not None and pair.source not in changed:
+                state = tracker.repeat(seen, self._rules)
+            if state is None:
+                state = tracker.judge(seen, pair, self._rules, self._settings, replicated_at)
+            topics.append(state)
+        self._changes.remember(seen)
+        return tuple(topics)
 
     def _forget_deleted_topics(self, wanted: set[str], at: float) -> None:
         """Drop trackers of topics that were deleted an hour ago."""
@@ -208,7 +226,7 @@ class FlowTracker:
                 (self.flow.connect.source_connector, self.flow.connect.checkpoint_connector),
             ),
         )
-        return judge_groups(seen, data, health, self._budget)
+        return self._groups.judge(seen, data, health)
 
     def _liveness(self, at: float, heartbeats: HeartbeatState) -> LivenessEvidence:
         if self.canaries is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.flow_offsets import Head, Untranslated
 from mm2slo_core.group_readiness import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mm2slo_exporter.observation import NewestCheckpoint, Observation
-    from mm2slo_exporter.state.flow_report import PartitionState, TopicState
+    from mm2slo_exporter.state.flow_report import TopicState
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +34,72 @@ class FlowHealth:
     tasks_running: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class _ReplicatedPartition:
-    """A replicated source partition and its copy."""
+class _Inputs(NamedTuple):
+    """All that the state of a group depends on, except the time."""
 
-    topic: TopicState
-    state: PartitionState
-    log: LogRange | None
-    """Offsets of the copy when the target last answered; None without a copy."""
-
-    @property
-    def target(self) -> TopicPartition:
-        return TopicPartition(self.topic.pair.target, self.state.partition)
-
-    @property
-    def head(self) -> Head | None:
-        if self.state.next_offset is None or self.state.target_end is None:
-            return None
-        return Head(self.state.next_offset, self.state.target_end)
+    commits: Mapping[TopicPartition, int]
+    checkpoints: Mapping[TopicPartition, NewestCheckpoint]
+    target_commits: Mapping[TopicPartition, int]
+    topics: tuple[TopicState | None, ...]
+    """States of the topics of `commits`; None for one that is not replicated."""
+    health: FlowHealth
+    source_readable: bool
+    syncs_group_offsets: bool
+    active_on_target: bool
 
 
-def judge_groups(
-    seen: Observation, topics: Iterable[TopicState], health: FlowHealth, budget: ReadinessLimits
-) -> tuple[GroupState, ...]:
-    """Judge each group that committed offsets on a replicated partition, ordered by name."""
-    replicated = {
-        TopicPartition(topic.pair.source, state.partition): _ReplicatedPartition(
-            topic, state, _log(seen, TopicPartition(topic.pair.target, state.partition))
-        )
-        for topic in topics
-        for state in topic.partitions
-    }
-    judged = []
-    for group, commits in sorted(seen.source.group_offsets.items()):
-        evidence = tuple(
-            _evidence(seen, group, partition, commit, replicated[partition])
-            for partition, commit in sorted(commits.items())
-            if partition in replicated
-        )
-        if evidence:
-            judged.append(_judge(seen, group, evidence, health, budget))
-    return tuple(judged)
+class _Judged(NamedTuple):
+    inputs: _Inputs
+    state: GroupState | None
+    """None for a group without commits on a replicated partition."""
+    holds: bool
+    """Whether the state does not depend on the time of the round."""
+
+
+class GroupJudge:
+    """Judges the groups of one flow; those of which nothing has changed only once."""
+
+    def __init__(self, budget: ReadinessLimits) -> None:
+        self._budget = budget
+        self._known: dict[str, _Judged] = {}
+
+    def judge(
+        self, seen: Observation, topics: Iterable[TopicState], health: FlowHealth
+    ) -> tuple[GroupState, ...]:
+        """Judge each group that committed offsets on a replicated partition, ordered by name."""
+        by_source = {topic.pair.source: topic for topic in topics}
+        judged: dict[str, _Judged] = {}
+        for group, commits in sorted(seen.source.group_offsets.items()):
+            known = self._known.get(group)
+            inputs = _inputs(seen, group, commits, by_source, health)
+            if known is None or not known.holds or known.inputs != inputs:
+                known = _judge(seen, group, inputs, self._budget)
+            judged[group] = known
+        self._known = judged
+        return tuple(each.state for each in judged.values() if each.state is not None)
+
+    def forget(self) -> None:
+        """Judge all groups again: the offset syncs may have been read again."""
+        self._known.clear()
+
+
+def _inputs(
+    seen: Observation,
+    group: str,
+    commits: Mapping[TopicPartition, int],
+    by_source: Mapping[str, TopicState],
+    health: FlowHealth,
+) -> _Inputs:
+    return _Inputs(
+        commits,
+        seen.internals.checkpoints.get(group, {}),
+        seen.target.group_offsets.get(group, {}),
+        tuple(by_source.get(topic) for topic in dict.fromkeys(p.topic for p in commits)),
+        health,
+        seen.source_readable and group not in seen.source.unreadable_groups,
+        seen.internals.sync_group_offsets,
+        group in seen.target.active_groups,
+    )
 
 
 def checkpoint_samples(
@@ -101,24 +126,25 @@ def checkpoint_samples(
 
 
 def _evidence(
-    seen: Observation,
-    group: str,
-    partition: TopicPartition,
-    commit: int,
-    replicated: _ReplicatedPartition,
+    seen: Observation, group: str, inputs: _Inputs, partition: TopicPartition, topic: TopicState
 ) -> PartitionEvidence:
-    checkpoint = seen.internals.checkpoints.get(group, {}).get(replicated.target)
+    state, commit = topic.partitions[partition.partition], inputs.commits[partition]
+    copy = TopicPartition(topic.pair.target, partition.partition)
+    checkpoint = inputs.checkpoints.get(copy)
+    head = None
+    if state.next_offset is not None and state.target_end is not None:
+        head = Head(state.next_offset, state.target_end)
     return PartitionEvidence(
         source=partition,
         commit=_newest_commit(seen, group, commit, checkpoint),
         checkpoint=None if checkpoint is None else SeenCheckpoint(*checkpoint),
-        target_log=replicated.log,
-        target_topic_exists=not replicated.topic.missing_on_target,
-        source_end=replicated.state.source_end,
+        target_log=_log(seen, copy),
+        target_topic_exists=not topic.missing_on_target,
+        source_end=state.source_end,
         offset_map=seen.internals.offset_map(partition),
-        head=replicated.head,
+        head=head,
         untranslated=_untranslated(seen, partition, commit) if checkpoint is None else None,
-        target_commit=seen.target.group_offsets.get(group, {}).get(replicated.target),
+        target_commit=inputs.target_commits.get(copy),
     )
 
 
@@ -154,29 +180,46 @@ def _untranslated(seen: Observation, partition: TopicPartition, commit: int) -> 
     return None if offset_map.reaches(commit) else Untranslated.BEHIND_OLDEST_SYNC
 
 
-def _judge(
-    seen: Observation,
-    group: str,
-    evidence: tuple[PartitionEvidence, ...],
-    health: FlowHealth,
-    budget: ReadinessLimits,
-) -> GroupState:
+def _judge(seen: Observation, group: str, inputs: _Inputs, limits: ReadinessLimits) -> _Judged:
+    topics = {topic.pair.source: topic for topic in inputs.topics if topic is not None}
+    evidence = tuple(
+        _evidence(seen, group, inputs, partition, topics[partition.topic])
+        for partition in sorted(inputs.commits)
+        if partition.topic in topics
+        and partition.partition < len(topics[partition.topic].partitions)
+    )
+    if not evidence:
+        return _Judged(inputs, None, holds=True)
     readiness = evaluate_group(
         GroupEvidence(
             group=group,
             partitions=evidence,
-            flow_alive=health.alive,
-            tasks_running=health.tasks_running,
-            source_readable=seen.source_readable and group not in seen.source.unreadable_groups,
-            syncs_group_offsets=seen.internals.sync_group_offsets,
-            target_group_active=group in seen.target.active_groups,
+            flow_alive=inputs.health.alive,
+            tasks_running=inputs.health.tasks_running,
+            source_readable=inputs.source_readable,
+            syncs_group_offsets=inputs.syncs_group_offsets,
+            target_group_active=inputs.active_on_target,
         ),
-        budget,
+        limits,
         seen.at,
     )
     lag_by_topic: defaultdict[str, int] = defaultdict(int)
     for partition in readiness.partitions:
         if partition.checkpoint_lag is not None:
             lag_by_topic[partition.source.topic] += partition.checkpoint_lag
-    newest = max((e.checkpoint.at for e in evidence if e.checkpoint is not None), default=None)
-    return GroupState(group, readiness, newest, dict(lag_by_topic))
+    written = [each.checkpoint.at for each in evidence if each.checkpoint is not None]
+    newest = max(written, default=None)
+    state = GroupState(group, readiness, newest, dict(lag_by_topic))
+    return _Judged(inputs, state, _holds(seen, group, newest, inputs, limits))
+
+
+def _holds(
+    seen: Observation, group: str, newest: float | None, inputs: _Inputs, limits: ReadinessLimits
+) -> bool:
+    """Whether later rounds judge the same: no checkpoint is newer than commits, or too fresh."""
+    if newest is None:
+        return True
+    read_at = seen.source.groups_read_at
+    if group not in seen.source.unreadable_groups and (read_at is None or newest >= read_at):
+        return False
+    return not inputs.syncs_group_offsets or seen.at - newest > limits.group_sync_grace_period

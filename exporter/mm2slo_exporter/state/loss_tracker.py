@@ -45,13 +45,26 @@ class LossTracker:
     ) -> None:
         """Count the loss that this round confirms."""
         if reading.source_start is not None and reading.target_readable:
-            self._ahead += self._loss.observe(
-                at,
-                next_offset,
-                reading.source_start,
-                position_period=position_period,
-                target_end=reading.target_end,
-            )
+            self.repeat(at, next_offset, reading.source_start, reading.target_end, position_period)
+
+    def repeat(
+        self,
+        at: float,
+        next_offset: int,
+        log_start: int,
+        target_end: int | None,
+        position_period: float,
+    ) -> bool:
+        """Add a round that read what the last one did; True if it confirms a loss."""
+        lost = self._loss.observe(
+            at,
+            next_offset,
+            log_start,
+            position_period=position_period,
+            target_end=target_end,
+        )
+        self._ahead += lost
+        return lost > 0
 
     def replicated(self, passed: int) -> int:
         """How many of the *passed* offsets were replicated, not lost."""

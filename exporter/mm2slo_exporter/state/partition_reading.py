@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.replication_lag import open_transaction_records
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ class FlowRules:
     reads_committed: bool
     has_positions: bool = True
     """False for engines other than MirrorMaker 2, whose offsets are not comparable."""
+
+    def position_period(self, quality: PositionQuality | None) -> float:
+        """The longest time between updates of a healthy position of that quality."""
+        return 0.0 if quality is PositionQuality.LIVE else self.flush_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.arrival_history import ArrivalHistory
-from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.replication_lag import NO_LAG, LagOrigin, SmoothedRate, record_lag, time_lag
 from mm2slo_core.retention_headroom import headroom
 from mm2slo_core.stall_watch import Progress, StallWatch
@@ -142,7 +141,7 @@ class PartitionTracker:
             self._history.arrived(next_offset) if lag.records or lag.expired else None,
             reading.record_timestamp(oldest),
         )
-        period = 0.0 if position.quality is PositionQuality.LIVE else rules.flush_interval
+        period = rules.position_period(position.quality)
         progress = self._stall.observe(
             at,
             lag.records if reading.target_readable else None,
@@ -175,12 +174,24 @@ class PartitionTracker:
             lag_seconds=age.seconds,
             lag_origin=age.origin,
             progress=progress,
-            progressed_at=self._stall.progress_at,
+            progressed_at=None if progress is Progress.IDLE else self._stall.progress_at,
             headroom=room,
             sync_upstream=None if reading.sync is None else reading.sync.upstream,
             sync_at=None if reading.sync is None else reading.sync.at,
             open_transaction_records=reading.open_transaction_records,
             backlog_since=self._stall.backlog_since,
+        )
+
+    def confirms_loss(self, at: float, state: PartitionState, rules: FlowRules) -> bool:
+        """Add a round that read the same as the last one, which gave *state* at rest.
+
+        Committed positions confirm a loss only some time after it was seen, live ones at once.
+        """
+        period = rules.position_period(state.quality)
+        if not period or state.next_offset is None or state.source_start is None:
+            return False
+        return self._loss.repeat(
+            at, state.next_offset, state.source_start, state.target_end, period
         )
 
     def _production_rate(self, at: float, end: int, policy: RetentionPolicy | None) -> float | None:
@@ -211,3 +222,15 @@ class PartitionTracker:
             sync_at=None if reading.sync is None else reading.sync.at,
             open_transaction_records=reading.open_transaction_records,
         )
+
+
+def rests(state: PartitionState, policy: RetentionPolicy | None) -> bool:
+    """Whether *state* holds until something else is read: no value in it depends on time."""
+    return (
+        state.progress is Progress.IDLE
+        and state.next_offset is not None
+        and state.source_start is not None
+        and state.source_start <= state.next_offset
+        # The production rate changes with time.
+        and (policy is None or policy.size_bytes is None)
+    )

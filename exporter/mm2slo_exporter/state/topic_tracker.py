@@ -11,7 +11,7 @@ from mm2slo_exporter.observation import OffsetsRead
 from mm2slo_exporter.state.copy_movement import CopyMovement
 from mm2slo_exporter.state.flow_report import TopicState
 from mm2slo_exporter.state.partition_reading import PartitionReading
-from mm2slo_exporter.state.partition_tracker import PartitionTracker
+from mm2slo_exporter.state.partition_tracker import PartitionTracker, rests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,9 @@ class TopicTracker:
         self._differing: tuple[str, ...] = ()
         self._policy_of: Mapping[str, str] | None = None
         self._copy_movement: CopyMovement | None = None
+        self._resting: TopicState | None = None
+        self._repeated: Observation | None = None
+        """The last round, if it was only repeated."""
 
     def partition(self, number: int) -> PartitionTracker:
         """The tracker of one partition, created on first use."""
@@ -58,6 +61,20 @@ class TopicTracker:
         if poll.loss is not None:
             tracker.restore_loss(poll.loss)
 
+    def repeat(self, seen: Observation, rules: FlowRules) -> TopicState | None:
+        """The state of the last round, if it holds for this one, in which nothing has changed.
+
+        None if the topic must be judged. Gives the same states as judging each round.
+        """
+        state = self._resting
+        if state is None:
+            return None
+        for partition in state.partitions:
+            if self._partitions[partition.partition].confirms_loss(seen.at, partition, rules):
+                return None
+        self._repeated = seen
+        return state
+
     def judge(
         self,
         seen: Observation,
@@ -70,6 +87,22 @@ class TopicTracker:
 
         *flow_replicated_at*: when the flow last replicated anything with all tasks running.
         """
+        if self._repeated is not None:
+            # The last of several equal rounds is all that later ones depend on.
+            self._judge(self._repeated, pair, rules, settings, flow_replicated_at)
+            self._repeated = None
+        state = self._judge(seen, pair, rules, settings, flow_replicated_at)
+        self._resting = state if state.at_rest else None
+        return state
+
+    def _judge(
+        self,
+        seen: Observation,
+        pair: TopicPair,
+        rules: FlowRules,
+        settings: SyncedSettings,
+        flow_replicated_at: float | None,
+    ) -> TopicState:
         source, target = pair.source, pair.target
         if self._source_epochs.observe_id(seen.source.topic_ids.get(source)):
             for tracker in self._partitions.values():
@@ -101,6 +134,7 @@ class TopicTracker:
             target_recreations_total=self._target_epochs.recreations,
             target_moved_at=moved_at,
             backlog_since=backlog_since,
+            at_rest=bool(partitions) and all(rests(each, self._policy) for each in partitions),
         )
 
     def _observe_copy(

@@ -12,7 +12,7 @@ from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestCheckpoint, Observation
-from mm2slo_exporter.state.group_states import FlowHealth, checkpoint_samples, judge_groups
+from mm2slo_exporter.state.group_states import FlowHealth, GroupJudge, checkpoint_samples
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
@@ -48,7 +48,7 @@ def read(scene: Scene, at: float = 1000.0) -> tuple[Observation, list[TopicState
 
 def judge(scene: Scene, health: FlowHealth = WELL) -> tuple[GroupState, ...]:
     seen, topics = read(scene)
-    return judge_groups(seen, topics, health, ReadinessLimits())
+    return GroupJudge(ReadinessLimits()).judge(seen, topics, health)
 
 
 def reasons(scene: Scene, health: FlowHealth = WELL) -> list[BlockReason]:

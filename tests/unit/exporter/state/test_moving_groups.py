@@ -21,7 +21,7 @@ from mm2slo_exporter.observation import (
     OffsetsRead,
 )
 from mm2slo_exporter.state.flow_report import PartitionState, TopicState
-from mm2slo_exporter.state.group_states import FlowHealth, judge_groups
+from mm2slo_exporter.state.group_states import FlowHealth, GroupJudge
 
 if TYPE_CHECKING:
     from mm2slo_core.flow_offsets import Head
@@ -105,8 +105,8 @@ def judged(
         source_readable=True,
         target_readable=True,
     )
-    (state,) = judge_groups(
-        seen, [topic], FlowHealth(alive=True, tasks_running=True), ReadinessLimits()
+    (state,) = GroupJudge(ReadinessLimits()).judge(
+        seen, [topic], FlowHealth(alive=True, tasks_running=True)
     )
     return state.readiness
 
