@@ -18,6 +18,7 @@ from mm2slo_audit.run.follow_loop import follow
 from mm2slo_audit.run.kafka_scope_reader import KafkaScopeReader
 from mm2slo_audit.run.run_progress import show_progress
 from mm2slo_audit.run.spark_engine import SparkEngineSource
+from mm2slo_cli.log_file import log_to_file
 from mm2slo_cli.signals import Interrupted, interrupt_on_signals
 from mm2slo_store import Store
 
@@ -119,6 +120,8 @@ def open_ports(
         Store.open(locations.store) as store,
         SparkEngineSource(config, spark, locations.directory, long_lived=long_lived) as engine,
     ):
+        if long_lived:
+            log_to_file("repl-analytics")
         yield Ports(
             scope_reader=KafkaScopeReader(config, options.max_pending),
             engine=engine,

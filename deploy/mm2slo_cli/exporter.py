@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mm2slo_cli.config_files import load_source, log_findings
+from mm2slo_cli.log_file import log_to_file
 from mm2slo_exporter import log_output
 from mm2slo_exporter.service.exporter import Exporter
 from mm2slo_exporter.web import exporter_server
@@ -52,6 +53,7 @@ def run_exporter(
 def run(source: ConfigSource, flows: list[str]) -> None:
     """Serve until SIGINT or SIGTERM; SIGHUP reloads the configuration."""
     log_output.configure_logging(load_source(source)[0].exporter.log)
+    log_to_file("repl-exporter")
     logged: set[Finding] = set()
 
     def load() -> Config:

@@ -1,4 +1,4 @@
-"""`mm2slo health`: whether the exporter or the report service answers, for container engines."""
+"""`mm2slo health`: whether a service answers, for container engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mm2slo_cli.config_options import ConfigSource
     from mm2slo_core.config import Config, Listen
 
-_SERVICES: Final = ("exporter", "report")
+_SERVICES: Final = ("exporter", "report", "logship")
 _TIMEOUT: Final = 5.0
 
 
@@ -30,7 +30,10 @@ def run(source: ConfigSource, service: str) -> None:
     if service not in _SERVICES:
         raise UserError(f"unknown service {service!r}; expected one of {', '.join(_SERVICES)}")
     config = load_source(source)[0]
-    listen = getattr(config, service).listen.local
+    section = getattr(config, service)
+    if section is None:
+        raise UserError(f"the configuration has no section {service}")
+    listen = section.listen.local
     try:
         status = _status(listen, is_tls=_is_tls(config, service))
     except (OSError, HTTPException) as error:
@@ -56,7 +59,7 @@ def _status(listen: Listen, *, is_tls: bool) -> int:
 def _is_tls(config: Config, service: str) -> bool:
     if service == "report":
         return config.report.tls is not None
-    if config.exporter.web_config_file is None:
+    if service == "logship" or config.exporter.web_config_file is None:
         return False
     from mm2slo_web.reloaded_access import web_config_file
 

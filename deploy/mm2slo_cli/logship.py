@@ -14,6 +14,7 @@ import typer
 
 from mm2slo_cli.config_files import load_source, log_findings, read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
+from mm2slo_cli.log_file import log_to_file
 from mm2slo_cli.logship_settings import logship_config, ship_settings
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter import log_output
@@ -61,6 +62,7 @@ def run(source: ConfigSource) -> None:
     settings = ship_settings(config)
     section = logship_config(config)
     log_output.configure_logging(section.log, "mm2slo-logship")
+    log_to_file("mm2slo-logship")
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     log_findings(findings)
     if section.insecure_skip_verify or section.insecure_plain_http:

@@ -149,10 +149,10 @@ def exporter(
 def health(
     source: ConfigSource,
     service: Annotated[
-        str, typer.Argument(metavar="SERVICE", help="exporter or report.")
+        str, typer.Argument(metavar="SERVICE", help="exporter, report or logship.")
     ] = "exporter",
 ) -> None:
-    """Exit with 0 if the exporter or the report service on this machine answers, else with 1.
+    """Exit with 0 if the service on this machine answers, else with 1.
 
     For health checks of containers.
     """

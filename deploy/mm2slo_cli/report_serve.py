@@ -18,6 +18,7 @@ import typer
 from mm2slo_cli.config_files import load_source, log_findings
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.gc_pause import paused_gc
+from mm2slo_cli.log_file import log_to_file
 from mm2slo_cli.report_rules import missing_rules
 from mm2slo_cli.report_sources import (
     create_reporter,
@@ -70,6 +71,7 @@ def serve(
     """Serve until SIGINT or SIGTERM."""
     loaded, findings = load_source(source)
     log_output.configure_logging(loaded.report.log, "repl-api")
+    log_to_file("repl-api")
     log_findings(findings)
     # Logs its plugins at each start.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)

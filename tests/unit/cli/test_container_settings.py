@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import ssl
 import sys
@@ -18,6 +19,8 @@ import trustme
 from mm2slo_cli import main as root
 from mm2slo_cli.config_files import load_source
 from mm2slo_cli.config_options import ConfigSource
+from mm2slo_cli.log_file import log_to_file
+from mm2slo_core.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,6 +162,50 @@ def test_health_follows_the_configured_address(
     assert capsys.readouterr().err == (
         f"{service} at 127.0.0.1:{port} answered /healthz with 503\n"
     )
+
+
+def test_health_of_logship_follows_its_address_and_needs_its_section(
+    server: ThreadingHTTPServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    section = {
+        "endpoints": ["https://splunk:8088"], "token_file": "token", "sources": [{"paths": ["x"]}],
+        "listen": f"127.0.0.1:{server.server_address[1]}",
+    }  # fmt: skip
+    path = write_config(tmp_path, logship=section)
+    assert run(monkeypatch, "health", "logship", "--config", str(path)) == 0
+    path = write_config(tmp_path)
+    assert run(monkeypatch, "health", "logship", "--config", str(path)) == 2
+    assert capsys.readouterr().err == "the configuration has no section logship\n"
+
+
+def test_log_folder_gets_json_lines_and_its_error_names_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root_logger = logging.getLogger()
+    handlers = root_logger.handlers[:]
+    monkeypatch.delenv("MM2SLO_LOG_FOLDER", raising=False)
+    log_to_file("repl-exporter")
+    assert root_logger.handlers == handlers
+    monkeypatch.setenv("MM2SLO_LOG_FOLDER", str(tmp_path))
+    log_to_file("repl-exporter")
+    [handler] = (each for each in root_logger.handlers if each not in handlers)
+    try:
+        root_logger.warning("disk of %s is full", "us")
+    finally:
+        root_logger.removeHandler(handler)
+        handler.close()
+    [line] = (tmp_path / "repl-exporter.log").read_text(encoding="utf-8").splitlines()
+    assert (json.loads(line)["service"], json.loads(line)["message"]) == (
+        "repl-exporter", "disk of us is full",
+    )  # fmt: skip
+    monkeypatch.setenv("MM2SLO_LOG_FOLDER", str(tmp_path / "none"))
+    with pytest.raises(
+        UserError, match=r"none/repl-exporter\.log': No such file .*; expected MM2SLO"
+    ):
+        log_to_file("repl-exporter")
 
 
 def test_health_without_server_exits_1(

@@ -59,10 +59,10 @@ def test_process_starts_pauses_resumes_and_stops(sleeper: ManagedProcess) -> Non
     sleeper.resume()
     assert (was_paused, sleeper.paused) == (True, False)
 
-    assert sleeper.exit_code is None
+    before = sleeper.exit_code
     sleeper.stop()
+    assert (before, sleeper.exit_code) == (None, -signal.SIGTERM)
     assert not sleeper.running
-    assert sleeper.exit_code == -signal.SIGTERM
 
 
 def test_paused_process_can_be_stopped(sleeper: ManagedProcess) -> None:
