@@ -1,6 +1,7 @@
 """`mm2slo compose-demo`: the demo's own services in docker-compose.yml."""
 
 import io
+import json
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource
+from mm2slo_cli.demo.hec_stub import hec_stub
 from mm2slo_cli.demo.secret_files import create_secret_files
 from mm2slo_cli.demo.slack_stub import SlackStub
 from mm2slo_cli.demo.traffic import Traffic
@@ -41,11 +43,13 @@ def about() -> None:
 def write_secrets(
     folder: Annotated[Path, typer.Argument(help="Folder of the secret files.")],
     broker: Annotated[str, typer.Option(metavar="HOST:PORT", help="For its certificate.")],
+    splunk: Annotated[str, typer.Option(metavar="HOST:PORT", help="For its certificate.")],
     slack: Annotated[str, typer.Option(metavar="URL", help="Incoming webhook.")],
 ) -> None:
-    """Create random secrets, the broker's certificate and the report's token, if missing."""
+    """Create random secrets, certificates and the report's token, if missing."""
     os.umask(0o077)
-    for name in create_secret_files(folder, broker.partition(":")[0], slack):
+    broker_host, splunk_host = (each.partition(":")[0] for each in (broker, splunk))
+    for name in create_secret_files(folder, broker_host, splunk_host, slack):
         typer.echo(f"created {folder / name}")
 
 
@@ -60,6 +64,23 @@ def serve_slack(
     )
     with _until_signal(), stub:
         typer.echo(f"showing Slack messages on {address}")
+        _wait()
+
+
+@compose_demo_app.command("splunk")
+def serve_hec(
+    secrets: Annotated[Path, typer.Argument(help="Folder with splunk.pem and splunk-hec-token.")],
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Listen address.")],
+) -> None:
+    """Receive events like Splunk's HTTP Event Collector; print each as a JSON line."""
+    address = parse_listen(listen)
+    token = (secrets / "splunk-hec-token").read_text(encoding="ascii")
+    stub = hec_stub(
+        (address.host, address.port), secrets / "splunk.pem", token,
+        lambda event: typer.echo(json.dumps(event, ensure_ascii=False)),
+    )  # fmt: skip
+    with _until_signal(), stub:
+        typer.echo(f"receiving events on {address}")
         _wait()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -20,18 +21,21 @@ if TYPE_CHECKING:
 
 _MODE: Final = 0o440
 _OWNER_ONLY: Final = 0o400
+# libpq ignores what its group may read, and `mm2slo logship check` reports it.
+_PRIVATE: Final = {"pgpass", "splunk-hec-token"}
 _VALID: Final = timedelta(days=3650)
 
 
-def create_secret_files(folder: Path, broker: str, slack_url: str) -> list[str]:
+def create_secret_files(folder: Path, broker: str, splunk: str, slack_url: str) -> list[str]:
     """Write those files that *folder* lacks; returns their names.
 
-    *broker* is the host name in the broker's certificate. Files that belong together are written
-    together. Raises UserError.
+    *broker* and *splunk* are the host names in their certificates. Files that belong together are
+    written together. Raises UserError.
     """
     token, database = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     digest = hashlib.sha256(token.encode()).hexdigest()
     certificate, authority = _tls_files(broker)
+    splunk_certificate, splunk_authority = _tls_files(splunk)
     groups = (
         {"us-password": secrets.token_urlsafe(32)},
         {"us-broker.pem": certificate, "us-ca.pem": authority},
@@ -39,6 +43,8 @@ def create_secret_files(folder: Path, broker: str, slack_url: str) -> list[str]:
         {"grafana-password": secrets.token_urlsafe(32)},
         {"postgres-password": database, "pgpass": f"postgres:*:*:*:{database}\n"},
         {"slack-webhook-url": slack_url},
+        {"splunk-hec-token": str(uuid.uuid4())},
+        {"splunk.pem": splunk_certificate, "splunk-ca.pem": splunk_authority},
     )
     written = []
     for group in groups:
@@ -48,8 +54,7 @@ def create_secret_files(folder: Path, broker: str, slack_url: str) -> list[str]:
             path = folder / name
             path.unlink(missing_ok=True)
             write_file(path, text)
-            # libpq ignores a password file that its group may read.
-            path.chmod(_OWNER_ONLY if name == "pgpass" else _MODE)
+            path.chmod(_OWNER_ONLY if name in _PRIVATE else _MODE)
             written.append(name)
     return written
 

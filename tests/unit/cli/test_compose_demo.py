@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import ssl
 import stat
 import urllib.error
 import urllib.request
@@ -14,25 +15,31 @@ import pytest
 from cryptography import x509
 
 from mm2slo_cli.compose_demo import slack_page
+from mm2slo_cli.demo.hec_stub import hec_stub
 from mm2slo_cli.demo.secret_files import create_secret_files
 from mm2slo_cli.demo.slack_stub import SlackStub
+from mm2slo_logship.hec.envelope import envelope, envelope_start
+from mm2slo_logship.hec.hec_client import Connection, HecClient
+from mm2slo_logship.hec.token_file import Token
 
 GOLDEN = Path(__file__).parents[2] / "integration" / "golden" / "slack" / "page-firing.json"
 PAGE: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
 def create(folder: Path) -> list[str]:
-    return create_secret_files(folder, "us", "http://slack:8080/services/demo")
+    return create_secret_files(folder, "us", "splunk", "http://slack:8080/services/demo")
 
 
 def texts(folder: Path) -> dict[str, str]:
     return {each.name: each.read_text(encoding="ascii") for each in folder.iterdir()}
 
 
-def test_secret_files_are_readable_by_owner_and_group_and_pgpass_by_owner(tmp_path: Path) -> None:
+def test_secret_files_are_readable_by_owner_and_group_and_two_by_their_owner(
+    tmp_path: Path,
+) -> None:
     create(tmp_path)
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
-    assert modes.pop("pgpass") == 0o400
+    assert [modes.pop(name) for name in ("pgpass", "splunk-hec-token")] == [0o400, 0o400]
     assert set(modes.values()) == {0o440}
 
 
@@ -42,10 +49,15 @@ def test_secret_files_belong_together(tmp_path: Path) -> None:
     digest = hashlib.sha256(found["report-token"].encode()).hexdigest()
     assert found["report-tokens"] == f"{digest} read demo\n"
     assert found["pgpass"] == f"postgres:*:*:*:{found['postgres-password']}\n"
-    broker = x509.load_pem_x509_certificate(found["us-broker.pem"].encode())
-    broker.verify_directly_issued_by(x509.load_pem_x509_certificate(found["us-ca.pem"].encode()))
-    names = broker.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == ["us"]
+    for host, issued, authority in (
+        ("us", "us-broker.pem", "us-ca.pem"), ("splunk", "splunk.pem", "splunk-ca.pem"),
+    ):  # fmt: skip
+        own, ca = (
+            x509.load_pem_x509_certificate(found[each].encode()) for each in (issued, authority)
+        )
+        own.verify_directly_issued_by(ca)
+        names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert names.get_values_for_type(x509.DNSName) == [host]
 
 
 def test_secret_files_that_exist_are_kept_and_a_missing_one_is_renewed_with_its_pair(
@@ -78,3 +90,23 @@ def test_slack_stub_rejects_other_payloads_and_keeps_none_of_them(body: bytes) -
         urllib.request.urlopen(stub.url, json.dumps(PAGE).encode(), timeout=10).close()
         assert stub.messages == [PAGE]
     assert refusal.value.code == 400
+
+
+def test_hec_stub_passes_on_events_of_its_token_only(tmp_path: Path) -> None:
+    create(tmp_path)
+    tls = ssl.create_default_context(cafile=str(tmp_path / "splunk-ca.pem"))
+    connection = Connection(tls=tls, server_hostname="splunk")
+    (tmp_path / "other-token").write_text("other")
+    start = envelope_start(host="h", source="s", sourcetype="t", index=None)
+    body = b"".join(envelope(start, 1.0, {"n": n, "x": "y" * 2_000}) for n in (1, 2))
+    events: list[dict[str, Any]] = []
+    token = (tmp_path / "splunk-hec-token").read_text()
+    with hec_stub(("127.0.0.1", 0), tmp_path / "splunk.pem", token, events.append) as port:
+        answers = [
+            HecClient(f"https://127.0.0.1:{port}", Token(path), connection, "1").send(body)
+            for path in (tmp_path / "other-token", tmp_path / "splunk-hec-token")
+        ]
+    assert [str(each) for each in answers] == [
+        "HTTP 403, code 4: Invalid token", "HTTP 200, code 0: Success",
+    ]  # fmt: skip
+    assert [each["n"] for each in events] == [1, 2]

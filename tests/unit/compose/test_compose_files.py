@@ -114,7 +114,7 @@ def test_every_dependency_exists_and_every_one_shot_is_awaited() -> None:
             awaited.setdefault(name, set()).add(condition)
             assert (condition == "service_healthy") <= ("healthcheck" in SERVICES[name].definition)
     one_shots = {name for name, each in SERVICES.items() if each.definition["restart"] == "no"}
-    assert one_shots == {"init", "config", "addresses"}
+    assert one_shots == {"init", "config", "logs-config", "addresses"}
     for name, conditions in awaited.items():
         assert (name in one_shots) == (conditions == {"service_completed_successfully"})
     assert one_shots <= awaited.keys()
@@ -124,7 +124,7 @@ def test_every_dependency_exists_and_every_one_shot_is_awaited() -> None:
 def test_command_line_is_accepted(service: Service) -> None:
     """With --help, all other options are parsed, and nothing runs."""
     command = cli_command(service)
-    in_script = [each.split() for each in re.findall(r"mm2slo ([^&]*)", service.command[-1])]
+    in_script = [each.split() for each in re.findall(r"(?m)^mm2slo (.*)$", service.command[-1])]
     for line in in_script if command is None else [command]:
         done = run("mm2slo", *line, "--help")
         assert done.returncode == 0, done.stderr
@@ -134,18 +134,21 @@ def test_health_checks_are_stated_and_accepted() -> None:
     # A service without its own one would have the image's, which asks the exporter.
     found = [each.definition["healthcheck"].get("test", []) for each in OWN]
     commands = {tuple(test[2:]) for test in found if test[1:2] == ["mm2slo"]}
-    assert commands == {("health",), ("health", "report")}
+    assert commands == {("health",), ("health", "report"), ("health", "logship")}
     for command in commands:
         assert run("mm2slo", *command, "--help").returncode == 0
 
 
 def test_variables_are_read_by_the_command_line_or_the_configuration() -> None:
-    config = (FOLDER / "config" / "mm2slo.yaml").read_text(encoding="utf-8")
-    options = (ROOT / "deploy" / "mm2slo_cli" / "config_options.py").read_text(encoding="utf-8")
+    config = "".join(each.read_text("utf-8") for each in (FOLDER / "config").glob("*.yaml"))
+    code = "".join(
+        (ROOT / "deploy" / "mm2slo_cli" / f"{name}.py").read_text(encoding="utf-8")
+        for name in ("config_options", "log_file")
+    )
     for service in OWN:
         for name in service.environment:
             if name.startswith("MM2SLO_"):
-                assert f'"{name}"' in options or f"${{env:{name}}}" in config, name
+                assert f'"{name}"' in code or f"${{env:{name}}}" in config, name
 
 
 def test_page_names_every_variable_secret_volume_and_profile() -> None:
@@ -172,10 +175,8 @@ def test_prometheus_configuration_differs_from_installed_one_in_addresses_only()
         read_yaml(ROOT / "deploy" / folder / "prometheus.yml")
         for folder in ("compose", "prometheus")
     )
-    jobs = {job["job_name"] for job in here["scrape_configs"]} - {"mm2slo-logship"}
-    assert jobs == {job["job_name"] for job in installed["scrape_configs"]} - {"mm2slo-logship"} | {
-        "mm2slo-report"
-    }
+    own = [job["job_name"] for job in installed["scrape_configs"]]
+    assert [job["job_name"] for job in here["scrape_configs"]] == [*own, "mm2slo-report"]
     assert here["global"] == installed["global"]
     assert [Path(each).name for each in here["rule_files"]] == [
         Path(each).name for each in installed["rule_files"]
