@@ -1,56 +1,74 @@
-"""Each container of docker-compose.yml as a process, with its command, files and environment.
+"""The containers of docker-compose.yml as processes, with their commands, files and environment.
 
-Two clusters, MirrorMaker 2 and all of mm2slo's services run from the shipped files. Only what the
-printed table lists is substituted. Grafana is left out: Debian does not package it.
+They run against the shared lab, as they would beside a team's own clusters: only MirrorMaker 2's
+properties file and its log are the lab's, and what the printed table lists is substituted. The
+demo's clusters are in test_demo_processes.py. Grafana is left out: Debian does not package it.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.request
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from compose_stack import COMPOSE, STACK, ComposeProcesses, compose_model
+from compose_stack import COMPOSE, STACK, ComposeProcesses, compose_model, shipped_events
 from exporter_watch import Scrape
+from log_shipping import parse_log
 
+from mm2slo_kafka.traffic import Load, produce
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.monitoring.monitoring_server import get_json, post_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("compose")]
+    from mm2slo_lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("failover-lab")]
 
 FLOWS = ("us->eu", "eu->us")
-JOBS = {"mm2slo", "prometheus", "alertmanager", "mm2slo-report"}
-OURS = ("exporter", "report", "slack", "traffic")
+JOBS = {"mm2slo", "prometheus", "alertmanager", "mm2slo-logship", "mm2slo-report"}
+NOT_STARTED = {"us", "eu", "mirrormaker", "grafana"}
 STARTED = (
-    *("us", "eu", "slack", "alertmanager", "prometheus", "report", "exporter"),
-    *("mirrormaker", "traffic"),
+    *("slack", "splunk", "alertmanager", "prometheus", "report", "logship", "traffic", "exporter"),
 )
+OURS = ("exporter", "report", "slack", "traffic", "logship", "splunk")
+TOPIC, RECORDS = "compose-records", 150
 # Of a flow that no alert of the real exporter inhibits.
 TITLE = "Flow ap->sa has stopped."
 PATIENCE = 240.0
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeProcesses]:
-    services = compose_model(COMPOSE, {})
+def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeProcesses]:
+    logs = lab.runtime.log_file("mm2").parent
+    services = compose_model(COMPOSE, {"MM2SLO_MM2_LOGS": str(logs)})
     shown = {
         name: each
         for name, each in services.items()
-        if each.definition.get("profiles", ["audit"]) == ["audit"]
+        if name not in NOT_STARTED and each.definition.get("profiles", ["logs"]) == ["logs"]
     }
+    us, eu = lab.cluster("us"), lab.cluster("eu")
+    us.admin.create_topic(TOPIC, 1)
+    produce(us.librdkafka(), TOPIC, Load(RECORDS))
+    mm2 = (lab.runtime.root / "mm2.properties").read_text(encoding="ascii")
     with ComposeProcesses(shown, tmp_path_factory.mktemp("compose")) as processes:
+        # Its ports are not among those of the files.
+        processes.replace("/etc/mm2slo/mm2.properties", mm2.replace("127.0.0.1", "localhost"))
         print(processes.table())
-        for name in ("init", "config"):
+        for name in ("init", "config", "logs-config"):
             done = processes.run(name)
             assert done.returncode == 0, done.stdout + done.stderr
+        # The exporter's first poll then finds the position, and not one 15 s later.
+        wait_for(
+            lambda: sum(eu.admin.end_offsets(f"us.{TOPIC}").values()) == RECORDS,
+            "copied records",
+            PATIENCE,
+        )
         for name in STARTED:
             processes.start(name)
         fire(processes)
@@ -71,23 +89,27 @@ def fire(stack: ComposeProcesses) -> None:
     post_json(stack.url("alertmanager", 9093, "/api/v2/alerts"), [page])
 
 
-def test_exporter_reports_flows_of_mounted_mm2_properties_as_running(
+def test_exporter_reports_flows_and_position_of_mounted_mm2_properties(
     stack: ComposeProcesses,
 ) -> None:
     url = stack.url("exporter", 9469, "")
-
-    def states() -> set[str | None]:
-        scrape = Scrape.fetch(url)
-        return {scrape.state(flow) for flow in FLOWS}
-
     stack.wait_healthy("exporter")
-    wait_for(lambda: states() == {"running"}, "two running flows", PATIENCE)
-    stack.wait_log("traffic", "producing to 4 topics")
     wait_for(
-        lambda: (Scrape.fetch(url).value("mm2_replicated_source_offset", topic="clicks") or 0) > 0,
-        "replicated records",
+        lambda: {Scrape.fetch(url).state(flow) for flow in FLOWS} <= {"running", "idle"},
+        "two working flows",
         PATIENCE,
     )
+    wait_for(
+        lambda: Scrape.fetch(url).value("mm2_replicated_source_offset", topic=TOPIC) == RECORDS,
+        f"{RECORDS} replicated records",
+        PATIENCE,
+    )
+
+
+def test_traffic_produces_to_its_topics(stack: ComposeProcesses, lab: Lab) -> None:
+    stack.wait_log("traffic", "producing to 4 topics")
+    clicks = lab.cluster("eu").admin
+    wait_for(lambda: sum(clicks.end_offsets("clicks").values()) > 0, "clicks", PATIENCE)
 
 
 def test_prometheus_scrapes_every_job_and_loads_generated_rules(stack: ComposeProcesses) -> None:
@@ -133,8 +155,8 @@ def test_alertmanager_delivers_to_slack_service_which_shows_the_message(
 
 def test_addresses_lists_every_published_port(stack: ComposeProcesses) -> None:
     printed = stack.run("addresses").stdout
-    for name, port in (("slack", 8080), ("report", 9470), ("exporter", 9469), ("grafana", 3000)):
-        assert stack.url(name, port) in printed
+    for port in (8080, 9470, 9469, 3000):
+        assert stack.url("addresses", port) in printed
 
 
 def test_second_init_keeps_secrets(stack: ComposeProcesses) -> None:
@@ -142,19 +164,42 @@ def test_second_init_keeps_secrets(stack: ComposeProcesses) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.long
-def test_audit_service_logs_a_clean_verdict_and_ends_with_code_0_at_sigterm(
-    stack: ComposeProcesses,
-) -> None:
-    # As the image's build does, which keeps the jars.
-    subprocess.run([sys.executable, "-m", "mm2slo_cli", "audit", "prepare"], check=True)
-    stack.start("audit")
-    stack.wait_log("audit", "verdict: clean")
-    assert stack.stop("audit") == 0, stack.log("audit")
-
-
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", OURS[:4])
 def test_own_service_ends_with_code_0_at_sigterm(stack: ComposeProcesses, name: str) -> None:
+    assert stack.stop(name) == 0, stack.log(name)
+
+
+def test_logship_ships_each_line_of_services_and_mirrormaker_once(
+    stack: ComposeProcesses, lab: Lab
+) -> None:
+    """The stand-in for Splunk shows what it received."""
+    stack.wait_healthy("logship")
+    folder = Path(stack.local("exporter", "/var/log/mm2slo"))
+    expected = {
+        service: (folder / f"{service}.log").read_text(encoding="utf-8").count("\n")
+        for service in ("repl-exporter", "repl-api")
+    }
+    assert all(count >= 2 for count in expected.values()), expected  # the start and the stop
+    # The last event ends with the next one.
+    expected["mm2-worker"] = len(parse_log(lab.runtime.log_file("mm2").read_bytes())) - 1
+
+    def arrived() -> Counter[str]:
+        return Counter(event["service"] for event in shipped_events(stack.log("splunk")))
+
+    wait_for(
+        lambda: all(arrived()[name] >= count for name, count in expected.items()),
+        f"{expected} events",
+        PATIENCE,
+    )
+    found = arrived()
+    del expected["mm2-worker"]
+    assert {name: found[name] for name in expected} == expected
+    uids = Counter(event["event_uid"] for event in shipped_events(stack.log("splunk")))
+    assert set(uids.values()) == {1}
+
+
+@pytest.mark.parametrize("name", OURS[4:])
+def test_log_service_ends_with_code_0_at_sigterm(stack: ComposeProcesses, name: str) -> None:
     assert stack.stop(name) == 0, stack.log(name)
 
 
@@ -168,9 +213,7 @@ def own_stack(tmp_path: Path) -> ComposeProcesses:
     (secrets / "report-token").write_text("token", encoding="ascii")
     (secrets / "grafana-password").touch()
     folders = {"MM2SLO_CONFIG_FOLDER": str(config), "MM2SLO_SECRETS_FOLDER": str(secrets)}
-    services = compose_model(STACK, folders)
-    model = {name: each for name, each in services.items() if "profiles" not in each.definition}
-    return ComposeProcesses(model, tmp_path)
+    return ComposeProcesses(compose_model(STACK, folders), tmp_path)
 
 
 def test_stack_without_secret_files_names_each_missing_one(own_stack: ComposeProcesses) -> None:
@@ -181,6 +224,14 @@ def test_stack_without_secret_files_names_each_missing_one(own_stack: ComposePro
         "report-tokens",
         "grafana-password",
     ]
+
+
+def test_profile_logs_without_url_and_token_names_both(own_stack: ComposeProcesses) -> None:
+    done = own_stack.run("logs-config")
+    assert (done.returncode, done.stdout) == (1, "")
+    url, token = done.stderr.splitlines()
+    assert url.startswith("MM2SLO_HEC_URL is not set; expected the URL of ")
+    assert "/secrets/splunk-hec-token is missing" in token
 
 
 def test_stack_without_mm2_file_names_it_and_exits_with_2(own_stack: ComposeProcesses) -> None:

@@ -6,5 +6,6 @@ environment; only host names, ports and mount prefixes are substituted, as its t
 
 from compose_stack.compose_model import COMPOSE, STACK, Service, compose_model
 from compose_stack.compose_processes import ComposeProcesses
+from compose_stack.shipped_events import shipped_events
 
-__all__ = ["COMPOSE", "STACK", "ComposeProcesses", "Service", "compose_model"]
+__all__ = ["COMPOSE", "STACK", "ComposeProcesses", "Service", "compose_model", "shipped_events"]

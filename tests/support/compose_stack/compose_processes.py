@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeGuard
 
+from compose_stack.compose_model import ROOT, Service
 from mm2slo_audit.session.spark_options import SparkOptions, ivy_directory
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_lab.java_lookup import find_java
@@ -20,8 +23,6 @@ from mm2slo_lab.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from compose_stack.compose_model import Service
 
 _IMAGE_COMMANDS: Final = {
     "mm2slo": "mm2slo",
@@ -35,21 +36,32 @@ _KAFKA: Final = {
     "connect-mirror-maker.sh": "org.apache.kafka.connect.mirror.MirrorMaker",
 }
 _FAST: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_PORT_OPTION: Final = re.compile(r"--([\w-]+-)?port")
 _TIMEOUT: Final = 240.0
 
 
 class ComposeProcesses:
-    """Starts services of *model* in *folder*; a context manager that kills them."""
+    """Starts services of *model* in *folder*; a context manager that kills them.
 
-    def __init__(self, model: Mapping[str, Service], folder: Path) -> None:
+    *variables* are added to each environment, in place of names that only Compose resolves.
+    """
+
+    def __init__(self, model: Mapping[str, Service], folder: Path, **variables: str) -> None:
         self._model = model
         self._folder = folder
+        self._variables = variables
         self._running: dict[str, ManagedProcess] = {}
         self._host = re.compile(
             rf"\b({'|'.join(model)}|127\.0\.0\.1|0\.0\.0\.0)([:/])(\d{{4,5}})\b"
         )
         found = {
             m[3] for name in model for text in self._texts(name) for m in self._host.finditer(text)
+        }
+        found |= {
+            value
+            for service in model.values()
+            for option, value in itertools.pairwise(service.command)
+            if _PORT_OPTION.fullmatch(option)
         }
         self._ports = dict(zip(sorted(found), map(str, free_ports(len(found))), strict=True))
         self._paths = {name: self._mount(service) for name, service in model.items()}
@@ -60,21 +72,27 @@ class ComposeProcesses:
         health = service.definition.get("healthcheck", {}).get("test", [])
         texts = [*service.command, *service.environment.values(), *health]
         for source in service.mounts.values():
-            if isinstance(source, Path):
+            if _is_shipped(source):
                 texts += [file.read_text(encoding="utf-8") for file in _files(source)]
         return texts
 
     def _mount(self, service: Service) -> dict[str, str]:
-        """Copy files that are mounted; returns local paths by path in the container."""
+        """Copy shipped files; returns local paths by path in the container."""
         root = self._folder / service.name
-        table = {"/tmp": str(root / "tmp"), "/opt/kafka/bin": str(self._folder / "kafka")}  # noqa: S108
+        table = {
+            "/tmp": str(root / "tmp"),  # noqa: S108 - a place in the container
+            "/opt/kafka/bin": str(self._folder / "kafka"),
+            "/opt/spark/pyspark": str(_package_folder("pyspark")),
+        }
         for target, source in service.mounts.items():
-            volume = self._folder / "volumes" / str(source)
-            table[target] = str(root / target.strip("/") if isinstance(source, Path) else volume)
+            if _is_shipped(source):
+                table[target] = str(root / target.strip("/"))
+            else:  # another folder of this machine is what it is
+                table[target] = str(self._folder / "volumes" / source)
         for path in table.values():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         for target, source in service.mounts.items():
-            if not isinstance(source, Path):
+            if not _is_shipped(source):
                 Path(table[target]).mkdir(exist_ok=True)
                 continue
             for file in _files(source):
@@ -87,6 +105,7 @@ class ComposeProcesses:
     def table(self) -> str:
         """Every substitution."""
         rows = [("*", f"host:{port}", f"localhost:{free}") for port, free in self._ports.items()]
+        rows += [("*", name, value) for name, value in self._variables.items()]
         for name, paths in self._paths.items():
             rows += [(name, path, local) for path, local in paths.items()]
         return "\n".join(f"{name:14} {shipped:32} {here}" for name, shipped, here in rows)
@@ -101,13 +120,24 @@ class ComposeProcesses:
         """*text* of *service* as it is here."""
         return self._local(text, self._paths[service])
 
+    def replace(self, path: str, text: str) -> None:
+        """Replace a file that is mounted at *path*, in all services."""
+        for name in self._model:
+            file = Path(self.local(name, path))
+            if file.exists():
+                file.write_text(text, encoding="utf-8")
+
     def url(self, service: str, port: int, path: str = "/") -> str:
         return f"http://{self.local(service, f'127.0.0.1:{port}')}{path}"
 
     def command(self, name: str, arguments: list[str] | None = None) -> list[str]:
         """The command line of a service with its environment; *arguments* replace its command."""
         service = self._model[name]
-        given = [self.local(name, each) for each in arguments or service.command]
+        shipped = arguments or service.command
+        given = [
+            self._argument(name, option, value)
+            for option, value in zip(["", *shipped], shipped, strict=False)
+        ]
         image = service.definition["image"].partition(":")[0]
         if arguments is None and "entrypoint" not in service.definition:
             given = [_IMAGE_COMMANDS[image], *given]
@@ -115,11 +145,19 @@ class ComposeProcesses:
             given[0] = find_program(given[0])
         values = {key: self.local(name, value) for key, value in service.environment.items()}
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        settings = {"PATH": path, "HOME": str(self._folder / name), **values}
+        home = str(self._folder / name)
+        settings = {"PATH": path, "HOME": home, **self._variables, **values}
         if image == "mm2slo-audit":  # the image has jars and one Java
             settings["MM2SLO_JARS"] = str(ivy_directory(SparkOptions()) / "jars")
             settings["JAVA_HOME"] = str(Path(find_java(17)).resolve().parents[1])
         return ["env", "-i", *(f"{key}={value}" for key, value in settings.items()), *given]
+
+    def _argument(self, service: str, option: str, value: str) -> str:
+        """*value* as it is here; *option* precedes it."""
+        if option == "--host":
+            return _here(value)
+        is_port = _PORT_OPTION.fullmatch(option)
+        return self._ports[value] if is_port else self.local(service, value)
 
     def run(self, name: str) -> subprocess.CompletedProcess[str]:
         """Run a service that ends by itself."""
@@ -128,15 +166,19 @@ class ComposeProcesses:
             command, capture_output=True, text=True, timeout=_TIMEOUT, check=False
         )
 
-    def start(self, name: str) -> ManagedProcess:
-        """Start a service once those of its dependencies that were started are healthy."""
+    def start(self, name: str, instance: str | None = None) -> ManagedProcess:
+        """Start a service once those of its dependencies that were started are healthy.
+
+        *instance* is another name, if several processes are started.
+        """
+        instance = instance or name
         for other, condition in self._model[name].dependencies.items():
             if condition == "service_healthy" and other in self._running:
                 self.wait_healthy(other)
-        log = self._folder / name / "log"
-        process = ManagedProcess(ProcessSpec(name, tuple(self.command(name)), log))
+        log = self._folder / instance / "log"
+        process = ManagedProcess(ProcessSpec(instance, tuple(self.command(name)), log))
         process.start()
-        self._running[name] = process
+        self._running[instance] = process
         return process
 
     def stop(self, name: str) -> int | None:
@@ -180,6 +222,18 @@ class ComposeProcesses:
     def __exit__(self, *_exception: object) -> None:
         for process in self._running.values():
             process.kill()
+
+
+def _is_shipped(source: Path | str) -> TypeGuard[Path]:
+    """Whether *source* is no volume, and a part of this repository."""
+    return isinstance(source, Path) and source.is_relative_to(ROOT)
+
+
+def _package_folder(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
 
 
 def _files(path: Path) -> list[Path]:
