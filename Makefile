@@ -7,6 +7,9 @@ READY := $(VENV)/.ready
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 50
 
+# Tests start hundreds of Python processes: compiled modules halve their CPU time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe appinspect image-tools setup clean
 

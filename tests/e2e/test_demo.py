@@ -190,6 +190,7 @@ def test_demo_shows_log_events_of_both_flows(kept: Demo) -> None:
     wait_for(lambda: flows() >= set(FLOWS), "events of both flows", 60.0)
 
 
+@pytest.mark.long
 def test_audit_of_demo_matches_every_record(kept: Demo, tmp_path: Path) -> None:
     config = {
         "clusters": {

@@ -53,6 +53,7 @@ def start_parent(mode: str) -> tuple[subprocess.Popen[str], set[int], str]:
     return parent, {int(pid) for pid in pids}, root
 
 
+@pytest.mark.long
 def test_lab_stop_leaves_no_process() -> None:
     parent, pids, root = start_parent("end")
     with parent:

@@ -57,7 +57,11 @@ def landed(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL],
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.long),
+    ],
 )
 def test_interrupted_audit_leaves_only_its_run_entry(
     lab: Lab, topic: str, tmp_path: Path, number: signal.Signals

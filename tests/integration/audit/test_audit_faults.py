@@ -145,17 +145,16 @@ def test_audit_with_faults_exits_with_1(scenario: AuditScenario) -> None:
         assert str(verdict) in conclusion.line
 
 
-def test_audit_command_of_stopped_flow_reports_overdue_and_exits_with_1(
-    scenario: AuditScenario,
-) -> None:
-    assert scenario.stopped.exit_code == 1, scenario.stopped.output
-    (topic,) = scenario.stopped.report["topics"]
-    found = {verdict: n for verdict, n in topic["counts"].items() if n}
+def test_audit_of_stopped_flow_reports_overdue_and_exits_with_1(scenario: AuditScenario) -> None:
+    (outcome,) = scenario.stopped.outcomes.values()
+    found = {verdict: n for verdict, n in outcome.counts.items() if n}
     assert found == {Verdict.MATCHED: 20, Verdict.OVERDUE: 30}
-    assert [(each["verdict"], each["offset"]) for each in topic["evidence"]] == [
+    assert [(each.verdict, each.offset) for each in outcome.evidence] == [
         (Verdict.OVERDUE, offset) for offset in range(20, 50)
     ]
+    conclusion = scenario.stopped.conclusion
+    assert conclusion.exit_code == 1
+    assert "30 overdue" in conclusion.line
     # All records from before the stop are replicated.
-    assert topic["complete_up_to_ms"] >= scenario.stopped_at
-    assert "30 overdue" in scenario.stopped.output
-    assert "complete up to" in scenario.stopped.output
+    assert conclusion.complete_up_to is not None
+    assert conclusion.complete_up_to >= scenario.stopped_at

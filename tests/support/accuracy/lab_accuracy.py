@@ -100,14 +100,13 @@ def _in_traffic(pairs: Sequence[tuple[Stored, Stored]], scope: UnitScope) -> dic
 def _overdue(
     lab_audit: AuditScenario,
 ) -> tuple[dict[Verdict, set[Found]], dict[Verdict, set[Found]]]:
-    """Records sent after MirrorMaker 2 stopped, and those in the command's report."""
+    """Records sent after MirrorMaker 2 stopped, and those that the audit found overdue."""
     sent = lab_audit.topics.injectors[STOPPED].copied
     true = {Found(Side.SOURCE, 0, offset) for offset in range(sent - RECORDS_AFTER_STOP, sent)}
     found: defaultdict[Verdict, set[Found]] = defaultdict(set)
-    for topic in lab_audit.stopped.report["topics"]:
-        for each in topic["evidence"]:
-            place = Found(Side(each["side"]), each["partition"], each["offset"])
-            found[Verdict(each["verdict"])].add(place)
+    for outcome in lab_audit.stopped.outcomes.values():
+        for each in outcome.evidence:
+            found[each.verdict].add(Found(each.side, each.partition, each.offset))
     return {Verdict.OVERDUE: true}, found
 
 

@@ -1,4 +1,4 @@
-"""Runs `mm2slo audit` and `spark-submit` as a user does."""
+"""Runs the audit with `spark-submit` as a user does."""
 
 from __future__ import annotations
 
@@ -30,13 +30,6 @@ class CommandResult:
     """Standard output and standard error."""
     report: dict[str, Any]
     """The JSON report; empty if the command wrote none."""
-
-
-def run_audit_command(config: str, *options: str) -> CommandResult:
-    """Run `mm2slo audit` with the text of a configuration, *options* and a new store."""
-    spark = [part for each in FAST_SPARK.items() for part in ("--spark-conf", "=".join(each))]
-    program = [sys.executable, "-m", "mm2slo_cli", "audit"]
-    return _run(program, config, "--master", "local[2]", *spark, *options)
 
 
 def run_spark_submit(config: str, *options: str) -> CommandResult:

@@ -10,7 +10,6 @@ from exporter_watch import watch
 from fault_injection import FullRead, compare, read_all
 
 from audit_scenario.arrival_recorder import record_arrivals
-from audit_scenario.audit_command import CommandResult, run_audit_command
 from audit_scenario.audit_process import AuditRequest, AuditResult, audit_process
 from audit_scenario.flow_waits import source_ends, wait_copied
 from audit_scenario.record_contents import now
@@ -36,6 +35,7 @@ from audit_scenario.scenario_steps import (
 from mm2slo_core.audit.audit_scope import Window
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from fault_injection import Place, Stored
@@ -75,7 +75,7 @@ class AuditScenario:
     """Of the topics whose target stamps records."""
     result: AuditResult
     """Taken while MirrorMaker 2 ran and records were produced."""
-    stopped: CommandResult
+    stopped: AuditResult
     """Audit of the topic with records produced after MirrorMaker 2 stopped."""
     stopped_at: int
 
@@ -100,17 +100,13 @@ def play_scenario(lab: Lab, prefix: str) -> AuditScenario:
             write_target_faults(topics)
             with open_transaction(topics), traffic(lab, topics.topic(CLEAN), rate=500):
                 wait_copied(lab, US_EU, topics.copy(CLEAN), CLEAN_RECORDS + RECORDS_DURING_AUDIT)
-                result = spark.audit(_request(topics))
+                result = spark.audit(_request(topics, _ALL))
             arrivals = {name: _arrivals(topics, name, *recorders) for name in _TIMED}
-        sent = sum(source_ends(lab, US_EU, topics.topic(CLEAN)).values())
-        wait_copied(lab, US_EU, topics.copy(CLEAN), sent)
-        source, target, reads = _read(topics)
-        stopped_at = stop_mirrormaker(topics)
-        stopped = run_audit_command(
-            topics.lab.config_yaml(flow=FLOW),
-            *("--flow", US_EU.label, "--topic", topics.topic(STOPPED)),
-            *("--since", "1h", "--sample", "100%", "--max-pending", "1ms"),
-        )
+            sent = sum(source_ends(lab, US_EU, topics.topic(CLEAN)).values())
+            wait_copied(lab, US_EU, topics.copy(CLEAN), sent)
+            source, target, reads = _read(topics)
+            stopped_at = stop_mirrormaker(topics)
+            stopped = spark.audit(_request(topics, (STOPPED,), max_pending=1))
         return AuditScenario(topics, source, target, reads, arrivals, result, stopped, stopped_at)
     finally:
         lab.mm2.stop()
@@ -118,12 +114,15 @@ def play_scenario(lab: Lab, prefix: str) -> AuditScenario:
         lab.mm2.start()
 
 
-def _request(topics: ScenarioTopics) -> AuditRequest:
+def _request(
+    topics: ScenarioTopics, names: Sequence[str], max_pending: int | None = None
+) -> AuditRequest:
     return AuditRequest(
         topics.lab.config_yaml(flow=FLOW),
         Window(topics.start, now()),
         flows=(US_EU.label,),
-        topics=tuple(map(topics.topic, _ALL)),
+        topics=tuple(map(topics.topic, names)),
+        max_pending=max_pending,
     )
 
 

@@ -71,17 +71,26 @@ def sizes(
     ]
 
 
-@pytest.mark.parametrize("rate", [1.0, pytest.param(0.4, marks=pytest.mark.long)])
-def test_judge_units_of_all_kinds_equals_reference(spark: SparkSession, rate: float) -> None:
-    """Fifty units with injected faults and ninety with many ties."""
+@pytest.mark.parametrize(
+    ("units", "rate"),
+    [
+        (15, 1.0),
+        pytest.param(50, 1.0, marks=pytest.mark.long),
+        pytest.param(50, 0.4, marks=pytest.mark.long),
+    ],
+)
+def test_judge_units_of_all_kinds_equals_reference(
+    spark: SparkSession, units: int, rate: float
+) -> None:
+    """Units with injected faults, as many with many ties, and as many in time buckets."""
     sample = Sample(rate)
-    injected = [inject(random_plan(seed), index=seed, sample=sample) for seed in range(50)]
+    injected = [inject(random_plan(seed), index=seed, sample=sample) for seed in range(units)]
     tied = [
         random_unit(seed, seed, comparison)
-        for seed, comparison in zip(range(50, 100), cycle(Comparison), strict=False)
+        for seed, comparison in zip(range(units, 2 * units), cycle(Comparison), strict=False)
     ]
-    bucketed = [bucketed_unit(seed, seed) for seed in range(100, 140)]
-    assert sum(unit.scope.bucketed for unit in bucketed) > 20
+    bucketed = [bucketed_unit(seed, seed) for seed in range(2 * units, 3 * units)]
+    assert sum(unit.scope.bucketed for unit in bucketed) > units / 2
     tied += bucketed
     records = [each for unit in injected for each in unit.records]
     polls = [each for unit in injected for each in unit.polls]
@@ -90,7 +99,7 @@ def test_judge_units_of_all_kinds_equals_reference(spark: SparkSession, rate: fl
     scopes = [*(unit.scope for unit in injected), *(unit.scope for unit in tied)]
     assert not differences(spark, scopes, records, polls, sample)
     cells = sizes(scopes, records, sample)
-    assert sum(0 < cell.moved < cell.copies for cell in cells) >= 20
-    assert sum(cell.overtook > 0 for cell in cells) >= 5
-    assert sum(cell.records != cell.copies for cell in cells) >= 50
+    assert sum(0 < cell.moved < cell.copies for cell in cells) >= 0.4 * units
+    assert sum(cell.overtook > 0 for cell in cells) >= 0.1 * units
+    assert sum(cell.records != cell.copies for cell in cells) >= units
     assert len(cells) > len(scopes) or sample.census

@@ -1,4 +1,7 @@
-"""The results store's contract on PostgreSQL, and errors of PostgreSQL."""
+"""Contracts of the results store that depend on the database, on PostgreSQL, and its errors.
+
+The long suite runs all others there (`test_whole_contract`).
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,18 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from store_specs import judged, orders_outcome, postgres_server, run_of
-from store_specs.store_contracts import *  # noqa: F403
+from store_specs import judged, orders_outcome, run_of
+from store_specs.digest_claim_contract import DigestClaimContract as TestDigestClaim  # noqa: F401
+from store_specs.lease_contract import LeaseContract as TestLease  # noqa: F401
+from store_specs.publication_contract import PublicationContract as TestPublication  # noqa: F401
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.user_errors import UserError
 from mm2slo_store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from store_specs import BackEnd
     from store_specs.postgres_server import Server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with postgres_server.running() as started:
-        yield started
-
-
-@pytest.fixture
-def back_end(server: Server) -> BackEnd:
-    return server.fresh_store()
 
 
 def open_error(address: str) -> str:
