@@ -65,6 +65,11 @@ class Thresholds:
         "A flow exposed within this time should still be; after it, the flow counts as removed on "
         "purpose.",
     )
+    observed_age: float = _seconds(
+        3 * _MINUTE,
+        "The exporter evaluates a flow with each poll, every 5 s by default, and some poll once a "
+        "minute.",
+    )
     absent_hold: float = _seconds(
         3 * _MINUTE, "Outlasts a restart of the exporter, which takes well under a minute."
     )

@@ -34,6 +34,8 @@ class StateReason(StrEnum):
     BACKLOG_STALLED = "backlog_stalled"
     CONNECTOR_NOT_RUNNING = "connector_not_running"
     """MM2's status topic reports paused, stopped or failed."""
+    NOT_EVALUATED = "not_evaluated"
+    """The exporter has not evaluated the flow recently: a bug, or too little CPU."""
     NOT_READY = "not_ready"
     """MM2's internal topics have not been read to their end yet."""
     NO_POSITION = "no_position"

@@ -11,12 +11,10 @@ from mm2slo_core.catalogue import (
     CANARY_MOVED_TOTAL,
     CONNECTOR_STATE,
     FLOW_INFO,
-    SLI_EVENTS_TOTAL,
+    FLOW_OBSERVED_TIMESTAMP_SECONDS,
     TASK_STATE,
 )
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Engine
-from mm2slo_core.promql import duration, equal, on, over, unequal
+from mm2slo_core.promql import duration, equal, number, on, over
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds
@@ -52,27 +50,20 @@ def _stopped(limits: Thresholds) -> Cause:
 
 
 def _absent(limits: Thresholds) -> Cause:
-    """A flow of another engine without canaries has no event counters, only mm2_flow_info."""
+    """Not scraped, or scraped and no longer evaluated by any exporter."""
     known = by_flow("group", over("present_over_time", FLOW_INFO, limits.flow_lookback))
-    counted = over("present_over_time", SLI_EVENTS_TOTAL, limits.bridge)
-    uncounted = over(
-        "present_over_time",
-        FLOW_INFO,
-        limits.bridge,
-        unequal("engine", Engine.MIRRORMAKER2),
-        equal("canary", CanaryCarrier.OFF),
-    )
+    observed = latest(FLOW_OBSERVED_TIMESTAMP_SECONDS, limits)
     return Cause(
         name="MM2FlowMetricsAbsent",
         severity=PAGE,
         expr=(
-            f"{known}\nunless {on(('flow',), known, counted, uncounted)} (\n"
-            f"  {counted}\n  or\n  {uncounted}\n)"
+            f"{known}\nunless {on(('flow',), known, observed)}\n"
+            f"{observed} > time() - {number(limits.observed_age)}"
         ),
         hold=limits.absent_hold,
         summary=(
-            f"Flow {{{{ $labels.flow }}}} has had no metrics for {duration(limits.absent_hold)} or "
-            "more."
+            "Flow {{ $labels.flow }} has had no current metrics for "
+            f"{duration(limits.absent_hold)} or more."
         ),
         impact=(
             "Whether records reach {{ $labels.target }} is unknown, and no other alert of this "

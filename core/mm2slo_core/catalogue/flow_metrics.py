@@ -19,6 +19,12 @@ FLOW_STATE = gauge(
     "1 for the state of the flow (running, idle, stopped or unknown), 0 for the others.",
     ("state",),
 )
+FLOW_OBSERVED_TIMESTAMP_SECONDS = gauge(
+    "mm2_flow_observed_timestamp_seconds",
+    "Time of the newest observation of the flow that was evaluated; at first the time of its "
+    "start.",
+    unit="seconds",
+)
 FLOW_LAG_RECORDS = gauge(
     "mm2_flow_lag_records",
     "Source records that the flow has not yet replicated, over all partitions.",

@@ -64,6 +64,7 @@ BEFORE_READY: Final = frozenset(
     {
         catalogue.FLOW_INFO,
         catalogue.FLOW_STATE,
+        catalogue.FLOW_OBSERVED_TIMESTAMP_SECONDS,
         catalogue.EXPORTER_FLOW_READY,
         catalogue.SLI_GOOD_EVENTS_TOTAL,
         catalogue.SLI_EVENTS_TOTAL,

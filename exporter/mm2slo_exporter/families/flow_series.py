@@ -29,6 +29,10 @@ def _state(view: FlowView, _granularity: Granularity) -> list[Series]:
     return one_hot(view.labels, FlowStateName, (view.report.state,))
 
 
+def _observed(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return view.flow_series(view.report.at)
+
+
 def _ready(view: FlowView, _granularity: Granularity) -> list[Series]:
     return view.flow_series(int(view.report.ready))
 
@@ -37,5 +41,6 @@ SERIES: Final[SeriesTable] = {
     catalogue.FLOW_INFO: _info,
     catalogue.TOPIC_INFO: _topic_info,
     catalogue.FLOW_STATE: _state,
+    catalogue.FLOW_OBSERVED_TIMESTAMP_SECONDS: _observed,
     catalogue.EXPORTER_FLOW_READY: _ready,
 }

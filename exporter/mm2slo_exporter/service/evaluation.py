@@ -100,10 +100,10 @@ class Evaluator:
         try:
             runner.evaluate(seen)
         except Exception:
-            runner.report = None
+            runner.report = runner.report.not_evaluated()
             self._health.record_loop_failure(Loop.EVALUATE)
             logger.exception(
-                "evaluating flow %s failed; its series are not published until it succeeds; "
+                "evaluating flow %s failed; its state is unknown until it succeeds; "
                 "report this bug with the traceback below",
                 runner.flow.label,
                 extra={"flow": runner.flow.label},

@@ -52,9 +52,9 @@ class Exporter:
         self._reloads = {ReloadOutcome.SUCCESS: 0, ReloadOutcome.FAILURE: 0}
         self._reload_lock = threading.Lock()
         rounds = RoundQueue()
-        self._flows = FlowManager(config, self._selected, self.health, rounds.put)
+        self._flows = FlowManager(config, self._selected, self.health, rounds.put, clock)
         self._publisher = Publisher(
-            self._flows, self.health, self._reloads, version=version, started_at=clock()
+            self._flows, self.health, self._reloads, version=version, clock=clock
         )
         self._evaluation = Evaluator(rounds, self._flows, self._publisher, self.health)
 
@@ -65,6 +65,7 @@ class Exporter:
     def start(self) -> None:
         """Start all threads; returns at once."""
         self._flows.open()
+        self._publisher.publish()
         self._evaluation.start()
 
     def stop(self) -> None:
@@ -77,22 +78,20 @@ class Exporter:
 
     def snapshot(self) -> Snapshot:
         """The newest snapshot."""
-        return self._publisher.snapshot
+        return self._publisher.current()
 
     def readiness(self) -> Readiness:
         """Readiness of each flow, and what it waits for."""
-        flows = tuple(
-            flow_readiness(runner.flow.flow, runner.report, self.health)
-            for runner in self._flows.running()
-        )
-        return Readiness(bool(flows) and all(flow.ready for flow in flows), flows)
+        flows = tuple(flow_readiness(report, self.health) for report in self.reports())
+        ready = bool(flows) and all(flow.ready for flow in flows)
+        return Readiness(ready, flows, self._flows.stale_flows())
 
     def overview(self) -> tuple[FlowOverview, ...]:
         """The flows, for the HTML page."""
         return tuple(flow_overview(report) for report in self.reports())
 
     def reports(self) -> list[FlowReport]:
-        """The newest report of each flow that has one."""
+        """The newest report of each flow."""
         return self._flows.reports()
 
     def reload(self) -> ReloadResult:

@@ -12,6 +12,7 @@ from mm2slo_exporter.service.cluster_handles import ClusterHandles, check_client
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_exporter.service.flow_runner import FlowClusters, FlowRunner
 from mm2slo_exporter.service.flow_watch_scope import FlowWatchScope
+from mm2slo_exporter.service.report_age import stale_after
 from mm2slo_exporter.thread_shutdown import run_in_parallel
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
@@ -37,12 +38,14 @@ class FlowManager:
         selected: Sequence[str],
         health: Health,
         deliver: Callable[[FlowRunner, Observation], None],
+        clock: Callable[[], float],
     ) -> None:
         """*selected* are flow labels, empty for all; *deliver* gets each observation."""
         self.config = config
         self._selected = tuple(selected)
         self._health = health
         self._deliver = deliver
+        self._clock = clock
         self._runners: dict[str, FlowRunner] = {}
         self._watch_scope = FlowWatchScope(self.running)
         self._clusters = self._new_clusters(config)
@@ -53,8 +56,25 @@ class FlowManager:
         return list(self._runners.values())
 
     def reports(self) -> list[FlowReport]:
-        """The newest report of each flow that has one."""
-        return [runner.report for runner in self.running() if runner.report is not None]
+        """The newest report of each flow; of unknown state if it is stale."""
+        return [
+            runner.report.not_evaluated() if self._is_stale(runner.report) else runner.report
+            for runner in self.running()
+        ]
+
+    def stale_flows(self) -> tuple[str, ...]:
+        """Labels of the flows that are no longer evaluated."""
+        return tuple(
+            runner.flow.label for runner in self.running() if self._is_stale(runner.report)
+        )
+
+    @property
+    def stale_after(self) -> float:
+        """Age in seconds from which a report is stale."""
+        return stale_after(self.config.exporter.poll_interval)
+
+    def _is_stale(self, report: FlowReport) -> bool:
+        return self._clock() - report.at > self.stale_after
 
     def request_totals(self) -> Mapping[tuple[str, str], int]:
         """Kafka requests sent, by cluster and API."""

@@ -8,17 +8,15 @@ from mm2slo_exporter.collection_health import Stage
 from mm2slo_exporter.web.site import FlowOverview, FlowReadiness
 
 if TYPE_CHECKING:
-    from mm2slo_core.topology import Flow
     from mm2slo_exporter.collection_health import Health
     from mm2slo_exporter.state.flow_report import FlowReport
 
 _VITAL = (Stage.TOPICS, Stage.END_OFFSETS)
 
 
-def flow_readiness(flow: Flow, report: FlowReport | None, health: Health) -> FlowReadiness:
+def flow_readiness(report: FlowReport, health: Health) -> FlowReadiness:
     """Ready once everything was read, or when a cluster is unreachable."""
-    if report is None:
-        return FlowReadiness(flow, ready=False, waiting_for=("the first round",))
+    flow = report.flow
     if report.ready:
         return FlowReadiness(flow, ready=True)
     unreachable = tuple(

@@ -61,7 +61,6 @@ class FlowRunner:
     ) -> None:
         self.policies = policies
         self.flow: FlowConfig = policies.flow
-        self.report: FlowReport | None = None
         self._flow_clusters = flow_clusters
         self._exporter = exporter
         self._health = health
@@ -69,9 +68,11 @@ class FlowRunner:
         self._events: list[Event] = []
         self._events_lock = threading.Lock()
         self._stopping = threading.Event()
+        started_at = time.time()
         self.tracker = FlowTracker(
-            self.flow, carrier=carrier, shared_target=shared_target, started_at=time.time()
+            self.flow, carrier=carrier, shared_target=shared_target, started_at=started_at
         )
+        self.report = self.tracker.first_report(started_at)
         reads_committed = self.flow.isolation is Isolation.READ_COMMITTED
         self._internals = self._internals_reader(dense=not shared_target)
         self._probes = ProbeReader(

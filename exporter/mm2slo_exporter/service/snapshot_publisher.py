@@ -12,10 +12,10 @@ from mm2slo_exporter.families import ExporterReport, LabelCache, limited_familie
 from mm2slo_exporter.service.process_stats import process_report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mm2slo_exporter.collection_health import Health
-    from mm2slo_exporter.exposition import Snapshot
+    from mm2slo_exporter.exposition import Family, Snapshot
     from mm2slo_exporter.families.exporter_series import ReloadResult
     from mm2slo_exporter.service.flow_manager import FlowManager
     from mm2slo_exporter.state.flow_report import FlowReport
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Publisher:
-    """Holds the newest snapshot; `publish` replaces it."""
+    """Holds the newest snapshot; `publish` replaces it, `current` is what a scrape gets."""
 
     def __init__(
         self,
@@ -33,13 +33,14 @@ class Publisher:
         reloads: Mapping[ReloadResult, int],
         *,
         version: str,
-        started_at: float,
+        clock: Callable[[], float],
     ) -> None:
         self._flows = flows
         self._health = health
         self._reloads = reloads
         self._version = version
-        self._started_at = started_at
+        self._clock = clock
+        self._started_at = self._published_at = clock()
         self._renderer = Renderer()
         self._labels = LabelCache()
         self._render_seconds: float | None = None
@@ -61,9 +62,25 @@ class Publisher:
                 "report this bug with the traceback below"
             )
             self.snapshot = self._render(())
+        self._published_at = self._clock()
+
+    def current(self) -> Snapshot:
+        """The newest snapshot; with flows of unknown state once it is stale.
+
+        The evaluating thread cannot publish that itself: it is stalled.
+        """
+        if self._clock() - self._published_at <= self._flows.stale_after:
+            return self.snapshot
+        reports = [report.not_evaluated() for report in self._flows.reports()]
+        return Renderer().render(self._families(reports, LabelCache()))
 
     def _render(self, reports: Sequence[FlowReport]) -> Snapshot:
         started = time.perf_counter()
+        snapshot = self._renderer.render(self._families(reports, self._labels))
+        self._render_seconds = time.perf_counter() - started
+        return snapshot
+
+    def _families(self, reports: Sequence[FlowReport], labels: LabelCache) -> Sequence[Family]:
         own = ExporterReport(
             version=self._version,
             health=self._health.report(),
@@ -74,13 +91,10 @@ class Publisher:
             cycle_seconds=self.cycle_seconds,
         )
         settings = self._flows.config.exporter
-        limited = limited_families(
+        return limited_families(
             reports,
             own,
             Granularity.parse(settings.granularity),
             settings.series_limit,
-            self._labels,
-        )
-        snapshot = self._renderer.render(limited.families)
-        self._render_seconds = time.perf_counter() - started
-        return snapshot
+            labels,
+        ).families

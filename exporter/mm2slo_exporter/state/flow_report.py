@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import Engine
+from mm2slo_core.flow_state import FlowStateName, StateReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mm2slo_core.canary_ledger import CanaryTotals
     from mm2slo_core.flow_offsets import PositionQuality
-    from mm2slo_core.flow_state import FlowStateName
     from mm2slo_core.group_readiness import GroupReadiness
     from mm2slo_core.replication_lag import LagOrigin
     from mm2slo_core.retention_headroom import Headroom
@@ -189,6 +189,22 @@ class FlowReport:
     def by_mirrormaker(self) -> bool:
         """Whether the flow's engine is MirrorMaker 2."""
         return self.info.engine == Engine.MIRRORMAKER2
+
+    def not_evaluated(self) -> FlowReport:
+        """This report without all that may have changed since: the flow's state is unknown."""
+        return FlowReport(
+            flow=self.flow,
+            info=self.info,
+            at=self.at,
+            state=FlowStateName.UNKNOWN,
+            state_reason=StateReason.NOT_EVALUATED,
+            ready=False,
+            waiting_for=("an evaluation",),
+            source_readable=False,
+            target_readable=False,
+            slis=self.slis,
+            timeline=self.timeline,
+        )
 
     def with_timeline(self, timeline: TimelineState) -> FlowReport:
         return replace(self, timeline=timeline)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.canary_rules import CanaryRules
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import Isolation, PolicyKind
-from mm2slo_core.flow_state import FlowStateName
+from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.group_readiness import ReadinessLimits
 from mm2slo_core.replication_lag import SmoothedRate, catch_up_seconds
 from mm2slo_core.stall_watch import Progress
@@ -106,6 +106,21 @@ class FlowTracker:
         """A source partition's losses, as stored in the timeline."""
         tracker = self._topics.get(partition.topic)
         return None if tracker is None else tracker.partition(partition.partition).saved_loss
+
+    def first_report(self, started_at: float) -> FlowReport:
+        """The report before the first observation."""
+        return FlowReport(
+            flow=self.flow.flow,
+            info=self.info,
+            at=started_at,
+            state=FlowStateName.UNKNOWN,
+            state_reason=StateReason.NOT_READY,
+            ready=False,
+            waiting_for=("the first round",),
+            source_readable=False,
+            target_readable=False,
+            slis=self.slis(),
+        )
 
     def update(self, seen: Observation) -> FlowReport:
         """Process one observation and report the flow's state."""

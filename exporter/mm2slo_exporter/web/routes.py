@@ -71,8 +71,12 @@ def _metrics(request: Request, site: Site, _known: bool) -> Response:
     return Response(HTTPStatus.OK, fmt.value, body.chunks, headers)
 
 
-def _health(_request: Request, _site: Site, _known: bool) -> Response:
-    return text_response(HTTPStatus.OK, "ok")
+def _health(_request: Request, site: Site, known: bool) -> Response:
+    stale = site.readiness().stale_flows
+    if not stale:
+        return text_response(HTTPStatus.OK, "ok")
+    text = f"not evaluated recently: {', '.join(stale) if known else 'some flows'}"
+    return text_response(HTTPStatus.SERVICE_UNAVAILABLE, text)
 
 
 def _ready(_request: Request, site: Site, known: bool) -> Response:

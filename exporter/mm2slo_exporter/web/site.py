@@ -25,6 +25,8 @@ class Readiness:
 
     ready: bool
     flows: tuple[FlowReadiness, ...]
+    stale_flows: tuple[str, ...] = ()
+    """Labels of the flows that are no longer evaluated: the process needs a restart."""
 
 
 @dataclass(frozen=True, slots=True)

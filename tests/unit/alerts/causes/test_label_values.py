@@ -7,18 +7,12 @@ import re
 from mm2slo_alerts import causes
 from mm2slo_alerts.rule_model import PRODUCTION, AlertRule, Links
 from mm2slo_alerts.thresholds import DEFAULT_THRESHOLDS
-from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.records.connect_status import ConnectState
 from mm2slo_exporter.collection_health import Stage
 from mm2slo_kafka.kafka_errors import ErrorKind
 
 PUBLISHED = {
-    "mm2_flow_info": {
-        "engine": {engine.value for engine in Engine},
-        "canary": {carrier.value for carrier in CanaryCarrier},
-    },
     "mm2_flow_state": {"state": {state.value for state in FlowStateName}},
     "mm2_connector_state": {"state": {state.value.lower() for state in ConnectState}},
     "mm2_task_state": {"state": {state.value.lower() for state in ConnectState}},

@@ -19,6 +19,7 @@ from mm2slo_exporter.families.family_composer import FLOW_TABLES, NEEDS_MIRRORMA
 EARLY = [
     "mm2_flow_info",
     "mm2_flow_state",
+    "mm2_flow_observed_timestamp_seconds",
     "mm2_sli_good_events_total",
     "mm2_sli_events_total",
     "mm2_sli_unknown_events_total",
@@ -43,6 +44,7 @@ OTHER_ENGINE_METRICS = {
     "mm2_exporter_timeline_records_total",
     "mm2_exporter_timeline_writer",
     "mm2_flow_info",
+    "mm2_flow_observed_timestamp_seconds",
     "mm2_flow_state",
     "mm2_open_transaction_records",
     "mm2_partition_drift",

@@ -44,6 +44,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
         catalogue.FLOW_INFO,
         ['{policy="default",separator=".",engine="mirrormaker2",canary="heartbeats"} 1'],
     ),
+    (catalogue.FLOW_OBSERVED_TIMESTAMP_SECONDS, [" 10000.0"]),
     (
         catalogue.FLOW_STATE,
         [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +21,17 @@ from mm2slo_exporter.service import flow_manager
 from mm2slo_exporter.service.exporter import Exporter
 from mm2slo_exporter.service.flow_readiness import flow_overview, flow_readiness
 from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.supervised_thread import Loop
 from mm2slo_exporter.web.site import FlowReadiness
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mm2slo_core.config import Config
+    from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_exporter.state.flow_report import FlowReport
 
 BOTH = """
 clusters:
@@ -38,6 +44,12 @@ ONE = BOTH.replace(", {flow: eu->us}", "")
 TUNED = BOTH.replace("{flow: eu->us}", "{flow: eu->us, stall_after: 60s}")
 MOVED = BOTH.replace("eu:1", "eu:2")
 LISTEN = BOTH.replace("{instance: here}", "{instance: here, listen: ':9999'}")
+
+
+def first_report(flow: FlowConfig) -> FlowReport:
+    return FlowTracker(
+        flow, carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
+    ).first_report(time.time())
 
 
 class World:
@@ -77,7 +89,7 @@ class World:
             def __init__(self, policies: Any, *_: object, **__: object) -> None:
                 self.policies = policies
                 self.flow = policies.flow
-                self.report: Any = None
+                self.report: Any = first_report(self.flow)
                 self.ledger_state = self.flow.label
                 self.failing = False
 
@@ -249,7 +261,9 @@ def test_new_exporter_serves_its_own_series(exporter: Exporter) -> None:
     assert 'mm2_exporter_build_info{version="1.2"} 1' in text_of(exporter)
     assert not exporter.readiness().ready
     assert exporter.readiness().flows[0].waiting_for == ("the first round",)
-    assert exporter.reports() == []
+    assert 'mm2_flow_state{flow="us->eu",source="us",target="eu",state="unknown"} 1' in text_of(
+        exporter
+    )
 
 
 def report(scene: Scene, at: float = 100.0) -> Any:
@@ -259,10 +273,10 @@ def report(scene: Scene, at: float = 100.0) -> Any:
     return tracker.update(scene.look(at))
 
 
-def test_flow_with_failing_evaluation_is_omitted(
+def test_flow_with_failing_evaluation_is_unknown_and_counted(
     world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exporter = Exporter(world.load, version="1")
+    exporter = Exporter(world.load, version="1", clock=lambda: 100.0)
     exporter._flows.open()
     good, bad = exporter._flows.running()
     rounds, evaluation = exporter._evaluation._rounds, exporter._evaluation
@@ -272,24 +286,80 @@ def test_flow_with_failing_evaluation_is_omitted(
     for runner in (bad, good):
         rounds.put(runner, seen)
     evaluation.run_cycle(1.0)
-    assert len(exporter.reports()) == 2
+    assert exporter.reports() == [seen, seen]
     bad.failing = True  # type: ignore[attr-defined]  # of the fake runner
     for runner in (bad, good):
         rounds.put(runner, seen)
     caplog.set_level(logging.ERROR)
     evaluation.run_cycle(1.0)
-    assert exporter.reports() == [seen]
-    assert exporter.readiness().flows[1] == FlowReadiness(
-        Flow("eu", "us"), ready=False, waiting_for=("the first round",)
-    )
+    assert exporter.reports() == [seen, seen.not_evaluated()]
+    assert exporter.readiness().flows[1].waiting_for == ("an evaluation",)
+    assert exporter.health.report().loop_failures[Loop.EVALUATE] == 1
     assert caplog.records[0].__dict__["flow"] == "eu->us"
     assert caplog.records[0].exc_info is not None
+
+
+FLOW = 'flow="us->eu",source="us",target="eu"'
+
+
+@pytest.mark.parametrize("how", ["evaluating thread is stalled", "flow is not read"])
+def test_flow_that_is_not_evaluated_for_three_polls_is_unknown(how: str, world: World) -> None:
+    now = 100.0
+    exporter = Exporter(world.load, flows=["us->eu"], version="1", clock=lambda: now)
+    exporter._flows.open()
+    (runner,) = exporter._flows.running()
+    scene = Scene()
+    scene.add("orders").live(10, 10)
+    runner.report = report(scene)
+    exporter._publisher.publish()
+    now = 115.0
+    text = text_of(exporter)
+    assert f'mm2_flow_state{{{FLOW},state="idle"}} 1' in text
+    assert f"mm2_flow_lag_records{{{FLOW}}} 0" in text
+    assert exporter.readiness().stale_flows == ()
+    now = 115.1
+    if how == "flow is not read":  # the evaluating thread publishes for other flows
+        exporter._publisher.publish()
+    text = text_of(exporter)
+    assert f'mm2_flow_state{{{FLOW},state="unknown"}} 1' in text
+    assert f"mm2_flow_observed_timestamp_seconds{{{FLOW}}} 100.0" in text
+    assert "mm2_flow_lag_records" not in text
+    assert exporter.readiness().stale_flows == ("us->eu",)
+    assert not exporter.readiness().ready
+
+
+def test_evaluation_that_fails_is_counted_and_restarted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = Exporter(world.load, version="1")
+    published, publish = threading.Event(), exporter._publisher.publish
+    calls: list[int] = []
+
+    def fail_once() -> None:
+        calls.append(1)
+        if len(calls) == 2:  # the first one is the start's
+            raise ValueError("unexpected")
+        publish()
+        if len(calls) > 2:
+            published.set()
+
+    monkeypatch.setattr(exporter._publisher, "publish", fail_once)
+    exporter.start()
+    try:
+        runner = exporter._flows.running()[0]
+        exporter._evaluation._rounds.put(runner, report(Scene(), time.time()))
+        wait_for(lambda: len(calls) == 2, "the failure")
+        exporter._evaluation._rounds.put(runner, report(Scene(), time.time()))
+        assert published.wait(60)
+        assert 'mm2_exporter_loop_failures_total{loop="evaluate"} 1' in text_of(exporter)
+    finally:
+        exporter.stop()
 
 
 def test_publish_with_failing_render_keeps_exporters_own_series(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    exporter = Exporter(world.load, version="1")
+    exporter = Exporter(world.load, version="1", clock=lambda: 100.0)
     exporter._flows.open()
     runner = exporter._flows.running()[0]
     runner.report = replace(report(Scene()), lag_seconds=float("nan"))
@@ -338,7 +408,7 @@ def test_flow_is_ready_when_read_or_cluster_unreachable(
     health, flow = Health(), Flow("us", "eu")
     fail(health)
     ready, waits = outcome
-    assert flow_readiness(flow, made(), health) == FlowReadiness(flow, ready, waits)
+    assert flow_readiness(made(), health) == FlowReadiness(flow, ready, waits)
 
 
 def test_flow_overview_has_lag_and_state() -> None:

@@ -20,11 +20,16 @@ from mm2slo_exporter.web.routes import is_loopback
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 
 
-def test_health_is_ok_whatever_the_site_does(serve: Any) -> None:
-    client = serve()
-    answer = client("/healthz")
+def test_health_is_ok_while_all_flows_are_evaluated(serve: Any, fake_site: Any) -> None:
+    waiting = FlowReadiness(EU_US, ready=False, waiting_for=("heartbeats",))
+    answer = serve(fake_site(ready=Readiness(ready=False, flows=(waiting,))))("/healthz")
     assert (answer.status, answer.body) == (200, b"ok\n")
-    assert client.site.calls == []
+
+
+def test_health_fails_while_a_flow_is_not_evaluated(serve: Any, fake_site: Any) -> None:
+    site = fake_site(ready=Readiness(ready=True, flows=(), stale_flows=("us->eu",)))
+    answer = serve(site)("/healthz")
+    assert (answer.status, answer.body) == (503, b"not evaluated recently: us->eu\n")
 
 
 def test_readiness_says_which_flow_waits_for_what(serve: Any, fake_site: Any) -> None:
