@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+import urllib3
 from fake_hec import FakeHec, Fault, HecToken
 from log_shipping import make_settings, make_source, running_shipper, value
 
@@ -13,6 +16,7 @@ from mm2slo_core.user_errors import UserError
 from mm2slo_lab.condition_wait import wait_for
 from mm2slo_logship.delivery import delivery, endpoints
 from mm2slo_logship.delivery.dead_letters import DeadLetters
+from mm2slo_logship.hec import hec_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +57,20 @@ def _wait(fake: FakeHec, count: int) -> None:
 
 def _until(condition: Callable[[], bool]) -> None:
     wait_for(condition, "the shipper", _TIMEOUT, poll=0.02)
+
+
+def _spoil(fake: FakeHec, bad: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the events with the numbers *bad* arrive as invalid ones."""
+    taken = fake.index.take
+
+    def take(token: HecToken, channel: str | None, body: bytes) -> object:
+        lines = body.splitlines(keepends=True)
+        spoiled = [
+            b'{"event":""}\n' if json.loads(line)["event"]["n"] in bad else line for line in lines
+        ]
+        return taken(token, channel, b"".join(spoiled))
+
+    monkeypatch.setattr(fake.index, "take", take)
 
 
 def test_shipper_events_arrive_once_and_in_order(fake: FakeHec, tmp_path: Path) -> None:
@@ -126,17 +144,8 @@ def test_shipper_invalid_events_become_dead_letters_and_all_others_arrive_once(
     tmp_path: Path, fake: FakeHec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _write(tmp_path / "mm2.log", 0, 300)
-    taken = fake.index.take
     bad = {0, 7, 150, 299}
-
-    def take(token: HecToken, channel: str | None, body: bytes) -> object:
-        lines = body.splitlines(keepends=True)
-        spoiled = [
-            b'{"event":""}\n' if json.loads(line)["event"]["n"] in bad else line for line in lines
-        ]
-        return taken(token, channel, b"".join(spoiled))
-
-    monkeypatch.setattr(fake.index, "take", take)
+    _spoil(fake, bad, monkeypatch)
     settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
 
     with running_shipper(settings) as metrics:
@@ -174,17 +183,38 @@ def test_shipper_single_event_that_is_too_large_becomes_a_dead_letter(
     assert value(metrics, "dead_letters_total", code="none") == 1
 
 
-def test_shipper_rejected_token_holds_until_it_is_rotated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", [1, 3, 4])  # 401 with 3, 403 with the others
+def test_shipper_rejected_token_holds_until_it_is_rotated(tmp_path: Path, code: int) -> None:
     _write(tmp_path / "mm2.log", 0, 50)
     with FakeHec({"token-2": HecToken()}) as fake:
+        fake.fault = Fault.code(code)
         settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
         with running_shipper(settings) as metrics:
-            _until(lambda: value(metrics, "hold", index="default", code="4") == 1)
+            _until(lambda: value(metrics, "hold", index="default", code=str(code)) == 1)
+            fake.fault = None
             (tmp_path / "token").write_text("token-2")
             _wait(fake, 50)
-            _until(lambda: value(metrics, "hold", index="default", code="4") == 0)
+            _until(lambda: value(metrics, "hold", index="default", code=str(code)) == 0)
 
     assert _numbers(fake) == list(range(50))
+
+
+def test_shipper_answer_after_the_timeout_repeats_the_same_uids(
+    fake: FakeHec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hec_client, "_TIMEOUT", urllib3.Timeout(connect=30.0, read=1.0))
+    _write(tmp_path / "mm2.log", 0, 50)
+    fake.faults.append(Fault(status=200, body=b'{"code":0}', indexes=True, delay=3.0))
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings) as metrics:
+        fake.index.wait_for(lambda events: len(events) >= 100, _TIMEOUT)
+        _until(lambda: value(metrics, "unsent_bytes") == 0)
+
+    # A machine that stalls may miss the timeout again.
+    assert set(Counter(event["event_uid"] for event in fake.events).values()) <= {2, 3, 4}
+    assert set(_numbers(fake)) == set(range(50))
+    assert value(metrics, "possible_duplicates_total") >= 50
 
 
 def test_shipper_wrong_index_holds_that_index_alone(tmp_path: Path) -> None:
@@ -284,20 +314,21 @@ def test_shipper_token_without_acknowledgement_ships_without(fake: FakeHec, tmp_
     assert _numbers(fake) == list(range(50))
 
 
-def test_shipper_invalid_event_does_not_end_acknowledgement(tmp_path: Path) -> None:
+def test_shipper_invalid_event_does_not_end_acknowledgement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _write(tmp_path / "mm2.log", 0, 50)
     with FakeHec({"token-1": HecToken(has_ack=True)}) as fake:
         fake.index.acknowledges = False
-        fake.faults.append(Fault.code(13))
-        fake.faults.append(
-            Fault(status=400, body=b'{"code":13,"text":"","invalid-event-number":2}')
-        )
+        _spoil(fake, {2}, monkeypatch)
         source = make_source(tmp_path / "mm2.log")
         with running_shipper(make_settings(tmp_path, [fake.url], source, has_ack=True)) as metrics:
             _until(lambda: value(metrics, "dead_letters_total", code="13") == 1)
             _until(lambda: value(metrics, "pending_acks") >= 1)
             fake.index.acknowledges = True
             _until(lambda: value(metrics, "unsent_bytes") == 0)
+
+    assert _numbers(fake) == [n for n in range(50) if n != 2]
 
 
 def test_shipper_full_disk_stops_sending_until_it_has_room(fake: FakeHec, tmp_path: Path) -> None:
@@ -318,6 +349,34 @@ def test_shipper_full_disk_stops_sending_until_it_has_room(fake: FakeHec, tmp_pa
         _wait(fake, 20)
 
     assert _numbers(fake) == list(range(20))
+
+
+def test_shipper_full_disk_keeps_a_dead_letter_until_it_has_room(
+    fake: FakeHec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(tmp_path / "mm2.log", 0, 50)
+    _spoil(fake, {20}, monkeypatch)
+    is_full, refused, add = True, 0, DeadLetters.add
+
+    def add_if_not_full(letters: DeadLetters, envelope: bytes, reason: str) -> int:
+        nonlocal refused
+        if is_full:
+            refused += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return add(letters, envelope, reason)
+
+    monkeypatch.setattr(DeadLetters, "add", add_if_not_full)
+    settings = make_settings(tmp_path, [fake.url], make_source(tmp_path / "mm2.log"))
+
+    with running_shipper(settings):
+        _until(lambda: refused >= 2)
+        assert _numbers(fake) == list(range(20))
+        is_full = False
+        _wait(fake, 49)
+
+    assert _numbers(fake) == [n for n in range(50) if n != 20]
+    (letter,) = DeadLetters(tmp_path / "state" / "dead-letters", 1 << 20)
+    assert json.loads(letter.envelope)["event"]["n"] == 20
 
 
 def test_shipper_second_process_with_the_same_state_is_refused(
