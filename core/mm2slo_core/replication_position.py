@@ -16,8 +16,9 @@ from typing import Protocol
 class PositionQuality(StrEnum):
     """What a position is based on; a closed list, used as a metric label.
 
-    Only `live` is interpolated. The others use the larger of MirrorMaker 2's committed offset and
-    newest offset sync.
+    Only `live` is interpolated. The others, except `bounded`, use the larger of MirrorMaker 2's
+    committed offset and newest offset sync. `estimate_position` does not return `bounded`: it
+    needs the position before the log was replaced.
     """
 
     LIVE = "live"
@@ -38,6 +39,9 @@ class PositionQuality(StrEnum):
     """The target ends before the newest sync: it was truncated or re-created."""
     SOURCE_RESET = "source_reset"
     """The source ends before the replicated offset: it was truncated or re-created."""
+    BOUNDED = "bounded"
+    """The source was truncated or re-created, and no newer commit or sync shows where MirrorMaker 2
+    continues. The position is the highest possible one, so lag is a lower bound."""
 
 
 class SyncLike(Protocol):

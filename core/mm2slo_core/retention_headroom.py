@@ -192,6 +192,11 @@ class CertainLoss:
         self._judged_to = max(self._judged_to, next_offset)
         return lost
 
+    def add_skipped(self, records: int, next_offset: int) -> None:
+        """Count records that MirrorMaker 2 skipped below *next_offset* of a re-created log."""
+        self._total += records
+        self._judged_to = next_offset
+
     def source_recreated(self) -> None:
         """Restart after a re-creation or truncation, which counts no loss."""
         self._before = None

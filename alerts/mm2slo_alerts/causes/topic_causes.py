@@ -72,8 +72,9 @@ def _lost(limits: Thresholds) -> Cause:
             f"or\n(\n  {now}\n  unless {on(('flow',), now)}\n  present_over_time({past})\n) > 0"
         ),
         summary=(
-            'Retention removed about {{ $value | printf "%.0f" }} unreplicated records of '
-            f"{TOPIC} in the last {duration(limits.lost_window)}."
+            'About {{ $value | printf "%.0f" }} records of '
+            f"{TOPIC} were removed or skipped before replication in the last "
+            f"{duration(limits.lost_window)}."
         ),
         impact="Consumers on {{ $labels.target }} will never see these records.",
         action=(

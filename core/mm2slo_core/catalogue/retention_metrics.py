@@ -20,7 +20,8 @@ RETENTION_HEADROOM_SECONDS = gauge(
 )
 RETENTION_LOST_RECORDS_TOTAL = counter(
     "mm2_retention_lost_records_total",
-    "Source records that retention removed before they were replicated.",
+    "Source records that retention removed before they were replicated, or that MirrorMaker 2 "
+    "skipped in a re-created or truncated log.",
     TOPIC,
     unit="records",
 )

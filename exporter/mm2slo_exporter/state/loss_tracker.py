@@ -14,16 +14,23 @@ if TYPE_CHECKING:
 class LossTracker:
     """Certain loss over rounds, and whether MirrorMaker 2 has resumed after it."""
 
-    __slots__ = ("_ahead", "_emptied_at", "_loss")
+    __slots__ = ("_ahead", "_emptied_at", "_log_replaced", "_loss", "_skipped")
 
     def __init__(self) -> None:
         self._loss = CertainLoss()
         self._ahead = 0
         self._emptied_at: float | None = None
+        self._log_replaced = False
+        self._skipped: tuple[float, int] | None = None
 
     @property
     def total(self) -> int:
         return self._loss.total
+
+    @property
+    def awaits_confirmation(self) -> bool:
+        """Whether skipped records count as lost if no later round contradicts it."""
+        return self._skipped is not None
 
     @property
     def saved(self) -> SavedLoss:
@@ -39,11 +46,33 @@ class LossTracker:
         self._loss.source_recreated()
         self._ahead = 0
         self._emptied_at = None
+        self._log_replaced = True
+        self._skipped = None
+
+    def observe_skipped(
+        self, at: float, skipped: int | None, next_offset: int, wait: float
+    ) -> None:
+        """Count records that MirrorMaker 2 skipped at the start of a replaced log.
+
+        *skipped* is None until a commit or sync shows it. It counts if it is still so *wait*
+        seconds later: the first evidence may be a late commit or sync of the old log.
+        """
+        if not self._log_replaced or skipped is None:
+            return
+        if skipped:
+            if self._skipped is None:
+                self._skipped = at, skipped
+            since, least = self._skipped
+            if at - since < wait:
+                return
+            self._loss.add_skipped(min(skipped, least), next_offset)
+        self._skipped = None
+        self._log_replaced = False
 
     def observe(
         self, at: float, reading: PartitionReading, next_offset: int, position_period: float
     ) -> None:
-        """Count the loss that this round confirms."""
+        """Count the loss that this round confirms; none until a replaced log is settled."""
         if reading.source_start is not None and reading.target_readable:
             self.repeat(at, next_offset, reading.source_start, reading.target_end, position_period)
 
@@ -56,6 +85,8 @@ class LossTracker:
         position_period: float,
     ) -> bool:
         """Add a round that read what the last one did; True if it confirms a loss."""
+        if self._log_replaced:
+            return False
         lost = self._loss.observe(
             at,
             next_offset,

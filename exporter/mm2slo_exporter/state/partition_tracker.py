@@ -60,6 +60,11 @@ class PartitionTracker:
         return self._loss.total
 
     @property
+    def awaits_confirmation(self) -> bool:
+        """Whether skipped records count as lost if no later round contradicts it."""
+        return self._loss.awaits_confirmation
+
+    @property
     def saved_loss(self) -> SavedLoss:
         """State to continue counting losses after a restart."""
         return self._loss.saved
@@ -76,18 +81,24 @@ class PartitionTracker:
             before = max(times.previous_requested_at or self._polled_at, self._polled_at)
             self._history.add(before, times.answered_at, end)
         self._polled_at = times.requested_at
+        if self._last_end is not None and end < self._last_end:
+            self._position.source_truncated(end)
         self._last_end = end
 
     def restore_loss(self, saved: SavedLoss) -> None:
         """Continue counting losses from the state of an earlier process."""
         self._loss.restore(saved)
 
+    def confirm_log(self) -> None:
+        """Note that the topic's id was read again, and is the same."""
+        self._position.confirm_log()
+
     def source_recreated(self) -> None:
         """Reset the state: the topic's offsets now refer to other records."""
         self._history = ArrivalHistory()
         self._stall = StallWatch()
         self._loss.source_replaced()
-        self._position = PositionTracker()
+        self._position = self._position.for_new_topic()
         self._last_end = None
         self._polled_at = None
         self._rate = None
@@ -99,6 +110,7 @@ class PartitionTracker:
         if self._last_end is not None:
             if end < self._last_end:
                 self.truncations += 1
+                self._position.source_truncated(end)
                 self._loss.source_replaced()
                 self._rate = None
             else:
@@ -150,6 +162,7 @@ class PartitionTracker:
             rules.stall_after,
             period,
         )
+        self._loss.observe_skipped(at, self._position.skipped, next_offset, rules.flush_interval)
         self._loss.observe(at, reading, next_offset, period)
         self.replicated_total += self._loss.replicated(self._position.advance)
         room = None

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.flow_offsets import PositionQuality, estimate_position
+from mm2slo_exporter.state.replaced_log import ReplacedLog
 
 if TYPE_CHECKING:
     from mm2slo_core.flow_offsets import Position
@@ -13,29 +14,48 @@ if TYPE_CHECKING:
 
 NOTHING_REPLICATED = frozenset({PositionQuality.NOT_STARTED, PositionQuality.SOURCE_RESET})
 """The position is then the log start, which retention advances, not replication."""
+_UNSETTLED = NOTHING_REPLICATED | {PositionQuality.BOUNDED}
 
 
 class PositionTracker:
     """The position over rounds; it skips offsets without records and removed ones."""
 
-    __slots__ = ("_estimate", "_removed_below", "advance")
+    __slots__ = (
+        "_confirmed",
+        "_estimate",
+        "_old",
+        "_previous",
+        "_reading",
+        "_removed_below",
+        "_replaced_at_target",
+        "advance",
+        "skipped",
+    )
 
     def __init__(self) -> None:
         self._estimate: Position | None = None
+        self._reading: PartitionReading | None = None
         self._removed_below = 0
+        self._old: ReplacedLog | None = None
+        self._previous: ReplacedLog | None = None
+        self._confirmed: ReplacedLog | None = None
+        self._replaced_at_target: int | None = None
         self.advance = 0
         """Offsets that replication passed since the preceding round."""
+        self.skipped: int | None = 0
+        """Records at the start of a replaced log that were skipped; None until a copy shows it."""
 
     def observe(
         self, reading: PartitionReading, end: int | None, rules: FlowRules
     ) -> Position | None:
         """The position of a round; the last one while the source is not read."""
-        before = self._estimate
         self.advance = 0
         if end is not None and reading.source_start is not None:
-            self._estimate = _estimate(reading, end, reading.source_start, rules, before)
+            before, self._reading = self._estimate, reading
+            self._estimate = self._next_estimate(reading, end, reading.source_start, rules)
             if before is not None and self._estimate.quality not in NOTHING_REPLICATED:
                 self.advance = max(0, self._estimate.next_offset - before.next_offset)
+            self._observe_skipped(self._estimate, reading.target_end)
         if self._estimate is None:
             return None
         next_offset = max(self._estimate.next_offset, self._removed_below)
@@ -44,6 +64,76 @@ class PositionTracker:
     def skip_removed(self, log_start: int) -> None:
         """Continue at *log_start*: MirrorMaker 2 has resumed, and can only do so there."""
         self._removed_below = log_start
+
+    def confirm_log(self) -> None:
+        """Note that the topic's id was read again, and is the same.
+
+        That read may be older than the last round, but not older than the preceding call.
+        """
+        self._confirmed, self._previous = self._previous, self._known_log(recreated=True)
+
+    def for_new_topic(self) -> PositionTracker:
+        """A tracker of the log of a re-created topic."""
+        new = PositionTracker()
+        new._replace(self._confirmed or self._previous)
+        return new
+
+    def source_truncated(self, end: int) -> None:
+        """Continue with a log that ends at *end*, before the end of the last round."""
+        self._removed_below = 0
+        known = self._known_log(recreated=False)
+        self._replace(known or ReplacedLog(end, None, None, None, recreated=False))
+
+    def _replace(self, old: ReplacedLog | None) -> None:
+        self._old = old
+        self._replaced_at_target = None
+        self.skipped = 0 if old is None else None
+
+    def _known_log(self, *, recreated: bool) -> ReplacedLog | None:
+        if self._old is not None and self.skipped is None:
+            return replace(self._old, recreated=recreated)
+        position, reading = self._estimate, self._reading
+        if position is None or reading is None or position.quality in NOTHING_REPLICATED:
+            return None
+        return ReplacedLog(
+            position.next_offset,
+            reading.committed,
+            reading.sync,
+            reading.target_end,
+            recreated=recreated,
+        )
+
+    def _next_estimate(
+        self, reading: PartitionReading, end: int, log_start: int, rules: FlowRules
+    ) -> Position:
+        old = self._old
+        if old is None:
+            return _estimate(reading, end, log_start, rules, self._estimate)
+        position = _estimate(old.without_old(reading), end, log_start, rules, None)
+        if position.quality is PositionQuality.SOURCE_RESET:
+            # Written late: beyond the end of the new log, so about the old one.
+            old = replace(old, committed=reading.committed, sync=reading.sync)
+        elif position.quality is not PositionQuality.NOT_STARTED or not old.has_evidence:
+            return position
+        position = old.position(end, log_start)
+        if not old.recreated:
+            old = replace(old, next_offset=position.next_offset)
+        self._old = old
+        return position
+
+    def _observe_skipped(self, position: Position, target_end: int | None) -> None:
+        if self._old is None or target_end is None:
+            return
+        if self._replaced_at_target is None:
+            self._replaced_at_target = target_end
+        if position.quality in _UNSETTLED:
+            return
+        copies = self._old.copies(target_end)
+        if self.skipped is None and copies is not None:
+            # The position may have passed records without copies.
+            self.advance = min(self.advance, copies)
+        if target_end != self._replaced_at_target:
+            self.skipped = self._old.skipped(position.next_offset, target_end)
 
 
 def _estimate(

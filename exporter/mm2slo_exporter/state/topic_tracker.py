@@ -40,6 +40,7 @@ class TopicTracker:
         self._differing: tuple[str, ...] = ()
         self._policy_of: Mapping[str, str] | None = None
         self._copy_movement: CopyMovement | None = None
+        self._topic_ids: Mapping[str, str] = {}
         self._resting: TopicState | None = None
         self._repeated: Observation | None = None
         """The last round, if it was only repeated."""
@@ -72,6 +73,7 @@ class TopicTracker:
         for partition in state.partitions:
             if self._partitions[partition.partition].confirms_loss(seen.at, partition, rules):
                 return None
+        self._observe_source_id(seen.source.topic_ids, state.pair.source)
         self._repeated = seen
         return state
 
@@ -104,9 +106,7 @@ class TopicTracker:
         flow_replicated_at: float | None,
     ) -> TopicState:
         source, target = pair.source, pair.target
-        if self._source_epochs.observe_id(seen.source.topic_ids.get(source)):
-            for tracker in self._partitions.values():
-                tracker.source_recreated()
+        self._observe_source_id(seen.source.topic_ids, source)
         self._target_epochs.observe_id(seen.target.topic_ids.get(target))
         count = seen.source.topics.get(source)
         target_count = seen.target.topics.get(target)
@@ -134,8 +134,24 @@ class TopicTracker:
             target_recreations_total=self._target_epochs.recreations,
             target_moved_at=moved_at,
             backlog_since=backlog_since,
-            at_rest=bool(partitions) and all(rests(each, self._policy) for each in partitions),
+            at_rest=self._is_at_rest(partitions),
         )
+
+    def _is_at_rest(self, partitions: Sequence[PartitionState]) -> bool:
+        return (
+            bool(partitions)
+            and all(rests(each, self._policy) for each in partitions)
+            and not any(tracker.awaits_confirmation for tracker in self._partitions.values())
+        )
+
+    def _observe_source_id(self, topic_ids: Mapping[str, str], source: str) -> None:
+        if self._source_epochs.observe_id(topic_ids.get(source)):
+            for tracker in self._partitions.values():
+                tracker.source_recreated()
+        elif topic_ids is not self._topic_ids:
+            for tracker in self._partitions.values():
+                tracker.confirm_log()
+        self._topic_ids = topic_ids
 
     def _observe_copy(
         self, seen: Observation, target: str, source_total: int, grace: float

@@ -69,6 +69,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
             '{quality="exactly_once"} 0',
             '{quality="target_reset"} 0',
             '{quality="source_reset"} 0',
+            '{quality="bounded"} 0',
         ],
     ),
     (

@@ -155,12 +155,12 @@ def test_unreadable_target_causes_no_stall_and_no_loss() -> None:
     assert one.tracker.lost_total == 0
 
 
-def test_source_truncated_while_target_is_unreadable_restarts_at_log_start() -> None:
+def test_source_truncated_while_target_is_unreadable_has_bounded_position() -> None:
     one = Partition()
     one.look(0.0, reading(40, 50, committed=39))
     found = one.look(5.0, reading(40, 10, committed=39, **AWAY))
-    assert (found.next_offset, found.quality) == (0, PositionQuality.SOURCE_RESET)
-    assert found.lag_records == 10
+    assert (found.next_offset, found.quality) == (10, PositionQuality.BOUNDED)
+    assert found.lag_records == 0
     assert one.tracker.truncations == 1
 
 
@@ -168,8 +168,8 @@ def test_stale_position_beyond_end_is_replaced() -> None:
     one = Partition()
     one.look(0.0, reading(40, 50, committed=9))
     found = one.look(5.0, reading(40, 20, committed=9, **AWAY))
-    assert (found.next_offset, found.quality) == (10, PositionQuality.STALE)
-    assert found.lag_records == 10
+    assert (found.next_offset, found.quality) == (20, PositionQuality.BOUNDED)
+    assert found.lag_records == 0
 
 
 def test_truncation_is_counted_once_and_keeps_totals() -> None:
@@ -293,7 +293,7 @@ def test_headroom_by_size_follows_production_rate() -> None:
     assert found == Headroom(10, None, RetentionLimit.UNKNOWN)
     one.look(30.0, reading(20, 20))
     one.look(40.0, reading(5, 5))
-    found = one.look(50.0, reading(15, 15)).headroom
+    found = one.look(50.0, reading(15, 15, sync=NewestSync(0, 0, 41.0))).headroom
     assert found is not None
     assert (found.limit, found.records) == (RetentionLimit.SIZE, 15)
 

@@ -11,6 +11,7 @@ from mm2slo_core.config.flow_config import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.observation import NewestSync
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
@@ -110,7 +111,8 @@ def test_recreated_topic_resets_positions_and_keeps_totals(watched: Watched) -> 
     watched.first.live(110, 110)
     watched.look(5.0)
     watched.scene.source["topic_ids"] = {"orders": "b"}
-    watched.first.live(2, 3)
+    watched.first.live(112, 3)
+    watched.first.sync = NewestSync(0, 110, 9.0)
     found = watched.look(10.0)
     assert found.partitions[0].next_offset == 2
     assert (found.source_records_total, found.replicated_records_total) == (10, 10)
