@@ -162,7 +162,9 @@ class CanaryLedger:
             self._counters.count_duplicate()
             return
         self._counters.count_arrival()
-        self._last_arrival_at = max(at, self._last_arrival_at or at)
+        # A canary found after a restart may have arrived at any time since *not_before*.
+        arrived_at = at if not_before is None else not_before
+        self._last_arrival_at = max(arrived_at, self._last_arrival_at or arrived_at)
         self._newest_arrived = max(sequence, self._newest_arrived or 0)
         canary = self._open.pop(sequence, None)
         if canary is None:

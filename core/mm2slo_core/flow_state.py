@@ -6,6 +6,7 @@ docs/truth-table.md lists the state and the SLIs for each fault.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -38,6 +39,8 @@ class StateReason(StrEnum):
     """The exporter has not evaluated the flow recently: a bug, or too little CPU."""
     NOT_READY = "not_ready"
     """MM2's internal topics have not been read to their end yet."""
+    EVIDENCE_PENDING = "evidence_pending"
+    """Observed too briefly: after a start or an outage, nothing has arrived yet."""
     NO_POSITION = "no_position"
     """Both clusters respond, but the lag of no partition is known."""
     SOURCE_UNREADABLE = "source_unreadable"
@@ -67,6 +70,8 @@ class FlowEvidence:
     """Time without an arrival while canaries are pending; see CanaryLedger.silence."""
     canary_arrival_age: float | None = None
     heartbeat_age: float | None = None
+    observed_for: float = math.inf
+    """Time since the exporter started, or the clusters became readable again after an outage."""
     connector_running: bool | None = None
     """False if MM2's status reports the source connector, or all of its tasks, as not running."""
 
@@ -92,6 +97,11 @@ class StateTimeouts:
         """Stall of all partitions with a backlog after which a flow is stopped."""
         return self.stall_after + self.position_period
 
+    @property
+    def decision(self) -> float:
+        """Time after which a flow without any sign of replication is stopped or idle."""
+        return max(self.backlog, self.canaries)
+
 
 @dataclass(frozen=True, slots=True)
 class FlowState:
@@ -102,8 +112,9 @@ class FlowState:
 def flow_state(evidence: FlowEvidence, timeouts: StateTimeouts) -> FlowState:
     """Derive the state of a flow.
 
-    Checked in this order: unobservable, stopped, running, idle. A stalled backlog outweighs
-    arriving canaries, which another task may replicate; advancing data outweighs missing canaries.
+    Checked in this order: unobservable, stopped, observed too briefly, running, idle. A stalled
+    backlog outweighs arriving canaries, which another task may replicate; advancing data outweighs
+    missing canaries.
     """
     proof = _running_reason(evidence, timeouts)
     unknown = _unknown_reason(evidence)
@@ -115,6 +126,8 @@ def flow_state(evidence: FlowEvidence, timeouts: StateTimeouts) -> FlowState:
     stopped = _stopped_reason(evidence, timeouts, proof)
     if stopped is not None:
         return FlowState(FlowStateName.STOPPED, stopped)
+    if proof is None and evidence.observed_for < timeouts.decision:
+        return FlowState(FlowStateName.UNKNOWN, StateReason.EVIDENCE_PENDING)
     if evidence.backlog or evidence.source_moving:
         return FlowState(FlowStateName.RUNNING, proof or StateReason.WITHIN_GRACE_PERIOD)
     return FlowState(FlowStateName.IDLE, proof or StateReason.NOTHING_TO_COPY)

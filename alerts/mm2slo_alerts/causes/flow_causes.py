@@ -12,9 +12,10 @@ from mm2slo_core.catalogue import (
     CONNECTOR_STATE,
     FLOW_INFO,
     FLOW_OBSERVED_TIMESTAMP_SECONDS,
+    FLOW_STATE,
     TASK_STATE,
 )
-from mm2slo_core.promql import duration, equal, number, on, over
+from mm2slo_core.promql import duration, equal, number, on, over, quoted
 
 if TYPE_CHECKING:
     from mm2slo_alerts.thresholds import Thresholds
@@ -32,10 +33,16 @@ def causes(limits: Thresholds) -> tuple[Cause, ...]:
 
 
 def _stopped(limits: Thresholds) -> Cause:
+    """An unknown state does not end the alert: a restart of the exporter would page again."""
+    name = "MM2FlowStopped"
+    unknown = by_flow("max", latest(FLOW_STATE, limits, equal("state", "unknown")))
+    fired = f'ALERTS{{alertname={quoted(name)}, alertstate="firing"}}'
     return Cause(
-        name="MM2FlowStopped",
+        name=name,
         severity=PAGE,
-        expr=unless_maintained(flow_stopped(limits)),
+        expr=unless_maintained(
+            f"(\n  {flow_stopped(limits)}\n  or\n  {unknown} == 1 and on (flow) {fired}\n)"
+        ),
         hold=limits.stopped_hold,
         summary="Flow {{ $labels.flow }} has stopped.",
         impact=(

@@ -35,6 +35,8 @@ class FlowStateJudge:
     def __init__(self, flow: FlowConfig) -> None:
         self._flow = flow
         self._totals = FlowTotals()
+        self._observed_since: float | None = None
+        self._observed_at: float | None = None
         self._source_moved_at: float | None = None
         self._progressed_at: float | None = None
         self.replicated_at: float | None = None
@@ -67,6 +69,7 @@ class FlowStateJudge:
             canary_silence=liveness.canary_silence,
             canary_arrival_age=_age(seen.at, liveness.canary_arrived_at),
             heartbeat_age=liveness.heartbeats.age_seconds,
+            observed_for=self._observed_for(seen),
             connector_running=connector_running(
                 seen.internals.states, self._flow.connect.source_connector
             ),
@@ -82,6 +85,16 @@ class FlowStateJudge:
         if not self._flow.by_mirrormaker:
             moved = (topic.target_moved_at for topic in topics)
             self._progressed_at = max((at for at in moved if at is not None), default=None)
+
+    def _observed_for(self, seen: Observation) -> float:
+        """Time for which the flow has been observable, without gaps as long as an outage."""
+        readable = seen.source_readable and seen.target_readable
+        if readable and not seen.internals.waiting_for:
+            last = self._observed_at
+            if last is None or seen.at - last > self._flow.stall_after:
+                self._observed_since = seen.at
+            self._observed_at = seen.at
+        return 0.0 if self._observed_since is None else seen.at - self._observed_since
 
     def _update_replicated_at(self, seen: Observation, liveness: LivenessEvidence) -> None:
         connectors = (self._flow.connect.source_connector,)

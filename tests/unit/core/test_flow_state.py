@@ -34,6 +34,22 @@ BUSY = replace(IDLE, backlog=True, progress_age=2.0, stalled_for=0.0, source_mov
             "running within_grace_period",
         ),
         (
+            "first backlog, observed too briefly",
+            replace(IDLE, backlog=True, stalled_for=5.0, source_moving=True, observed_for=29.9),
+            "unknown evidence_pending",
+        ),
+        (
+            "nothing to copy, observed too briefly",
+            replace(IDLE, observed_for=29.9),
+            "unknown evidence_pending",
+        ),
+        ("nothing to copy, observed", replace(IDLE, observed_for=30.0), "idle nothing_to_copy"),
+        (
+            "canaries arrive, observed briefly",
+            replace(IDLE, canary_arrival_age=1.0, observed_for=1.0),
+            "idle canaries_arrive",
+        ),
+        (
             "stalled backlog",
             replace(BUSY, progress_age=30.0, stalled_for=30.0),
             "stopped backlog_stalled",

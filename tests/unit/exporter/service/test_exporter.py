@@ -270,6 +270,7 @@ def report(scene: Scene, at: float = 100.0) -> Any:
     tracker = FlowTracker(
         flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
     )
+    tracker.update(scene.look(at - 30.0))  # long enough to decide the state
     return tracker.update(scene.look(at))
 
 

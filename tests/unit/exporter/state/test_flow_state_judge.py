@@ -65,6 +65,7 @@ class Watched:
 def test_flow_with_stalled_backlog_is_stopped_after_timeout() -> None:
     watched = Watched()
     watched.log.live(10, 10)
+    watched.look(-30.0)
     assert watched.look(0.0) == (IDLE, StateReason.NOTHING_TO_COPY)
     watched.log.live(15, 20)
     assert watched.look(5.0) == (RUNNING, StateReason.POSITION_ADVANCES)
@@ -75,8 +76,9 @@ def test_flow_with_stalled_backlog_is_stopped_after_timeout() -> None:
 def test_stop_timeout_of_committed_position_includes_flush_interval() -> None:
     watched = Watched()
     watched.log.end, watched.log.committed = 20, 9
-    assert watched.look(0.0) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
-    assert watched.look(89.0)[0] is RUNNING
+    assert watched.look(0.0) == (UNKNOWN, StateReason.EVIDENCE_PENDING)
+    for at in (30.0, 60.0, 89.0):
+        assert watched.look(at)[0] is UNKNOWN
     assert watched.look(90.0) == (STOPPED, StateReason.BACKLOG_STALLED)
 
 
@@ -94,6 +96,7 @@ def test_flow_without_backlog_is_idle_by_heartbeats() -> None:
     watched = Watched()
     beat = HeartbeatSeen("us->eu", "us", 99.0, 99.1, replayed=False)
     assert watched.look(100.0, beat) == (IDLE, StateReason.HEARTBEATS_ARRIVE)
+    watched.look(120.0)
     assert watched.look(140.0) == (IDLE, StateReason.NOTHING_TO_COPY)
     watched.scene.internals["states"] = {(SOURCE, None): "PAUSED"}
     assert watched.look(145.0) == (STOPPED, StateReason.CONNECTOR_NOT_RUNNING)
@@ -110,7 +113,7 @@ def test_idle_flow_without_canary_arrivals_is_stopped() -> None:
             Produced("us->eu", second, 0, second, 100.0 + second),
         )
     ]
-    assert watched.look(130.9, *events) == (IDLE, StateReason.NOTHING_TO_COPY)
+    assert watched.look(130.9, *events) == (UNKNOWN, StateReason.EVIDENCE_PENDING)
     assert watched.look(131.0) == (STOPPED, StateReason.CANARIES_SILENT)
 
 
@@ -141,15 +144,37 @@ def test_topics_read_again_are_not_progress() -> None:
     assert watched.look(105.0) == (STOPPED, StateReason.BACKLOG_STALLED)
 
 
-def test_slow_start_is_not_stopped() -> None:
+def test_start_during_a_stop_is_unknown_until_the_stop_is_certain() -> None:
     watched = Watched()
     watched.log.live(10, 20)
-    assert watched.look(500.0) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
+    assert watched.look(500.0) == (UNKNOWN, StateReason.EVIDENCE_PENDING)
+    watched.log.live(10, 30)  # the source goes on
+    assert watched.look(529.9) == (UNKNOWN, StateReason.EVIDENCE_PENDING)
     assert watched.look(530.0) == (STOPPED, StateReason.BACKLOG_STALLED)
 
 
+def test_start_of_a_working_flow_is_running_with_the_first_progress() -> None:
+    watched = Watched()
+    watched.log.live(10, 20)
+    assert watched.look(500.0) == (UNKNOWN, StateReason.EVIDENCE_PENDING)
+    watched.log.live(11, 20)
+    assert watched.look(505.0) == (RUNNING, StateReason.POSITION_ADVANCES)
+
+
+def test_backlog_after_short_unreadable_period_is_within_grace_period() -> None:
+    watched = Watched()
+    watched.log.live(10, 10)
+    for at in (0.0, 20.0, 40.0):
+        watched.look(at)
+    watched.scene.target_readable = False
+    watched.look(45.0)
+    watched.scene.target_readable = True
+    watched.log.live(10, 20)
+    assert watched.look(50.0) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
+
+
 @pytest.mark.parametrize("side", ["source_readable", "target_readable"])
-def test_backlog_after_unreadable_period_is_within_grace_period(side: str) -> None:
+def test_backlog_after_outage_is_unknown_until_evidence_decides(side: str) -> None:
     watched = Watched()
     watched.log.live(10, 10)
     watched.look(0.0)
@@ -157,5 +182,5 @@ def test_backlog_after_unreadable_period_is_within_grace_period(side: str) -> No
     watched.look(300.0)
     setattr(watched.scene, side, True)
     watched.log.live(10, 20)
-    assert watched.look(600.0) == (RUNNING, StateReason.WITHIN_GRACE_PERIOD)
+    assert watched.look(600.0) == (UNKNOWN, StateReason.EVIDENCE_PENDING)
     assert watched.look(630.0) == (STOPPED, StateReason.BACKLOG_STALLED)
