@@ -417,5 +417,5 @@ def test_flow_overview_has_lag_and_state() -> None:
     scene.add("orders").live(10, 30)
     found = flow_overview(report(scene))
     assert (found.flow, found.ready, found.lag_records) == (Flow("us", "eu"), True, 20)
-    assert (found.stalled_partitions, found.groups, found.groups_ready) == (0, 0, 0)
+    assert (found.stalled_partitions, found.groups, found.groups_ready) == (1, 0, 0)
     assert (found.state, found.reason) == ("stopped", "backlog_stalled")
