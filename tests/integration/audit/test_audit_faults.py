@@ -91,7 +91,7 @@ def test_expired_records_are_counted_exactly(scenario: AuditScenario) -> None:
 
 def test_census_with_running_traffic_finds_no_fault(scenario: AuditScenario) -> None:
     found = counts(scenario, CLEAN)
-    assert found[Verdict.MATCHED] > 40_000
+    assert found[Verdict.MATCHED] > 10_000
     open_records = found.get(Verdict.PENDING, 0) + found.get(Verdict.UNAUDITABLE, 0)
     assert open_records <= 0.05 * sum(found.values())
     assert set(found) <= {Verdict.MATCHED, Verdict.PENDING, Verdict.UNAUDITABLE}

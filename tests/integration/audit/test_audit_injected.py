@@ -84,7 +84,7 @@ def test_compacted_topic_misses_three_newest_values(scenario: AuditScenario) -> 
 @pytest.mark.parametrize(
     ("name", "records"),
     [
-        (CLEAN, 40_000),
+        (CLEAN, 10_000),
         (TRANSACTIONS, 600),
         (UNUSUAL, 90),
         (TARGET_STAMPED, 8_000),

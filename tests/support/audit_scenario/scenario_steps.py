@@ -36,7 +36,7 @@ SETTINGS: Final = {
     "eu.offset.flush.interval.ms": str(FLUSH_MS),
     "us.consumer.isolation.level": "read_committed",
 }
-CLEAN_RECORDS: Final = 40_000
+CLEAN_RECORDS: Final = 10_000
 TIMED_RECORDS: Final = 8_000
 RECORDS_AFTER_STOP: Final = 30
 MIN_REPLAYED: Final = 2_000
@@ -139,7 +139,7 @@ def kill_mirrormaker(topics: ScenarioTopics) -> None:
     """Kill MirrorMaker 2 under load, and let records expire before it restarts."""
     lab, topic = topics.lab, topics.topic(REPLAY)
     wait_copied(lab, US_EU, topics.copy(TRANSACTIONS), 600)
-    with traffic(lab, topic, rate=2_500):
+    with traffic(lab, topic, rate=1_500):
         # No other topic may have a block to replay.
         wait_committed(topics)
         before = committed_offsets(lab, US_EU, topic)
