@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -17,12 +18,26 @@ if TYPE_CHECKING:
     from mm2slo_core.catalogue import Metric
 
 Labels: TypeAlias = tuple[str, ...]
+SeriesList: TypeAlias = "Sequence[tuple[Labels, float | Histogram]]"
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPart:
+    """Some series of a metric and their lines, plain and as deflate blocks."""
+
+    series: SeriesList
+    keys: list[Labels]
+    prefixes: list[str]
+    lines: bytes
+    deflated: bytes
 
 
 class RenderedFamily:
-    """One metric's lines. Labels are not rendered again for series in the same order as before.
+    """One metric's lines, by part.
 
-    Only the newest render is kept, so removed series take no memory.
+    A part whose series are the same object as before is not rendered again, and labels of series
+    in the same order as before are not. Only the newest render is kept, so removed series take no
+    memory.
     """
 
     def __init__(self, metric: Metric, names: tuple[str, ...], level: int) -> None:
@@ -34,25 +49,45 @@ class RenderedFamily:
         self._metric = metric
         self._line_prefixes = LinePrefixes(metric, names)
         self._level = level
-        self._keys: list[Labels] = []
-        self._prefixes: list[str] = []
-        self.lines = b""
-        self.lines_deflated = b""
+        self.parts: list[RenderedPart] = []
 
-    def update(self, series: Sequence[tuple[Labels, float | Histogram]]) -> None:
-        """Render *series*; the result is in `lines` and `lines_deflated`.
+    def update(self, series: Sequence[SeriesList]) -> None:
+        """Render the parts in *series*; the result is in `parts`.
 
         Raises ExpositionError, and changes nothing, for invalid or duplicate series.
         """
-        keys = [labels for labels, _ in series]
+        before = dict(enumerate(self.parts))
+        keys = [
+            before[at].keys
+            if at in before and before[at].series is each
+            else [labels for labels, _ in each]
+            for at, each in enumerate(series)
+        ]
+        if keys == [part.keys for part in self.parts]:
+            prefixes = [part.prefixes for part in self.parts]
+        else:
+            prefixes = self._prefixes_of(keys)
+        self.parts = [
+            before[at]
+            if at in before and before[at].series is each
+            else self._render(each, keys[at], prefixes[at], before.get(at))
+            for at, each in enumerate(series)
+        ]
+
+    def _render(
+        self,
+        series: SeriesList,
+        keys: list[Labels],
+        prefixes: list[str],
+        before: RenderedPart | None,
+    ) -> RenderedPart:
         texts = format_values(self._metric, self._numbers([value for _, value in series]))
-        prefixes = self._prefixes if keys == self._keys else self._prefixes_of(keys)
         parts = chain.from_iterable(zip(prefixes, texts, strict=True))
         first = next(parts).removeprefix("\n")
         lines = "".join(chain((first,), parts, ("\n",))).encode()
-        self._keys, self._prefixes = keys, prefixes
-        if lines != self.lines:
-            self.lines, self.lines_deflated = lines, deflate(lines, self._level)
+        if before is not None and lines == before.lines:
+            return RenderedPart(series, keys, prefixes, before.lines, before.deflated)
+        return RenderedPart(series, keys, prefixes, lines, deflate(lines, self._level))
 
     def _numbers(self, values: list[float | Histogram]) -> Sequence[float]:
         if self._metric.type is not MetricType.HISTOGRAM:
@@ -67,15 +102,21 @@ class RenderedFamily:
             )
         return (*value.cumulative, value.sum, value.count)
 
-    def _prefixes_of(self, keys: list[Labels]) -> list[str]:
-        per_key = len(self._prefixes) // len(self._keys) if self._keys else 1
-        known = dict(
-            zip(self._keys, zip(*[iter(self._prefixes)] * per_key, strict=True), strict=True)
-        )
-        found: dict[Labels, tuple[str, ...]] = {}
-        for key in keys:
-            if key in found:
-                labels = dict(zip(self.names, key, strict=True))
-                raise ExpositionError(f"{self._metric.name} has two values for {labels}")
-            found[key] = known.get(key) or self._line_prefixes.of(key)
-        return list(chain.from_iterable(found.values()))
+    def _prefixes_of(self, keys: Sequence[list[Labels]]) -> list[list[str]]:
+        known: dict[Labels, tuple[str, ...]] = {}
+        for part in self.parts:
+            per_key = len(part.prefixes) // len(part.keys)
+            of_keys = zip(*[iter(part.prefixes)] * per_key, strict=True)
+            known.update(zip(part.keys, of_keys, strict=True))
+        seen: set[Labels] = set()
+        found = []
+        for of_part in keys:
+            prefixes: list[str] = []
+            for key in of_part:
+                if key in seen:
+                    labels = dict(zip(self.names, key, strict=True))
+                    raise ExpositionError(f"{self._metric.name} has two values for {labels}")
+                seen.add(key)
+                prefixes += known.get(key) or self._line_prefixes.of(key)
+            found.append(prefixes)
+        return found

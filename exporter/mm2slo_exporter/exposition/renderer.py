@@ -12,7 +12,7 @@ from mm2slo_exporter.exposition.rendered_family import RenderedFamily
 from mm2slo_exporter.exposition.snapshot import Body, Encoding, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_core.catalogue import Metric
 
@@ -39,17 +39,18 @@ class Renderer:
         Raises ExpositionError for a metric that is not in the catalogue, a wrong number of
         labels, a duplicate series, and NaN.
         """
-        merged = [family for family in _merged(families) if family.series]
-        rendered = {family.metric.name: self._render_family(family) for family in merged}
+        by_name = _by_name(families)
+        rendered = {name: self._render_family(parts) for name, parts in by_name.items()}
         self._rendered = rendered  # drops metrics that have no series now
         bodies = {}
         for fmt in Format:
             plain = self._plain(fmt)
             bodies[fmt, Encoding.IDENTITY] = Body(plain)
             bodies[fmt, Encoding.GZIP] = Body(self._gzipped(fmt, plain))
-        return Snapshot(bodies, count_series(merged))
+        return Snapshot(bodies, sum(map(count_series, by_name.values())))
 
-    def _render_family(self, family: Family) -> RenderedFamily:
+    def _render_family(self, parts: Sequence[Family]) -> RenderedFamily:
+        family = parts[0]
         metric = family.metric
         if self._catalogue.get(metric.name) is not metric:
             raise ExpositionError(f"{metric.name} is not in the metrics catalogue")
@@ -57,14 +58,14 @@ class Renderer:
         rendered = self._rendered.get(metric.name)
         if rendered is None or rendered.names != names:
             rendered = RenderedFamily(metric, names, self._level)
-        rendered.update(family.series)
+        rendered.update([part.series for part in parts])
         return rendered
 
     def _plain(self, fmt: Format) -> tuple[bytes, ...]:
         chunks = [
             chunk
             for family in self._rendered.values()
-            for chunk in (family.metadata[fmt], family.lines)
+            for chunk in (family.metadata[fmt], *(part.lines for part in family.parts))
         ]
         return (*chunks, TERMINATORS[fmt])
 
@@ -72,24 +73,25 @@ class Renderer:
         chunks = [
             chunk
             for family in self._rendered.values()
-            for chunk in (family.metadata_deflated[fmt], family.lines_deflated)
+            for chunk in (
+                family.metadata_deflated[fmt],
+                *(part.deflated for part in family.parts),
+            )
         ]
         return (HEADER, *chunks, self._terminators_deflated[fmt], gzip_trailer(plain))
 
 
-def _merged(families: Iterable[Family]) -> Iterable[Family]:
-    merged: dict[str, Family] = {}
+def _by_name(families: Iterable[Family]) -> Mapping[str, list[Family]]:
+    """The families of each metric that have series, in order of the first."""
+    found: dict[str, list[Family]] = {}
     for family in families:
-        first = merged.get(family.metric.name)
-        if first is None:
-            merged[family.metric.name] = family
+        if not family.series:
             continue
-        if first.granularity is not family.granularity or first.metric is not family.metric:
+        parts = found.setdefault(family.metric.name, [])
+        parts.append(family)
+        if parts[0].granularity is not family.granularity or parts[0].metric is not family.metric:
             raise ExpositionError(
                 f"{family.metric.name} has two granularities: "
-                f"{first.granularity.label} and {family.granularity.label}"
+                f"{parts[0].granularity.label} and {family.granularity.label}"
             )
-        merged[family.metric.name] = Family(
-            first.metric, [*first.series, *family.series], first.granularity
-        )
-    return merged.values()
+    return found

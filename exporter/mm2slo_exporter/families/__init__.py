@@ -5,14 +5,13 @@ not published; each module documents what that means while a cluster is unreadab
 """
 
 from mm2slo_exporter.families.exporter_series import ExporterReport, ProcessReport, ReloadResult
-from mm2slo_exporter.families.family_composer import families, limited_families
-from mm2slo_exporter.families.label_cache import LabelCache
+from mm2slo_exporter.families.family_composer import SeriesCache, families, limited_families
 
 __all__ = [
     "ExporterReport",
-    "LabelCache",
     "ProcessReport",
     "ReloadResult",
+    "SeriesCache",
     "families",
     "limited_families",
 ]

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
+from mm2slo_core.catalogue import Granularity
 from mm2slo_exporter.exposition import Family, LimitedFamilies, count_series, limit_series
 from mm2slo_exporter.families import (
     canary_series,
@@ -27,11 +28,12 @@ from mm2slo_exporter.families import (
 from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE, ExporterReport
 from mm2slo_exporter.families.flow_view import FlowView
 from mm2slo_exporter.families.label_cache import LabelCache
+from mm2slo_exporter.families.topic_blocks import STEADY, TopicBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mm2slo_core.catalogue import Granularity, Metric
+    from mm2slo_core.catalogue import Metric
     from mm2slo_exporter.families.flow_view import Series, SeriesOf, SeriesTable
     from mm2slo_exporter.state.flow_report import FlowReport
 
@@ -94,25 +96,39 @@ NEEDS_MIRRORMAKER: Final = frozenset(
 """Metrics not published for other engines: zeros would wrongly mean that all is well."""
 
 
+class SeriesCache:
+    """What is kept between calls of `families`. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.labels = LabelCache()
+        self.blocks = TopicBlocks()
+
+
 def families(
     reports: Sequence[FlowReport],
     own: ExporterReport,
     granularity: Granularity,
-    labels: LabelCache | None = None,
+    cache: SeriesCache | None = None,
 ) -> list[Family]:
     """The families of *reports* and of the exporter itself, without families that have no series.
 
-    *labels* caches label tuples between calls.
+    A metric of topics has several families. *cache* keeps what has not changed between calls.
     """
-    cache = LabelCache() if labels is None else labels
-    views = [FlowView.of(report, cache) for report in reports]
-    cache.forget_unused()
-    found = []
+    cache = SeriesCache() if cache is None else cache
+    views = [FlowView.of(report, cache.labels) for report in reports]
+    cache.labels.forget_unused()
+    cache.blocks.update(views)
+    found: list[Family] = []
     for metric in catalogue.ALL:
-        if metric is not catalogue.EXPORTER_SERIES and metric.published_at(granularity):
-            series = _series(metric, views, own, granularity)
-            if series:
-                found.append(Family(metric, series, granularity))
+        if metric is catalogue.EXPORTER_SERIES or not metric.published_at(granularity):
+            continue
+        if metric in STEADY and granularity >= Granularity.TOPIC:
+            for view in _published(metric, views):
+                found += cache.blocks.families(metric, granularity, view)
+            continue
+        series = _series(metric, views, own, granularity)
+        if series:
+            found.append(Family(metric, series, granularity))
     return _with_size(found, granularity)
 
 
@@ -121,14 +137,14 @@ def limited_families(
     own: ExporterReport,
     wanted: Granularity,
     series_limit: int,
-    labels: LabelCache | None = None,
+    cache: SeriesCache | None = None,
 ) -> LimitedFamilies:
     """The families at the finest granularity, not finer than *wanted*, within the limit.
 
     `mm2_exporter_granularity` shows the effective granularity.
     """
     return limit_series(
-        lambda granularity: families(reports, own, granularity, labels), wanted, series_limit
+        lambda granularity: families(reports, own, granularity, cache), wanted, series_limit
     )
 
 
@@ -139,14 +155,19 @@ def _series(
     if of_own is not None:
         return of_own(own, granularity)
     of_flow = _FLOW_SERIES[metric]
+    parts = [of_flow(view, granularity) for view in _published(metric, views)]
+    return parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
+
+
+def _published(metric: Metric, views: Sequence[FlowView]) -> list[FlowView]:
+    """The flows with series of *metric*."""
     early = metric in BEFORE_READY
     needs_mirrormaker = metric in NEEDS_MIRRORMAKER
-    parts = [
-        of_flow(view, granularity)
+    return [
+        view
         for view in views
         if (early or view.report.ready) and (view.report.by_mirrormaker or not needs_mirrormaker)
     ]
-    return parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
 
 
 def _with_size(found: list[Family], granularity: Granularity) -> list[Family]:

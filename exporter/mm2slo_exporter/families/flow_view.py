@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,7 +11,7 @@ from mm2slo_exporter.exposition import Histogram
 from mm2slo_exporter.families.label_cache import LabelCache, Labels, TopicLabels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mm2slo_core.catalogue import Granularity, Metric
     from mm2slo_exporter.state.flow_report import FlowReport, PartitionState, TopicState
@@ -62,6 +62,23 @@ class FlowView:
             partition_labels.extend(topic_labels.partitions)
             topics.append(TopicView(state, topic_labels, start, len(partitions)))
         return cls(report, labels, tuple(topics), partitions, partition_labels)
+
+    def split(self, partitions: int) -> Iterator[FlowView]:
+        """Views of the topics in turn, each of about *partitions* partitions; none without any."""
+        first = 0
+        for last, topic in enumerate(self.topics):
+            start = self.topics[first].start
+            if topic.stop - start >= partitions or topic is self.topics[-1]:
+                yield replace(
+                    self,
+                    topics=tuple(
+                        TopicView(each.state, each.labels, each.start - start, each.stop - start)
+                        for each in self.topics[first : last + 1]
+                    ),
+                    partitions=self.partitions[start : topic.stop],
+                    partition_labels=self.partition_labels[start : topic.stop],
+                )
+                first = last + 1
 
     def data_partitions(self) -> list[PartitionState]:
         """The partitions that count in flow totals."""

@@ -131,7 +131,7 @@ class FlowRunner:
             probes_in_use(report, self._probes.answers),
         )
         if self._timeline is not None:
-            self._timeline.write(seen, self.tracker.losses)
+            self._timeline.write(seen, self.tracker.losses, self.tracker.unchanged)
             report = report.with_timeline(self._timeline.state)
         self.report = report
         return report

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import Granularity
 from mm2slo_exporter.exposition import ExpositionError, Renderer
-from mm2slo_exporter.families import ExporterReport, LabelCache, limited_families
+from mm2slo_exporter.families import ExporterReport, SeriesCache, limited_families
 from mm2slo_exporter.service.process_stats import process_report
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Publisher:
         self._clock = clock
         self._started_at = self._published_at = clock()
         self._renderer = Renderer()
-        self._labels = LabelCache()
+        self._series = SeriesCache()
         self._render_seconds: float | None = None
         self.cycle_seconds: float | None = None
         """Duration of the newest cycle, from its first observation to its snapshot."""
@@ -72,15 +72,15 @@ class Publisher:
         if self._clock() - self._published_at <= self._flows.stale_after:
             return self.snapshot
         reports = [report.not_evaluated() for report in self._flows.reports()]
-        return Renderer().render(self._families(reports, LabelCache()))
+        return Renderer().render(self._families(reports, SeriesCache()))
 
     def _render(self, reports: Sequence[FlowReport]) -> Snapshot:
         started = time.perf_counter()
-        snapshot = self._renderer.render(self._families(reports, self._labels))
+        snapshot = self._renderer.render(self._families(reports, self._series))
         self._render_seconds = time.perf_counter() - started
         return snapshot
 
-    def _families(self, reports: Sequence[FlowReport], labels: LabelCache) -> Sequence[Family]:
+    def _families(self, reports: Sequence[FlowReport], cache: SeriesCache) -> Sequence[Family]:
         own = ExporterReport(
             version=self._version,
             health=self._health.report(),
@@ -96,5 +96,5 @@ class Publisher:
             own,
             Granularity.parse(settings.granularity),
             settings.series_limit,
-            labels,
+            cache,
         ).families

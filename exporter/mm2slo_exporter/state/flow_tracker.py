@@ -37,6 +37,7 @@ from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_core.flow_state import FlowState
@@ -76,6 +77,8 @@ class FlowTracker:
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self._topics: dict[str, TopicTracker] = {}
         self._changes = ChangedTopics()
+        self.unchanged: AbstractSet[str] = frozenset()
+        """Source topics whose state is that of the round before."""
         self._groups = GroupJudge(self._budget)
         self._absent_since: dict[str, float] = {}
         self._totals = TotalsTracker()
@@ -129,6 +132,7 @@ class FlowTracker:
         topics = self._judge_topics(seen) if ready else ()
         if not ready:
             self._changes.forget()
+            self.unchanged = frozenset()
             self._groups.forget()
         data = [topic for topic in topics if topic.pair.role is TopicRole.DATA]
         for event in seen.canary_events:
@@ -205,15 +209,18 @@ class FlowTracker:
             self._forget_deleted_topics(wanted, seen.at)
         changed = self._changes.since_last(seen)
         replicated_at = self._judge.replicated_at
-        topics = []
+        topics, unchanged = [], set()
         for pair in seen.plan.pairs:
             tracker, state = self._topic(pair.source), None
             if changed is not None and pair.source not in changed:
                 state = tracker.repeat(seen, self._rules)
             if state is None:
                 state = tracker.judge(seen, pair, self._rules, self._settings, replicated_at)
+            else:
+                unchanged.add(pair.source)
             topics.append(state)
         self._changes.remember(seen)
+        self.unchanged = unchanged
         return tuple(topics)
 
     def _forget_deleted_topics(self, wanted: set[str], at: float) -> None:

@@ -42,6 +42,8 @@ class TopicTracker:
         self._copy_movement: CopyMovement | None = None
         self._topic_ids: Mapping[str, str] = {}
         self._resting: TopicState | None = None
+        self._unconfirmed: Sequence[PartitionState] = ()
+        """Partitions of a topic at rest that may still confirm a loss."""
         self._repeated: Observation | None = None
         """The last round, if it was only repeated."""
 
@@ -70,7 +72,7 @@ class TopicTracker:
         state = self._resting
         if state is None:
             return None
-        for partition in state.partitions:
+        for partition in self._unconfirmed:
             if self._partitions[partition.partition].confirms_loss(seen.at, partition, rules):
                 return None
         self._observe_source_id(seen.source.topic_ids, state.pair.source)
@@ -95,6 +97,9 @@ class TopicTracker:
             self._repeated = None
         state = self._judge(seen, pair, rules, settings, flow_replicated_at)
         self._resting = state if state.at_rest else None
+        self._unconfirmed = [
+            partition for partition in state.partitions if rules.position_period(partition.quality)
+        ]
         return state
 
     def _judge(

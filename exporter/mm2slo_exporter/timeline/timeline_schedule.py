@@ -10,6 +10,7 @@ from mm2slo_core.topology import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mm2slo_core.retention_headroom import SavedLoss
     from mm2slo_core.timeline_record import Column
@@ -47,9 +48,15 @@ class TimelineSchedule:
         self._answered.clear()
 
     def due(
-        self, seen: Observation, losses: Callable[[TopicPartition], SavedLoss | None]
+        self,
+        seen: Observation,
+        losses: Callable[[TopicPartition], SavedLoss | None],
+        unchanged: AbstractSet[str] = frozenset(),
     ) -> Iterator[WatermarkRecord]:
-        """The records to write for this round; none for a side that was not read."""
+        """The records to write for this round; none for a side that was not read.
+
+        *unchanged*: source topics whose offsets and losses equal those of the round before.
+        """
         for side, readable, read in (
             (Side.SOURCE, seen.source_readable, seen.source_offsets),
             (Side.TARGET, seen.target_readable, seen.target_offsets),
@@ -59,9 +66,16 @@ class TimelineSchedule:
             self._answered[side] = read.answered_at
             for pair in seen.plan.pairs:
                 topic = pair.source if side is Side.SOURCE else pair.target
+                if pair.source in unchanged and not self._is_due(side, topic, read):
+                    continue
                 record = self._record(seen, side, topic, read, losses)
                 if record is not None:
                     yield record
+
+    def _is_due(self, side: Side, topic: str, read: OffsetsRead) -> bool:
+        """Whether an unchanged topic is written again."""
+        written_at, _values = self._written.get((side, topic), (0.0, None))
+        return read.answered_at - written_at >= UNCHANGED_INTERVAL_SECONDS
 
     def _record(
         self,
@@ -86,8 +100,8 @@ class TimelineSchedule:
         # A loss is written at once, so that a restart within the minute keeps it.
         partitions = tuple(partition.partition for partition in known)
         now = _WrittenValues(partitions, ends, lost)
-        written_at, before = self._written.get((side, topic), (0.0, None))
-        if now == before and read.answered_at - written_at < UNCHANGED_INTERVAL_SECONDS:
+        _written_at, before = self._written.get((side, topic), (0.0, None))
+        if now == before and not self._is_due(side, topic, read):
             return None
         self._written[side, topic] = (read.answered_at, now)
         syncs = [seen.internals.syncs.get(each) if at_source else None for each in known]

@@ -16,6 +16,7 @@ from mm2slo_kafka.record_producer import RecordProducer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from mm2slo_core.config.exporter_config import TimelineConfig
     from mm2slo_core.retention_headroom import SavedLoss
@@ -79,7 +80,10 @@ class TimelineWriter:
             self._producer.close()
 
     def write(
-        self, seen: Observation, losses: Callable[[TopicPartition], SavedLoss | None]
+        self,
+        seen: Observation,
+        losses: Callable[[TopicPartition], SavedLoss | None],
+        unchanged: AbstractSet[str],
     ) -> None:
         """Write the records of this round without waiting for the cluster."""
         if self._producer is None:
@@ -90,7 +94,7 @@ class TimelineWriter:
             self._schedule.reset()
         if not self._leadership.leading:
             return
-        for record in self._schedule.due(seen, losses):
+        for record in self._schedule.due(seen, losses, unchanged):
             key, value = record.encode_key(), record.encode_value()
             self._producer.send(
                 self._config.topic, key=key, value=value, on_delivery=self._delivered

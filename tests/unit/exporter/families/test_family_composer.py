@@ -12,7 +12,7 @@ from mm2slo_core import catalogue
 from mm2slo_core.catalogue import Granularity
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.exposition import Encoding, Format, Renderer
-from mm2slo_exporter.families import LabelCache, families, limited_families
+from mm2slo_exporter.families import SeriesCache, families, limited_families
 from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE
 from mm2slo_exporter.families.family_composer import FLOW_TABLES, NEEDS_MIRRORMAKER
 
@@ -166,7 +166,7 @@ def test_limited_families_use_coarser_granularity_over_limit(
 
 
 def test_label_cache_reuses_labels_and_drops_removed_topics(publisher: Any) -> None:
-    cache = LabelCache()
+    cache = SeriesCache()
 
     def keys(report: Any) -> list[int]:
         found = families([report], publisher.own, Granularity.PARTITION, cache)
@@ -178,15 +178,15 @@ def test_label_cache_reuses_labels_and_drops_removed_topics(publisher: Any) -> N
         ]
 
     assert keys(publisher.report) == keys(publisher.report)
-    assert len(cache) == 4
+    assert len(cache.labels) == 4
     keys(publisher.changed(topics=publisher.report.topics[:1]))
-    assert len(cache) == 1
+    assert len(cache.labels) == 1
     keys(publisher.changed(topics=publisher.report.topics[:1], ready=False))
-    assert len(cache) == 0
+    assert len(cache.labels) == 0
 
 
 def test_label_cache_follows_partition_count(publisher: Any) -> None:
-    cache = LabelCache()
+    cache = SeriesCache()
     for count in (1, 3, 2):
         grown = publisher.topic("orders", *(publisher.partition(n) for n in range(count)))
         found = families(
@@ -205,7 +205,7 @@ def test_group_names_are_escaped(publisher: Any) -> None:
 
 
 def test_label_cache_does_not_change_rendered_bytes(publisher: Any) -> None:
-    cache, renderer = LabelCache(), Renderer()
+    cache, renderer = SeriesCache(), Renderer()
     cold = Renderer().render(families([publisher.report], publisher.own, Granularity.PARTITION))
     for _ in range(2):
         warm = renderer.render(

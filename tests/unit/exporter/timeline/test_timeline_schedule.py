@@ -51,6 +51,17 @@ def test_first_record_has_no_preceding_poll() -> None:
     assert second.times == PollTimes(104.9, 105.0, 99.9, 100.0)
 
 
+def test_unchanged_topic_is_written_once_a_minute_and_after_reset() -> None:
+    schedule = TimelineSchedule(FLOW)
+
+    def count(at: float) -> int:
+        return len(list(schedule.due(poll(at, 10), lambda _partition: None, {"orders"})))
+
+    assert [count(at) for at in (100.0, 105.0, 159.9, 160.0, 165.0)] == [1, 0, 0, 1, 0]
+    schedule.reset()
+    assert [count(at) for at in (170.0, 175.0)] == [1, 0]
+
+
 def test_record_after_reset_has_no_preceding_poll() -> None:
     schedule = TimelineSchedule(FLOW)
     written(schedule, poll(100.0, 10))

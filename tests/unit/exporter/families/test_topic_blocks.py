@@ -1,0 +1,82 @@
+"""Families of unchanged topics are kept, and render to the same bytes as new ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.exporter.families.conftest import OWN, REPORT, partition, topic
+
+from mm2slo_core import catalogue
+from mm2slo_core.catalogue import Granularity
+from mm2slo_core.topology import Flow
+from mm2slo_exporter.exposition import Encoding, Family, Format, Renderer, Snapshot
+from mm2slo_exporter.families import SeriesCache, families, topic_blocks
+
+if TYPE_CHECKING:
+    import pytest
+
+VARIANTS = [
+    [
+        topic(name, *(partition(n, source_end=1000 + variant) for n in range(1 + variant % 3)))
+        for variant in range(4)
+    ]
+    for name in ("a", "b", "c", "d", "e")
+]
+ROUNDS = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 3), min_size=5, max_size=5),
+        st.integers(0, 5),
+        st.booleans(),
+        st.booleans(),
+        st.sampled_from((Granularity.PARTITION, Granularity.TOPIC, Granularity.FLOW)),
+        st.floats(10_000, 20_000),
+    ),
+    max_size=6,
+)
+
+
+def all_bytes(snapshot: Snapshot) -> list[bytes]:
+    return [
+        b"".join(snapshot.body(fmt, encoding).chunks) for fmt in Format for encoding in Encoding
+    ]
+
+
+def reports(chosen: list[int], count: int, *, ready: bool, target: bool, at: float) -> list[Any]:
+    states = tuple(VARIANTS[at_topic][variant] for at_topic, variant in enumerate(chosen))
+    first = replace(REPORT, topics=states[:count], ready=ready, target_readable=target, at=at)
+    return [first, replace(REPORT, flow=Flow("eu", "us"), topics=states[2:], at=at)]
+
+
+@given(ROUNDS)
+def test_families_of_changed_blocks_render_like_all_families(
+    rounds: list[tuple[list[int], int, bool, bool, Granularity, float]],
+) -> None:
+    with patch.object(topic_blocks, "_PARTITIONS_PER_BLOCK", 3):
+        cache, renderer = SeriesCache(), Renderer()
+        for chosen, count, ready, target, granularity, at in rounds:
+            made = reports(chosen, count, ready=ready, target=target, at=at)
+            kept = renderer.render(families(made, OWN, granularity, cache))
+            full = Renderer().render(families(made, OWN, granularity))
+            assert all_bytes(kept) == all_bytes(full)
+            assert kept.series == full.series
+
+
+def test_only_families_of_changed_blocks_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_blocks, "_PARTITIONS_PER_BLOCK", 3)
+    cache = SeriesCache()
+
+    def ends(chosen: list[int]) -> list[Family]:
+        made = [replace(REPORT, topics=tuple(VARIANTS[k][v] for k, v in enumerate(chosen)))]
+        found = families(made, OWN, Granularity.PARTITION, cache)
+        return [each for each in found if each.metric is catalogue.SOURCE_END_OFFSET]
+
+    before = ends([2, 2, 2, 2, 2])
+    after = ends([2, 2, 0, 2, 2])
+    assert [len(family.series) for family in before] == [3, 3, 3, 3, 3]
+    assert [old is new for old, new in zip(before[:2], after[:2], strict=True)] == [True, True]
+    assert [len(family.series) for family in after[2:]] == [4, 3]
+    assert [old is new for old, new in zip(after, ends([2, 2, 0, 2, 2]), strict=True)] == [True] * 4
