@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.canary_rules import AFFINITY, COMPLETENESS, ORDER, UNIQUENESS, CanaryTotals
@@ -16,12 +17,13 @@ class CanaryCounters:
 
     __slots__ = ("_counters", "_latencies", "_newest_in", "_rules", "totals")
 
-    def __init__(self, rules: CanaryRules) -> None:
+    def __init__(self, rules: CanaryRules, previous: CanaryCounters | None = None) -> None:
+        """Continues the counts of *previous*, of the same flow with other rules."""
         self._rules = rules
-        self._counters = SliCounters(rules.indicators)
+        self._counters = SliCounters(rules.indicators, previous.counters if previous else None)
         self._latencies: list[float] = []
         self._newest_in: dict[int, int] = {}
-        self.totals = CanaryTotals()
+        self.totals: CanaryTotals = replace(previous.totals) if previous else CanaryTotals()
 
     @property
     def counters(self) -> dict[SliKey, SliCount]:

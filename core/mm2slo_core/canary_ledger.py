@@ -48,9 +48,12 @@ class CanaryLedger:
     previous run of the instance ended.
     """
 
-    def __init__(self, rules: CanaryRules) -> None:
+    def __init__(self, rules: CanaryRules, previous: CanaryLedger | None = None) -> None:
+        """Continues the counts of *previous*, whose pending canaries are restored or forgotten."""
         self._rules = rules
-        self._counters = CanaryCounters(rules)
+        self._counters: CanaryCounters = CanaryCounters(
+            rules, previous._counters if previous else None
+        )
         self._open: dict[int, _Open] = {}
         self._due: deque[tuple[float, int]] = deque()  # deadline and sequence, ascending
         self._evidence = CanaryEvidence(rules)

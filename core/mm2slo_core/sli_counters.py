@@ -64,8 +64,12 @@ class SliCounters:
 
     __slots__ = ("_counts",)
 
-    def __init__(self, keys: Iterable[SliKey]) -> None:
-        self._counts = dict.fromkeys(keys, NO_EVENTS)
+    def __init__(
+        self, keys: Iterable[SliKey], counted: Mapping[SliKey, SliCount] | None = None
+    ) -> None:
+        """*counted*: continue from these."""
+        before = counted or {}
+        self._counts = {key: before.get(key, NO_EVENTS) for key in keys}
 
     def __contains__(self, key: SliKey) -> bool:
         return key in self._counts

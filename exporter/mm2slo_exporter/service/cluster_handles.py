@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,15 @@ class ClusterHandle:
 class ClusterHandles:
     """The clusters in use, by alias."""
 
-    def __init__(self, exporter: ExporterConfig, watch_scope: WatchScope, health: Health) -> None:
+    def __init__(
+        self,
+        exporter: ExporterConfig,
+        watch_scope: WatchScope,
+        health: Health,
+        requests: Mapping[tuple[str, str], int] | None = None,
+    ) -> None:
+        """*requests*: continue these counts of sent requests."""
+        self._closed_requests = Counter(requests or {})
         self._intervals = ReadIntervals(
             topics=exporter.metadata_interval,
             topic_configs=exporter.topic_configs_interval,
@@ -62,18 +71,25 @@ class ClusterHandles:
                 reader.start()
 
     def close(self, aliases: Iterable[str]) -> None:
-        run_in_parallel([self._handles.pop(alias).close for alias in list(aliases)])
+        closed = [self._handles.pop(alias) for alias in list(aliases)]
+        run_in_parallel([handle.close for handle in closed])
+        for handle in closed:
+            self._closed_requests.update(_request_totals(handle))
 
     def close_all(self) -> None:
         self.close(self._handles)
 
     def request_totals(self) -> Mapping[tuple[str, str], int]:
         """Kafka requests sent, by cluster and API."""
-        return {
-            (alias, api): count
-            for alias, handle in list(self._handles.items())  # a reload may change it meanwhile
-            for api, count in handle.client.request_totals().items()
-        }
+        totals = Counter(self._closed_requests)
+        for handle in list(self._handles.values()):  # a reload may change it meanwhile
+            totals.update(_request_totals(handle))
+        return totals
+
+
+def _request_totals(handle: ClusterHandle) -> Mapping[tuple[str, str], int]:
+    client = handle.client
+    return {(client.alias, api): count for api, count in client.request_totals().items()}
 
 
 def check_clients(clusters: Mapping[str, ClusterConfig]) -> None:

@@ -113,11 +113,12 @@ class FlowManager:
             or wanted.get(label) != runner.flow
             or {runner.flow.flow.source, runner.flow.flow.target} & reopened
         ]
+        previous = {label: self._runners[label] for label in changed}
         self._close(changed)
         self._clusters.close([alias for alias in reopened if alias in self._clusters])
         if everything:
-            self._clusters = self._new_clusters(config)
-        opened = self._open(config)
+            self._clusters = self._new_clusters(config, self._clusters.request_totals())
+        opened = self._open(config, previous)
         self.config = config
         return opened
 
@@ -138,10 +139,12 @@ class FlowManager:
             if everything or old.clusters.get(alias) != config.clusters.get(alias)
         }, everything
 
-    def _new_clusters(self, config: Config) -> ClusterHandles:
-        return ClusterHandles(config.exporter, self._watch_scope, self._health)
+    def _new_clusters(
+        self, config: Config, requests: Mapping[tuple[str, str], int] | None = None
+    ) -> ClusterHandles:
+        return ClusterHandles(config.exporter, self._watch_scope, self._health, requests)
 
-    def _open(self, config: Config) -> int:
+    def _open(self, config: Config, previous: Mapping[str, FlowRunner] | None = None) -> int:
         flows = config.select(self._selected)
         new = [flow for flow in flows if flow.label not in self._runners]
         aliases = {alias for flow in flows for alias in (flow.flow.source, flow.flow.target)}
@@ -154,7 +157,8 @@ class FlowManager:
             # A restarted flow must not get events from the old process.
             self._stop_canary()
         for flow in new:
-            self._runners[flow.label] = self._runner(config, flow)
+            stopped = (previous or {}).get(flow.label)
+            self._runners[flow.label] = self._runner(config, flow, stopped)
         for flow in new:
             self._runners[flow.label].start()
         specs = [canary_spec(config, runner.policies) for runner in self.running()]
@@ -165,7 +169,7 @@ class FlowManager:
     def _close(self, labels: Iterable[str]) -> None:
         run_in_parallel([self._runners.pop(label).stop for label in list(labels)])
 
-    def _runner(self, config: Config, flow: FlowConfig) -> FlowRunner:
+    def _runner(self, config: Config, flow: FlowConfig, previous: FlowRunner | None) -> FlowRunner:
         carrier = config.carrier(flow)
         return FlowRunner(
             FlowPolicies(flow, carrier),
@@ -175,6 +179,7 @@ class FlowManager:
             self._deliver,
             carrier=carrier,
             shared_target=shares_target(config, flow),
+            previous=previous,
         )
 
     def _restart_canary(self, specs: list[CanarySpec]) -> None:

@@ -58,7 +58,9 @@ class FlowRunner:
         *,
         carrier: CanaryCarrier,
         shared_target: bool,
+        previous: FlowRunner | None = None,
     ) -> None:
+        """Continues from the state of *previous*, the stopped runner before a reload."""
         self.policies = policies
         self.flow: FlowConfig = policies.flow
         self._flow_clusters = flow_clusters
@@ -69,8 +71,12 @@ class FlowRunner:
         self._events_lock = threading.Lock()
         self._stopping = threading.Event()
         started_at = time.time()
-        self.tracker = FlowTracker(
-            self.flow, carrier=carrier, shared_target=shared_target, started_at=started_at
+        self.tracker: FlowTracker = FlowTracker(
+            self.flow,
+            carrier=carrier,
+            shared_target=shared_target,
+            started_at=started_at,
+            previous=previous.tracker if previous else None,
         )
         self.report = self.tracker.first_report(started_at)
         reads_committed = self.flow.isolation is Isolation.READ_COMMITTED
@@ -93,7 +99,7 @@ class FlowRunner:
             lambda seen: deliver(self, seen),
             every=exporter.poll_interval,
             on_failure=health.record_loop_failure,
-            before=self._restore,
+            before=self._restore if previous is None else lambda: None,
         )
         self._timeline: TimelineWriter | None = None
         if exporter.writes_timeline:
@@ -103,6 +109,7 @@ class FlowRunner:
                 flow_clusters.target.config.librdkafka_properties(),
                 exporter.timeline,
                 health,
+                counted=previous.report.timeline if previous else None,
             )
 
     def start(self) -> None:

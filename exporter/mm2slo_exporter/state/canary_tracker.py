@@ -40,9 +40,12 @@ class _PendingEvidence(NamedTuple):
 class CanaryTracker:
     """Passes canary events and evidence of one flow to its ledger."""
 
-    def __init__(self, rules: CanaryRules, started_at: float) -> None:
-        self.ledger = CanaryLedger(rules)
-        self.latencies = LatencyCounter()
+    def __init__(
+        self, rules: CanaryRules, started_at: float, previous: CanaryTracker | None = None
+    ) -> None:
+        """Continues the counts of *previous*, before a reload."""
+        self.ledger: CanaryLedger = CanaryLedger(rules, previous.ledger if previous else None)
+        self.latencies: LatencyCounter = previous.latencies if previous else LatencyCounter()
         self._earlier_canaries: list[EarlierCanary] = []
         self._earlier_arrivals: list[Arrived] = []
         self._restored = False

@@ -33,7 +33,7 @@ class FlowStateJudge:
     """Judges the state of a flow; tracks when its data last advanced."""
 
     def __init__(self, flow: FlowConfig) -> None:
-        self._flow = flow
+        self.flow = flow
         self._totals = FlowTotals()
         self._observed_since: float | None = None
         self._observed_at: float | None = None
@@ -54,8 +54,8 @@ class FlowStateJudge:
             self._update_progress(seen.at, topics, totals)
         self._update_replicated_at(seen, liveness)
         timeouts = StateTimeouts(
-            stall_after=self._flow.stall_after,
-            canary_deadline=self._flow.canary.deadline,
+            stall_after=self.flow.stall_after,
+            canary_deadline=self.flow.canary.deadline,
             position_period=self._position_period(topics),
         )
         evidence = FlowEvidence(
@@ -71,7 +71,7 @@ class FlowStateJudge:
             heartbeat_age=liveness.heartbeats.age_seconds,
             observed_for=self._observed_for(seen),
             connector_running=connector_running(
-                seen.internals.states, self._flow.connect.source_connector
+                seen.internals.states, self.flow.connect.source_connector
             ),
         )
         return flow_state(evidence, timeouts)
@@ -82,7 +82,7 @@ class FlowStateJudge:
             self._source_moved_at = at
         if totals.replicated_records_total > before.replicated_records_total:
             self._progressed_at = at
-        if not self._flow.by_mirrormaker:
+        if not self.flow.by_mirrormaker:
             moved = (topic.target_moved_at for topic in topics)
             self._progressed_at = max((at for at in moved if at is not None), default=None)
 
@@ -91,13 +91,13 @@ class FlowStateJudge:
         readable = seen.source_readable and seen.target_readable
         if readable and not seen.internals.waiting_for:
             last = self._observed_at
-            if last is None or seen.at - last > self._flow.stall_after:
+            if last is None or seen.at - last > self.flow.stall_after:
                 self._observed_since = seen.at
             self._observed_at = seen.at
         return 0.0 if self._observed_since is None else seen.at - self._observed_since
 
     def _update_replicated_at(self, seen: Observation, liveness: LivenessEvidence) -> None:
-        connectors = (self._flow.connect.source_connector,)
+        connectors = (self.flow.connect.source_connector,)
         if all_tasks_running(seen.internals.states, connectors) is False:
             return
         times = (
@@ -114,15 +114,15 @@ class FlowStateJudge:
             partition.lag_records and partition.quality is not PositionQuality.LIVE
             for partition in distinct_partitions(topics)
         )
-        return self._flow.offset_flush_interval if by_commit else 0.0
+        return self.flow.offset_flush_interval if by_commit else 0.0
 
     def _backlog(self, topics: Sequence[TopicState]) -> bool | None:
-        if not self._flow.by_mirrormaker:
+        if not self.flow.by_mirrormaker:
             return bool(_stalled_topics(topics))
         return _backlog(topics)
 
     def _stuck_for(self, at: float, topics: Sequence[TopicState]) -> float | None:
-        if not self._flow.by_mirrormaker:
+        if not self.flow.by_mirrormaker:
             return min((at - since for since in _stalled_topics(topics)), default=None)
         waiting = [
             at - partition.backlog_since

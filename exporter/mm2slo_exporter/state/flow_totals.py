@@ -38,6 +38,10 @@ class TotalsTracker:
                 self._counted[name] = now
         return FlowTotals(*self._totals)
 
+    def forget_topics(self) -> None:
+        """Count all topics from 0: their trackers were dropped."""
+        self._counted.clear()
+
     def forget(self, topic: str) -> None:
         """Count a topic with this name from 0: its tracker was dropped."""
         self._counted.pop(topic, None)

@@ -57,8 +57,15 @@ class FlowTracker:
     """Turns each observation of a flow into a report."""
 
     def __init__(
-        self, flow: FlowConfig, *, carrier: CanaryCarrier, shared_target: bool, started_at: float
+        self,
+        flow: FlowConfig,
+        *,
+        carrier: CanaryCarrier,
+        shared_target: bool,
+        started_at: float,
+        previous: FlowTracker | None = None,
     ) -> None:
+        """Continues from the state of *previous*, of the same flow before a reload."""
         self.flow = flow
         self._carrier = carrier
         self._rules = FlowRules(
@@ -83,8 +90,11 @@ class FlowTracker:
         self._absent_since: dict[str, float] = {}
         self._totals = TotalsTracker()
         self._heartbeats = HeartbeatTracker(flow.heartbeat_interval)
-        self._slices = SliceIndicators(
-            flow, by_heartbeats=carrier is CanaryCarrier.OFF, started_at=started_at
+        self._slices: SliceIndicators = SliceIndicators(
+            flow,
+            by_heartbeats=carrier is CanaryCarrier.OFF,
+            started_at=started_at,
+            previous=previous._slices if previous else None,
         )
         self._judge = FlowStateJudge(flow)
         self._lag_rate = SmoothedRate(_LAG_RATE_HALF_LIFE)
@@ -98,7 +108,26 @@ class FlowTracker:
                 # MirrorMaker 2's heartbeats topic is compacted.
                 confirm_losses=not own_topic,
             )
-            self.canaries = CanaryTracker(rules, started_at)
+            self.canaries = CanaryTracker(
+                rules, started_at, previous.canaries if previous else None
+            )
+        if previous is not None:
+            self._continue(previous)
+
+    def _continue(self, previous: FlowTracker) -> None:
+        """Take over what does not depend on the configuration."""
+        self._totals = previous._totals
+        self._heartbeats = previous._heartbeats
+        self._heartbeats.interval = self.flow.heartbeat_interval
+        before = previous.flow
+        if (before.policy, before.engine) != (self.flow.policy, self.flow.engine):
+            self._totals.forget_topics()  # other copies: nothing that was tracked holds
+            return
+        self._topics = previous._topics
+        self._absent_since = previous._absent_since
+        self._lag_rate = previous._lag_rate
+        self._judge = previous._judge
+        self._judge.flow = self.flow
 
     def restore(self, polls: Iterable[RestoredPoll]) -> None:
         """Restore state from the timeline, before the first round."""

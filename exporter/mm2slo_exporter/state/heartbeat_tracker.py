@@ -18,7 +18,7 @@ class HeartbeatTracker:
     """Age, latency and gaps of the heartbeats that arrive on the target."""
 
     def __init__(self, interval: float) -> None:
-        self._interval = interval
+        self.interval = interval
         self._newest: dict[str, float] = {}
         self._received = 0
         self._missing = 0
@@ -32,8 +32,8 @@ class HeartbeatTracker:
             return
         self._received += 1
         self._latencies.add((beat.at - beat.emitted_at,))
-        if before is not None and beat.emitted_at - before > _GAP_SHARE * self._interval:
-            self._missing += round((beat.emitted_at - before) / self._interval) - 1
+        if before is not None and beat.emitted_at - before > _GAP_SHARE * self.interval:
+            self._missing += round((beat.emitted_at - before) / self.interval) - 1
 
     def state(self, at: float) -> HeartbeatState:
         newest = max(self._newest.values(), default=None)

@@ -65,7 +65,15 @@ class FreshnessClasses:
 class SliceIndicators:
     """Counts slices of one flow; none for engines other than MirrorMaker 2, without positions."""
 
-    def __init__(self, flow: FlowConfig, *, by_heartbeats: bool, started_at: float) -> None:
+    def __init__(
+        self,
+        flow: FlowConfig,
+        *,
+        by_heartbeats: bool,
+        started_at: float,
+        previous: SliceIndicators | None = None,
+    ) -> None:
+        """Continues the counts of *previous*, before a reload."""
         self._is_measured = flow.by_mirrormaker
         self._classes = FreshnessClasses(flow)
         self._clock = SliceClock(flow.slice, started_at)
@@ -75,7 +83,8 @@ class SliceIndicators:
         keys.append(_CHECKPOINTS)
         if by_heartbeats:
             keys.append(_AVAILABILITY)
-        self._counters = SliCounters(keys if self._is_measured else ())
+        counted = previous.counts() if previous else None
+        self._counters = SliCounters(keys if self._is_measured else (), counted)
 
     def observe(
         self, seen: Observation, topics: Sequence[TopicState], heartbeats: HeartbeatState

@@ -42,7 +42,10 @@ class TimelineWriter:
         properties: Mapping[str, str],
         config: TimelineConfig,
         health: Health,
+        *,
+        counted: TimelineState | None = None,
     ) -> None:
+        """Continues the counts of *counted*."""
         self._flow = flow
         self._client = client
         self._properties = properties
@@ -60,8 +63,8 @@ class TimelineWriter:
         self._election = self._thread(Loop.LEADERSHIP, lambda: self._leadership.run(self._stopping))
         self._producer: RecordProducer | None = None
         self._missed = threading.Event()
-        self._records = 0
-        self._bytes = 0
+        self._records = counted.records_total if counted else 0
+        self._bytes = counted.bytes_total if counted else 0
 
     @property
     def state(self) -> TimelineState:

@@ -86,8 +86,11 @@ class World:
                 return {}
 
         class Runner:
-            def __init__(self, policies: Any, *_: object, **__: object) -> None:
+            def __init__(
+                self, policies: Any, *_: object, previous: object = None, **__: object
+            ) -> None:
                 self.policies = policies
+                self.previous = previous
                 self.flow = policies.flow
                 self.report: Any = first_report(self.flow)
                 self.ledger_state = self.flow.label
@@ -217,6 +220,15 @@ def test_reload_restarts_changed_flows_only(
     assert world.taken() == log
     assert exporter.config == load_config(text)
     assert ("restart the exporter to apply" in found.message) is (text is LISTEN)
+
+
+def test_reload_continues_from_the_stopped_flows(exporter: Exporter, world: World) -> None:
+    before = {runner.flow.label: runner for runner in exporter._flows.running()}
+    world.text = TUNED
+    exporter.reload()
+    after: dict[str, Any] = {runner.flow.label: runner for runner in exporter._flows.running()}
+    assert after["us->eu"] is before["us->eu"]
+    assert after["eu->us"].previous is before["eu->us"]
 
 
 def broken() -> Config:
