@@ -30,27 +30,26 @@ _BACKLOG: Final = 1024
 
 
 class WebServer:
-    """Serves the ASGI application *app*; used as a context manager or by start and close.
+    """Serves the ASGI application *app* on a *bound* socket, which it closes.
 
-    *access* is called for each connection. *setting* is the configuration key of *listen*. The
-    port is bound at once, so a port in use is a UserError here and not later.
+    Used as a context manager or by start and close. *access* is called for each connection.
     """
 
     def __init__(
         self,
         app: Any,
-        listen: Listen,
-        setting: str,
+        bound: socket.socket,
         access: Callable[[], Access] = lambda: OPEN,
         limits: Limits = Limits(),  # noqa: B008 - a frozen value
     ) -> None:
         self._access = access
-        self._socket = _bind(listen, setting)
-        host, port = self._socket.getsockname()[:2]
+        self._socket = bound
+        host, port = bound.getsockname()[:2]
         self.address = Listen(host, port)
         """Where it listens; the port is the real one when 0 was asked for."""
         self._server = _Server(GuardedConfig(app, access, limits))
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="web")
+        self._thread = threading.Thread(target=self._run, name="web")
+        self._ended = threading.Event()
 
     @property
     def url(self) -> str:
@@ -60,10 +59,22 @@ class WebServer:
     def start(self) -> None:
         self._thread.start()
 
+    def _run(self) -> None:
+        try:
+            self._server.run([self._socket])
+        finally:
+            self._ended.set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait while it runs, at most *seconds*. Raises RuntimeError when it ends by itself."""
+        # Not by joining: a signal during that would mark the thread as ended.
+        if self._ended.wait(seconds):
+            raise RuntimeError("the web server has ended; see the log")
+
     def close(self) -> None:
         """Stop: no new connection; responses that are being sent may take a few seconds."""
+        self._server.should_exit = True
         if self._thread.is_alive():
-            self._server.should_exit = True
             self._thread.join()
         self._socket.close()
 
@@ -92,7 +103,8 @@ class _Server(uvicorn.Server):
             connection.transport.abort()
 
 
-def _bind(listen: Listen, setting: str) -> socket.socket:
+def bind(listen: Listen, setting: str) -> socket.socket:
+    """A listening socket. Raises UserError; *setting* is the configuration key of *listen*."""
     everywhere = listen.host in {"", "::"} and socket.has_dualstack_ipv6()
     try:
         return socket.create_server(

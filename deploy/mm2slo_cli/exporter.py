@@ -71,7 +71,8 @@ def run(source: ConfigSource, flows: list[str]) -> None:
         signal.signal(number, on_signal)
     with run_exporter(load, flows) as (exporter, server):
         logger.info("serving %s/metrics", server.url)
-        while not stopping.wait(0.2):
+        while not stopping.is_set():
+            server.wait(0.2)
             if reloading.is_set():
                 reloading.clear()
                 exporter.reload()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import socket
-import ssl
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
@@ -29,8 +27,6 @@ from mm2slo_cli.report_sources import (
     open_store,
 )
 from mm2slo_cli.signals import Interrupted, interrupt_on_signals
-from mm2slo_core.config import Listen
-from mm2slo_core.user_errors import UserError
 from mm2slo_exporter import log_output
 from mm2slo_report.web.service_settings import (
     Settings,
@@ -39,16 +35,20 @@ from mm2slo_report.web.service_settings import (
     require_tokens_or_loopback,
 )
 from mm2slo_report.web.token_file import TokenFile
+from mm2slo_web.reloaded_access import OPEN, certificate_files
+from mm2slo_web.web_config import TlsServerConfig
+from mm2slo_web.web_server import WebServer, bind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from uvicorn import Server
+    from starlette.types import ASGIApp
 
     from mm2slo_core.config import Config
     from mm2slo_report.recording.recorder import Recorder
     from mm2slo_report.sources.sli_source import SliSource
     from mm2slo_store import Store
+    from mm2slo_web.reloaded_access import Access
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,6 @@ HELP = (
     "Reads history from the server in report.prometheus. If none is configured, the service "
     "scrapes the exporters itself and records their counters in the results store."
 )
-_BACKLOG = 512
 
 
 @config_options()
@@ -75,22 +74,16 @@ def serve(
     log_findings(findings)
     # Logs its plugins at each start.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
-    # The server handles signals while it runs, and re-raises them afterwards.
-    with (
-        interrupt_on_signals(),
-        suppress(Interrupted),
-        open_server(loaded, store) as (server, listening),
-    ):
-        scheme = "http" if loaded.report.tls is None else "https"
-        logger.info("serving %s://%s/", scheme, listen_address(listening))
-        server.run(sockets=[listening])
+    with interrupt_on_signals(), suppress(Interrupted), open_server(loaded, store) as server:
+        logger.info("serving %s/", server.url)
+        server.wait()
 
 
 @contextmanager
 def open_server(
     loaded: Config, store: str | None = None, *, cache_seconds: float | None = None
-) -> Iterator[tuple[Server, socket.socket]]:
-    """Create a server and its listening socket; everything is closed afterwards.
+) -> Iterator[WebServer]:
+    """Run the server; everything is closed afterwards.
 
     *cache_seconds* overrides how long responses are cached. Raises UserError
     when the address is in use or a file cannot be read.
@@ -98,16 +91,17 @@ def open_server(
     settings = create_settings(loaded)
     if cache_seconds is not None:
         settings = replace(settings, cache_seconds=cache_seconds)
-    _check_tls(loaded)
+    access = _access(loaded)
     with ExitStack() as stack:
-        listening = stack.enter_context(_open_socket(loaded.report.listen))
+        bound = stack.enter_context(bind(loaded.report.listen, "report.listen"))
         results = stack.enter_context(open_store(loaded, store))
         recorder = None
         if loaded.report.prometheus is None:
             recorder = stack.enter_context(run_recorder(loaded, results))
         source, blocking = stack.enter_context(open_sources(loaded, results))
         rules = missing_rules(loaded, blocking)
-        yield _server(loaded, results, settings, recorder, source, rules=rules), listening
+        app = _app(loaded, results, settings, recorder, source, rules=rules)
+        yield stack.enter_context(WebServer(app, bound, access))
 
 
 def create_settings(loaded: Config) -> Settings:
@@ -161,7 +155,16 @@ def run_recorder(loaded: Config, results: Store) -> Iterator[Recorder]:
         yield recorder
 
 
-def _server(
+def _access(loaded: Config) -> Callable[[], Access]:
+    tls = loaded.report.tls
+    if tls is None:
+        return lambda: OPEN
+    return certificate_files(
+        TlsServerConfig(cert_file=tls.cert_file, key_file=tls.key_file)
+    ).current
+
+
+def _app(
     loaded: Config,
     results: Store,
     settings: Settings,
@@ -169,10 +172,8 @@ def _server(
     source: SliSource,
     *,
     rules: Callable[[], Sequence[str]] | None,
-) -> Server:
+) -> ASGIApp:
     with paused_gc():
-        import uvicorn
-
         from mm2slo_cli.report_maintenance import MaintenanceActions
         from mm2slo_report.web.app import create_app
         from mm2slo_report.web.flow_status import ExporterFlowStatus
@@ -190,61 +191,7 @@ def _server(
         maintenance=MaintenanceActions(loaded, results),
         missing_rules=rules,
     )
-    return uvicorn.Server(
-        uvicorn.Config(
-            create_app(service),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            # No decision depends on headers that clients can set.
-            proxy_headers=False,
-            lifespan="off",
-            ws="none",
-            timeout_graceful_shutdown=5,
-            ssl_certfile=None if report.tls is None else report.tls.cert_file,
-            ssl_keyfile=None if report.tls is None else report.tls.key_file,
-        )
-    )
-
-
-@contextmanager
-def _open_socket(listen: Listen) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if listen.is_ipv6 else socket.AF_INET
-    try:
-        listener = socket.create_server(
-            (listen.host, listen.port), family=family, backlog=_BACKLOG, reuse_port=False
-        )
-    except (OSError, OverflowError) as error:
-        number = getattr(error, "errno", None)
-        reason = str(error) if number is None or number < 0 else os.strerror(number)
-        raise UserError(
-            f"cannot listen on {listen}: {reason}; set report.listen to a free address"
-        ) from None
-    with listener:
-        yield listener
-
-
-def listen_address(listening: socket.socket) -> Listen:
-    """Return the address of the socket, with the port that the system chose."""
-    host, port = listening.getsockname()[:2]
-    return Listen(host, port)
-
-
-def _check_tls(loaded: Config) -> None:
-    """Raise UserError for an unusable certificate or key before anything starts."""
-    tls = loaded.report.tls
-    if tls is None:
-        return
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        # Without a callback, an encrypted key would prompt for a password.
-        context.load_cert_chain(tls.cert_file, tls.key_file, password=lambda: b"")
-    except (OSError, ssl.SSLError) as error:
-        reason = getattr(error, "reason", None) or error.strerror or "unusable"
-        raise UserError(
-            f"report.tls: {tls.cert_file!r} with {tls.key_file!r}: {reason}; expected a "
-            "certificate and its key in PEM, not encrypted"
-        ) from None
+    return create_app(service)
 
 
 def _path(name: str | None) -> Path | None:

@@ -29,11 +29,9 @@ MINUTE_MS = 60_000
 
 def serve(path: Path, flows: int, now: int) -> None:
     """Run the service only, at time *now*; prints its port."""
-    import socket
-
-    import uvicorn
     from bench_sli_history import question  # type: ignore[import-not-found]
 
+    from mm2slo_core.config import Listen
     from mm2slo_report.reporter import Reporter
     from mm2slo_report.sources.recorder_source import RecorderSource
     from mm2slo_report.stored_facts import StoreFacts
@@ -41,9 +39,10 @@ def serve(path: Path, flows: int, now: int) -> None:
     from mm2slo_report.web.report_service import ReportService
     from mm2slo_report.web.service_settings import Settings
     from mm2slo_store import Store
+    from mm2slo_web.web_server import WebServer, bind
 
     started = time.time()
-    with Store.open(path) as store, socket.create_server(("127.0.0.1", 0)) as listening:
+    with Store.open(path) as store:
         reporter = Reporter(
             objectives=question(flows, now).objectives,
             source=RecorderSource(store, keep=63 * 86_400.0),
@@ -54,10 +53,9 @@ def serve(path: Path, flows: int, now: int) -> None:
         )
         settings = Settings(version="0", reports_per_minute=100_000)
         app = create_app(ReportService(reporter, store, settings))
-        print(listening.getsockname()[1], flush=True)
-        uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")).run(
-            sockets=[listening]
-        )
+        with WebServer(app, bind(Listen("127.0.0.1", 0), "report.listen")) as server:
+            print(server.address.port, flush=True)
+            server.wait()
 
 
 def fetch(connection: http.client.HTTPConnection, path: str) -> tuple[float, bytes]:

@@ -30,7 +30,7 @@ from mm2slo_report.web.http_responses import ProblemResponse
 from mm2slo_report.web.metrics_route import Requests
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
 from mm2slo_report.web.request_guard import OPEN_PATHS, RequestGuard
-from mm2slo_report.web.request_log import RequestLog
+from mm2slo_web.request_log import RequestLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

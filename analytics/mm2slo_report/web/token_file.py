@@ -10,10 +10,11 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.user_errors import UserError
 from mm2slo_report.web.tokens import Scope, Token, read_tokens
+from mm2slo_web.reloaded_access import FileStamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,14 +25,6 @@ _CHECK_INTERVAL: Final = 1.0
 """Seconds."""
 
 
-class _State(NamedTuple):
-    """Detects a change of the file."""
-
-    changed_ns: int
-    size: int
-    inode: int
-
-
 class TokenFile:
     """The tokens of the file *name*. Raises UserError when the first load fails. Thread-safe."""
 
@@ -40,7 +33,7 @@ class TokenFile:
         self._path = Path(name)
         self._clock = clock
         self._lock = threading.Lock()
-        self._state = self._stat()
+        self._stamp = FileStamp.of(self._path)
         self._checked_at = clock()
         self._tokens, problem = self._read()
         if problem:
@@ -57,11 +50,11 @@ class TokenFile:
             return self._tokens
 
     def _refresh(self) -> None:
-        state = self._stat()
-        if state == self._state:
+        stamp = FileStamp.of(self._path)
+        if stamp == self._stamp:
             return
-        # Stat before reading: the next check sees a change made in between.
-        self._state = state
+        # Stamp before reading: the next check sees a change made in between.
+        self._stamp = stamp
         found, problem = self._read()
         if problem:
             found = _restrict(self._tokens, found)
@@ -72,13 +65,6 @@ class TokenFile:
         else:
             logger.info("reloaded %s: %d tokens", self._name, len(found))
         self._tokens = found
-
-    def _stat(self) -> _State | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return _State(found.st_mtime_ns, found.st_size, found.st_ino)
 
     def _read(self) -> tuple[tuple[Token, ...], str]:
         try:

@@ -7,16 +7,13 @@ for reading only.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.user_errors import UserError
+from mm2slo_web.credentials import basic_credentials, matching_digest, split_authorization
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,20 +77,11 @@ def read_tokens(text: str, file: str) -> tuple[tuple[Token, ...], str]:
 
 def find_token(tokens: Iterable[Token], authorization: str | None, *, basic: bool) -> Token | None:
     """The token in an Authorization header; with *basic* also as a Basic password."""
-    scheme, _, credentials = (authorization or "").strip().partition(" ")
-    shown = credentials.strip()
-    if scheme.lower() == "basic" and basic:
-        shown = _password(shown)
-    elif scheme.lower() != "bearer":
-        return None
-    digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
-    # Compare all of them, so that the response time does not reveal which one matched.
-    matching = [each for each in tokens if hmac.compare_digest(digest, each.digest)]
-    return matching[0] if matching else None
-
-
-def _password(credentials: str) -> str:
-    try:
-        return base64.b64decode(credentials, validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        return ""
+    scheme, shown = split_authorization(authorization)
+    by_digest = {each.digest: each for each in tokens}
+    if scheme == "basic" and basic:
+        _, password = basic_credentials(shown) or (b"", b"")
+        digest = matching_digest(password, by_digest)
+    else:
+        digest = matching_digest(shown, by_digest) if scheme == "bearer" else None
+    return None if digest is None else by_digest[digest]

@@ -33,7 +33,7 @@ Zone = Annotated[str, AfterValidator(_zone)]
 
 
 class TlsFiles(Section):
-    """A certificate and its key, in PEM format."""
+    """A certificate and its key, in PEM format; a change applies to the next connection."""
 
     cert_file: FilePath
     """Certificate with its chain."""

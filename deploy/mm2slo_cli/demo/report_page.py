@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -33,24 +32,14 @@ def serve_report_page(environment: DemoEnvironment) -> Iterator[None]:
 
 @contextmanager
 def _run_service(environment: DemoEnvironment) -> Iterator[str]:
-    from mm2slo_cli.report_serve import listen_address, open_server
+    from mm2slo_cli.report_serve import open_server
 
     folder = environment.lab.runtime.root / "report"
     folder.mkdir(exist_ok=True)
     store = f"sqlite:///{folder / 'results.db'}"
-    with open_server(
-        _demo_config(environment.config, environment.url), store, cache_seconds=_CACHE_SECONDS
-    ) as (server, bound):
-        # Requests before the server runs wait: the socket is already open.
-        thread = threading.Thread(
-            target=server.run, kwargs={"sockets": [bound]}, name="demo-report", daemon=True
-        )
-        thread.start()
-        try:
-            yield f"http://{listen_address(bound)}/"
-        finally:
-            server.should_exit = True
-            thread.join()
+    loaded = _demo_config(environment.config, environment.url)
+    with open_server(loaded, store, cache_seconds=_CACHE_SECONDS) as server:
+        yield f"{server.url}/"
 
 
 def _demo_config(config: Config, exporter: str) -> Config:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_exporter.web.messages import Request, Response, text_response
 from mm2slo_exporter.web.routes import respond
 from mm2slo_web.guarded_connection import Limits
 from mm2slo_web.reloaded_access import OPEN
-from mm2slo_web.web_server import WebServer
+from mm2slo_web.request_log import RequestLog
+from mm2slo_web.web_server import WebServer, bind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
+
+    from starlette.types import Receive, Scope, Send
 
     from mm2slo_core.config import Listen
     from mm2slo_exporter.web.site import Site
@@ -34,7 +37,8 @@ def exporter_server(
 ) -> WebServer:
     """The server of *site*. Raises UserError when the address cannot be bound."""
     access = web_config.current if web_config is not None else lambda: OPEN
-    return WebServer(ExporterApp(site, access), listen, "exporter.listen", access, limits)
+    app = RequestLog(ExporterApp(site, access), None)
+    return WebServer(app, bind(listen, "exporter.listen"), access, limits)
 
 
 class ExporterApp:
@@ -42,12 +46,7 @@ class ExporterApp:
         self._site = site
         self._access = access
 
-    async def __call__(
-        self,
-        scope: Mapping[str, Any],
-        _receive: object,
-        send: Callable[[Mapping[str, object]], Awaitable[None]],
-    ) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         access = self._access()  # users may change while a connection is kept
         request = _request(scope)
         unreadable = _unreadable(scope)
@@ -83,7 +82,7 @@ class ExporterApp:
             return text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; see the log")
 
 
-def _request(scope: Mapping[str, Any]) -> Request:
+def _request(scope: Scope) -> Request:
     headers: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
@@ -92,7 +91,7 @@ def _request(scope: Mapping[str, Any]) -> Request:
     return Request(scope["method"], scope["path"], peer[0] if peer else "", headers)
 
 
-def _unreadable(scope: Mapping[str, Any]) -> HTTPStatus | None:
+def _unreadable(scope: Scope) -> HTTPStatus | None:
     """Why a request is refused that h11 accepts."""
     if scope["http_version"] not in _READ_VERSIONS:
         return HTTPStatus.HTTP_VERSION_NOT_SUPPORTED

@@ -154,13 +154,13 @@ def test_serve_with_unusable_file_or_port_fails(tmp_path: Path) -> None:
     )
     (tmp_path / "empty").write_text("")
     files = {"cert_file": str(tmp_path / "empty"), "key_file": str(tmp_path / "empty")}
-    assert "expected a certificate and its key in PEM" in start_error(config(tmp_path, tls=files))
+    assert "expected a PEM certificate chain and its" in start_error(config(tmp_path, tls=files))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         message = start_error(config(tmp_path, listen=f"127.0.0.1:{port}"))
     assert message == (
-        f"cannot listen on 127.0.0.1:{port}: Address already in use; "
-        "set report.listen to a free address"
+        f"cannot listen on 127.0.0.1:{port}: the port is in use; "
+        "stop the other process or set report.listen to a free port"
     )
 
 

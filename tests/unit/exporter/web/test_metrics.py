@@ -40,7 +40,7 @@ def test_a_client_without_wishes_gets_classic_text(serve: Any) -> None:
     assert (answer.status, answer.body) == (200, CLASSIC)
     assert answer.headers.keys() == {
         *("server", "date", "content-type", "content-length", "cache-control"),
-        *("x-content-type-options", "vary"),
+        *("x-content-type-options", "vary", "x-request-id"),
     }
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert answer.headers["content-length"] == str(len(CLASSIC))

@@ -18,7 +18,7 @@ from report_service_fixture import sample_source, start_service
 
 from mm2slo_core.json_logs import JsonFormatter
 from mm2slo_lab.condition_wait import wait_for
-from mm2slo_report.web.request_log import RequestLog
+from mm2slo_web.request_log import RequestLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,10 +26,11 @@ _VALID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 class RequestLog:
     """Takes the id of the header X-Request-ID if it is short and plain, else a random one.
 
-    Successful requests of *frequent* paths, such as health checks, are logged at level debug.
+    Successful requests of *frequent* paths, such as health checks, are logged at level debug; if
+    that is None, all requests are.
     """
 
-    def __init__(self, app: ASGIApp, frequent: AbstractSet[str]) -> None:
+    def __init__(self, app: ASGIApp, frequent: AbstractSet[str] | None) -> None:
         self._app = app
         self._frequent = frequent
 
@@ -58,6 +59,18 @@ class RequestLog:
         finally:
             path = quote(scope["path"])  # no control characters
             seconds = round(time.perf_counter() - start, 6)
-            level = logging.DEBUG if scope["path"] in self._frequent else logging.INFO
-            level = logging.WARNING if status >= 500 else level
-            logger.log(level, "%s %s %s", method, path, status, extra={"seconds": seconds})
+            logger.log(
+                self._level(scope["path"], status),
+                "%s %s %s",
+                method,
+                path,
+                status,
+                extra={"seconds": seconds},
+            )
+
+    def _level(self, path: str, status: int) -> int:
+        if self._frequent is None:
+            return logging.DEBUG
+        if status >= 500:
+            return logging.WARNING
+        return logging.DEBUG if path in self._frequent else logging.INFO

@@ -1,0 +1,52 @@
+"""The server's thread and its certificate files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from web_tls import write_certificate
+
+from mm2slo_core.config import Listen
+from mm2slo_web.reloaded_access import certificate_files
+from mm2slo_web.web_config import TlsServerConfig
+from mm2slo_web.web_server import WebServer, bind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.types import Receive, Scope, Send
+
+
+async def app(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise NotImplementedError
+
+
+def test_waiting_for_a_server_that_ended_by_itself_raises_error() -> None:
+    server = WebServer(app, bind(Listen("127.0.0.1", 0), "listen"))
+    with server:
+        server.wait(0)
+        server._server.should_exit = True
+        with pytest.raises(RuntimeError, match="the web server has ended"):
+            server.wait()
+
+
+def test_closing_a_server_that_was_not_started_frees_its_port() -> None:
+    server = WebServer(app, bind(Listen("127.0.0.1", 0), "listen"))
+    server.close()
+    bind(server.address, "listen").close()
+
+
+def test_changed_certificate_applies_to_the_next_connection(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_certificate(tmp_path)
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    files = certificate_files(TlsServerConfig(cert_file=str(cert), key_file=str(key)))
+    before = files.current()
+    assert files.current() is before
+    cert.write_text("half a certificate")
+    assert files.current() is files.current() is before
+    assert caplog.text.count("keeping the previous TLS and access rules: cannot use") == 1
+    write_certificate(tmp_path)
+    assert files.current().tls not in {None, before.tls}
