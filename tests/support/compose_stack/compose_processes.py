@@ -37,19 +37,19 @@ _KAFKA: Final = {
 }
 _FAST: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 _PORT_OPTION: Final = re.compile(r"--([\w-]+-)?port")
-_TIMEOUT: Final = 240.0
+_TIMEOUT: Final = 600.0
 
 
 class ComposeProcesses:
     """Starts services of *model* in *folder*; a context manager that kills them.
 
-    *variables* are added to each environment, in place of names that only Compose resolves.
+    `variables` are added to each environment, in place of names that only Compose resolves.
     """
 
-    def __init__(self, model: Mapping[str, Service], folder: Path, **variables: str) -> None:
+    def __init__(self, model: Mapping[str, Service], folder: Path) -> None:
         self._model = model
         self._folder = folder
-        self._variables = variables
+        self.variables: dict[str, str] = {}
         self._running: dict[str, ManagedProcess] = {}
         self._host = re.compile(
             rf"\b({'|'.join(model)}|127\.0\.0\.1|0\.0\.0\.0)([:/])(\d{{4,5}})\b"
@@ -105,7 +105,7 @@ class ComposeProcesses:
     def table(self) -> str:
         """Every substitution."""
         rows = [("*", f"host:{port}", f"localhost:{free}") for port, free in self._ports.items()]
-        rows += [("*", name, value) for name, value in self._variables.items()]
+        rows += [("*", name, value) for name, value in self.variables.items()]
         for name, paths in self._paths.items():
             rows += [(name, path, local) for path, local in paths.items()]
         return "\n".join(f"{name:14} {shipped:32} {here}" for name, shipped, here in rows)
@@ -146,7 +146,7 @@ class ComposeProcesses:
         values = {key: self.local(name, value) for key, value in service.environment.items()}
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         home = str(self._folder / name)
-        settings = {"PATH": path, "HOME": home, **self._variables, **values}
+        settings = {"PATH": path, "HOME": home, **self.variables, **values}
         if image == "mm2slo-audit":  # the image has jars and one Java
             settings["MM2SLO_JARS"] = str(ivy_directory(SparkOptions()) / "jars")
             settings["JAVA_HOME"] = str(Path(find_java(17)).resolve().parents[1])

@@ -33,9 +33,12 @@ class Server:
     """A running server with a superuser that has a password."""
 
     port: int
+    user: str = USER
+    password: str = PASSWORD
 
-    def url(self, database: str, password: str = PASSWORD) -> str:
-        return f"postgresql://{USER}:{quote(password, safe='')}@127.0.0.1:{self.port}/{database}"
+    def url(self, database: str, password: str | None = None) -> str:
+        secret = quote(password or self.password, safe="")
+        return f"postgresql://{self.user}:{secret}@127.0.0.1:{self.port}/{database}"
 
     def fresh_store(self) -> BackEnd:
         """A store in a new, empty database."""
@@ -46,12 +49,12 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def running(user: str = USER, own_password: str = PASSWORD) -> Iterator[Server]:
     """Run a server; it stops with the block or with this process."""
     folder = Path(tempfile.mkdtemp(prefix="mm2slo-postgres-"))
     try:
         password = folder / "password"
-        password.write_text(PASSWORD, encoding="utf-8")
+        password.write_text(own_password, encoding="utf-8")
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root
             for each in (folder, password):
                 shutil.chown(each, "postgres", "postgres")
@@ -59,7 +62,7 @@ def running() -> Iterator[Server]:
         subprocess.run(
             [
                 *_server_command("initdb"),
-                *("--username", USER, "--pwfile", str(password), "--auth", "scram-sha-256"),
+                *("--username", user, "--pwfile", str(password), "--auth", "scram-sha-256"),
                 *("--pgdata", str(data), "--encoding", "UTF8", "--locale", "C", "--no-sync"),
             ],
             check=True,
@@ -80,7 +83,7 @@ def running() -> Iterator[Server]:
                 stderr=log,
             )
         try:
-            server = Server(port)
+            server = Server(port, user, own_password)
             _wait_until_ready(server, process, folder / "log")
             yield server
         finally:

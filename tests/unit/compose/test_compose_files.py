@@ -87,8 +87,9 @@ def test_service_mounts_existing_files_and_declared_volumes(service: Service) ->
 
 
 def test_services_that_connect_to_clusters_mount_secrets() -> None:
-    """The executors of Spark read certificate files as well."""
-    clients = {"us", "mirrormaker", "traffic", "exporter", "report", "audit", "spark-worker"}
+    """The executors of Spark read certificate files as well, and logship reads the whole file."""
+    clients = {"us", "mirrormaker", "traffic", "exporter", "report", "audit"}
+    clients |= {"spark-worker", "logship"}
     without = {name for name in clients if "/run/secrets" not in SERVICES[name].mounts}
     assert without == set()
 
