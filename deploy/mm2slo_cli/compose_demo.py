@@ -76,8 +76,9 @@ def serve_hec(
     address = parse_listen(listen)
     token = (secrets / "splunk-hec-token").read_text(encoding="ascii")
     stub = hec_stub(
-        (address.host, address.port), secrets / "splunk.pem", token,
-        lambda event: typer.echo(json.dumps(event, ensure_ascii=False)),
+        (address.host, address.port), token,
+        lambda each: typer.echo(json.dumps(each["event"], ensure_ascii=False)),
+        certificate=secrets / "splunk.pem",
     )  # fmt: skip
     with _until_signal(), stub:
         typer.echo(f"receiving events on {address}")

@@ -15,43 +15,62 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_SUCCESS: Final = (HTTPStatus.OK, b'{"text":"Success","code":0}')
-_INVALID_TOKEN: Final = (HTTPStatus.FORBIDDEN, b'{"text":"Invalid token","code":4}')
+_SUCCESS: Final = '{"text":"Success","code":0}'
+_INVALID_TOKEN: Final = '{"text":"Invalid token","code":4}'
 
 
 @contextmanager
 def hec_stub(
-    listen: tuple[str, int], certificate: Path, token: str, on_event: Callable[[Any], object]
+    listen: tuple[str, int],
+    token: str,
+    on_event: Callable[[dict[str, Any]], object],
+    *,
+    certificate: Path | None = None,
+    page: Callable[[], str] = str,
 ) -> Iterator[int]:
-    """Receive events on the port that it yields, with TLS; *certificate* contains the key."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
-    with ThreadingHTTPServer(listen, _handler(f"Splunk {token}", on_event)) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    """Receive events on the port that it yields; *on_event* gets each envelope.
+
+    With *certificate*, which contains the key, it uses TLS. *page* is the answer to `GET /`.
+    """
+    with ThreadingHTTPServer(listen, _handler(f"Splunk {token}", on_event, page)) as server:
+        if certificate is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
 
 
-def _handler(authorization: str, on_event: Callable[[Any], object]) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    authorization: str, on_event: Callable[[dict[str, Any]], object], page: Callable[[], str]
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            is_authorized = self.headers.get("Authorization") == authorization
-            if is_authorized:
-                if self.headers.get("Content-Encoding") == "gzip":
-                    body = gzip.decompress(body)
-                for line in body.splitlines():
-                    on_event(json.loads(line)["event"])
-            status, answer = _SUCCESS if is_authorized else _INVALID_TOKEN
+            if self.headers.get("Authorization") != authorization:
+                self._answer(HTTPStatus.FORBIDDEN, _INVALID_TOKEN, "application/json")
+                return
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            for line in body.splitlines():
+                on_event(json.loads(line))
+            self._answer(HTTPStatus.OK, _SUCCESS, "application/json")
+
+        def do_GET(self) -> None:
+            self._answer(HTTPStatus.OK, page(), "text/plain; charset=utf-8")
+
+        def _answer(self, status: HTTPStatus, text: str, kind: str) -> None:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.end_headers()
-            self.wfile.write(answer)
+            self.wfile.write(text.encode())
 
         def log_message(self, *_arguments: object) -> None:
-            """Suppress log lines: standard output has the events."""
+            """Suppress log lines: the terminal shows the events, or the demo."""
 
     return Handler

@@ -1,12 +1,14 @@
-"""Ships the logs of the demo to a stub of Splunk."""
+"""Ships the logs of the demo to a stand-in for Splunk that shows the newest events."""
 
 from __future__ import annotations
 
+import json
 import secrets
+from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from mm2slo_cli.demo.splunk_stub import SplunkStub
+from mm2slo_cli.demo.hec_stub import hec_stub
 from mm2slo_core.config.logship_config import LogshipConfig
 
 if TYPE_CHECKING:
@@ -14,10 +16,32 @@ if TYPE_CHECKING:
 
     from mm2slo_cli.demo.demo_environment import DemoEnvironment
 
+_KEPT: Final = 1_000
+_SEARCH: Final = 'in Splunk: index=repl_logs flow="us->eu" level IN (WARN, ERROR)'
+
+
+class NewestEvents:
+    """The newest envelopes, as text."""
+
+    def __init__(self) -> None:
+        self._newest: deque[str] = deque(maxlen=_KEPT)
+        self._count = 0
+
+    def add(self, envelope: dict[str, Any]) -> None:
+        self._newest.appendleft(json.dumps(envelope))
+        self._count += 1
+
+    def render(self) -> str:
+        """JSON lines, the newest first."""
+        lines = self._newest.copy()
+        return "\n".join(
+            [f"{self._count} events, the {len(lines)} newest first; {_SEARCH}", *lines, ""]
+        )
+
 
 @contextmanager
 def ship_logs(environment: DemoEnvironment) -> Iterator[None]:
-    """Ship the logs of MirrorMaker 2 and the exporter, and add the stub's URL to `extra_urls`.
+    """Ship the logs of MirrorMaker 2 and the exporter, and add the page's URL to `extra_urls`.
 
     Does nothing if the extra `logship` is not installed.
     """
@@ -36,14 +60,15 @@ def _run_shipper(environment: DemoEnvironment) -> Iterator[str]:
     runtime = environment.lab.runtime
     folder = runtime.root / "logship"
     folder.mkdir()
-    with SplunkStub(secrets.token_hex(16)) as stub:
-        token = folder / "token"
-        token.touch(0o600)
-        token.write_text(stub.token, encoding="ascii")
+    token_file, token, events = folder / "token", secrets.token_hex(16), NewestEvents()
+    token_file.touch(0o600)
+    token_file.write_text(token, encoding="ascii")
+    with hec_stub(("127.0.0.1", 0), token, events.add, page=events.render) as port:
+        url = f"http://127.0.0.1:{port}"
         section = LogshipConfig.model_validate(
             {
-                "endpoints": [stub.url],
-                "token_file": str(token),
+                "endpoints": [url],
+                "token_file": str(token_file),
                 "index": "repl_logs",
                 "state_dir": str(folder / "state"),
                 "sources": [
@@ -56,6 +81,6 @@ def _run_shipper(environment: DemoEnvironment) -> Iterator[str]:
         shipper = Shipper(ship_settings(config), ShipMetrics())
         shipper.start()
         try:
-            yield f"{stub.url}/"
+            yield f"{url}/"
         finally:
             shipper.stop()

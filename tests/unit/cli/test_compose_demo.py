@@ -101,7 +101,8 @@ def test_hec_stub_passes_on_events_of_its_token_only(tmp_path: Path) -> None:
     body = b"".join(envelope(start, 1.0, {"n": n, "x": "y" * 2_000}) for n in (1, 2))
     events: list[dict[str, Any]] = []
     token = (tmp_path / "splunk-hec-token").read_text()
-    with hec_stub(("127.0.0.1", 0), tmp_path / "splunk.pem", token, events.append) as port:
+    certificate = tmp_path / "splunk.pem"
+    with hec_stub(("127.0.0.1", 0), token, events.append, certificate=certificate) as port:
         answers = [
             HecClient(f"https://127.0.0.1:{port}", Token(path), connection, "1").send(body)
             for path in (tmp_path / "other-token", tmp_path / "splunk-hec-token")
@@ -109,4 +110,4 @@ def test_hec_stub_passes_on_events_of_its_token_only(tmp_path: Path) -> None:
     assert [str(each) for each in answers] == [
         "HTTP 403, code 4: Invalid token", "HTTP 200, code 0: Success",
     ]  # fmt: skip
-    assert [each["n"] for each in events] == [1, 2]
+    assert [each["event"]["n"] for each in events] == [1, 2]

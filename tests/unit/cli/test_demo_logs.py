@@ -1,11 +1,9 @@
-"""The logs of the demo arrive at its stub of Splunk."""
+"""The logs of the demo arrive at its stand-in for Splunk."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
-import urllib.error
 import urllib.request
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -13,12 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mm2slo_cli.demo.shipped_logs import ship_logs
-from mm2slo_cli.demo.splunk_stub import SplunkStub
 from mm2slo_core.config import load_config
 from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from mm2slo_cli.demo.demo_environment import DemoEnvironment
@@ -69,36 +65,3 @@ def test_logs_without_extra_are_not_shipped(
     monkeypatch.setitem(sys.modules, "mm2slo_logship.shipper", None)
     with ship_logs(environment):
         assert environment.extra_urls == {}
-
-
-@pytest.fixture
-def stub() -> Iterator[SplunkStub]:
-    with SplunkStub("token-1") as running:
-        yield running
-
-
-@pytest.mark.parametrize(
-    ("token", "body", "status", "code"),
-    [
-        ("token-1", b'{"event":"a"}{"event":"b"}\n', 200, 0),
-        ("token-1", b'{"events":"a"}', 400, 6),
-        ("token-1", b"a", 400, 6),
-        ("token-2", b'{"event":"a"}', 403, 4),
-    ],
-)
-def test_stub_answers_as_splunk(
-    stub: SplunkStub, token: str, body: bytes, status: int, code: int
-) -> None:
-    request = urllib.request.Request(
-        f"{stub.url}/services/collector/event",
-        gzip.compress(body),
-        {"Authorization": f"Splunk {token}", "Content-Encoding": "gzip"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=30) as response:
-            answer = (response.status, json.load(response)["code"])
-    except urllib.error.HTTPError as error:
-        answer = (error.code, json.load(error)["code"])
-
-    assert answer == (status, code)
-    assert stub.render().startswith("2 events" if code == 0 else "0 events")
