@@ -74,7 +74,7 @@ def test_report_page_stops_after_error(environment: DemoEnvironment) -> None:
 def test_report_page_without_extra_is_skipped_with_install_hint(
     environment: DemoEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "mm2slo_report.web.app", None)
     with serve_report_page(environment):
         assert environment.extra_urls == {}
     lines = [each.plain for each in addresses()]
