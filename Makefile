@@ -11,7 +11,7 @@ PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe appinspect image-tools setup clean
+.PHONY: help demo test test-unit test-long check fmt bench screenshots java postgres prometheus chromium axe splunk-logging appinspect image-tools setup clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,7 +25,7 @@ test: setup java prometheus postgres ## Run the default test suite (unit, spec, 
 test-unit: setup ## Run the unit tests alone, without Kafka and Spark
 	@$(PYTEST) --durations 10 -m "not lab and not long and not spark" tests/unit
 
-test-long: setup java prometheus postgres chromium axe image-tools ## Run the long suite (Kafka Connect, Kafka 3.9, long faults, deep searches)
+test-long: setup java prometheus postgres chromium axe splunk-logging image-tools ## Run the long suite (Kafka Connect, Kafka 3.9, long faults, deep searches)
 	@HYPOTHESIS_PROFILE=deep $(PYTEST) -m "long or property"
 
 check: setup ## Lint, types, import contracts, generated files
@@ -60,6 +60,9 @@ chromium: ## Find Chromium, or install Debian's package
 
 axe: ## Find axe (accessibility checks of pages), or fetch it with npm
 	@deploy/scripts/axe
+
+splunk-logging: ## Find splunk-logging (a sender of events, in tests), or fetch it with npm
+	@deploy/scripts/splunk-logging
 
 appinspect: ## Install AppInspect (checks of Splunk apps) in its own environment, for the long suite
 	@PYTHON=$(PYTHON) deploy/scripts/appinspect

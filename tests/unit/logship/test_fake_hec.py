@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -135,3 +138,37 @@ def test_fake_serves_splunk_hec_handler(fake: FakeHec) -> None:
     logger.warning("flow us->eu stopped")
 
     assert [each["message"] for each in _events(fake)] == ["flow us->eu stopped"]
+
+
+@pytest.mark.long
+def test_fake_serves_splunk_logging(fake: FakeHec) -> None:
+    """Splunk's own sender for JavaScript: a batch with the time as text, and a rejected token."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    modules = cache / "mm2slo/splunk-logging/node_modules"
+    if not modules.is_dir():
+        pytest.skip("no splunk-logging: run make splunk-logging")
+    program = """
+        const { Logger } = require("splunk-logging");
+        for (const token of ["token-1", "other"]) {
+          const logger = new Logger({ url: process.argv[1], token, maxBatchCount: 2 });
+          logger.error = (error, context) => console.log(`error ${error.message}`);
+          const metadata = { index: "logs", sourcetype: "s", time: 1795367438.5 };
+          logger.send({ message: "flow us->eu stopped", metadata });
+          logger.send({ message: { n: 2 }, severity: "warn", metadata }, (error, response, body) =>
+            console.log(JSON.stringify(body)));
+        }
+    """
+    done = subprocess.run(
+        ["node", "-e", program, fake.url],
+        env={**os.environ, "NODE_PATH": str(modules)},
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line[0] == "{"]
+    assert sorted(each["code"] for each in answers) == [0, 4], done.stdout
+    assert _events(fake) == [
+        {"message": "flow us->eu stopped", "severity": "info"},
+        {"message": {"n": 2}, "severity": "warn"},
+    ]
+    assert {each["time"] for each in fake.index.events} == {"1795367438.500"}
+    assert {each["index"] for each in fake.index.events} == {"logs"}
