@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +26,7 @@ from mm2slo_report.web import (
     status_page,
 )
 from mm2slo_report.web.http_responses import ProblemResponse
-from mm2slo_report.web.metrics_route import Requests
+from mm2slo_report.web.metrics_route import ServiceMetrics
 from mm2slo_report.web.problem_details import ProblemError, invalid_parameter
 from mm2slo_report.web.request_guard import OPEN_PATHS, RequestGuard
 from mm2slo_web.request_log import RequestLog
@@ -60,8 +59,7 @@ def create_app(service: ReportService) -> ASGIApp:
         default_response_class=Response,  # handlers set their media type
     )
     app.state.service = service
-    app.state.requests = Requests()
-    app.state.started_at = time.time()
+    app.state.metrics = ServiceMetrics(service)
     for router in _ROUTERS:
         app.include_router(router)
     for kind, problem_of in _PROBLEMS.items():
@@ -91,7 +89,7 @@ class _RequestCounter:
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", None)
-                self._app.state.requests.count(route, message["status"])
+                self._app.state.metrics.count(route, message["status"])
             await send(message)
 
         await self._app(scope, receive, counted)

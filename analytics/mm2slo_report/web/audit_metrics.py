@@ -8,11 +8,13 @@ from mm2slo_core.audit.latency_histogram import percentile_name
 from mm2slo_core.audit.record_verdict import FAULTS
 from mm2slo_core.catalogue import audit_result_metrics
 from mm2slo_core.catalogue.audit_result_metrics import Bound
-from mm2slo_report.web.text_exposition import Family
+from mm2slo_report.web.metric_family import metric_family
 from mm2slo_store.audit_rows import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import prometheus_client
 
     from mm2slo_core.audit.record_verdict import Verdict
     from mm2slo_core.catalogue import Metric
@@ -24,21 +26,22 @@ if TYPE_CHECKING:
     """Labels in addition to those of the flow, and the value; None if unknown."""
 
 
-def audit_families(runs: Mapping[RunState, int], newest: Figures) -> Iterator[Family]:
+def audit_families(
+    runs: Mapping[RunState, int], newest: Figures
+) -> Iterator[prometheus_client.Metric]:
     """Runs by state, and each flow's *newest* finished audit."""
-    yield Family(
+    yield metric_family(
         audit_result_metrics.AUDIT_RUNS, [((state.value,), runs[state]) for state in RunState]
     )
     for metric, figures in _FIGURES:
-        yield Family(
-            metric,
-            [
-                ((flow.label, flow.source, flow.target, *labels), value)
-                for flow, found in newest.items()
-                for labels, value in figures(found)
-                if value is not None
-            ],
-        )
+        series = [
+            ((flow.label, flow.source, flow.target, *labels), value)
+            for flow, found in newest.items()
+            for labels, value in figures(found)
+            if value is not None
+        ]
+        if series:
+            yield metric_family(metric, series)
 
 
 def _single(value: float | None) -> Labelled:

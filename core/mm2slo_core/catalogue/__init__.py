@@ -126,8 +126,12 @@ from mm2slo_core.catalogue.position_metrics import (
 )
 from mm2slo_core.catalogue.process_metrics import (
     PROCESS_CPU_SECONDS_TOTAL,
+    PROCESS_MAX_FDS,
+    PROCESS_OPEN_FDS,
     PROCESS_RESIDENT_MEMORY_BYTES,
     PROCESS_START_TIME_SECONDS,
+    PROCESS_VIRTUAL_MEMORY_BYTES,
+    PYTHON_INFO,
 )
 from mm2slo_core.catalogue.recorded_series import (
     BAD_INCREASE,
@@ -248,8 +252,12 @@ __all__ = [
     "PARTITION_STALLED",
     "POSITION_QUALITY",
     "PROCESS_CPU_SECONDS_TOTAL",
+    "PROCESS_MAX_FDS",
+    "PROCESS_OPEN_FDS",
     "PROCESS_RESIDENT_MEMORY_BYTES",
     "PROCESS_START_TIME_SECONDS",
+    "PROCESS_VIRTUAL_MEMORY_BYTES",
+    "PYTHON_INFO",
     "RECORDED",
     "RECORDED_GROUPS",
     "REPLICATED_PARTITIONS",

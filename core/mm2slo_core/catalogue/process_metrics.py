@@ -1,4 +1,4 @@
-"""Process metrics, with the names of Prometheus client libraries."""
+"""Metrics of the process and of Python, with the names of prometheus-client."""
 
 from mm2slo_core.catalogue._metric_factories import counter, gauge
 
@@ -15,5 +15,16 @@ PROCESS_START_TIME_SECONDS = gauge(
     "process_start_time_seconds",
     "Start time of the process since the epoch.",
     unit="seconds",
+    per_flow=False,
+)
+PROCESS_VIRTUAL_MEMORY_BYTES = gauge(
+    "process_virtual_memory_bytes", "Virtual memory size.", unit="bytes", per_flow=False
+)
+PROCESS_OPEN_FDS = gauge("process_open_fds", "Open file descriptors.", per_flow=False)
+PROCESS_MAX_FDS = gauge("process_max_fds", "Limit of open file descriptors.", per_flow=False)
+PYTHON_INFO = gauge(
+    "python_info",
+    "Always 1; the labels are the version of Python.",
+    ("version", "implementation", "major", "minor", "patchlevel"),
     per_flow=False,
 )

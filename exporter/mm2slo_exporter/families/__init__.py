@@ -4,12 +4,11 @@ Each module has a table with the series of one flow for each of its metrics. Unk
 not published; each module documents what that means while a cluster is unreadable.
 """
 
-from mm2slo_exporter.families.exporter_series import ExporterReport, ProcessReport, ReloadResult
+from mm2slo_exporter.families.exporter_series import ExporterReport, ReloadResult
 from mm2slo_exporter.families.family_composer import SeriesCache, families, limited_families
 
 __all__ = [
     "ExporterReport",
-    "ProcessReport",
     "ReloadResult",
     "SeriesCache",
     "families",

@@ -15,7 +15,7 @@ from mm2slo_exporter.exposition import Histogram
 from mm2slo_exporter.families.one_hot import one_hot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mm2slo_exporter.collection_health import HealthReport
     from mm2slo_exporter.families.flow_view import Series
@@ -29,21 +29,12 @@ class ReloadResult(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessReport:
-    """Memory (bytes), CPU time (seconds) and start time (epoch seconds) of the process."""
-
-    resident_memory_bytes: int | None
-    cpu_seconds: float
-    started_at: float
-
-
-@dataclass(frozen=True, slots=True)
 class ExporterReport:
     """Everything published about the exporter itself."""
 
     version: str
     health: HealthReport
-    process: ProcessReport
+    process: Mapping[catalogue.Metric, Sequence[Series]]
     kafka_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """By cluster and API."""
     reloads: Mapping[ReloadResult, int] = field(default_factory=dict)
@@ -114,16 +105,8 @@ def _reloads(own: ExporterReport, _granularity: Granularity) -> list[Series]:
     return [((str(result),), own.reloads.get(result, 0)) for result in ReloadResult]
 
 
-def _memory(own: ExporterReport, _granularity: Granularity) -> list[Series]:
-    return _one(own.process.resident_memory_bytes)
-
-
-def _cpu(own: ExporterReport, _granularity: Granularity) -> list[Series]:
-    return _one(own.process.cpu_seconds)
-
-
-def _started_at(own: ExporterReport, _granularity: Granularity) -> list[Series]:
-    return _one(own.process.started_at)
+def _process(metric: catalogue.Metric) -> ExporterSeriesOf:
+    return lambda own, _granularity: list(own.process.get(metric, ()))
 
 
 EXPORTER_TABLE: Final[Mapping[catalogue.Metric, ExporterSeriesOf]] = {
@@ -138,7 +121,5 @@ EXPORTER_TABLE: Final[Mapping[catalogue.Metric, ExporterSeriesOf]] = {
     catalogue.EXPORTER_RENDER_DURATION_SECONDS: _render,
     catalogue.EXPORTER_CYCLE_DURATION_SECONDS: _cycle,
     catalogue.EXPORTER_CONFIG_RELOADS_TOTAL: _reloads,
-    catalogue.PROCESS_RESIDENT_MEMORY_BYTES: _memory,
-    catalogue.PROCESS_CPU_SECONDS_TOTAL: _cpu,
-    catalogue.PROCESS_START_TIME_SECONDS: _started_at,
+    **{metric: _process(metric) for metric in catalogue.GROUPS["Process"]},
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.catalogue import Granularity
 from mm2slo_exporter.exposition import ExpositionError, Renderer
 from mm2slo_exporter.families import ExporterReport, SeriesCache, limited_families
-from mm2slo_exporter.service.process_stats import process_report
+from mm2slo_web.process_series import process_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Publisher:
         self._reloads = reloads
         self._version = version
         self._clock = clock
-        self._started_at = self._published_at = clock()
+        self._published_at = clock()
         self._renderer = Renderer()
         self._series = SeriesCache()
         self._render_seconds: float | None = None
@@ -84,7 +84,7 @@ class Publisher:
         own = ExporterReport(
             version=self._version,
             health=self._health.report(),
-            process=process_report(self._started_at),
+            process=process_series(),
             kafka_requests=self._flows.request_totals(),
             reloads=dict(self._reloads),
             render_seconds=self._render_seconds,

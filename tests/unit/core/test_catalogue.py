@@ -40,7 +40,7 @@ every_metric = pytest.mark.parametrize("metric", [*ALL, *REPORTED], ids=lambda m
 
 def test_metric_names_are_unique() -> None:
     assert [name for name, times in Counter(m.name for m in ALL).items() if times > 1] == []
-    assert len(ALL) == len(BY_NAME) == 84
+    assert len(ALL) == len(BY_NAME) == 88
     assert len({*BY_NAME, *(each.name for each in REPORTED)}) == len(ALL) + len(REPORTED)
 
 
@@ -67,7 +67,7 @@ def test_sample_and_family_names_are_unique() -> None:
 
 @every_metric
 def test_metric_name_has_prefix_and_no_reserved_suffix(metric: Metric) -> None:
-    assert metric.name.startswith(("mm2_", "process_"))
+    assert metric.name.startswith(("mm2_", "process_", "python_"))
     assert not metric.family_name.endswith(RESERVED_SUFFIXES)
     assert not metric.family_name.endswith("_total")
 
@@ -96,7 +96,7 @@ def test_flow_metric_has_flow_labels_first(metric: Metric) -> None:
         assert metric.per_flow
     else:
         assert not metric.per_flow
-        assert metric.name.startswith(("mm2_exporter_", "mm2_report_", "process_")) or (
+        assert metric.name.startswith(("mm2_exporter_", "mm2_report_", "process_", "python_")) or (
             metric.name == "mm2_audit_runs"
         )
 

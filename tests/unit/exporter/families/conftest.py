@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mm2slo_core import catalogue
 from mm2slo_core.canary_ledger import CanaryTotals
 from mm2slo_core.catalogue import Granularity
 from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS, LATENCY_BUCKETS
@@ -21,7 +22,7 @@ from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow
 from mm2slo_exporter.collection_health import Durations, HealthReport, Stage
 from mm2slo_exporter.exposition import Encoding, Format, Renderer
-from mm2slo_exporter.families import ExporterReport, ProcessReport, ReloadResult, families
+from mm2slo_exporter.families import ExporterReport, ReloadResult, families
 from mm2slo_exporter.state.flow_report import (
     FlowInfo,
     FlowReport,
@@ -252,7 +253,15 @@ OWN = ExporterReport(
         malformed={("eu", "checkpoint", "truncated"): 1},
         loop_failures={Loop.PROBES: 2},
     ),
-    process=ProcessReport(resident_memory_bytes=64_000_000, cpu_seconds=3.25, started_at=5_000.0),
+    process={
+        catalogue.PROCESS_RESIDENT_MEMORY_BYTES: [((), 64_000_000)],
+        catalogue.PROCESS_CPU_SECONDS_TOTAL: [((), 3.25)],
+        catalogue.PROCESS_START_TIME_SECONDS: [((), 5_000.0)],
+        catalogue.PROCESS_VIRTUAL_MEMORY_BYTES: [((), 128_000_000)],
+        catalogue.PROCESS_OPEN_FDS: [((), 40)],
+        catalogue.PROCESS_MAX_FDS: [((), 1024)],
+        catalogue.PYTHON_INFO: [(("3.11.7", "CPython", "3", "11", "7"), 1)],
+    },
     kafka_requests={("us", "list_offsets"): 12},
     reloads={ReloadResult.SUCCESS: 2},
     render_seconds=0.25,

@@ -133,7 +133,8 @@ def test_families_without_flows_are_the_exporters_own(publisher: Any) -> None:
 
 
 def test_unknown_exporter_values_are_not_published(publisher: Any) -> None:
-    process = replace(publisher.own.process, resident_memory_bytes=None)
+    process = dict(publisher.own.process)
+    del process[catalogue.PROCESS_RESIDENT_MEMORY_BYTES]
     own = replace(publisher.own, process=process, render_seconds=None, cycle_seconds=None)
     everything = {f.metric for f in families([], publisher.own, Granularity.TOPIC)}
     assert everything - {f.metric for f in families([], own, Granularity.TOPIC)} == {

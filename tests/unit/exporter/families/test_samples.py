@@ -176,6 +176,15 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
     (catalogue.PROCESS_RESIDENT_MEMORY_BYTES, [" 64000000"]),
     (catalogue.PROCESS_CPU_SECONDS_TOTAL, [" 3.25"]),
     (catalogue.PROCESS_START_TIME_SECONDS, [" 5000.0"]),
+    (catalogue.PROCESS_VIRTUAL_MEMORY_BYTES, [" 128000000"]),
+    (catalogue.PROCESS_OPEN_FDS, [" 40"]),
+    (catalogue.PROCESS_MAX_FDS, [" 1024"]),
+    (
+        catalogue.PYTHON_INFO,
+        [
+            '{version="3.11.7",implementation="CPython",major="3",minor="11",patchlevel="7"} 1',
+        ],
+    ),
 ]
 
 

@@ -14,6 +14,7 @@ from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.latency_histogram import bucket
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_core.audit.unit_outcome import AffinityOutcome, LatencyCells, PartitionOutcome
+from mm2slo_core.catalogue.audit_result_metrics import AUDITED
 from mm2slo_core.topology import Flow
 from mm2slo_store import AuditRun, JudgedUnit, RunHeader, Store
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
 
 HOUR = 3_600_000
+LABELS = {metric.name: metric.labels for metric in AUDITED}
 US_EU, EU_US = Flow("us", "eu"), Flow("eu", "us")
 WINDOW = Window(NOW - 2 * HOUR, NOW - HOUR)
 LATER = Window(NOW - HOUR, NOW)
@@ -91,7 +93,10 @@ def published(service: ServiceFixture, flow: Flow = US_EU) -> dict[tuple[str, ..
     """Values by name and labels, without the labels of the flow."""
     text = service.client.get("/metrics").text
     return {
-        (sample.name.removeprefix("mm2_audit_"), *list(sample.labels.values())[3:]): sample.value
+        (
+            sample.name.removeprefix("mm2_audit_"),
+            *(sample.labels[name] for name in LABELS[sample.name][3:]),
+        ): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
         if sample.labels.get("flow") == flow.label
@@ -238,9 +243,9 @@ def test_flow_without_finished_audit_has_no_audit_metrics(
     assert published(service) == {}
     lines = service.client.get("/metrics").text.splitlines()
     assert [line for line in lines if line.startswith("mm2_audit_")] == [
-        'mm2_audit_runs{state="running"} 0',
-        'mm2_audit_runs{state="finished"} 0',
-        'mm2_audit_runs{state="failed"} 1',
+        'mm2_audit_runs{state="running"} 0.0',
+        'mm2_audit_runs{state="finished"} 0.0',
+        'mm2_audit_runs{state="failed"} 1.0',
     ]
 
 

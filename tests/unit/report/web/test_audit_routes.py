@@ -12,6 +12,8 @@ from store_specs.sample_results import evidence, header, judged, orders_outcome,
 
 from mm2slo_core.audit.audit_scope import Window
 from mm2slo_core.audit.record_verdict import Verdict
+from mm2slo_core.catalogue import BY_NAME
+from mm2slo_core.catalogue.report_metrics import REPORT_GROUPS
 from mm2slo_report.recording.recorder_health import RecorderHealth, TargetHealth
 from mm2slo_report.web.page_cursor import Cursor, encode_cursor
 from mm2slo_store import Store, schema
@@ -177,6 +179,8 @@ def test_metrics_show_newest_finished_run_of_each_flow(service: ServiceFixture) 
     assert found["mm2_report_requests_total", "unmatched", "404"] == 1
     assert found["mm2_report_build_info", "0.1.0"] == 1
     assert found["process_resident_memory_bytes",] > 1e6
+    reported = {each.name for group in REPORT_GROUPS.values() for each in group}
+    assert {name for name, *_ in found} <= BY_NAME.keys() | reported
 
 
 def test_status_page_shows_audit_verdicts(service: ServiceFixture) -> None:
@@ -203,9 +207,9 @@ def test_recorder_problem_is_in_current_warnings_and_metrics(store: Store) -> No
     assert service.get("/slo")["warnings"] == [warning]
     assert service.get("/slo?at=2026-07-12T00:00:00Z")["warnings"] == []
     lines = service.client.get("/metrics").text.splitlines()
-    assert 'mm2_report_scrape_failures_total{exporter="http://b/metrics"} 7' in lines
-    assert 'mm2_report_scrapes_total{exporter="http://a/metrics"} 9' in lines
-    assert "mm2_report_recorded_until_timestamp_seconds 1784025000.0" in lines
+    assert 'mm2_report_scrape_failures_total{exporter="http://b/metrics"} 7.0' in lines
+    assert 'mm2_report_scrapes_total{exporter="http://a/metrics"} 9.0' in lines
+    assert "mm2_report_recorded_until_timestamp_seconds 1.784025e+09" in lines
 
 
 class ReadCountingStore:

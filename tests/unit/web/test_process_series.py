@@ -1,0 +1,28 @@
+"""The series of prometheus-client's collectors, under the catalogue's metrics."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from mm2slo_core.catalogue import (
+    GROUPS,
+    PROCESS_CPU_SECONDS_TOTAL,
+    PROCESS_RESIDENT_MEMORY_BYTES,
+    PROCESS_START_TIME_SECONDS,
+)
+from mm2slo_web.process_series import process_series
+
+
+def test_process_series_are_those_of_the_catalogue() -> None:
+    found = process_series()
+    assert found.keys() == set(GROUPS["Process"])
+    ((_, memory),) = found[PROCESS_RESIDENT_MEMORY_BYTES]
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    assert 0.5 < memory / (pages * os.sysconf("SC_PAGE_SIZE")) < 2
+    ((_, spent),) = found[PROCESS_CPU_SECONDS_TOTAL]
+    assert 0 < spent <= sum(os.times()[:2]) + 0.1
+    ((_, started),) = found[PROCESS_START_TIME_SECONDS]
+    assert time.time() > started > 0
+    assert process_series()[PROCESS_START_TIME_SECONDS] == [((), started)]
