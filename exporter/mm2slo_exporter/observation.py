@@ -6,7 +6,7 @@ offset is thus never older than the position it is compared with, so lag is neve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -130,3 +130,27 @@ class Observation:
     target_readable: bool
     probes: Mapping[TopicPartition, TailProbe] = field(default_factory=empty_mapping)
     canary_events: tuple[Event, ...] = ()
+
+    def in_place_of(self, skipped: Observation) -> Observation:
+        """This round with the events of *skipped*, the round before, which is not evaluated.
+
+        The polls that precede its offsets are those that precede the offsets of *skipped*.
+        """
+        return replace(
+            self,
+            canary_events=(*skipped.canary_events, *self.canary_events),
+            source_offsets=_in_place_of(skipped.source_offsets, self.source_offsets),
+            target_offsets=_in_place_of(skipped.target_offsets, self.target_offsets),
+        )
+
+
+def _in_place_of(skipped: OffsetsRead | None, read: OffsetsRead | None) -> OffsetsRead | None:
+    if skipped is None or read is None:
+        return read
+    if skipped.answered_at == read.answered_at:
+        return skipped
+    return replace(
+        read,
+        previous_requested_at=skipped.previous_requested_at,
+        previous_answered_at=skipped.previous_answered_at,
+    )

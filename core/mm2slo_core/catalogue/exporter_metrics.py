@@ -50,6 +50,10 @@ EXPORTER_LOOP_FAILURES_TOTAL = counter(
     ("loop",),
     per_flow=False,
 )
+EXPORTER_SKIPPED_ROUNDS_TOTAL = counter(
+    "mm2_exporter_skipped_rounds_total",
+    "Rounds of the flow that were not evaluated, because a newer one was read first.",
+)
 EXPORTER_FLOW_READY = gauge(
     "mm2_exporter_flow_ready",
     "1 if all data of the flow has been read at least once, else 0.",

@@ -37,10 +37,15 @@ def _ready(view: FlowView, _granularity: Granularity) -> list[Series]:
     return view.flow_series(int(view.report.ready))
 
 
+def _skipped_rounds(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return view.flow_series(view.report.skipped_rounds)
+
+
 SERIES: Final[SeriesTable] = {
     catalogue.FLOW_INFO: _info,
     catalogue.TOPIC_INFO: _topic_info,
     catalogue.FLOW_STATE: _state,
     catalogue.FLOW_OBSERVED_TIMESTAMP_SECONDS: _observed,
     catalogue.EXPORTER_FLOW_READY: _ready,
+    catalogue.EXPORTER_SKIPPED_ROUNDS_TOTAL: _skipped_rounds,
 }

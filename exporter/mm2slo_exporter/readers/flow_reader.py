@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_STRETCH = 2
+"""Factor of the interval after a round that was not evaluated; three polls make a flow stale."""
+
 
 class FlowSources(Protocol):
     """The newest results of other readers; none of these methods blocks."""
@@ -62,7 +65,10 @@ def _is_visible(view: ClusterView, topics: Iterable[str]) -> bool:
 
 
 class FlowReader:
-    """Passes an Observation per round to *deliver*; calls *before* once before the first round."""
+    """Passes an Observation per round to *deliver*; calls *before* once before the first round.
+
+    *deliver* returns whether the preceding round was not evaluated: the next one is then later.
+    """
 
     def __init__(
         self,
@@ -70,7 +76,7 @@ class FlowReader:
         sides: Sides,
         sources: FlowSources,
         plan: Callable[[ClusterView], FlowPlan],
-        deliver: Callable[[Observation], None],
+        deliver: Callable[[Observation], bool],
         *,
         every: float,
         on_failure: Callable[[Loop], None],
@@ -104,8 +110,9 @@ class FlowReader:
         before()
         while not self._stopping.is_set():
             started = time.monotonic()
-            self._deliver(self.read())
-            self._stopping.wait(max(0.0, self._every - (time.monotonic() - started)))
+            is_behind = self._deliver(self.read())
+            every = self._every * _STRETCH if is_behind else self._every
+            self._stopping.wait(max(0.0, every - (time.monotonic() - started)))
 
     def read(self) -> Observation:
         """Read one round; the order of requests keeps lag from being negative."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.service.flow_manager import FlowManager
     from mm2slo_exporter.service.flow_runner import FlowRunner
+    from mm2slo_exporter.service.round_queue import RoundQueue
     from mm2slo_exporter.service.snapshot_publisher import Publisher
 
 logger = logging.getLogger(__name__)
@@ -24,27 +24,6 @@ _TICK_SECONDS = 0.2
 _STOP_SECONDS = 30.0
 _TRIM_SECONDS = 60.0
 """Not after each cycle: allocating the memory again costs page faults."""
-
-
-class RoundQueue:
-    """Passes observations from the reading threads to the evaluating thread."""
-
-    def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[tuple[FlowRunner, Observation]] = queue.SimpleQueue()
-
-    def put(self, runner: FlowRunner, seen: Observation) -> None:
-        """Add one observation; never blocks."""
-        self._queue.put((runner, seen))
-
-    def take(self, timeout: float) -> list[tuple[FlowRunner, Observation]]:
-        """All queued observations, in order; waits up to *timeout* seconds for the first."""
-        found: list[tuple[FlowRunner, Observation]] = []
-        try:
-            found.append(self._queue.get(timeout=timeout))
-            while True:
-                found.append(self._queue.get_nowait())
-        except queue.Empty:
-            return found
 
 
 class Evaluator:

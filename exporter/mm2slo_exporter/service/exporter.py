@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.collection_health import Health
 from mm2slo_exporter.families.exporter_series import ReloadResult as ReloadOutcome
-from mm2slo_exporter.service.evaluation import Evaluator, RoundQueue
+from mm2slo_exporter.service.evaluation import Evaluator
 from mm2slo_exporter.service.flow_manager import FlowManager
 from mm2slo_exporter.service.flow_readiness import flow_overview, flow_readiness
+from mm2slo_exporter.service.round_queue import RoundQueue
 from mm2slo_exporter.service.snapshot_publisher import Publisher
 from mm2slo_exporter.web.site import Readiness, ReloadResult
 
@@ -54,7 +55,7 @@ class Exporter:
         rounds = RoundQueue()
         self._flows = FlowManager(config, self._selected, self.health, rounds.put, clock)
         self._publisher = Publisher(
-            self._flows, self.health, self._reloads, version=version, clock=clock
+            self._flows, self.health, self._reloads, rounds, version=version, clock=clock
         )
         self._evaluation = Evaluator(rounds, self._flows, self._publisher, self.health)
 

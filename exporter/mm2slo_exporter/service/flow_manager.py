@@ -37,7 +37,7 @@ class FlowManager:
         config: Config,
         selected: Sequence[str],
         health: Health,
-        deliver: Callable[[FlowRunner, Observation], None],
+        deliver: Callable[[FlowRunner, Observation], bool],
         clock: Callable[[], float],
     ) -> None:
         """*selected* are flow labels, empty for all; *deliver* gets each observation."""

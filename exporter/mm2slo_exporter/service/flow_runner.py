@@ -54,7 +54,7 @@ class FlowRunner:
         flow_clusters: FlowClusters,
         exporter: ExporterConfig,
         health: Health,
-        deliver: Callable[[FlowRunner, Observation], None],
+        deliver: Callable[[FlowRunner, Observation], bool],
         *,
         carrier: CanaryCarrier,
         shared_target: bool,

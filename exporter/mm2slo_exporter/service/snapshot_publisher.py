@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import Granularity
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mm2slo_exporter.exposition import Family, Snapshot
     from mm2slo_exporter.families.exporter_series import ReloadResult
     from mm2slo_exporter.service.flow_manager import FlowManager
+    from mm2slo_exporter.service.round_queue import RoundQueue
     from mm2slo_exporter.state.flow_report import FlowReport
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ class Publisher:
         flows: FlowManager,
         health: Health,
         reloads: Mapping[ReloadResult, int],
+        rounds: RoundQueue,
         *,
         version: str,
         clock: Callable[[], float],
@@ -38,6 +41,7 @@ class Publisher:
         self._flows = flows
         self._health = health
         self._reloads = reloads
+        self._rounds = rounds
         self._version = version
         self._clock = clock
         self._published_at = clock()
@@ -92,7 +96,10 @@ class Publisher:
         )
         settings = self._flows.config.exporter
         return limited_families(
-            reports,
+            [
+                replace(report, skipped_rounds=self._rounds.skipped(report.flow))
+                for report in reports
+            ],
             own,
             Granularity.parse(settings.granularity),
             settings.series_limit,

@@ -184,6 +184,7 @@ class FlowReport:
     catch_up_seconds: float | None = None
     stalled: tuple[TopicPartition, ...] = ()
     timeline: TimelineState | None = None
+    skipped_rounds: int = 0
 
     @property
     def by_mirrormaker(self) -> bool:

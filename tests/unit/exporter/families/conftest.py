@@ -241,6 +241,7 @@ REPORT = FlowReport(
     lag_seconds=300.25,
     catch_up_seconds=12.5,
     timeline=TimelineState(writer=True, records_total=44, bytes_total=5_000),
+    skipped_rounds=3,
 )
 OWN = ExporterReport(
     version="1.2.3",

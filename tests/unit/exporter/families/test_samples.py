@@ -163,6 +163,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
     ),
     (catalogue.EXPORTER_KAFKA_REQUESTS_TOTAL, ['{cluster="us",api="list_offsets"} 12']),
     (catalogue.EXPORTER_LOOP_FAILURES_TOTAL, ['{loop="probes"} 2']),
+    (catalogue.EXPORTER_SKIPPED_ROUNDS_TOTAL, [" 3"]),
     (
         catalogue.EXPORTER_MALFORMED_RECORDS_TOTAL,
         ['{cluster="eu",kind="checkpoint",reason="truncated"} 1'],

@@ -15,6 +15,8 @@ from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pytest
+
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.readers.side_reader import SideReader
     from mm2slo_exporter.supervised_thread import Loop
@@ -67,6 +69,8 @@ class Flow:
         self.sources = Sources(self.log)
         self.delivered: list[Observation] = []
         self.enough = threading.Event()
+        self.behind: set[int] = set()
+        """The deliveries that replace a round that was not evaluated."""
         self.reader = FlowReader(
             "us->eu",
             Sides(cast("SideReader", self.source), cast("SideReader", self.target)),
@@ -79,10 +83,11 @@ class Flow:
             clock=lambda: 77.0,
         )
 
-    def deliver(self, seen: Observation) -> None:
+    def deliver(self, seen: Observation) -> bool:
         self.delivered.append(seen)
         if len(self.delivered) == 3:
             self.enough.set()
+        return len(self.delivered) in self.behind
 
 
 def test_round_reads_internal_topics_then_target_then_source() -> None:
@@ -126,6 +131,24 @@ def test_side_with_offsets_and_topics_is_readable() -> None:
     flow.sources.target = ClusterView(topics_read_at=2.0)
     seen = flow.reader.read()
     assert (seen.source_readable, seen.target_readable) == (True, True)
+
+
+def test_flow_reader_waits_twice_as_long_after_skipped_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flow = Flow()
+    flow.behind = {2, 3}
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(round(seconds, -3))
+        if len(waits) == 4:
+            flow.reader._stopping.set()
+
+    monkeypatch.setattr(flow.reader, "_every", 10_000.0)
+    monkeypatch.setattr(flow.reader._stopping, "wait", wait)
+    flow.reader._run()
+    assert waits == [10_000, 20_000, 20_000, 10_000]
 
 
 def test_flow_reader_calls_before_once_then_reads_rounds() -> None:
