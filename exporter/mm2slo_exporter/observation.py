@@ -112,6 +112,17 @@ class TailProbe:
     through: int
     first_offset: int | None
     first_timestamp: float | None
+    log: int = 0
+    """That of the ProbeSpan."""
+
+
+class ProbeSpan(NamedTuple):
+    """A range of offsets to probe."""
+
+    start: int
+    end: int
+    log: int = 0
+    """How often the exporter has seen the log replaced: offsets then mean other records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Records that retention removes before they are replicated are counted exactly once."""
+"""Records that are removed or skipped before they are replicated are counted exactly once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from flow_checks import create_replicated_topic
 from topic_reader import count_copies
 
 from mm2slo_kafka.traffic import Load, produce
+from mm2slo_lab.condition_wait import wait_for
 
 if TYPE_CHECKING:
-    from exporter_watch import Scrape
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
 
@@ -23,65 +24,154 @@ LOST = "mm2_retention_lost_records_total"
 HEADROOM = "mm2_retention_headroom_records"
 HEADROOM_SECONDS = "mm2_retention_headroom_seconds"
 LAG = "mm2_replication_lag_records"
+AGE = "mm2_replication_lag_seconds"
 POSITION = "mm2_replicated_source_offset"
 RETENTION = 7200.0
 
 
+class LossyTopics:
+    """Topics with 50 replicated records each, which lose records in different ways."""
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        self.lab, self.us = lab, lab.cluster("us")
+        self.deleted = name
+        """Loses 40, then 10 records by DeleteRecords."""
+        self.unaffected = f"{name}-unaffected"
+        self.hidden = f"{name}-hidden"
+        """Loses 60 records before the first probe and the next reading of its log start."""
+        self.expired = f"{name}-expired"
+        """Loses 60 records by time."""
+        self.recreated = f"{name}-recreated"
+        """Is re-created with 80 records, of which MirrorMaker 2 skips 50."""
+        self.names = (
+            self.deleted,
+            self.unaffected,
+            self.hidden,
+            self.expired,
+            self.recreated,
+        )
+        for each in self.names:
+            self.us.admin.create_topic(each, 1)
+            self.produce(each, 50)
+        wait_for(lambda: all(count_copies(lab, each) == 50 for each in self.names), "the copies")
+
+    def produce(self, topic: str, count: int) -> None:
+        produce(self.us.librdkafka(), topic, Load(count))
+
+    def lost(self, scrape: Scrape) -> dict[str, float | None]:
+        """The loss of topics with any."""
+        found = {name: scrape.value(LOST, topic=name) for name in self.names}
+        return {name: count for name, count in found.items() if count != 0}
+
+    def positions(self, scrape: Scrape) -> list[float | None]:
+        return [scrape.value(POSITION, topic=name) for name in self.names]
+
+
+def log_start_readings(scrape: Scrape) -> float:
+    name = "mm2_exporter_collect_duration_seconds_count"
+    return scrape.value(name, cluster="us", stage="start_offsets") or 0
+
+
+def flow_losses(scrape: Scrape) -> float:
+    return sum(scrape.values(LOST, flow="us->eu").values())
+
+
+def lose_part_of_backlogs(topics: LossyTopics, seen: Watch) -> None:
+    """Stop MirrorMaker 2, and delete records of two topics with a backlog."""
+    seen.until_ready()
+    at_rest = seen.until(lambda s: topics.positions(s) == [50] * 5, "position 50")
+    assert topics.lost(at_rest) == {}
+    seen.until(lambda s: s.value("mm2_exporter_timeline_writer") == 1, "the timeline writer")
+    topics.lab.mm2.stop()
+    deleted, unaffected = topics.deleted, topics.unaffected
+    for name in (deleted, unaffected):
+        topics.produce(name, 100)
+    seen.until(lambda s: s.value(LAG, topic=deleted) == 100, "a backlog of 100")
+    topics.us.admin.delete_records(deleted, {0: 90})
+    topics.us.admin.delete_records(unaffected, {0: 30})
+    # The log starts of the topics may be read in different cycles.
+    counted = seen.until(
+        lambda s: s.value(LOST, topic=deleted) and s.value(HEADROOM, topic=unaffected) == 20,
+        "a loss",
+    )
+    assert topics.lost(counted) == {deleted: 40}
+    assert counted.value(HEADROOM, topic=deleted) == -40
+    assert counted.value(HEADROOM_SECONDS, topic=deleted, limit="passed") == 0
+    # Lost records no longer count as lag.
+    assert counted.value(LAG, topic=deleted) == 60
+    assert counted.value(LAG, topic=unaffected) == 100
+    assert counted.value(POSITION, topic=deleted) == 50
+
+
+def lose_all_before_first_probe(topics: LossyTopics, seen: Watch) -> dict[str, float]:
+    """Let records come and go between two readings of log starts; returns the losses."""
+    seen.until_ready()
+    again = seen.after_cycles()
+    assert topics.lost(again) == {topics.deleted: 40}
+    admin = topics.us.admin
+    admin.set_topic_configs(topics.expired, {"retention.ms": "100"})
+    before = log_start_readings(again)
+    seen.until(lambda s: log_start_readings(s) > before, "a reading of log starts")
+    topics.produce(topics.hidden, 60)
+    admin.delete_records(topics.hidden, {0: 110})
+    topics.produce(topics.expired, 60)
+    admin.delete_records(topics.deleted, {0: 100})
+    admin.recreate_topic(topics.recreated)
+    topics.produce(topics.recreated, 80)
+    losses: dict[str, float] = {topics.deleted: 50, topics.hidden: 60, topics.expired: 60}
+    counted = seen.until(lambda s: topics.lost(s) == losses, "the losses")
+    for name in (topics.hidden, topics.expired):
+        assert counted.value(HEADROOM, topic=name) == -60
+        assert counted.value(LAG, topic=name) == 0
+        assert (counted.value(AGE, topic=name) or 0) > 0
+    return losses
+
+
+def resume(topics: LossyTopics, seen: Watch, losses: dict[str, float]) -> Scrape:
+    """Start MirrorMaker 2, and wait until everything is replicated and counted."""
+    topics.lab.mm2.start()
+    done = seen.until(
+        lambda s: topics.positions(s) == [150, 150, 110, 110, 80], "all positions at the end"
+    )
+    for name in topics.names:
+        assert done.value(LAG, topic=name) == done.value(AGE, topic=name) == 0
+        assert (done.value(HEADROOM, topic=name) or 0) >= 0
+    losses |= {topics.recreated: 50}
+    seen.until(lambda s: topics.lost(s) == losses, "the skipped records")
+    # All produced records without the lost ones.
+    assert count_copies(topics.lab, topics.deleted) == 150 - 50
+    assert count_copies(topics.lab, topics.unaffected) == 150
+    assert count_copies(topics.lab, topics.hidden) == 110 - 60
+    assert count_copies(topics.lab, topics.recreated) == 50 + 80 - 50
+    settled = seen.after_cycles()
+    assert topics.lost(settled) == losses
+    return settled
+
+
+def delete_topic_with_losses(topics: LossyTopics, seen: Watch, losses: float) -> None:
+    """Check that totals at flow granularity do not go back when a topic is deleted."""
+    seen.until_ready()
+    restored = seen.after_cycles()
+    assert flow_losses(restored) == losses
+    partitions = sum(restored.values("mm2_replicated_partitions").values())
+    topics.us.admin.delete_topic(topics.deleted)
+    seen.until(
+        lambda s: sum(s.values("mm2_replicated_partitions").values()) == partitions - 1,
+        "the deletion",
+    )
+    assert flow_losses(seen.after_cycles()) == losses
+
+
 def test_certain_loss_equals_gap_after_restarts(faulty_lab: Lab, fresh_topic: str) -> None:
-    lab, topic, unaffected = faulty_lab, fresh_topic, f"{fresh_topic}-unaffected"
-    us = lab.cluster("us")
-    for name in (topic, unaffected):
-        create_replicated_topic(lab, name, 50)
-
-    def lost(scrape: Scrape) -> dict[str, float | None]:
-        return {name: scrape.value(LOST, topic=name) for name in (topic, unaffected)}
-
+    lab = faulty_lab
+    topics = LossyTopics(lab, fresh_topic)
     with watch(lab, ["us->eu"]) as seen:
-        seen.until_ready()
-        at_rest = seen.until(lambda s: s.value(POSITION, topic=topic) == 50, "position 50")
-        assert lost(at_rest) == {topic: 0, unaffected: 0}
-        seen.until(lambda s: s.value("mm2_exporter_timeline_writer") == 1, "the timeline writer")
-        lab.mm2.stop()
-        for name in (topic, unaffected):
-            produce(us.librdkafka(), name, Load(100, first=50))
-        seen.until(lambda s: s.value(LAG, topic=topic) == 100, "a backlog of 100")
-        us.admin.delete_records(topic, {0: 90})
-        us.admin.delete_records(unaffected, {0: 30})
-        # The log starts of the topics may be read in different cycles.
-        counted = seen.until(
-            lambda s: s.value(LOST, topic=topic) and s.value(HEADROOM, topic=unaffected) == 20,
-            "a loss",
-        )
-        assert lost(counted) == {topic: 40, unaffected: 0}
-        assert counted.value(HEADROOM, topic=topic) == -40
-        assert counted.value(HEADROOM_SECONDS, topic=topic, limit="passed") == 0
-        # Lost records no longer count as lag.
-        assert counted.value(LAG, topic=topic) == 60
-        assert counted.value(LAG, topic=unaffected) == 100
-        assert counted.value(POSITION, topic=topic) == 50
-
-    with watch(lab, ["us->eu"]) as seen:
-        seen.until_ready()
-        again = seen.after_cycles()
-        assert lost(again) == {topic: 40, unaffected: 0}
-        us.admin.delete_records(topic, {0: 100})
-        more = seen.until(lambda s: s.value(LOST, topic=topic) != 40, "10 more lost records")
-        assert lost(more) == {topic: 50, unaffected: 0}
-        lab.mm2.start()
-        done = seen.until(
-            lambda s: s.value(POSITION, topic=topic) == s.value(POSITION, topic=unaffected) == 150,
-            "both positions at the end",
-        )
-        assert lost(done) == {topic: 50, unaffected: 0}
-        assert done.value(LAG, topic=topic) == 0
-        # MM2 has replicated the same number: 150 produced, 50 lost.
-        assert count_copies(lab, topic) == 150 - 50
-        assert count_copies(lab, unaffected) == 150
-        assert lost(seen.after_cycles()) == {topic: 50, unaffected: 0}
-
-    with watch(lab, ["us->eu"]) as seen:
-        seen.until_ready()
-        assert lost(seen.after_cycles()) == {topic: 50, unaffected: 0}
+        lose_part_of_backlogs(topics, seen)
+    with watch(lab, ["us->eu"], exporter={"start_offsets_interval": "5s"}) as seen:
+        losses = lose_all_before_first_probe(topics, seen)
+        settled = resume(topics, seen, losses)
+    with watch(lab, ["us->eu"], exporter={"granularity": "flow"}) as seen:
+        delete_topic_with_losses(topics, seen, flow_losses(settled))
 
 
 @pytest.mark.long

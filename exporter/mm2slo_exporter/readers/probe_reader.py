@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.observation import TailProbe
+from mm2slo_exporter.observation import ProbeSpan, TailProbe
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_kafka.first_record import ReadFailure
 from mm2slo_kafka.kafka_errors import KafkaOperationError
@@ -41,7 +41,7 @@ class ProbeReader:
         self._isolation = isolation
         self._health = health
         self._every = every
-        self._wanted: Mapping[TopicPartition, tuple[int, int]] = {}
+        self._wanted: Mapping[TopicPartition, ProbeSpan] = {}
         self._in_use: frozenset[TopicPartition] = frozenset()
         self._lookups: tuple[tuple[int, TopicPartition, int], ...] = ()
         self._lookup_results: list[tuple[int, bool]] = []
@@ -68,7 +68,7 @@ class ProbeReader:
 
     def request(
         self,
-        wanted: Mapping[TopicPartition, tuple[int, int]],
+        wanted: Mapping[TopicPartition, ProbeSpan],
         lookups: tuple[tuple[int, TopicPartition, int], ...] = (),
         in_use: frozenset[TopicPartition] = frozenset(),
     ) -> None:
@@ -127,20 +127,21 @@ class ProbeReader:
 
     def _probe(
         self,
-        wanted: Mapping[TopicPartition, tuple[int, int]],
+        wanted: Mapping[TopicPartition, ProbeSpan],
         needed: Collection[TopicPartition],
     ) -> dict[TopicPartition, ReadFailure]:
         failures: dict[TopicPartition, ReadFailure] = {}
         kept = {p: a for p, a in self.answers.items() if p in needed}
-        ranges = {p: span for p, span in wanted.items() if not is_answered(kept.get(p), span)}
-        ranges = dict(list(ranges.items())[:_PER_ROUND])
-        if ranges:
+        spans = {p: span for p, span in wanted.items() if not is_answered(kept.get(p), span)}
+        spans = dict(list(spans.items())[:_PER_ROUND])
+        if spans:
+            ranges = {partition: (span.start, span.end) for partition, span in spans.items()}
             reading = self._client.first_records(ranges, self._isolation)
             failures = reading.failures
             # Read after the records: nothing from there on was removed before they were read.
             log_starts = self._client.start_offsets(list(reading.found)).offsets
             for partition, log_start in log_starts.items():
-                probe = tail_probe(ranges[partition], reading.found[partition], log_start)
+                probe = tail_probe(spans[partition], reading.found[partition], log_start)
                 if probe is not None:
                     kept[partition] = _join(kept.get(partition), probe)
         self.answers = kept
@@ -160,20 +161,18 @@ class ProbeReader:
         return reading.failures
 
 
-def tail_probe(
-    span: tuple[int, int], first: FirstRecord | None, log_start: int
-) -> TailProbe | None:
+def tail_probe(span: ProbeSpan, first: FirstRecord | None, log_start: int) -> TailProbe | None:
     """What the first record of *span* proves; None if all of it, or that record, was removed.
 
     Offsets below *log_start* were removed, with or without records: they are not empty.
     """
-    start, end = max(span[0], log_start), span[1]
+    start, end = max(span.start, log_start), span.end
     if start > end or (first is not None and first.offset < start):
         return None
     if first is None:
-        return TailProbe(start, end, None, None)
+        return TailProbe(start, end, None, None, span.log)
     stamp = None if first.timestamp_ms is None else first.timestamp_ms / 1000
-    return TailProbe(start, end, first.offset, stamp)
+    return TailProbe(start, end, first.offset, stamp, span.log)
 
 
 def _join(before: TailProbe | None, probe: TailProbe) -> TailProbe:
@@ -181,16 +180,16 @@ def _join(before: TailProbe | None, probe: TailProbe) -> TailProbe:
 
     The estimated position may still be among them.
     """
-    if before is None or not is_empty_up_to(before, probe.next_offset):
+    if before is None or before.log != probe.log or not is_empty_up_to(before, probe.next_offset):
         return probe
     return replace(probe, next_offset=before.next_offset)
 
 
-def is_answered(probe: TailProbe | None, span: tuple[int, int]) -> bool:
+def is_answered(probe: TailProbe | None, span: ProbeSpan) -> bool:
     """Whether *probe* still covers *span*: it has its first record, or proves that it is empty."""
-    if probe is None:
+    if probe is None or probe.log != span.log:
         return False
-    start, end = span
+    start, end, _ = span
     if not probe.next_offset <= start <= probe.through:
         return False
     if probe.first_offset is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mm2slo_core.config.flow_config import Isolation
 from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.observation import ProbeSpan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,9 +19,7 @@ SETTLED_SECONDS = 2.0
 """A position that advanced more recently than this is not probed."""
 
 
-def wanted_probes(
-    report: FlowReport, isolation: Isolation
-) -> Mapping[TopicPartition, tuple[int, int]]:
+def wanted_probes(report: FlowReport, isolation: Isolation) -> Mapping[TopicPartition, ProbeSpan]:
     """Ranges [next offset, end) to probe, by source partition.
 
     Offsets without a record (markers, aborted batches, compaction) look like lag until a probe
@@ -41,7 +40,9 @@ def wanted_probes(
                 end -= state.open_transaction_records
             start = max(state.next_offset, state.source_start or 0)
             if start < end:
-                wanted[TopicPartition(topic.pair.source, state.partition)] = (start, end)
+                wanted[TopicPartition(topic.pair.source, state.partition)] = ProbeSpan(
+                    start, end, state.log
+                )
     return wanted
 
 
@@ -57,5 +58,6 @@ def probes_in_use(
         for state in topic.partitions
         if (answer := answers.get(partition := TopicPartition(topic.pair.source, state.partition)))
         and state.next_offset is not None
+        and answer.log == state.log
         and answer.next_offset <= max(state.next_offset, state.source_start or 0) <= answer.through
     )

@@ -48,6 +48,8 @@ class PartitionState:
     open_transaction_records: int | None
     backlog_since: float | None = None
     """Since when unreplicated records exist and the position has not advanced."""
+    log: int = 0
+    """How often the source's log was replaced: truncated or re-created."""
 
 
 @dataclass(frozen=True, slots=True)

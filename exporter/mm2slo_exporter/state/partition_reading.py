@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mm2slo_core.flow_offsets import PositionQuality
@@ -51,6 +51,12 @@ class PartitionReading:
         if self.source_end is None or self.stable_end is None:
             return None
         return open_transaction_records(self.source_end, self.stable_end)
+
+    def of_log(self, log: int) -> PartitionReading:
+        """The reading without a probe of another log: its offsets meant other records."""
+        if self.probe is None or self.probe.log == log:
+            return self
+        return replace(self, probe=None)
 
     def restart_position(self, next_offset: int) -> int:
         """Where MirrorMaker 2 would resume after a crash; the position would then go back to it."""

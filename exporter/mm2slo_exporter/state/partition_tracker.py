@@ -30,6 +30,7 @@ class PartitionTracker:
     __slots__ = (
         "_history",
         "_last_end",
+        "_log",
         "_loss",
         "_polled_at",
         "_position",
@@ -49,6 +50,7 @@ class PartitionTracker:
         self._rate: SmoothedRate | None = None
         self._position = PositionTracker()
         self._last_end: int | None = None
+        self._log = 0
         self._polled_at: float | None = None
         self.source_total = 0
         self.replicated_total = 0
@@ -95,6 +97,7 @@ class PartitionTracker:
 
     def source_recreated(self) -> None:
         """Reset the state: the topic's offsets now refer to other records."""
+        self._log += 1
         self._history = ArrivalHistory()
         self._stall = StallWatch()
         self._loss.source_replaced()
@@ -110,6 +113,7 @@ class PartitionTracker:
         if self._last_end is not None:
             if end < self._last_end:
                 self.truncations += 1
+                self._log += 1
                 self._position.source_truncated(end)
                 self._loss.source_replaced()
                 self._rate = None
@@ -134,6 +138,7 @@ class PartitionTracker:
             if end is not None:
                 self._history.forget_below(end)
             return self._unknown(reading)
+        reading = reading.of_log(self._log)
         position = self._position.observe(reading, end, rules)
         if end is None or position is None:
             return self._unknown(reading)
@@ -193,6 +198,7 @@ class PartitionTracker:
             sync_at=None if reading.sync is None else reading.sync.at,
             open_transaction_records=reading.open_transaction_records,
             backlog_since=self._stall.backlog_since,
+            log=self._log,
         )
 
     def confirms_loss(self, at: float, state: PartitionState, rules: FlowRules) -> bool:

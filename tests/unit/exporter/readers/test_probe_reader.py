@@ -9,7 +9,7 @@ import pytest
 
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
-from mm2slo_exporter.observation import TailProbe
+from mm2slo_exporter.observation import ProbeSpan, TailProbe
 from mm2slo_exporter.readers.probe_reader import ProbeReader, is_answered, tail_probe
 from mm2slo_kafka.first_record import FirstRecord, FirstRecords, ReadFailure, TimestampType
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
@@ -77,22 +77,23 @@ def reader(source: Source, health: Health | None = None) -> ProbeReader:
 
 
 SPANS = [
-    (None, (5, 9), False),
-    (TailProbe(5, 9, 7, 7.0), (5, 9), True),
-    (TailProbe(5, 9, 7, 7.0), (7, 50), True),  # its record is still unreplicated
-    (TailProbe(5, 9, 7, 7.0), (8, 50), False),  # its record was replicated
-    (TailProbe(5, 9, 7, 7.0), (4, 9), False),
-    (TailProbe(5, 9, None, None), (5, 9), True),
-    (TailProbe(5, 9, None, None), (8, 9), True),
-    (TailProbe(5, 9, None, None), (5, 10), False),  # a record may have been appended
-    (TailProbe(5, 9, None, None), (10, 11), False),
+    (None, ProbeSpan(5, 9), False),
+    (TailProbe(5, 9, 7, 7.0), ProbeSpan(5, 9), True),
+    (TailProbe(5, 9, 7, 7.0), ProbeSpan(7, 50), True),  # its record is still unreplicated
+    (TailProbe(5, 9, 7, 7.0), ProbeSpan(8, 50), False),  # its record was replicated
+    (TailProbe(5, 9, 7, 7.0), ProbeSpan(4, 9), False),
+    (TailProbe(5, 9, None, None), ProbeSpan(5, 9), True),
+    (TailProbe(5, 9, None, None), ProbeSpan(8, 9), True),
+    (TailProbe(5, 9, None, None), ProbeSpan(5, 10), False),  # a record may have been appended
+    (TailProbe(5, 9, None, None), ProbeSpan(10, 11), False),
+    (TailProbe(5, 9, None, None), ProbeSpan(5, 9, log=1), False),
 ]
 
 
 @pytest.mark.parametrize(("probe", "span", "good"), SPANS)
 def test_is_answered_for_probe_and_span(
     probe: TailProbe | None,
-    span: tuple[int, int],
+    span: ProbeSpan,
     good: bool,
 ) -> None:
     assert is_answered(probe, span) is good
@@ -102,7 +103,7 @@ def test_probe_has_first_record_or_none() -> None:
     source = Source(7)
     pay = TopicPartition("pay", 1)
     probes = reader(source)
-    probes.request({PARTITION: (5, 9), pay: (8, 9)})
+    probes.request({PARTITION: ProbeSpan(5, 9), pay: ProbeSpan(8, 9)})
     probes.read_wanted()
     assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0), pay: TailProbe(8, 9, None, None)}
     assert source.asked == [({PARTITION: (5, 9), pay: (8, 9)}, "read_committed")]
@@ -124,19 +125,19 @@ def test_removed_offsets_are_not_proven_empty(
     record: int | None, log_start: int, probe: TailProbe | None
 ) -> None:
     found = None if record is None else first(record)
-    assert tail_probe((5, 9), found, log_start) == probe
+    assert tail_probe(ProbeSpan(5, 9), found, log_start) == probe
 
 
 def test_emptiness_is_joined_to_earlier_probe_unless_offsets_between_were_removed() -> None:
     source = Source()
     probes = reader(source)
-    probes.request({PARTITION: (5, 9)})
+    probes.request({PARTITION: ProbeSpan(5, 9)})
     probes.read_wanted()
-    probes.request({PARTITION: (9, 12)})
+    probes.request({PARTITION: ProbeSpan(9, 12)})
     probes.read_wanted()
     assert probes.answers == {PARTITION: TailProbe(5, 12, None, None)}
     source.log_start = 14
-    probes.request({PARTITION: (12, 20)})
+    probes.request({PARTITION: ProbeSpan(12, 20)})
     probes.read_wanted()
     assert probes.answers == {PARTITION: TailProbe(14, 20, None, None)}
 
@@ -145,9 +146,9 @@ def test_known_answers_are_reused_and_unwanted_dropped() -> None:
     source = Source(7)
     pay = TopicPartition("pay", 1)
     probes = reader(source)
-    probes.request({PARTITION: (5, 9), pay: (1, 2)})
+    probes.request({PARTITION: ProbeSpan(5, 9), pay: ProbeSpan(1, 2)})
     probes.read_wanted()
-    probes.request({PARTITION: (5, 20)})
+    probes.request({PARTITION: ProbeSpan(5, 20)})
     probes.read_wanted()
     assert len(source.asked) == 1
     assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0)}
@@ -157,7 +158,7 @@ def test_partition_without_answer_is_read_again() -> None:
     source = Source(7)
     source.silent = {PARTITION}
     probes = reader(source)
-    probes.request({PARTITION: (5, 9)})
+    probes.request({PARTITION: ProbeSpan(5, 9)})
     probes.read_wanted()
     assert probes.answers == {}
     source.silent = set()
@@ -168,7 +169,7 @@ def test_partition_without_answer_is_read_again() -> None:
 def test_partitions_beyond_limit_are_read_in_next_round() -> None:
     source = Source(0)
     probes = reader(source)
-    probes.request({TopicPartition("orders", number): (0, 1) for number in range(501)})
+    probes.request({TopicPartition("orders", number): ProbeSpan(0, 1) for number in range(501)})
     probes.read_wanted()
     probes.read_wanted()
     assert [len(ranges) for ranges, _ in source.asked] == [500, 1]
@@ -210,10 +211,10 @@ def test_lookup_without_answer_has_no_result() -> None:
 def test_failed_read_is_counted_and_keeps_answers() -> None:
     health, source = Health(), Source(7)
     probes = reader(source, health)
-    probes.request({PARTITION: (5, 9)})
+    probes.request({PARTITION: ProbeSpan(5, 9)})
     probes.read_wanted()
     source.down = True
-    probes.request({PARTITION: (8, 9)}, ((1, PARTITION, 7),))
+    probes.request({PARTITION: ProbeSpan(8, 9)}, ((1, PARTITION, 7),))
     probes.read_wanted()
     assert probes.answers == {PARTITION: TailProbe(5, 9, 7, 7.0)}
     assert health.report().errors == {("us", Stage.TAIL_RECORDS, "timeout"): 2}
@@ -225,7 +226,13 @@ def test_denied_partitions_and_lookups_are_counted_each_round_and_logged_once(
     health, source, pay = Health(), Source(7), TopicPartition("pay", 1)
     source.denied, source.silent = {PARTITION}, {TopicPartition("slow", 0)}
     probes = reader(source, health)
-    probes.request({PARTITION: (5, 9), pay: (5, 9), TopicPartition("slow", 0): (5, 9)})
+    probes.request(
+        {
+            PARTITION: ProbeSpan(5, 9),
+            pay: ProbeSpan(5, 9),
+            TopicPartition("slow", 0): ProbeSpan(5, 9),
+        }
+    )
     probes.read_wanted()
     assert probes.answers == {pay: TailProbe(5, 9, 7, 7.0)}
     probes.request({}, ((1, PARTITION, 7),))
@@ -240,7 +247,7 @@ def test_probe_reader_reads_on_request_until_stopped() -> None:
     source = Source(7)
     probes = reader(source)
     probes.start()
-    probes.request({PARTITION: (5, 9)})
+    probes.request({PARTITION: ProbeSpan(5, 9)})
     assert source.answered.wait(30)
     probes.stop()
     assert len(source.asked) == 1

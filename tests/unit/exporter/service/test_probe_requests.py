@@ -8,6 +8,7 @@ from flow_observations import Log, Scene, flow_config
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import Isolation
 from mm2slo_core.topology import TopicPartition
+from mm2slo_exporter.observation import ProbeSpan
 from mm2slo_exporter.service.probe_requests import wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 
@@ -21,7 +22,7 @@ def wanted(
     isolation: Isolation = UNCOMMITTED,
     moved_at: float | None = None,
     at: float = 110.0,
-) -> dict[TopicPartition, tuple[int, int]]:
+) -> dict[TopicPartition, ProbeSpan]:
     """Wanted probes at *at*, of a flow first seen at 100 s that advanced at *moved_at*."""
     scene = Scene()
     scene.add("orders")
@@ -50,7 +51,7 @@ def behind(**changes: int) -> Log:
 
 
 def test_unsettled_position_with_lag_is_probed() -> None:
-    assert wanted(behind()) == {PARTITION: (40, 50)}
+    assert wanted(behind()) == {PARTITION: ProbeSpan(40, 50)}
 
 
 def test_position_without_lag_is_not_probed() -> None:
@@ -58,7 +59,7 @@ def test_position_without_lag_is_not_probed() -> None:
 
 
 def test_probe_starts_at_log_start() -> None:
-    assert wanted(behind(start=45)) == {PARTITION: (45, 50)}
+    assert wanted(behind(start=45)) == {PARTITION: ProbeSpan(45, 50)}
     assert wanted(behind(start=50)) == {}
 
 
@@ -83,5 +84,5 @@ def test_recently_advanced_position_with_known_age_is_not_probed(
 
 
 def test_probe_of_read_committed_flow_ends_at_last_stable_offset() -> None:
-    assert wanted(behind(stable=46), isolation=COMMITTED) == {PARTITION: (40, 46)}
+    assert wanted(behind(stable=46), isolation=COMMITTED) == {PARTITION: ProbeSpan(40, 46)}
     assert wanted(behind(stable=40), isolation=COMMITTED) == {}

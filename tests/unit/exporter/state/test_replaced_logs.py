@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.flow_config import Isolation
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
-from mm2slo_exporter.observation import NewestSync
+from mm2slo_exporter.observation import NewestSync, TailProbe
+from mm2slo_exporter.readers.probe_reader import is_answered
+from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
@@ -214,6 +217,22 @@ def test_offset_beyond_end_without_known_truncation_is_a_reset() -> None:
     one.tracker = tracker()
     one.log.end = 80
     assert one.look() == (0, SOURCE_RESET, 80)
+
+
+def test_empty_offsets_of_old_log_are_not_empty_in_new_one() -> None:
+    one = Replicated()
+    one.log.end = 110
+    one.log.probe = TailProbe(100, 110, None, None)
+    assert one.look() == (110, LIVE, 0)
+    one.log.end = 100
+    assert one.look() == (100, BOUNDED, 0)
+    one.log.end = 110
+    assert one.look() == (100, BOUNDED, 10)
+    wanted = wanted_probes(one.report, Isolation.READ_UNCOMMITTED)[ORDERS]
+    assert not is_answered(one.log.probe, wanted)
+    assert probes_in_use(one.report, {ORDERS: one.log.probe}) == frozenset()
+    one.log.probe = TailProbe(100, 110, 103, 1.0, wanted.log)
+    assert one.look() == (103, BOUNDED, 7)
 
 
 class MirrorMaker:
