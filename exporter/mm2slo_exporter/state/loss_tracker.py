@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 class LossTracker:
     """Certain loss over rounds, and whether MirrorMaker 2 has resumed after it."""
 
-    __slots__ = ("_ahead", "_emptied_at", "_log_replaced", "_loss", "_skipped")
+    __slots__ = ("_ahead", "_emptied_at", "_log_replaced", "_loss", "_passed", "_skipped")
 
     def __init__(self) -> None:
         self._loss = CertainLoss()
         self._ahead = 0
+        """Lost offsets that the position has not passed yet."""
+        self._passed = 0
+        """Those that it has passed in this round."""
         self._emptied_at: float | None = None
         self._log_replaced = False
         self._skipped: tuple[float, int] | None = None
@@ -74,7 +77,14 @@ class LossTracker:
     ) -> None:
         """Count the loss that this round confirms; none until a replaced log is settled."""
         if reading.source_start is not None and reading.target_readable:
-            self.repeat(at, next_offset, reading.source_start, reading.target_end, position_period)
+            self._observe(
+                at,
+                next_offset,
+                reading.source_start,
+                reading.target_end,
+                position_period,
+                log_start_read=reading.source_start_read,
+            )
 
     def repeat(
         self,
@@ -85,23 +95,41 @@ class LossTracker:
         position_period: float,
     ) -> bool:
         """Add a round that read what the last one did; True if it confirms a loss."""
+        return self._observe(at, next_offset, log_start, target_end, position_period) > 0
+
+    def _observe(
+        self,
+        at: float,
+        next_offset: int,
+        log_start: int,
+        target_end: int | None,
+        position_period: float,
+        *,
+        log_start_read: bool = False,
+    ) -> int:
         if self._log_replaced:
-            return False
+            return 0
         lost = self._loss.observe(
             at,
             next_offset,
             log_start,
             position_period=position_period,
             target_end=target_end,
+            log_start_read=log_start_read,
         )
-        self._ahead += lost
-        return lost > 0
+        if next_offset < log_start:
+            self._ahead += lost
+        else:
+            self._passed = lost
+        return lost
 
     def replicated(self, passed: int) -> int:
         """How many of the *passed* offsets were replicated, not lost."""
         lost = min(passed, self._ahead)
         self._ahead -= lost
-        return passed - lost
+        replicated = max(0, passed - lost - self._passed)
+        self._passed = 0
+        return replicated
 
     def has_resumed(
         self, at: float, reading: PartitionReading, next_offset: int, lag_records: int | None

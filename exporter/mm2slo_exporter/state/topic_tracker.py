@@ -41,6 +41,7 @@ class TopicTracker:
         self._policy_of: Mapping[str, str] | None = None
         self._copy_movement: CopyMovement | None = None
         self._topic_ids: Mapping[str, str] = {}
+        self._starts: Mapping[TopicPartition, int] = {}
         self._resting: TopicState | None = None
         self._unconfirmed: Sequence[PartitionState] = ()
         """Partitions of a topic at rest that may still confirm a loss."""
@@ -179,6 +180,8 @@ class TopicTracker:
         target = (seen.target_offsets or _UNREAD) if seen.target_readable else _UNREAD
         internals, probes = seen.internals, seen.probes
         policy = self._retention(seen, pair)
+        starts_read = source.starts is not self._starts
+        self._starts = source.starts
         states = []
         for partition, target_partition in self._keys_of(pair, count):
             tracker = self.partition(partition.partition)
@@ -195,6 +198,7 @@ class TopicTracker:
                 sync=internals.syncs.get(partition),
                 probe=probes.get(partition),
                 target_readable=seen.target_readable,
+                source_start_read=starts_read,
                 flow_replicated_at=flow_replicated_at,
             )
             states.append(tracker.judge(seen.at, reading, rules, policy))

@@ -6,8 +6,10 @@ readings of log starts run in any order between the model's events.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from flow_observations import Scene, flow_config
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -107,14 +109,17 @@ class Exporter:
         self.poll()
 
     def read_log_start(self) -> None:
-        self.log.start = self.truth.start
+        self.log_starts = {ORDERS: self.truth.start}
 
     def poll(self) -> FlowReport:
         self.at += 5.0
         self.log.end, self.log.target_end = self.truth.end, self.truth.copies
         self.log.sync = self.truth.sync
         self.log.probe = self.probes.answers.get(ORDERS)
-        report = self.tracker.update(self.scene.look(self.at))
+        seen = self.scene.look(self.at)
+        assert seen.source_offsets is not None
+        read = replace(seen.source_offsets, starts=self.log_starts)
+        report = self.tracker.update(replace(seen, source_offsets=read))
         self.probes.request(
             wanted_probes(report, Isolation.READ_UNCOMMITTED),
             in_use=probes_in_use(report, self.probes.answers),
@@ -192,7 +197,28 @@ def test_markers_among_lost_records_only_raise_the_count(order: list[Step]) -> N
     assert found.lag_records == (truth.end - waiting[0] if waiting else 0)
 
 
-@given(steps("produce", "mark", "delete", "replicate"))
+@given(steps("produce", "delete", "replicate"))
+@example([("produce", 99), ("replicate", 9), ("poll", 1), ("delete", 99), ("replicate", 9)])
 def test_loss_of_flow_that_stops_and_resumes_is_never_too_high(order: list[Step]) -> None:
-    _truth, exporter = run(order)
+    truth, exporter = run(order)
     exporter.settle()
+    assert exporter.totals[-1] <= truth.lost_records
+
+
+@pytest.mark.parametrize("polls_until_log_start_is_read", [0, 1, 3])
+def test_loss_of_slow_flow_that_continues_at_log_start_is_exact(
+    polls_until_log_start_is_read: int,
+) -> None:
+    reads = [("poll", 1)] * polls_until_log_start_is_read + [("read log start", 1), ("poll", 1)]
+    # Position 50 of 140; retention removes up to 100 while records are copied.
+    slow: list[Step] = [("produce", 100), ("replicate", 10), ("poll", 1), ("delete", 100)]
+    truth, exporter = run([*slow, ("replicate", 10), *reads, ("replicate", 10), ("poll", 1)])
+    assert (exporter.totals[-1], truth.lost_records) == (50, 50)
+
+
+def test_few_offsets_without_records_in_purged_topic_are_no_loss() -> None:
+    purged: list[Step] = [("produce", 10), ("mark", 1), ("produce", 10), ("mark", 1)]
+    copied: list[Step] = [("replicate", 20), ("poll", 1), ("delete", 21)]
+    cycle = [*purged, *copied, ("read log start", 1), ("poll", 1)]
+    truth, exporter = run([("delete", 40), *cycle * 3])
+    assert (exporter.totals[-1], truth.lost_records) == (0, 0)
