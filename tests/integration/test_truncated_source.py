@@ -89,7 +89,7 @@ def test_truncated_source_has_exact_position_before_and_after_restart(
         disk.restore()
         found = bounded(seen)
         assert found.value("mm2_source_truncations_total", topic=TOPIC) == 1
-        assert found.state("us->eu") == "running"
+        assert found.state("us->eu") == "idle"
         # MirrorMaker 2 continues at the point of divergence.
         produce(us, TOPIC, Load(26, first=200))
         done = until_live(seen, 106)
