@@ -63,6 +63,11 @@ class Position:
     next_offset: int
     quality: PositionQuality
 
+    def moved_to(self, next_offset: int) -> Position:
+        """The same position at another offset."""
+        same = next_offset == self.next_offset
+        return self if same else Position(next_offset, self.quality)
+
 
 def estimate_position(
     *,

@@ -56,10 +56,11 @@ class PositionTracker:
             if before is not None and self._estimate.quality not in NOTHING_REPLICATED:
                 self.advance = max(0, self._estimate.next_offset - before.next_offset)
             self._observe_skipped(self._estimate, reading.target_end)
-        if self._estimate is None:
+        estimate = self._estimate
+        if estimate is None:
             return None
-        next_offset = max(self._estimate.next_offset, self._removed_below)
-        return replace(self._estimate, next_offset=reading.skip_empty_offsets(next_offset))
+        next_offset = max(estimate.next_offset, self._removed_below)
+        return estimate.moved_to(reading.skip_empty_offsets(next_offset))
 
     def skip_removed(self, log_start: int) -> None:
         """Continue at *log_start*: MirrorMaker 2 has resumed, and can only do so there."""
