@@ -167,7 +167,7 @@ def test_certain_loss_equals_gap_after_restarts(faulty_lab: Lab, fresh_topic: st
     topics = LossyTopics(lab, fresh_topic)
     with watch(lab, ["us->eu"]) as seen:
         lose_part_of_backlogs(topics, seen)
-    with watch(lab, ["us->eu"], exporter={"start_offsets_interval": "5s"}) as seen:
+    with watch(lab, ["us->eu"], exporter={"start_offsets_interval": "3s"}) as seen:
         losses = lose_all_before_first_probe(topics, seen)
         settled = resume(topics, seen, losses)
     with watch(lab, ["us->eu"], exporter={"granularity": "flow"}) as seen:
