@@ -2,6 +2,7 @@
 
 Evaluates the newest checkpoint on the target, which a failover would use through
 `RemoteClusterUtils.translateOffsets` or synced group offsets, never mm2slo's own translation.
+Whether the flow is alive does not matter: a failover happens when it is not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from mm2slo_core.offset_sync_store import Untranslated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from mm2slo_core.flow_offsets import Bounds, Head
     from mm2slo_core.topology import TopicPartition
@@ -44,10 +45,8 @@ class BlockReason(StrEnum):
     TARGET_GROUP_ACTIVE = "target_group_active"
     """The group's offset on the target is behind because the group is active there: MM2 syncs
     only inactive groups."""
-    TASKS_NOT_RUNNING = "tasks_not_running"
-    FLOW_NOT_ALIVE = "flow_not_alive"
     SOURCE_UNREADABLE = "source_unreadable"
-    """The group's committed offsets are those of the last successful read."""
+    """The source answers, but not with the group's committed offsets."""
 
 
 class OffsetMap(Protocol):
@@ -101,14 +100,12 @@ class PartitionEvidence:
 
 @dataclass(frozen=True, slots=True)
 class GroupEvidence:
-    """A consumer group of the source, and the state of its flow."""
+    """A consumer group of the source."""
 
     group: str
     partitions: tuple[PartitionEvidence, ...]
-    flow_alive: bool = True
-    """The flow is running or idle; False if stopped or unknown."""
-    tasks_running: bool | None = None
-    source_readable: bool = True
+    commits_readable: bool = True
+    """False if the source answers, but not with the group's committed offsets."""
     syncs_group_offsets: bool = False
     target_group_active: bool = False
 
@@ -182,7 +179,8 @@ def evaluate_group(evidence: GroupEvidence, limits: ReadinessLimits, now: float)
         found.append(
             Blocked(BlockReason.REDELIVERY_OVER_LIMIT, worst.source, worst.redelivery_upper)
         )
-    found.extend(Blocked(reason) for reason in _flow_reasons(evidence))
+    if not evidence.commits_readable:
+        found.append(Blocked(BlockReason.SOURCE_UNREADABLE))
     blocked = _worst_of_each(found)
     return GroupReadiness(evidence.group, not blocked, blocked, lag, lower, upper, partitions)
 
@@ -270,15 +268,6 @@ def _redelivery(
         return 0, most
     upper = most if bounds.upper is None else min(bounds.upper, most)
     return min(bounds.lower, upper), upper
-
-
-def _flow_reasons(evidence: GroupEvidence) -> Iterator[BlockReason]:
-    if evidence.tasks_running is False:
-        yield BlockReason.TASKS_NOT_RUNNING
-    if not evidence.flow_alive:
-        yield BlockReason.FLOW_NOT_ALIVE
-    if not evidence.source_readable:
-        yield BlockReason.SOURCE_UNREADABLE
 
 
 def _worst_of_each(found: Iterable[Blocked]) -> tuple[Blocked, ...]:

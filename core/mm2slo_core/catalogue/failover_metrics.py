@@ -53,9 +53,15 @@ FAILOVER_REDELIVERY_RECORDS = gauge(
     (*_GROUP, "bound"),
     unit="records",
 )
+FAILOVER_COMMITS_AGE_SECONDS = gauge(
+    "mm2_failover_commits_age_seconds",
+    "Age of the committed offsets of the group on the source, on which its redelivery is based.",
+    _GROUP,
+    unit="seconds",
+)
 FAILOVER_READY = gauge(
     "mm2_failover_ready",
-    "1 if the group is ready to fail over, else 0.",
+    "1 if the group would resume correctly on the target, else 0; also while the flow is stopped.",
     _GROUP,
 )
 FAILOVER_BLOCKED = gauge(

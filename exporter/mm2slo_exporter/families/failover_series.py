@@ -1,8 +1,8 @@
 """Failover readiness of each consumer group.
 
-While the source is unreadable, the last values are published with the reason `source_unreadable`:
-that is when they are needed. Not published while the target is unreadable. Unknown bounds are not
-published; the reason is among the reasons that block the group.
+While the source is unreadable, they are based on its last reading, whose age is published. Not
+published while the target is unreadable. Unknown bounds are not published; the reason is among the
+reasons that block the group.
 """
 
 from __future__ import annotations
@@ -35,6 +35,14 @@ def _redelivery(view: FlowView, _granularity: Granularity) -> list[Series]:
     ]
 
 
+def _commits_age(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [
+        ((*view.labels, group.group), view.report.at - group.commits_at)
+        for group in _groups(view)
+        if group.commits_at is not None
+    ]
+
+
 def _ready(view: FlowView, _granularity: Granularity) -> list[Series]:
     return [((*view.labels, group.group), int(group.readiness.ready)) for group in _groups(view)]
 
@@ -53,6 +61,7 @@ def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
 
 SERIES: Final[SeriesTable] = {
     catalogue.FAILOVER_REDELIVERY_RECORDS: _redelivery,
+    catalogue.FAILOVER_COMMITS_AGE_SECONDS: _commits_age,
     catalogue.FAILOVER_READY: _ready,
     catalogue.FAILOVER_BLOCKED: _blocked,
 }

@@ -135,6 +135,8 @@ class GroupState:
     readiness: GroupReadiness
     checkpoint_at: float | None
     checkpoint_lag_by_topic: Mapping[str, int]
+    commits_at: float | None = None
+    """When the group's committed offsets on the source were last read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,29 +23,24 @@ from mm2slo_exporter.state.flow_report import (
     TaskState,
     distinct_partitions,
 )
-from mm2slo_exporter.state.flow_state_judge import (
-    FlowStateJudge,
-    LivenessEvidence,
-    all_tasks_running,
-)
+from mm2slo_exporter.state.flow_state_judge import FlowStateJudge, LivenessEvidence
 from mm2slo_exporter.state.flow_totals import TotalsTracker
-from mm2slo_exporter.state.group_states import FlowHealth, GroupJudge
+from mm2slo_exporter.state.group_states import GroupJudge
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
     from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_core.flow_state import FlowState
     from mm2slo_core.retention_headroom import SavedLoss
     from mm2slo_core.sli_counters import SliCount, SliKey
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_exporter.observation import Observation
-    from mm2slo_exporter.state.flow_report import GroupState, HeartbeatState, TopicState
+    from mm2slo_exporter.state.flow_report import HeartbeatState, TopicState
     from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
 _LAG_RATE_HALF_LIFE = 30.0
@@ -188,7 +183,7 @@ class FlowTracker:
             target_readable=seen.target_readable,
             topics=topics,
             totals=totals,
-            groups=self._judge_groups(seen, data, state) if ready else (),
+            groups=self._groups.judge(seen, data) if ready else (),
             tasks=tuple(
                 TaskState(connector, task, name)
                 for (connector, task), name in sorted(
@@ -266,18 +261,6 @@ class FlowTracker:
         if tracker is None:
             tracker = self._topics[name] = TopicTracker()
         return tracker
-
-    def _judge_groups(
-        self, seen: Observation, data: Sequence[TopicState], state: FlowState
-    ) -> tuple[GroupState, ...]:
-        health = FlowHealth(
-            alive=state.name in {FlowStateName.RUNNING, FlowStateName.IDLE},
-            tasks_running=all_tasks_running(
-                seen.internals.states,
-                (self.flow.connect.source_connector, self.flow.connect.checkpoint_connector),
-            ),
-        )
-        return self._groups.judge(seen, data, health)
 
     def _liveness(self, at: float, heartbeats: HeartbeatState) -> LivenessEvidence:
         if self.canaries is None:

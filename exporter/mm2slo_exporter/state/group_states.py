@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mm2slo_core.flow_offsets import Head, Untranslated
@@ -23,15 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mm2slo_exporter.observation import NewestCheckpoint, Observation
-    from mm2slo_exporter.state.flow_report import TopicState
-
-
-@dataclass(frozen=True, slots=True)
-class FlowHealth:
-    """State of the flow that affects all of its groups."""
-
-    alive: bool
-    tasks_running: bool | None
+    from mm2slo_exporter.state.flow_report import PartitionState, TopicState
 
 
 class _Inputs(NamedTuple):
@@ -42,8 +34,9 @@ class _Inputs(NamedTuple):
     target_commits: Mapping[TopicPartition, int]
     topics: tuple[TopicState | None, ...]
     """States of the topics of `commits`; None for one that is not replicated."""
-    health: FlowHealth
-    source_readable: bool
+    last_read: tuple[TopicState | None, ...]
+    """The same topics in the last round in which the source was readable."""
+    commits_readable: bool
     syncs_group_offsets: bool
     active_on_target: bool
 
@@ -57,26 +50,47 @@ class _Judged(NamedTuple):
 
 
 class GroupJudge:
-    """Judges the groups of one flow; those of which nothing has changed only once."""
+    """Judges the groups of one flow; those of which nothing has changed only once.
+
+    While the source is unreadable, by the target now and by the source as it was last read.
+    """
 
     def __init__(self, budget: ReadinessLimits) -> None:
         self._budget = budget
         self._known: dict[str, _Judged] = {}
+        self._last_read: dict[str, TopicState] = {}
+        """The topics of the last round in which the source was readable."""
+        self._commits_at: dict[str, float] = {}
 
-    def judge(
-        self, seen: Observation, topics: Iterable[TopicState], health: FlowHealth
-    ) -> tuple[GroupState, ...]:
+    def judge(self, seen: Observation, topics: Iterable[TopicState]) -> tuple[GroupState, ...]:
         """Judge each group that committed offsets on a replicated partition, ordered by name."""
         by_source = {topic.pair.source: topic for topic in topics}
+        if seen.source_readable:
+            self._last_read = by_source
+        self._commits_at = {
+            group: at
+            for group in seen.source.group_offsets
+            if (at := self._last_commits_at(seen, group)) is not None
+        }
         judged: dict[str, _Judged] = {}
         for group, commits in sorted(seen.source.group_offsets.items()):
             known = self._known.get(group)
-            inputs = _inputs(seen, group, commits, by_source, health)
+            inputs = _inputs(seen, group, commits, by_source, self._last_read)
             if known is None or not known.holds or known.inputs != inputs:
                 known = _judge(seen, group, inputs, self._budget)
             judged[group] = known
         self._known = judged
-        return tuple(each.state for each in judged.values() if each.state is not None)
+        return tuple(
+            replace(each.state, commits_at=self._commits_at.get(group))
+            for group, each in judged.items()
+            if each.state is not None
+        )
+
+    def _last_commits_at(self, seen: Observation, group: str) -> float | None:
+        """When the group's commits were last read: after failures, not in the newest read."""
+        if group in seen.source.unreadable_groups:
+            return self._commits_at.get(group)
+        return seen.source.groups_read_at
 
     def forget(self) -> None:
         """Judge all groups again: the offset syncs may have been read again."""
@@ -88,15 +102,16 @@ def _inputs(
     group: str,
     commits: Mapping[TopicPartition, int],
     by_source: Mapping[str, TopicState],
-    health: FlowHealth,
+    last_read: Mapping[str, TopicState],
 ) -> _Inputs:
+    names = tuple(dict.fromkeys(partition.topic for partition in commits))
     return _Inputs(
         commits,
         seen.internals.checkpoints.get(group, {}),
         seen.target.group_offsets.get(group, {}),
-        tuple(by_source.get(topic) for topic in dict.fromkeys(p.topic for p in commits)),
-        health,
-        seen.source_readable and group not in seen.source.unreadable_groups,
+        tuple(map(by_source.get, names)),
+        tuple(map(last_read.get, names)),
+        not (seen.source_readable and group in seen.source.unreadable_groups),
         seen.internals.sync_group_offsets,
         group in seen.target.active_groups,
     )
@@ -126,13 +141,20 @@ def checkpoint_samples(
 
 
 def _evidence(
-    seen: Observation, group: str, inputs: _Inputs, partition: TopicPartition, topic: TopicState
+    seen: Observation,
+    group: str,
+    inputs: _Inputs,
+    partition: TopicPartition,
+    topic: TopicState,
+    *,
+    last_read: TopicState | None,
 ) -> PartitionEvidence:
-    state, commit = topic.partitions[partition.partition], inputs.commits[partition]
+    """The evidence from *topic* as it is, and from the source as it was last read."""
+    state, commit = _partition_of(last_read, partition.partition), inputs.commits[partition]
     copy = TopicPartition(topic.pair.target, partition.partition)
     checkpoint = inputs.checkpoints.get(copy)
     head = None
-    if state.next_offset is not None and state.target_end is not None:
+    if state and state.next_offset is not None and state.target_end is not None:
         head = Head(state.next_offset, state.target_end)
     return PartitionEvidence(
         source=partition,
@@ -140,12 +162,18 @@ def _evidence(
         checkpoint=None if checkpoint is None else SeenCheckpoint(*checkpoint),
         target_log=_log(seen, copy),
         target_topic_exists=not topic.missing_on_target,
-        source_end=state.source_end,
+        source_end=None if state is None else state.source_end,
         offset_map=seen.internals.offset_map(partition),
         head=head,
         untranslated=_untranslated(seen, partition, commit) if checkpoint is None else None,
         target_commit=inputs.target_commits.get(copy),
     )
+
+
+def _partition_of(topic: TopicState | None, number: int) -> PartitionState | None:
+    if topic is None or number >= len(topic.partitions):
+        return None
+    return topic.partitions[number]
 
 
 def _newest_commit(
@@ -182,8 +210,16 @@ def _untranslated(seen: Observation, partition: TopicPartition, commit: int) -> 
 
 def _judge(seen: Observation, group: str, inputs: _Inputs, limits: ReadinessLimits) -> _Judged:
     topics = {topic.pair.source: topic for topic in inputs.topics if topic is not None}
+    last_read = {topic.pair.source: topic for topic in inputs.last_read if topic is not None}
     evidence = tuple(
-        _evidence(seen, group, inputs, partition, topics[partition.topic])
+        _evidence(
+            seen,
+            group,
+            inputs,
+            partition,
+            topics[partition.topic],
+            last_read=last_read.get(partition.topic),
+        )
         for partition in sorted(inputs.commits)
         if partition.topic in topics
         and partition.partition < len(topics[partition.topic].partitions)
@@ -194,9 +230,7 @@ def _judge(seen: Observation, group: str, inputs: _Inputs, limits: ReadinessLimi
         GroupEvidence(
             group=group,
             partitions=evidence,
-            flow_alive=inputs.health.alive,
-            tasks_running=inputs.health.tasks_running,
-            source_readable=inputs.source_readable,
+            commits_readable=inputs.commits_readable,
             syncs_group_offsets=inputs.syncs_group_offsets,
             target_group_active=inputs.active_on_target,
         ),

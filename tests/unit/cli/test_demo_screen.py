@@ -38,7 +38,7 @@ LARGE = FlowFigures(
             ready=False,
             redelivery_lower=1,
             redelivery_upper=2,
-            blocked=("redelivery_over_limit", "target_partitions_missing", "flow_not_alive"),
+            blocked=("redelivery_over_limit", "target_partitions_missing", "source_unreadable"),
         ),
         "b": replace(READY, redelivery_lower=1_000_000_000, redelivery_upper=2_000_000_000),
         "c": READY,

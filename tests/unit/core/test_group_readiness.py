@@ -44,7 +44,7 @@ GOOD = PartitionEvidence(
 
 
 def group(*partitions: PartitionEvidence) -> GroupEvidence:
-    return GroupEvidence("billing", partitions, tasks_running=True)
+    return GroupEvidence("billing", partitions)
 
 
 def test_group_with_recent_checkpoint_is_ready() -> None:
@@ -132,22 +132,10 @@ def test_partition_block_reasons(case: str, evidence: PartitionEvidence, expecte
     assert (found.ready, found.blocked) == (False, (expected,)), case
 
 
-@pytest.mark.parametrize(
-    ("evidence", "reason"),
-    [
-        (replace(group(GOOD), tasks_running=False), BlockReason.TASKS_NOT_RUNNING),
-        (replace(group(GOOD), flow_alive=False), BlockReason.FLOW_NOT_ALIVE),
-        (replace(group(GOOD), source_readable=False), BlockReason.SOURCE_UNREADABLE),
-    ],
-)
-def test_flow_block_reasons(evidence: GroupEvidence, reason: BlockReason) -> None:
-    found = evaluate_group(evidence, LIMITS, NOW)
-    assert (found.ready, found.blocked) == (False, (Blocked(reason),))
-    assert found.redelivery_upper == 20  # the values are kept
-
-
-def test_unknown_task_state_does_not_block() -> None:
-    assert evaluate_group(replace(group(GOOD), tasks_running=None), LIMITS, NOW).ready
+def test_group_with_unreadable_commits_is_blocked_and_keeps_its_values() -> None:
+    found = evaluate_group(replace(group(GOOD), commits_readable=False), LIMITS, NOW)
+    assert (found.ready, found.blocked) == (False, (Blocked(BlockReason.SOURCE_UNREADABLE),))
+    assert found.redelivery_upper == 20
 
 
 @pytest.mark.parametrize(

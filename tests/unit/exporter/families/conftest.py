@@ -174,13 +174,14 @@ GROUPS = (
         readiness=GroupReadiness("billing", True, (), 15, 4, 9, ()),
         checkpoint_at=9_980.0,
         checkpoint_lag_by_topic={"orders": 12, "payments": 3},
+        commits_at=9_987.5,
     ),
     GroupState(
         group="audit",
         readiness=GroupReadiness(
             "audit",
             False,
-            (Blocked(BlockReason.NO_CHECKPOINT), Blocked(BlockReason.TASKS_NOT_RUNNING)),
+            (Blocked(BlockReason.NO_CHECKPOINT), Blocked(BlockReason.SOURCE_UNREADABLE)),
             None,
             None,
             None,

@@ -24,8 +24,6 @@ REASONS = (
     "target_partitions_missing",
     "target_offset_behind",
     "target_group_active",
-    "tasks_not_running",
-    "flow_not_alive",
     "source_unreadable",
 )
 CONNECT_STATES = (
@@ -103,6 +101,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
         catalogue.FAILOVER_REDELIVERY_RECORDS,
         ['{group="billing",bound="lower"} 4', '{group="billing",bound="upper"} 9'],
     ),
+    (catalogue.FAILOVER_COMMITS_AGE_SECONDS, ['{group="billing"} 12.5']),
     (catalogue.FAILOVER_READY, ['{group="billing"} 1', '{group="audit"} 0']),
     (
         catalogue.FAILOVER_BLOCKED,
@@ -110,7 +109,7 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
             *(f'{{group="billing",reason="{reason}"}} 0' for reason in REASONS),
             *(
                 f'{{group="audit",reason="{reason}"}} '
-                f"{int(reason in {'no_checkpoint', 'tasks_not_running'})}"
+                f"{int(reason in {'no_checkpoint', 'source_unreadable'})}"
                 for reason in REASONS
             ),
         ],

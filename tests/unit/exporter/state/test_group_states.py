@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flow_observations import Scene
+from flow_observations import Scene, flow_config
 
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.group_readiness import BlockReason, ReadinessLimits
 from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topic_drift import SyncedSettings
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import NewestCheckpoint, Observation
-from mm2slo_exporter.state.group_states import FlowHealth, GroupJudge, checkpoint_samples
+from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.state.group_states import GroupJudge, checkpoint_samples
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.flow_report import GroupState, TopicState
 
 PARTITION, COPY = TopicPartition("orders", 0), TopicPartition("us.orders", 0)
-WELL = FlowHealth(alive=True, tasks_running=True)
 RULES = FlowRules(
     stall_after=30.0,
     flush_interval=60.0,
@@ -46,13 +48,12 @@ def read(scene: Scene, at: float = 1000.0) -> tuple[Observation, list[TopicState
     return seen, [TopicTracker().judge(seen, pair, RULES, settings) for pair in seen.plan.pairs]
 
 
-def judge(scene: Scene, health: FlowHealth = WELL) -> tuple[GroupState, ...]:
-    seen, topics = read(scene)
-    return GroupJudge(ReadinessLimits()).judge(seen, topics, health)
+def judge(scene: Scene) -> tuple[GroupState, ...]:
+    return GroupJudge(ReadinessLimits()).judge(*read(scene))
 
 
-def reasons(scene: Scene, health: FlowHealth = WELL) -> list[BlockReason]:
-    (state,) = judge(scene, health)
+def reasons(scene: Scene) -> list[BlockReason]:
+    (state,) = judge(scene)
     return [blocked.reason for blocked in state.readiness.blocked]
 
 
@@ -95,12 +96,18 @@ def test_checkpoint_lag_is_summed_by_topic(scene: Scene) -> None:
     assert state.checkpoint_at == 961.0
 
 
-def test_group_of_stopped_flow_is_blocked(scene: Scene) -> None:
-    assert reasons(scene, FlowHealth(alive=False, tasks_running=False)) == [
-        BlockReason.TASKS_NOT_RUNNING,
-        BlockReason.FLOW_NOT_ALIVE,
-    ]
-    assert reasons(scene, FlowHealth(alive=True, tasks_running=None)) == []
+def test_group_of_stopped_flow_keeps_its_verdict(scene: Scene) -> None:
+    flow = FlowTracker(
+        flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0
+    )
+    flow.update(scene.look(1000.0))
+    scene.internals["states"] = {("MirrorSourceConnector", 0): "FAILED"}
+    scene.logs[PARTITION].end = 150
+    flow.update(scene.look(1005.0))
+    report = flow.update(scene.look(1100.0))
+    assert report.state is FlowStateName.STOPPED
+    (state,) = report.groups
+    assert state.readiness.ready
 
 
 def test_group_without_checkpoint_is_blocked_with_reason_from_syncs(scene: Scene) -> None:
@@ -123,15 +130,67 @@ def test_group_with_missing_copy_is_blocked(scene: Scene) -> None:
 def test_group_is_judged_by_last_target_offsets_while_unreadable(scene: Scene) -> None:
     scene.look(995.0)
     scene.target_readable = False
-    (state,) = judge(scene, FlowHealth(alive=False, tasks_running=True))
-    assert [each.reason for each in state.readiness.blocked] == [BlockReason.FLOW_NOT_ALIVE]
+    (state,) = judge(scene)
+    assert state.readiness.ready
     assert state.readiness.checkpoint_lag == 10
 
 
-def test_group_is_blocked_while_source_is_unreadable(scene: Scene) -> None:
-    scene.look(995.0)
-    scene.source_readable = False
-    assert BlockReason.SOURCE_UNREADABLE in reasons(scene)
+class SourceAway:
+    """A group judged while the source was readable, and the scene after it went away."""
+
+    def __init__(self, scene: Scene) -> None:
+        scene.source["groups_read_at"] = 990.0
+        self._scene = scene
+        self._judge = GroupJudge(ReadinessLimits())
+        self._trackers = {name: TopicTracker() for name in scene.roles}
+        (self.before,) = self.judge(1000.0)
+        scene.source_readable = False
+
+    def judge(self, at: float) -> tuple[GroupState, ...]:
+        seen, settings = self._scene.look(at), SyncedSettings(())
+        topics = [
+            self._trackers[pair.source].judge(seen, pair, RULES, settings)
+            for pair in seen.plan.pairs
+        ]
+        return self._judge.judge(seen, topics)
+
+
+def test_group_keeps_verdict_and_exact_redelivery_while_source_is_away(scene: Scene) -> None:
+    # The head, not an offset sync, brackets the commit: it needs the source as last read.
+    away = SourceAway(scene)
+    assert away.before.readiness.ready
+    (state,) = away.judge(1600.0)
+    assert state.readiness == away.before.readiness
+    assert (state.readiness.redelivery_lower, state.readiness.redelivery_upper) == (10, 10)
+    assert state.commits_at == 990.0
+
+
+def test_group_of_empty_partition_stays_ready_while_source_is_away(scene: Scene) -> None:
+    scene.add("empty").live(0, 0)
+    scene.source["group_offsets"] = {"app": {PARTITION: 90, TopicPartition("empty", 0): 0}}
+    away = SourceAway(scene)
+    assert away.before.readiness.ready
+    (state,) = away.judge(1600.0)
+    assert state.readiness.blocked == ()
+
+
+def test_group_is_judged_by_target_as_it_is_while_source_is_away(scene: Scene) -> None:
+    away = SourceAway(scene)
+    scene.logs[PARTITION].target_start = 85
+    (state,) = away.judge(1600.0)
+    assert [each.reason for each in state.readiness.blocked] == [BlockReason.CHECKPOINT_EXPIRED]
+    scene.missing_copies.add("orders")
+    (state,) = away.judge(1605.0)
+    assert [each.reason for each in state.readiness.blocked] == [BlockReason.TARGET_TOPIC_MISSING]
+
+
+def test_group_without_readable_commits_is_blocked_and_keeps_their_age(scene: Scene) -> None:
+    away = SourceAway(scene)
+    scene.source_readable = True
+    scene.source |= {"groups_read_at": 1595.0, "unreadable_groups": frozenset({"app"})}
+    (state,) = away.judge(1600.0)
+    assert [each.reason for each in state.readiness.blocked] == [BlockReason.SOURCE_UNREADABLE]
+    assert state.commits_at == 990.0
 
 
 @pytest.mark.parametrize(

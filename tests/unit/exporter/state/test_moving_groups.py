@@ -21,7 +21,7 @@ from mm2slo_exporter.observation import (
     OffsetsRead,
 )
 from mm2slo_exporter.state.flow_report import PartitionState, TopicState
-from mm2slo_exporter.state.group_states import FlowHealth, GroupJudge
+from mm2slo_exporter.state.group_states import GroupJudge
 
 if TYPE_CHECKING:
     from mm2slo_core.flow_offsets import Head
@@ -105,9 +105,7 @@ def judged(
         source_readable=True,
         target_readable=True,
     )
-    (state,) = GroupJudge(ReadinessLimits()).judge(
-        seen, [topic], FlowHealth(alive=True, tasks_running=True)
-    )
+    (state,) = GroupJudge(ReadinessLimits()).judge(seen, [topic])
     return state.readiness
 
 

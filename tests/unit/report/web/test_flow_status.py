@@ -51,7 +51,7 @@ REPLICA = [
     f'mm2_flow_state{{{_OF},state="unknown"}} 1',
     f"mm2_flow_lag_records{{{_OF}}} 20",
     f'mm2_failover_ready{{{_OF},group="orders"}} 0',
-    f'mm2_failover_blocked{{{_OF},group="orders",reason="flow_not_alive"}} 1',
+    f'mm2_failover_blocked{{{_OF},group="orders",reason="checkpoint_expired"}} 1',
     f'mm2_checkpoint_lag_records{{{_OF},group="orders",topic="a"}} 6',
 ]
 
@@ -86,7 +86,7 @@ def test_worst_replica_wins_and_failing_replica_is_skipped() -> None:
         (flow,) = both.flows()
         assert (flow.state, flow.lag_records) == ("running", 20)
         orders = both.groups()[1]
-        assert (orders.ready, orders.reasons) == (False, ("flow_not_alive",))
+        assert (orders.ready, orders.reasons) == (False, ("checkpoint_expired",))
         assert orders.checkpoint_lag == 11
     with pytest.raises(SliSourceError, match="did not respond"):
         ExporterFlowStatus(["down"], fetch).groups()
