@@ -78,13 +78,9 @@ class GroupJudge:
             inputs = _inputs(seen, group, commits, by_source, self._last_read)
             if known is None or not known.holds or known.inputs != inputs:
                 known = _judge(seen, group, inputs, self._budget)
-            judged[group] = known
+            judged[group] = _with_commits_at(known, self._commits_at.get(group))
         self._known = judged
-        return tuple(
-            replace(each.state, commits_at=self._commits_at.get(group))
-            for group, each in judged.items()
-            if each.state is not None
-        )
+        return tuple(each.state for each in judged.values() if each.state is not None)
 
     def _last_commits_at(self, seen: Observation, group: str) -> float | None:
         """When the group's commits were last read: after failures, not in the newest read."""
@@ -95,6 +91,12 @@ class GroupJudge:
     def forget(self) -> None:
         """Judge all groups again: the offset syncs may have been read again."""
         self._known.clear()
+
+
+def _with_commits_at(judged: _Judged, at: float | None) -> _Judged:
+    if judged.state is None or judged.state.commits_at == at:
+        return judged
+    return judged._replace(state=replace(judged.state, commits_at=at))
 
 
 def _inputs(
