@@ -177,7 +177,8 @@ class CanaryLedger:
             self._arrived_late(sequence, target_partition, at, not_before)
         else:
             self._close_arrived(sequence, canary.partition, target_partition)
-            self._counters.add_latency(at - canary.scheduled_at)
+            if not_before is None:  # else its latency has only bounds
+                self._counters.add_latency(at - canary.scheduled_at)
             self._counters.settle_times(canary.scheduled_at, at, not_before)
 
     def position(
@@ -307,7 +308,8 @@ class CanaryLedger:
         self._close_arrived(sequence, partition, target_partition)
         if canary is None:
             return  # never acknowledged: its send time is uncertain
-        self._counters.add_latency(at - canary.sent_at)
+        if not_before is None:
+            self._counters.add_latency(at - canary.sent_at)
         in_time = at - canary.sent_at <= self._rules.deadline
         if canary.punctuality is Punctuality.OPEN:
             self._counters.settle_times(canary.sent_at, at, not_before)

@@ -28,6 +28,7 @@ class Loop(StrEnum):
     INTERNALS = "internals"
     PROBES = "probes"
     TIMELINE = "timeline"
+    RESTORE = "restore"
     LEADERSHIP = "leadership"
     CANARY = "canary"
 

@@ -113,10 +113,9 @@ class Receiver:
         )
 
     def _replay(self, streams: list[_Stream], stopping: threading.Event) -> None:
-        """Read existing records; waits for an unreachable target for at most 15 s."""
-        deadline = time.monotonic() + _RESTORE_TIMEOUT_SECONDS
+        """Read existing records; waits for an unreachable target: they must not count as new."""
         for stream in streams:
-            while not stopping.is_set() and time.monotonic() < deadline:
+            while not stopping.is_set():
                 self._receive(stream, max_records=1000, timeout=_POLL_SECONDS)
                 if stream.tail.caught_up or stream.tail.state is TailState.ABSENT:
                     break

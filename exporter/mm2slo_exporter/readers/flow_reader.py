@@ -65,7 +65,7 @@ def _is_visible(view: ClusterView, topics: Iterable[str]) -> bool:
 
 
 class FlowReader:
-    """Passes an Observation per round to *deliver*; calls *before* once before the first round.
+    """Passes an Observation per round to *deliver*.
 
     *deliver* returns whether the preceding round was not evaluated: the next one is then later.
     """
@@ -80,7 +80,6 @@ class FlowReader:
         *,
         every: float,
         on_failure: Callable[[Loop], None],
-        before: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._sides = sides
@@ -90,7 +89,6 @@ class FlowReader:
         self._on_source = PartitionCache(FlowPlan.source_partitions)
         self._on_target = PartitionCache(FlowPlan.target_partitions)
         self._every = every
-        self._before = before
         self._clock = clock
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
@@ -106,8 +104,6 @@ class FlowReader:
         self._thread.join()
 
     def _run(self) -> None:
-        before, self._before = self._before, lambda: None  # not again after a failure
-        before()
         while not self._stopping.is_set():
             started = time.monotonic()
             is_behind = self._deliver(self.read())

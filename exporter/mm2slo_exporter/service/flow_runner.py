@@ -19,6 +19,7 @@ from mm2slo_exporter.readers.probe_reader import ProbeReader
 from mm2slo_exporter.readers.side_reader import SideReader
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
 from mm2slo_exporter.thread_shutdown import run_in_parallel
 from mm2slo_exporter.timeline.timeline_restore import read_timeline
 from mm2slo_exporter.timeline.timeline_writer import TimelineWriter
@@ -99,8 +100,18 @@ class FlowRunner:
             lambda seen: deliver(self, seen),
             every=exporter.poll_interval,
             on_failure=health.record_loop_failure,
-            before=self._restore if previous is None else lambda: None,
         )
+        self._restoration: SupervisedThread | None = None
+        if exporter.timeline.enabled and (previous is None or previous.tracker.restoring):
+            topic, alias = exporter.timeline.topic, flow_clusters.target.client.alias
+            self.tracker.restoring = f"{topic} on {alias}"
+            self._restoration = SupervisedThread(
+                Loop.RESTORE,
+                self.flow.label,
+                self._restore,
+                stopping=self._stopping,
+                on_failure=health.record_loop_failure,
+            )
         self._timeline: TimelineWriter | None = None
         if exporter.writes_timeline:
             self._timeline = TimelineWriter(
@@ -116,6 +127,8 @@ class FlowRunner:
         self._internals.start()
         self._probes.start()
         self._reader.start()
+        if self._restoration is not None:
+            self._restoration.start()
         if self._timeline is not None:
             self._timeline.start()
 
@@ -124,6 +137,8 @@ class FlowRunner:
         stops = [self._probes.stop, self._reader.stop, self._internals.stop]
         if self._timeline is not None:
             stops.append(self._timeline.stop)
+        if self._restoration is not None:
+            stops.append(self._restoration.join)
         run_in_parallel(stops)
 
     def evaluate(self, seen: Observation) -> FlowReport:
@@ -138,7 +153,8 @@ class FlowRunner:
             probes_in_use(report, self._probes.answers),
         )
         if self._timeline is not None:
-            self._timeline.write(seen, self.tracker.losses, self.tracker.unchanged)
+            if self.tracker.restoring is None:
+                self._timeline.write(seen, self.tracker.losses, self.tracker.unchanged)
             report = report.with_timeline(self._timeline.state)
         self.report = report
         return report
@@ -267,18 +283,18 @@ class FlowRunner:
         )
 
     def _restore(self) -> None:
-        """Restore state from the timeline of an earlier process, before the first round."""
-        if self._exporter.timeline.enabled:
-            target = self._flow_clusters.target.client
-            self.tracker.restore(
-                read_timeline(
-                    target,
-                    self._exporter.timeline.topic,
-                    self.flow.flow,
-                    self._stopping,
-                    lambda reason: self._health.record_malformed(target.alias, "timeline", reason),
-                    failed=lambda problem: self._health.record_failure(
-                        target.alias, Stage.TIMELINE, problem.kind, str(problem)
-                    ),
-                )
-            )
+        """Restore state from the timeline of an earlier process; nothing is counted before."""
+        target = self._flow_clusters.target.client
+        polls = read_timeline(
+            target,
+            self._exporter.timeline.topic,
+            self.flow.flow,
+            self._stopping,
+            lambda reason: self._health.record_malformed(target.alias, "timeline", reason),
+            failed=lambda problem: self._health.record_failure(
+                target.alias, Stage.TIMELINE, problem.kind, str(problem)
+            ),
+        )
+        self.tracker.restore(polls)
+        if not self._stopping.is_set():
+            self.tracker.restoring = None

@@ -51,13 +51,14 @@ class CanaryTracker:
         self._restored = False
         self._read_to: dict[int, int] = {}
         self._evidence: dict[int, _PendingEvidence] = {}
-        self._received_until = started_at
+        self._received_until = self._started_at = started_at
         self._receive_failing = False
         self.ledger.unreachable(UnobservableCause.EXPORTER, started_at)
 
     def process_started(self, at: float) -> None:
         """The canary process starts: arrivals are unobservable until it has restored its state."""
         self._restored = False
+        self._started_at = at
         self._earlier_canaries.clear()
         self._earlier_arrivals.clear()
         self.ledger.unreachable(UnobservableCause.EXPORTER, at)
@@ -103,8 +104,18 @@ class CanaryTracker:
         self._restored = True
         self._received_until = max(self._received_until, at)
         self.ledger.reachable(UnobservableCause.EXPORTER, at)
-        if not self._earlier_canaries:
-            return
+        if self._earlier_canaries:
+            self._restore_earlier_canaries(at)
+        earlier = {canary.sequence for canary in self._earlier_canaries}
+        for found in self._earlier_arrivals:
+            if found.sequence not in earlier:  # sent by this process while the target was away
+                self.ledger.arrived(
+                    found.sequence, found.partition, found.at, not_before=self._started_at
+                )
+        self._earlier_canaries.clear()
+        self._earlier_arrivals.clear()
+
+    def _restore_earlier_canaries(self, at: float) -> None:
         newest = max(self._earlier_canaries, key=lambda canary: canary.sequence)
         previous_run = PreviousRun(
             floor=newest.floor,
@@ -128,8 +139,6 @@ class CanaryTracker:
                 for found in self._earlier_arrivals
             ],
         )
-        self._earlier_canaries.clear()
-        self._earlier_arrivals.clear()
 
     def _update_reachability(self, seen: Observation) -> None:
         for cause, readable, read in (

@@ -48,18 +48,21 @@ class FlowStateJudge:
         topics: Sequence[TopicState],
         totals: FlowTotals,
         liveness: LivenessEvidence,
+        *,
+        restoring: bool,
     ) -> FlowState:
         """Judge one round; *topics* are the data topics, empty before everything was read."""
         if topics:
             self._update_progress(seen.at, topics, totals)
         self._update_replicated_at(seen, liveness)
+        ready = not (restoring or seen.internals.waiting_for)
         timeouts = StateTimeouts(
             stall_after=self.flow.stall_after,
             canary_deadline=self.flow.canary.deadline,
             position_period=self._position_period(topics),
         )
         evidence = FlowEvidence(
-            ready=not seen.internals.waiting_for,
+            ready=ready,
             source_readable=seen.source_readable,
             target_readable=seen.target_readable,
             backlog=self._backlog(topics),
@@ -69,7 +72,7 @@ class FlowStateJudge:
             canary_silence=liveness.canary_silence,
             canary_arrival_age=_age(seen.at, liveness.canary_arrived_at),
             heartbeat_age=liveness.heartbeats.age_seconds,
-            observed_for=self._observed_for(seen),
+            observed_for=self._observed_for(seen, ready=ready),
             connector_running=connector_running(
                 seen.internals.states, self.flow.connect.source_connector
             ),
@@ -86,10 +89,9 @@ class FlowStateJudge:
             moved = (topic.target_moved_at for topic in topics)
             self._progressed_at = max((at for at in moved if at is not None), default=None)
 
-    def _observed_for(self, seen: Observation) -> float:
+    def _observed_for(self, seen: Observation, *, ready: bool) -> float:
         """Time for which the flow has been observable, without gaps as long as an outage."""
-        readable = seen.source_readable and seen.target_readable
-        if readable and not seen.internals.waiting_for:
+        if ready and seen.source_readable and seen.target_readable:
             last = self._observed_at
             if last is None or seen.at - last > self.flow.stall_after:
                 self._observed_since = seen.at

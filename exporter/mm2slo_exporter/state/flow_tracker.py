@@ -78,6 +78,8 @@ class FlowTracker:
         )
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self._topics: dict[str, TopicTracker] = {}
+        self.restoring: str | None = None
+        """What the state is being restored from; until then no topic is tracked."""
         self._changes = ChangedTopics()
         self.unchanged: AbstractSet[str] = frozenset()
         """Source topics whose state is that of the round before."""
@@ -115,8 +117,9 @@ class FlowTracker:
         self._heartbeats = previous._heartbeats
         self._heartbeats.interval = self.flow.heartbeat_interval
         before = previous.flow
-        if (before.policy, before.engine) != (self.flow.policy, self.flow.engine):
-            self._totals.forget_topics()  # other copies: nothing that was tracked holds
+        is_same = (before.policy, before.engine) == (self.flow.policy, self.flow.engine)
+        if not is_same or previous.restoring:
+            self._totals.forget_topics()  # of other copies, or partly restored
             return
         self._topics = previous._topics
         self._absent_since = previous._absent_since
@@ -125,7 +128,8 @@ class FlowTracker:
         self._judge.flow = self.flow
 
     def restore(self, polls: Iterable[RestoredPoll]) -> None:
-        """Restore state from the timeline, before the first round."""
+        """Restore state from the timeline, while `restoring` is set."""
+        self._topics.clear()  # of an attempt that failed
         for poll in polls:
             self._topic(poll.partition.topic).restore(poll)
 
@@ -151,7 +155,8 @@ class FlowTracker:
 
     def update(self, seen: Observation) -> FlowReport:
         """Process one observation and report the flow's state."""
-        ready = _ready(seen)
+        waiting_for = self._waiting_for(seen)
+        ready = not waiting_for
         # Internal topics must be read to their end: positions would jump otherwise.
         topics = self._judge_topics(seen) if ready else ()
         if not ready:
@@ -169,7 +174,9 @@ class FlowTracker:
             self._slices.observe(seen, data, heartbeats)
         totals = self._totals.observe(data)
         liveness = self._liveness(seen.at, heartbeats)
-        state = self._judge.judge(seen, data, totals, liveness)
+        state = self._judge.judge(
+            seen, data, totals, liveness, restoring=self.restoring is not None
+        )
         lag = _sum(p.lag_records for p in distinct_partitions(data))
         return FlowReport(
             flow=self.flow.flow,
@@ -178,7 +185,7 @@ class FlowTracker:
             state=state.name,
             state_reason=state.reason,
             ready=ready,
-            waiting_for=_waiting_for(seen),
+            waiting_for=waiting_for,
             source_readable=seen.source_readable,
             target_readable=seen.target_readable,
             topics=topics,
@@ -226,6 +233,9 @@ class FlowTracker:
         """All SLI counters of the flow; each exists from the start, at 0."""
         by_canary = {} if self.canaries is None else self.canaries.ledger.counters
         return {**by_canary, **self._slices.counts()}
+
+    def _waiting_for(self, seen: Observation) -> tuple[str, ...]:
+        return (*_unread(seen), *((self.restoring,) if self.restoring else ()))
 
     def _judge_topics(self, seen: Observation) -> tuple[TopicState, ...]:
         wanted = {pair.source for pair in seen.plan.pairs}
@@ -283,7 +293,7 @@ class FlowTracker:
         return catch_up_seconds(lag, self._lag_rate.per_second)
 
 
-def _waiting_for(seen: Observation) -> tuple[str, ...]:
+def _unread(seen: Observation) -> tuple[str, ...]:
     """What has not been read yet."""
     missing = []
     if seen.source_offsets is None or seen.source.topics_read_at is None:
@@ -291,10 +301,6 @@ def _waiting_for(seen: Observation) -> tuple[str, ...]:
     if seen.target_offsets is None or seen.target.topics_read_at is None:
         missing.append("target offsets")
     return (*missing, *seen.internals.waiting_for)
-
-
-def _ready(seen: Observation) -> bool:
-    return not _waiting_for(seen)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -305,6 +311,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def _largest(values: Iterable[float | None]) -> float | None:
+    """The largest value; None when it is 0 as far as known, and some are unknown."""
     found = list(values)
-    known = [value for value in found if value is not None]
-    return max(known, default=0.0) if known or not found else None
+    largest = max((value for value in found if value is not None), default=0.0)
+    return largest if largest > 0 or None not in found else None

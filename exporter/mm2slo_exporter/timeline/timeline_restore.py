@@ -9,6 +9,7 @@ from mm2slo_core.records import DecodeError
 from mm2slo_core.retention_headroom import SavedLoss
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
+from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.topic_tail import TailState, TopicTail
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 RESTORE_SECONDS = 3600.0
 """The age of older backlog is read from its own first record."""
-_TIMEOUT_SECONDS = 20.0
+_NO_ANSWER = frozenset({ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE})
 _BATCH = 5000
 
 
@@ -45,17 +46,19 @@ def read_timeline(
     *,
     failed: Callable[[KafkaOperationError], None],
 ) -> Iterator[RestoredPoll]:
-    """Source end offsets of the last hour, in order; stops at the topic's end or after 20 s."""
+    """Source end offsets of the last hour, in order, up to the topic's end.
+
+    Waits for an unreachable cluster: losses would restart at 0 without it. Ends without polls if
+    the topic cannot be read, for example without permission.
+    """
     tail = TopicTail(client, topic, start=time.time() - RESTORE_SECONDS)
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
     try:
-        while not stopping.is_set() and time.monotonic() < deadline:
+        while not stopping.is_set():
             batch = tail.poll(_BATCH, 0.2)
             if batch.problem is not None:
-                # The first round must not wait for an unreachable cluster. The age of the
-                # backlog then comes from its first record.
                 failed(batch.problem)
-                return
+                if batch.problem.kind not in _NO_ANSWER:
+                    return
             for raw in batch.records:
                 try:
                     record = WatermarkRecord.decode(raw.value)

@@ -44,6 +44,8 @@ class Topics:
     later: dict[str, list[TailRecord]] = field(default_factory=dict)
     states: dict[str, TailState] = field(default_factory=dict)
     problems: dict[str, KafkaOperationError] = field(default_factory=dict)
+    unanswered: dict[str, int] = field(default_factory=dict)
+    """Polls of a topic before its cluster answers."""
     opened: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
 
@@ -62,6 +64,9 @@ class Tail:
 
     def poll(self, max_records: int, timeout: float) -> Batch:
         del timeout
+        if self._topics.unanswered.get(self.topic, 0) > 0:
+            self._topics.unanswered[self.topic] -= 1
+            return Batch([], None, None)
         waiting = self._topics.there if not self.caught_up else self._topics.later
         records = waiting.get(self.topic, [])
         taken = records[:max_records]
@@ -144,6 +149,17 @@ def test_existing_records_are_reported_before_restore_finished(
     assert [(b.emitted_at, b.replayed) for b in kinds(before, HeartbeatSeen)] == [(7.0, True)]
     assert [(b.emitted_at, b.replayed) for b in kinds(after, HeartbeatSeen)] == [(8.0, False)]
     assert sorted(topics.closed) == sorted([CARRIER, COPY, BEATS])
+
+
+def test_records_are_restored_only_once_the_target_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canary_receiver, "_RESTORE_TIMEOUT_SECONDS", 0.0)
+    topics = Topics(there={COPY: [canary(1)], BEATS: [beat(7)]}, unanswered={COPY: 9, BEATS: 9})
+    events = run(topics, monkeypatch)
+    before = events[: events.index(kinds(events, RestoreFinished)[0])]
+    assert len(kinds(before, Arrived)) == 1
+    assert [b.replayed for b in kinds(events, HeartbeatSeen)] == [True]
 
 
 def test_topics_are_opened_with_cluster_start_and_isolation(

@@ -179,6 +179,23 @@ def earlier_canary(
     return EarlierCanary(FLOW, sequence, 0, sequence, at, floor, newest_arrived)
 
 
+def test_start_while_target_is_down_counts_no_earlier_canaries() -> None:
+    canaries = Canaries(restored=False)
+    earlier = [earlier_canary(sequence, 50.0 + sequence, 8, floor=9) for sequence in range(9)]
+    canaries.scene.target_readable = False
+    canaries.look(130.0, *earlier, *sent(1_000, 129.0))
+    canaries.scene.target_readable = True
+    history = [Arrived(FLOW, sequence, 0, 160.0) for sequence in range(9)]
+    canaries.look(161.0, *history, Arrived(FLOW, 1_000, 0, 160.0), RestoreFinished(FLOW, 160.5))
+    totals = canaries.ledger.totals
+    assert (totals.sent, totals.received, totals.duplicates) == (1, 1, 0)
+    assert canaries.count(COMPLETENESS) == SliCount(1, 1, 0)
+    # It arrived at an unknown time before 160 s.
+    assert canaries.tracker.latencies.read().total_seconds == 0.0
+    canaries.look(170.0, *sent(1_001, 165.0), Arrived(FLOW, 1_001, 0, 165.5))
+    assert canaries.tracker.latencies.read().total_seconds == 0.5
+
+
 def test_restart_restores_pending_canaries() -> None:
     canaries = Canaries(restored=False)
     canaries.look(

@@ -18,7 +18,6 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.topic_tail import Batch, TailRecord, TailState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
 
     from mm2slo_kafka.cluster_client import ClusterClient
 
@@ -122,17 +121,47 @@ def test_read_timeline_stops_at_end_of_topic(
     assert read(monkeypatch, state=state) == ([], [])
 
 
-def test_read_timeline_reports_failure_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = KafkaOperationError(
-        ErrorKind.AUTHORIZATION, cluster="eu", operation="reading t", detail="denied"
-    )
-    polls: Iterator[Batch] = iter([Batch([], None, problem)])
-    tail = SimpleNamespace(poll=lambda *_: next(polls), close=lambda: None)
+def problem(kind: ErrorKind) -> Batch:
+    error = KafkaOperationError(kind, cluster="eu", operation="reading t", detail="x")
+    return Batch([], None, error)
+
+
+def read_batches(monkeypatch: pytest.MonkeyPatch, *batches: Batch) -> tuple[int, list[str]]:
+    """The number of polls restored from *batches*, after which the tail has caught up."""
+    left = list(batches)
+    tail = SimpleNamespace(caught_up=False, state=TailState.STARTING, close=lambda: None)
+
+    def poll(*_: object) -> Batch:
+        batch = left.pop(0)
+        tail.caught_up = not left
+        return batch
+
+    tail.poll = poll
     monkeypatch.setattr(timeline_restore, "TopicTail", lambda *_, **__: tail)
-    failed: list[KafkaOperationError] = []
-    client = cast("ClusterClient", None)
-    restored = read_timeline(client, "t", FLOW, threading.Event(), print, failed=failed.append)
-    assert (list(restored), failed) == ([], [problem])
+    failed: list[str] = []
+    restored = read_timeline(
+        cast("ClusterClient", None),
+        "t",
+        FLOW,
+        threading.Event(),
+        print,
+        failed=lambda error: failed.append(error.kind),
+    )
+    return len(list(restored)), failed
+
+
+RECORD = Batch([TailRecord(0, 0, None, b"k", record(), None)], None, None)
+
+
+def test_read_timeline_waits_for_an_unreachable_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    outage = [problem(ErrorKind.UNREACHABLE), *[problem(ErrorKind.TIMEOUT)] * 2]
+    found, failed = read_batches(monkeypatch, *outage, RECORD)
+    assert (found, failed) == (2, ["unreachable", "timeout", "timeout"])
+
+
+def test_read_timeline_without_permission_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, failed = read_batches(monkeypatch, problem(ErrorKind.AUTHORIZATION), RECORD)
+    assert (found, failed) == (0, ["authorization"])
 
 
 def test_read_timeline_when_stopping_returns_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
