@@ -20,6 +20,7 @@ from mm2slo_exporter.canary.canary_events import (
     StageSucceeded,
 )
 from mm2slo_exporter.collection_health import Stage
+from mm2slo_kafka.kafka_errors import CLUSTER_AWAY
 from mm2slo_kafka.topic_tail import TailState, TopicTail
 
 if TYPE_CHECKING:
@@ -113,11 +114,16 @@ class Receiver:
         )
 
     def _replay(self, streams: list[_Stream], stopping: threading.Event) -> None:
-        """Read existing records; waits for an unreachable target: they must not count as new."""
+        """Read existing records; waits for an unreachable target: they must not count as new.
+
+        A topic that cannot be read for another reason does not hold back the others.
+        """
         for stream in streams:
             while not stopping.is_set():
                 self._receive(stream, max_records=1000, timeout=_POLL_SECONDS)
-                if stream.tail.caught_up or stream.tail.state is TailState.ABSENT:
+                problem = stream.tail.problem
+                is_denied = problem is not None and problem.kind not in CLUSTER_AWAY
+                if stream.tail.caught_up or stream.tail.state is TailState.ABSENT or is_denied:
                     break
 
     def _report_earlier_canaries(self, since: float, stopping: threading.Event) -> None:

@@ -69,6 +69,8 @@ BEFORE_READY: Final = frozenset(
         catalogue.FLOW_OBSERVED_TIMESTAMP_SECONDS,
         catalogue.EXPORTER_FLOW_READY,
         catalogue.EXPORTER_SKIPPED_ROUNDS_TOTAL,
+        catalogue.SOURCE_START_OFFSET,
+        catalogue.SOURCE_END_OFFSET,
         catalogue.SLI_GOOD_EVENTS_TOTAL,
         catalogue.SLI_EVENTS_TOTAL,
         catalogue.SLI_UNKNOWN_EVENTS_TOTAL,

@@ -48,13 +48,13 @@ class FlowView:
 
     @classmethod
     def of(cls, report: FlowReport, cache: LabelCache) -> FlowView:
-        """Build the view; without topics while the flow is not ready."""
+        """Build the view; topics of a flow that is not ready have offsets of the source only."""
         flow = report.flow
         labels = (flow.label, flow.source, flow.target)
         topics: list[TopicView] = []
         partitions: list[PartitionState] = []
         partition_labels: list[Labels] = []
-        for state in report.topics if report.ready else ():
+        for state in report.topics:
             numbers = list(map(_number, state.partitions))
             topic_labels = cache.topic(labels, state.pair.source, numbers)
             start = len(partitions)

@@ -29,6 +29,7 @@ from mm2slo_exporter.state.group_states import GroupJudge
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
+from mm2slo_exporter.state.source_topics import source_topics
 from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ class FlowTracker:
         state = self._judge.judge(
             seen, data, totals, liveness, restoring=self.restoring is not None
         )
-        lag = _sum(p.lag_records for p in distinct_partitions(data))
+        partitions = list(distinct_partitions(data))
+        lag = _sum(p.lag_records for p in partitions) if ready else None
         return FlowReport(
             flow=self.flow.flow,
             info=self.info,
@@ -188,7 +190,7 @@ class FlowTracker:
             waiting_for=waiting_for,
             source_readable=seen.source_readable,
             target_readable=seen.target_readable,
-            topics=topics,
+            topics=topics if ready else source_topics(seen),
             totals=totals,
             groups=self._groups.judge(seen, data) if ready else (),
             tasks=tuple(
@@ -207,7 +209,7 @@ class FlowTracker:
             ),
             slis=self.slis(),
             lag_records=lag,
-            lag_seconds=_largest(p.lag_seconds for p in distinct_partitions(data)),
+            lag_seconds=_largest(p.lag_seconds for p in partitions) if ready else None,
             catch_up_seconds=self._catch_up(seen.at, lag),
             stalled=tuple(
                 TopicPartition(topic.pair.source, partition.partition)

@@ -9,7 +9,7 @@ from mm2slo_core.records import DecodeError
 from mm2slo_core.retention_headroom import SavedLoss
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
-from mm2slo_kafka.kafka_errors import ErrorKind
+from mm2slo_kafka.kafka_errors import CLUSTER_AWAY
 from mm2slo_kafka.topic_tail import TailState, TopicTail
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 RESTORE_SECONDS = 3600.0
 """The age of older backlog is read from its own first record."""
-_NO_ANSWER = frozenset({ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE})
 _BATCH = 5000
 
 
@@ -57,7 +56,7 @@ def read_timeline(
             batch = tail.poll(_BATCH, 0.2)
             if batch.problem is not None:
                 failed(batch.problem)
-                if batch.problem.kind not in _NO_ANSWER:
+                if batch.problem.kind not in CLUSTER_AWAY:
                     return
             for raw in batch.records:
                 try:

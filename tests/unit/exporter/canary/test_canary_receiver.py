@@ -162,6 +162,22 @@ def test_records_are_restored_only_once_the_target_answers(
     assert [b.replayed for b in kinds(events, HeartbeatSeen)] == [True]
 
 
+def test_topic_without_permission_does_not_hold_back_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    denied = KafkaOperationError(
+        ErrorKind.AUTHORIZATION, cluster="eu", operation="reading", detail="denied"
+    )
+    topics = Topics(
+        there={COPY: [canary(1)]},
+        unanswered={BEATS: 3},
+        problems={BEATS: denied},
+    )
+    events = run(topics, monkeypatch)
+    assert len(kinds(events, RestoreFinished)) == 1
+    assert len(kinds(events, Arrived)) == 1
+
+
 def test_topics_are_opened_with_cluster_start_and_isolation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -159,7 +159,9 @@ def test_flow_is_unknown_until_everything_was_read(what: str, waits: tuple[str, 
         found = flow.update(scene.look(at))
     assert not found.ready
     assert found.waiting_for == waits
-    assert (found.topics, found.groups, found.stalled) == ((), (), ())
+    ends = [state.source_end for topic in found.topics for state in topic.partitions]
+    assert ends == ([] if what == "source" else [500])
+    assert (found.groups, found.stalled, found.lag_records) == ((), (), None)
     assert found.state is FlowStateName.UNKNOWN
     assert set(found.slis.values()) == {SliCount(0, 0, 0)}
 

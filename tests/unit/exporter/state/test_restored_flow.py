@@ -31,7 +31,9 @@ def test_topics_wait_for_the_restored_state() -> None:
     scene.add("orders").live(100, 100)
     flow = tracker()
     report = flow.update(scene.look(105.0))
-    assert (report.ready, report.waiting_for, report.topics) == (False, (TIMELINE,), ())
+    assert (report.ready, report.waiting_for) == (False, (TIMELINE,))
+    (topic,) = report.topics
+    assert (topic.partitions[0].source_end, topic.partitions[0].lag_records) == (100, None)
     assert (report.state, report.state_reason) == (FlowStateName.UNKNOWN, StateReason.NOT_READY)
     flow.restore([POLL, POLL._replace(end=95, times=PollTimes(55.0, 55.1, 50.0, 50.1))])
     flow.restoring = None
@@ -50,3 +52,16 @@ def test_lag_in_seconds_is_unknown_while_a_partition_with_lag_waits_for_its_prob
     report = flow.update(scene.look(105.0))
     assert report.lag_records == 20
     assert report.lag_seconds is None
+
+
+def test_source_offsets_are_published_while_the_target_is_down() -> None:
+    scene = Scene()
+    scene.add("orders", partitions=2).live(40, 100)
+    scene.target_readable = False
+    flow = tracker()
+    report = flow.update(scene.look(105.0))
+    assert not report.ready
+    assert [state.source_end for state in report.topics[0].partitions] == [100, 0]
+    assert (report.lag_records, report.totals.source_records_total) == (None, 0)
+    scene.source_readable = False
+    assert flow.update(scene.look(110.0)).topics == ()

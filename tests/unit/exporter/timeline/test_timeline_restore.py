@@ -18,7 +18,6 @@ from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.topic_tail import Batch, TailRecord, TailState
 
 if TYPE_CHECKING:
-
     from mm2slo_kafka.cluster_client import ClusterClient
 
 FLOW = Flow("us", "eu")
