@@ -31,7 +31,7 @@ REQUEST = b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"a" * 4_000
 
 def serve(config: str) -> None:
     """Serve 28,000 series; prints the port."""
-    from bench_exposition import OneSnapshot, families
+    from bench_exposition import OneSnapshot, families  # type: ignore[import-not-found]
 
     from mm2slo_core.config import Listen
     from mm2slo_exporter.exposition import Renderer
