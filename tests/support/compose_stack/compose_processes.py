@@ -123,9 +123,9 @@ class ComposeProcesses:
     def replace(self, path: str, text: str) -> None:
         """Replace a file that is mounted at *path*, in all services."""
         for name in self._model:
-            file = Path(self.local(name, path))
-            if file.exists():
-                file.write_text(text, encoding="utf-8")
+            here = self.local(name, path)
+            if here != path and Path(here).exists():
+                Path(here).write_text(text, encoding="utf-8")
 
     def url(self, service: str, port: int, path: str = "/") -> str:
         return f"http://{self.local(service, f'127.0.0.1:{port}')}{path}"
@@ -184,7 +184,7 @@ class ComposeProcesses:
     def stop(self, name: str) -> int | None:
         """Send SIGTERM; returns the exit code."""
         process = self._running[name]
-        process.stop()
+        process.stop(_TIMEOUT)
         return process.exit_code
 
     def wait_healthy(self, name: str) -> None:
