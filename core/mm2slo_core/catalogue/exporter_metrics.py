@@ -54,6 +54,10 @@ EXPORTER_SKIPPED_ROUNDS_TOTAL = counter(
     "mm2_exporter_skipped_rounds_total",
     "Rounds of the flow that were not evaluated, because a newer one was read first.",
 )
+EXPORTER_HIDDEN_GROUPS = gauge(
+    "mm2_exporter_hidden_groups",
+    "Consumer groups without series of their own, by exporter.group_series or the series limit.",
+)
 EXPORTER_FLOW_READY = gauge(
     "mm2_exporter_flow_ready",
     "1 if all data of the flow has been read at least once, else 0.",

@@ -66,6 +66,6 @@ FAILOVER_READY = gauge(
 )
 FAILOVER_BLOCKED = gauge(
     "mm2_failover_blocked",
-    "1 for each reason that blocks the failover of the group, else 0.",
+    "1 for each reason that blocks the failover of the group; no series for other reasons.",
     (*_GROUP, "reason"),
 )

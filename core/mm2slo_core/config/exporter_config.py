@@ -8,7 +8,7 @@ from pydantic import Field, PlainSerializer, PlainValidator
 
 from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import DurationBound, Interval, SlowInterval
-from mm2slo_core.config.field_types import Flag, Section, Text, TopicName, Whole
+from mm2slo_core.config.field_types import Flag, Patterns, Section, Text, TopicName, Whole
 from mm2slo_core.config.invalid_value import InvalidValueError
 
 _LISTEN: Final = re.compile(
@@ -98,7 +98,10 @@ class ExporterConfig(Section):
     granularity: Literal["flow", "topic", "partition"] = "topic"
     """The finest label of offset and lag series."""
     series_limit: Annotated[Whole, Field(ge=1)] = 200_000
-    """Above this number of series, the next coarser granularity is used."""
+    """Above this number of series, the next coarser granularity is used; above it at flow level,
+    groups are left out, those that are ready to fail over first."""
+    group_series: Patterns = (".*",)
+    """Consumer groups with series of their own, as Java regular expressions."""
     read_only: Flag = False
     """Write nothing to the clusters: neither canaries nor the timeline."""
     timeline: TimelineConfig = TimelineConfig()

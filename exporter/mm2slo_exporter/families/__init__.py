@@ -6,11 +6,13 @@ not published; each module documents what that means while a cluster is unreadab
 
 from mm2slo_exporter.families.exporter_series import ExporterReport, ReloadResult
 from mm2slo_exporter.families.family_composer import SeriesCache, families, limited_families
+from mm2slo_exporter.families.hidden_groups import hide_other_groups
 
 __all__ = [
     "ExporterReport",
     "ReloadResult",
     "SeriesCache",
     "families",
+    "hide_other_groups",
     "limited_families",
 ]

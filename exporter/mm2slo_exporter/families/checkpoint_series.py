@@ -19,7 +19,7 @@ def _newest(view: FlowView) -> list[tuple[Labels, float]]:
     report = view.report
     return [
         ((*view.labels, group.group), group.checkpoint_at)
-        for group in (report.groups if report.target_readable else ())
+        for group in (view.groups() if report.target_readable else ())
         if group.checkpoint_at is not None
     ]
 
@@ -39,12 +39,12 @@ def _lag(view: FlowView, granularity: Granularity) -> list[Series]:
     if granularity >= Granularity.TOPIC:
         return [
             ((*view.labels, group.group, topic), records)
-            for group in report.groups
+            for group in view.groups()
             for topic, records in group.checkpoint_lag_by_topic.items()
         ]
     return [
         ((*view.labels, group.group), sum(group.checkpoint_lag_by_topic.values()))
-        for group in report.groups
+        for group in view.groups()
         if group.checkpoint_lag_by_topic
     ]
 

@@ -2,7 +2,8 @@
 
 While the source is unreadable, they are based on its last reading, whose age is published. Not
 published while the target is unreadable. Unknown bounds are not published; the reason is among the
-reasons that block the group.
+reasons that block the group. Reasons that do not block it have no series: with hundreds of groups,
+they would be most of all series.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
-from mm2slo_core.group_readiness import BlockReason
-from mm2slo_exporter.families.one_hot import one_hot
 
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
@@ -19,8 +18,12 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.flow_report import GroupState
 
 
-def _groups(view: FlowView) -> tuple[GroupState, ...]:
-    return view.report.groups if view.report.target_readable else ()
+def _groups(view: FlowView) -> list[GroupState]:
+    return view.groups() if view.report.target_readable else []
+
+
+def _hidden(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return view.flow_series(len(view.report.hidden_groups))
 
 
 def _redelivery(view: FlowView, _granularity: Granularity) -> list[Series]:
@@ -49,13 +52,9 @@ def _ready(view: FlowView, _granularity: Granularity) -> list[Series]:
 
 def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
     return [
-        series
+        ((*view.labels, group.group, blocked.reason.value), 1)
         for group in _groups(view)
-        for series in one_hot(
-            (*view.labels, group.group),
-            BlockReason,
-            (blocked.reason for blocked in group.readiness.blocked),
-        )
+        for blocked in group.readiness.blocked
     ]
 
 
@@ -64,4 +63,5 @@ SERIES: Final[SeriesTable] = {
     catalogue.FAILOVER_COMMITS_AGE_SECONDS: _commits_age,
     catalogue.FAILOVER_READY: _ready,
     catalogue.FAILOVER_BLOCKED: _blocked,
+    catalogue.EXPORTER_HIDDEN_GROUPS: _hidden,
 }

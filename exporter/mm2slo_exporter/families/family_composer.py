@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,7 @@ from mm2slo_exporter.families import (
 )
 from mm2slo_exporter.families.exporter_series import EXPORTER_TABLE, ExporterReport
 from mm2slo_exporter.families.flow_view import FlowView
+from mm2slo_exporter.families.hidden_groups import hide_groups_over_limit
 from mm2slo_exporter.families.label_cache import LabelCache
 from mm2slo_exporter.families.topic_blocks import STEADY, TopicBlocks
 
@@ -144,11 +146,21 @@ def limited_families(
 ) -> LimitedFamilies:
     """The families at the finest granularity, not finer than *wanted*, within the limit.
 
-    `mm2_exporter_granularity` shows the effective granularity.
+    If even flow level has more series, groups are left out. `mm2_exporter_granularity` shows the
+    effective granularity, `mm2_exporter_hidden_groups` the number of groups left out.
     """
-    return limit_series(
+    limited = limit_series(
         lambda granularity: families(reports, own, granularity, cache), wanted, series_limit
     )
+    if not limited.over_limit:
+        return limited
+    kept = hide_groups_over_limit(reports, limited.families, series_limit)
+    fewer = limit_series(
+        lambda granularity: families(kept, own, granularity, cache),
+        limited.granularity,
+        series_limit,
+    )
+    return replace(fewer, coarsened=limited.coarsened)
 
 
 def _series(

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mm2slo_core.catalogue import Granularity, Metric
-    from mm2slo_exporter.state.flow_report import FlowReport, PartitionState, TopicState
+    from mm2slo_exporter.state.flow_report import (
+        FlowReport,
+        GroupState,
+        PartitionState,
+        TopicState,
+    )
 
 Series: TypeAlias = tuple[Labels, float | Histogram]
 
@@ -88,6 +93,11 @@ class FlowView:
             if topic.is_data
             for partition in self.partitions[topic.start : topic.stop]
         ]
+
+    def groups(self) -> list[GroupState]:
+        """The groups with series of their own."""
+        hidden = self.report.hidden_groups
+        return [group for group in self.report.groups if group.group not in hidden]
 
     def flow_series(self, value: float | None) -> list[Series]:
         """The series of a flow-level metric; none when the value is unknown."""

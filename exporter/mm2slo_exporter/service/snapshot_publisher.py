@@ -5,11 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import Granularity
+from mm2slo_core.name_filters import GroupFilter
 from mm2slo_exporter.exposition import ExpositionError, Renderer
-from mm2slo_exporter.families import ExporterReport, SeriesCache, limited_families
+from mm2slo_exporter.families import (
+    ExporterReport,
+    SeriesCache,
+    hide_other_groups,
+    limited_families,
+)
 from mm2slo_web.process_series import process_series
 
 if TYPE_CHECKING:
@@ -23,6 +30,11 @@ if TYPE_CHECKING:
     from mm2slo_exporter.state.flow_report import FlowReport
 
 logger = logging.getLogger(__name__)
+
+
+@cache
+def _group_filter(patterns: tuple[str, ...]) -> GroupFilter:
+    return GroupFilter(patterns, ())
 
 
 class Publisher:
@@ -84,7 +96,7 @@ class Publisher:
         self._render_seconds = time.perf_counter() - started
         return snapshot
 
-    def _families(self, reports: Sequence[FlowReport], cache: SeriesCache) -> Sequence[Family]:
+    def _families(self, reports: Sequence[FlowReport], series: SeriesCache) -> Sequence[Family]:
         own = ExporterReport(
             version=self._version,
             health=self._health.report(),
@@ -97,11 +109,14 @@ class Publisher:
         settings = self._flows.config.exporter
         return limited_families(
             [
-                replace(report, skipped_rounds=self._rounds.skipped(report.flow))
+                hide_other_groups(
+                    replace(report, skipped_rounds=self._rounds.skipped(report.flow)),
+                    _group_filter(settings.group_series).matches,
+                )
                 for report in reports
             ],
             own,
             Granularity.parse(settings.granularity),
             settings.series_limit,
-            cache,
+            series,
         ).families

@@ -189,6 +189,8 @@ class FlowReport:
     stalled: tuple[TopicPartition, ...] = ()
     timeline: TimelineState | None = None
     skipped_rounds: int = 0
+    hidden_groups: frozenset[str] = frozenset()
+    """Those of `groups` without series of their own."""
 
     @property
     def by_mirrormaker(self) -> bool:

@@ -152,8 +152,8 @@ def test_unknown_exporter_values_are_not_published(publisher: Any) -> None:
     ("limit", "level", "over"),
     [
         (10_000, Granularity.PARTITION, False),
-        (299, Granularity.TOPIC, False),
-        (261, Granularity.FLOW, False),
+        (272, Granularity.TOPIC, False),
+        (234, Granularity.FLOW, False),
         (10, Granularity.FLOW, True),
     ],
 )
