@@ -7,10 +7,8 @@ hold a hundred thousand series; only the lines of the needed families are parsed
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import (
@@ -22,9 +20,12 @@ from mm2slo_core.catalogue import (
 from mm2slo_core.reporting.minute_counts import Indicator, Tally
 from mm2slo_core.sli_counters import ALL, Sli, SliKey
 from mm2slo_core.topology import Flow
+from mm2slo_report.sample_line import parse_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from prometheus_client.samples import Sample
 
 _FAMILIES: Final = (
     SLI_GOOD_EVENTS_TOTAL.name,
@@ -33,16 +34,6 @@ _FAMILIES: Final = (
 )
 _START_TIME: Final = PROCESS_START_TIME_SECONDS.name
 _WANTED: Final = tuple(f"\n{name}".encode() for name in (*_FAMILIES, _START_TIME))
-_SAMPLE: Final = re.compile(
-    r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*"
-    r'(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\}[ \t]*|(?<=[ \t]))'
-    r"(?P<value>[^ \t#]+)(?:[ \t]+[-+0-9.eE]+)?[ \t]*(?:#.*)?\Z"
-)
-_LABEL: Final = re.compile(
-    r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\[\\"n])*)"[ \t]*(?:,|\Z)'
-)
-_ESCAPE: Final = re.compile(r"\\(.)")
-_UNESCAPED: Final = {"\\": "\\", '"': '"', "n": "\n"}
 _END: Final = b"# EOF"
 _SLIS: Final = {str(each): each for each in Sli}
 _MAX_LINE: Final = 1 << 20
@@ -109,7 +100,7 @@ def _has_started(block: bytes) -> bool:
         return False
     line = _text(first.partition(b"\n")[0])
     if not line.startswith("#"):
-        _count(_sample(line)["value"])
+        _sample(line)
     return True
 
 
@@ -118,32 +109,32 @@ def _page(lines: Iterable[str]) -> Page:
     started, left_out = None, set()
     for line in lines:
         sample = _sample(line)
-        name, labels = sample["name"], sample["labels"] or ""
+        name = sample.name
         if name == _START_TIME:
-            started = _milliseconds(_count(sample["value"]))
+            started = _milliseconds(sample.value)
         if name not in _FAMILIES:
             continue
-        indicator, value = _indicator(labels), _count(sample["value"])
+        indicator = _indicator(sample.labels)
         if indicator is None:
-            left_out.add(labels)
+            left_out.add(frozenset(sample.labels.items()))
             continue
         if name in found[indicator]:
             raise InvalidExpositionError(
                 f"duplicate series of {name} for {indicator.flow} {indicator.key.sli}; expected "
                 "the page of a single exporter"
             )
-        found[indicator][name] = value
+        found[indicator][name] = sample.value
     tallies = {
         each: tally for each, values in found.items() if (tally := _tally(values)) is not None
     }
     return Page(tallies, started, len(left_out) + len(found) - len(tallies))
 
 
-def _sample(line: str) -> re.Match[str]:
-    found = _SAMPLE.match(line)
-    if found is None:
-        raise InvalidExpositionError(f"invalid sample line: {line[:_MAX_QUOTE]!r}")
-    return found
+def _sample(line: str) -> Sample:
+    try:
+        return parse_sample(line)
+    except ValueError:
+        raise InvalidExpositionError(f"invalid sample line: {line[:_MAX_QUOTE]!r}") from None
 
 
 def _tally(values: Mapping[str, float]) -> Tally | None:
@@ -154,33 +145,13 @@ def _tally(values: Mapping[str, float]) -> Tally | None:
     return Tally(*counts)
 
 
-@lru_cache(maxsize=16384)
-def _indicator(labels: str) -> Indicator | None:
-    """The indicator of a series; None if it is unknown.
-
-    Raises InvalidExpositionError for invalid *labels*.
-    """
-    named: dict[str, str] = {}
-    at = 0
-    while at < len(labels.rstrip()):
-        label = _LABEL.match(labels, at)
-        if label is None:
-            raise InvalidExpositionError(f"invalid labels: {labels[:_MAX_QUOTE]!r}")
-        named[label[1]] = _ESCAPE.sub(lambda escape: _UNESCAPED[escape[1]], label[2])
-        at = label.end()
-    source, target = named.get("source", ""), named.get("target", "")
-    sli = _SLIS.get(named.get("sli", ""))
+def _indicator(labels: Mapping[str, str]) -> Indicator | None:
+    """The indicator of a series; None if it is unknown."""
+    source, target = labels.get("source", ""), labels.get("target", "")
+    sli = _SLIS.get(labels.get("sli", ""))
     if not source or not target or sli is None:
         return None
-    return Indicator(Flow(source, target), SliKey(sli, named.get("tier") or ALL))
-
-
-def _count(text: str) -> float:
-    try:
-        # Refuse the underscores that Python accepts in numbers.
-        return float(text.replace("_", "x"))
-    except ValueError:
-        raise InvalidExpositionError(f"invalid number: {text[:_MAX_QUOTE]!r}") from None
+    return Indicator(Flow(source, target), SliKey(sli, labels.get("tier") or ALL))
 
 
 def _milliseconds(seconds: float) -> int | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.catalogue import (
     CHECKPOINT_LAG_RECORDS,
@@ -18,10 +18,13 @@ from mm2slo_core.catalogue import (
 )
 from mm2slo_core.topology import Flow
 from mm2slo_report.rendering.page_views import FlowView, GroupView
+from mm2slo_report.sample_line import parse_sample
 from mm2slo_report.sources.sli_source import SliSourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from prometheus_client.samples import Sample
 
 _FAMILIES: Final = tuple(
     each.name
@@ -30,22 +33,8 @@ _FAMILIES: Final = tuple(
         FLOW_LAG_RECORDS, FLOW_LAG_SECONDS, FLOW_STATE, RETENTION_HEADROOM_SECONDS,
     )
 )  # fmt: skip
-_SAMPLE: Final = re.compile(
-    r'(?P<name>\w+)\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\}\s+(?P<value>[^\s#]+)', re.ASCII
-)
-_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
-_ESCAPE: Final = re.compile(r"\\(.)")
-_UNESCAPED: Final = {"n": "\n"}
 _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 """If replicas disagree on a flow's state, the first of these wins."""
-
-
-class Sample(NamedTuple):
-    """A sample of the text format."""
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
 
 
 class ExporterFlowStatus:
@@ -78,18 +67,14 @@ class ExporterFlowStatus:
 
 
 def parse_samples(lines: Iterable[str]) -> Iterator[Sample]:
-    """Samples of the needed families, from Prometheus text 0.0.4 or OpenMetrics."""
+    """Samples of the needed families, without invalid lines."""
     for line in lines:
         if not line.startswith(_FAMILIES):
             continue
-        match = _SAMPLE.match(line)
-        if match is None or match["name"] not in _FAMILIES:
-            continue
-        try:
-            value = float(match["value"])
-        except ValueError:
-            continue
-        yield Sample(match["name"], _labels(match["labels"]), value)
+        with suppress(ValueError):
+            sample = parse_sample(line)
+            if sample.name in _FAMILIES:
+                yield sample
 
 
 def flow_views(found: Iterable[Sample]) -> tuple[FlowView, ...]:
@@ -154,13 +139,6 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
         )
         for (flow, group), verdict in sorted(ready.items())
     )
-
-
-def _labels(text: str) -> dict[str, str]:
-    return {
-        name: _ESCAPE.sub(lambda found: _UNESCAPED.get(found[1], found[1]), value)
-        for name, value in _LABEL.findall(text)
-    }
 
 
 def _flow(sample: Sample) -> Flow | None:
