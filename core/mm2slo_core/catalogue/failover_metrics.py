@@ -59,6 +59,35 @@ FAILOVER_COMMITS_AGE_SECONDS = gauge(
     _GROUP,
     unit="seconds",
 )
+FAILOVER_UNREPLICATED_RECORDS = gauge(
+    "mm2_failover_unreplicated_records",
+    "Records that would be missing on the target if the source never came back; as of the last "
+    "reading of the source.",
+    unit="records",
+)
+FAILOVER_UNREPLICATED_SECONDS = gauge(
+    "mm2_failover_unreplicated_seconds",
+    "Age of the oldest unreplicated record when the source was last read.",
+    unit="seconds",
+)
+FAILOVER_UNREPLICATED_AGE_SECONDS = gauge(
+    "mm2_failover_unreplicated_age_seconds",
+    "Age of the last reading of the source, on which the unreplicated records are based.",
+    unit="seconds",
+)
+FAILOVER_GROUP_UNREPLICATED_RECORDS = gauge(
+    "mm2_failover_group_unreplicated_records",
+    "Unreplicated records of the partitions on which the group commits; as of the last reading of "
+    "the source.",
+    _GROUP,
+    unit="records",
+)
+FAILOVER_GROUP_UNREPLICATED_SECONDS = gauge(
+    "mm2_failover_group_unreplicated_seconds",
+    "Age of the oldest of these records when the source was last read.",
+    _GROUP,
+    unit="seconds",
+)
 FAILOVER_READY = gauge(
     "mm2_failover_ready",
     "1 if the group would resume correctly on the target, else 0; also while the flow is stopped.",

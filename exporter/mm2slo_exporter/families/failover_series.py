@@ -1,4 +1,4 @@
-"""Failover readiness of each consumer group.
+"""Failover readiness of each consumer group, and what would be missing on the target.
 
 While the source is unreadable, they are based on its last reading, whose age is published. Not
 published while the target is unreadable. Unknown bounds are not published; the reason is among the
@@ -46,6 +46,37 @@ def _commits_age(view: FlowView, _granularity: Granularity) -> list[Series]:
     ]
 
 
+def _unreplicated_records(view: FlowView, _granularity: Granularity) -> list[Series]:
+    point = view.report.recovery_point
+    return view.flow_series(None if point is None else point.unreplicated.records)
+
+
+def _unreplicated_seconds(view: FlowView, _granularity: Granularity) -> list[Series]:
+    point = view.report.recovery_point
+    return view.flow_series(None if point is None else point.unreplicated.seconds)
+
+
+def _unreplicated_age(view: FlowView, _granularity: Granularity) -> list[Series]:
+    point = view.report.recovery_point
+    return view.flow_series(None if point is None else view.report.at - point.read_at)
+
+
+def _group_unreplicated_records(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [
+        ((*view.labels, group.group), group.unreplicated.records)
+        for group in _groups(view)
+        if group.unreplicated.records is not None
+    ]
+
+
+def _group_unreplicated_seconds(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [
+        ((*view.labels, group.group), group.unreplicated.seconds)
+        for group in _groups(view)
+        if group.unreplicated.seconds is not None
+    ]
+
+
 def _ready(view: FlowView, _granularity: Granularity) -> list[Series]:
     return [((*view.labels, group.group), int(group.readiness.ready)) for group in _groups(view)]
 
@@ -61,6 +92,11 @@ def _blocked(view: FlowView, _granularity: Granularity) -> list[Series]:
 SERIES: Final[SeriesTable] = {
     catalogue.FAILOVER_REDELIVERY_RECORDS: _redelivery,
     catalogue.FAILOVER_COMMITS_AGE_SECONDS: _commits_age,
+    catalogue.FAILOVER_UNREPLICATED_RECORDS: _unreplicated_records,
+    catalogue.FAILOVER_UNREPLICATED_SECONDS: _unreplicated_seconds,
+    catalogue.FAILOVER_UNREPLICATED_AGE_SECONDS: _unreplicated_age,
+    catalogue.FAILOVER_GROUP_UNREPLICATED_RECORDS: _group_unreplicated_records,
+    catalogue.FAILOVER_GROUP_UNREPLICATED_SECONDS: _group_unreplicated_seconds,
     catalogue.FAILOVER_READY: _ready,
     catalogue.FAILOVER_BLOCKED: _blocked,
     catalogue.EXPORTER_HIDDEN_GROUPS: _hidden,

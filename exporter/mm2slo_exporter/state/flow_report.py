@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.flow_state import FlowStateName, StateReason
+from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mm2slo_core.stall_watch import Progress
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_core.topology import Flow, TopicPartition
+    from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ class GroupState:
     checkpoint_lag_by_topic: Mapping[str, int]
     commits_at: float | None = None
     """When the group's committed offsets on the source were last read."""
+    unreplicated: Unreplicated = NOTHING_KNOWN
+    """Of the partitions on which the group commits, when the source was last read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,8 @@ class FlowReport:
     slis: Mapping[SliKey, SliCount] = field(default_factory=dict)
     lag_records: int | None = None
     lag_seconds: float | None = None
+    recovery_point: RecoveryPoint | None = None
+    """None until the source was read."""
     catch_up_seconds: float | None = None
     stalled: tuple[TopicPartition, ...] = ()
     timeline: TimelineState | None = None

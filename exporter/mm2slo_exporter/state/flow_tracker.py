@@ -28,6 +28,7 @@ from mm2slo_exporter.state.flow_totals import TotalsTracker
 from mm2slo_exporter.state.group_states import GroupJudge
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_reading import FlowRules
+from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
 from mm2slo_exporter.state.source_topics import source_topics
 from mm2slo_exporter.state.topic_tracker import TopicTracker
@@ -85,6 +86,7 @@ class FlowTracker:
         self.unchanged: AbstractSet[str] = frozenset()
         """Source topics whose state is that of the round before."""
         self._groups = GroupJudge(self._budget)
+        self._recovery_point: RecoveryPoint | None = None
         self._absent_since: dict[str, float] = {}
         self._totals = TotalsTracker()
         self._heartbeats = HeartbeatTracker(flow.heartbeat_interval)
@@ -180,6 +182,11 @@ class FlowTracker:
         )
         partitions = list(distinct_partitions(data))
         lag = _sum(p.lag_records for p in partitions) if ready else None
+        lag_seconds = _largest(p.lag_seconds for p in partitions) if ready else None
+        if lag is not None and seen.source_readable and seen.source_offsets is not None:
+            self._recovery_point = RecoveryPoint(
+                Unreplicated(lag, lag_seconds), seen.source_offsets.requested_at
+            )
         return FlowReport(
             flow=self.flow.flow,
             info=self.info,
@@ -209,7 +216,8 @@ class FlowTracker:
             ),
             slis=self.slis(),
             lag_records=lag,
-            lag_seconds=_largest(p.lag_seconds for p in partitions) if ready else None,
+            lag_seconds=lag_seconds,
+            recovery_point=self._recovery_point if ready else None,
             catch_up_seconds=self._catch_up(seen.at, lag),
             stalled=tuple(
                 TopicPartition(topic.pair.source, partition.partition)

@@ -18,6 +18,7 @@ from mm2slo_core.group_readiness import (
 from mm2slo_core.time_slices import CheckpointSample
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_report import GroupState
+from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN, sum_unreplicated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -245,7 +246,17 @@ def _judge(seen: Observation, group: str, inputs: _Inputs, limits: ReadinessLimi
             lag_by_topic[partition.source.topic] += partition.checkpoint_lag
     written = [each.checkpoint.at for each in evidence if each.checkpoint is not None]
     newest = max(written, default=None)
-    state = GroupState(group, readiness, newest, dict(lag_by_topic))
+    sources = (each.source for each in evidence)
+    partitions = [_partition_of(last_read.get(p.topic), p.partition) for p in sources]
+    state = GroupState(
+        group,
+        readiness,
+        newest,
+        dict(lag_by_topic),
+        unreplicated=(
+            NOTHING_KNOWN if None in partitions else sum_unreplicated(filter(None, partitions))
+        ),
+    )
     return _Judged(inputs, state, _holds(seen, group, newest, inputs, limits))
 
 

@@ -35,6 +35,7 @@ from mm2slo_exporter.state.flow_report import (
     TimelineState,
     TopicState,
 )
+from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 from mm2slo_exporter.supervised_thread import Loop
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ GROUPS = (
         checkpoint_at=9_980.0,
         checkpoint_lag_by_topic={"orders": 12, "payments": 3},
         commits_at=9_987.5,
+        unreplicated=Unreplicated(18, 7.5),
     ),
     GroupState(
         group="audit",
@@ -240,6 +242,7 @@ REPORT = FlowReport(
     },
     lag_records=20,
     lag_seconds=300.25,
+    recovery_point=RecoveryPoint(Unreplicated(20, 300.25), 9_999.5),
     catch_up_seconds=12.5,
     timeline=TimelineState(writer=True, records_total=44, bytes_total=5_000),
     skipped_rounds=3,

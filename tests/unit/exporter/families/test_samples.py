@@ -87,6 +87,11 @@ ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
         ['{group="billing",bound="lower"} 4', '{group="billing",bound="upper"} 9'],
     ),
     (catalogue.FAILOVER_COMMITS_AGE_SECONDS, ['{group="billing"} 12.5']),
+    (catalogue.FAILOVER_UNREPLICATED_RECORDS, [" 20"]),
+    (catalogue.FAILOVER_UNREPLICATED_SECONDS, [" 300.25"]),
+    (catalogue.FAILOVER_UNREPLICATED_AGE_SECONDS, [" 0.5"]),
+    (catalogue.FAILOVER_GROUP_UNREPLICATED_RECORDS, ['{group="billing"} 18']),
+    (catalogue.FAILOVER_GROUP_UNREPLICATED_SECONDS, ['{group="billing"} 7.5']),
     (catalogue.FAILOVER_READY, ['{group="billing"} 1', '{group="audit"} 0']),
     (
         catalogue.FAILOVER_BLOCKED,

@@ -102,6 +102,8 @@ def test_unreadable_target_omits_target_series_only(publisher: Any) -> None:
         "mm2_checkpoint_lag_records",
         "mm2_failover_redelivery_records",
         "mm2_failover_commits_age_seconds",
+        "mm2_failover_group_unreplicated_records",
+        "mm2_failover_group_unreplicated_seconds",
         "mm2_failover_ready",
         "mm2_failover_blocked",
         "mm2_connector_state",

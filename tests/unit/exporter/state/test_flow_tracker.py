@@ -36,6 +36,7 @@ from mm2slo_exporter.state.flow_report import (
     TopicState,
 )
 from mm2slo_exporter.state.flow_tracker import FlowTracker
+from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,6 +120,9 @@ def test_report_of_flow_without_canaries() -> None:
         },
         lag_records=20,
         lag_seconds=1005.0 - (999.8 + 10 / 30 * (1004.9 - 999.8)),
+        recovery_point=RecoveryPoint(
+            Unreplicated(20, 1005.0 - (999.8 + 10 / 30 * (1004.9 - 999.8))), read_at=1004.8
+        ),
         catch_up_seconds=None,
         stalled=(),
     )
