@@ -196,6 +196,9 @@ class Thresholds:
     )
 
     exporter_hold: float = _seconds(3 * _MINUTE, "Outlasts a restart or an update.")
+    loops_window: float = _seconds(
+        15 * _MINUTE, "How long one failure stays visible: each is a bug, also if the loop goes on."
+    )
     failing_window: float = _seconds(
         15 * _MINUTE, "Three runs of the slowest stage (topic settings, every 5 minutes)."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.causes.cause import NONE, PAGE, TICKET, Cause
+from mm2slo_core.catalogue import EXPORTER_LOOP_FAILURES_TOTAL
 from mm2slo_core.catalogue.external_metrics import (
     ITERATIONS_MISSED,
     NOTIFICATIONS_FAILED,
@@ -21,7 +22,14 @@ _OURS: Final = matching("rule_group", ".*mm2slo.*")
 
 
 def causes(limits: Thresholds) -> tuple[Cause, ...]:
-    return (_exporter(limits), _rules(limits), _slack(limits), _logs(limits), _watchdog())
+    return (
+        _exporter(limits),
+        _loops(limits),
+        _rules(limits),
+        _slack(limits),
+        _logs(limits),
+        _watchdog(),
+    )
 
 
 def _exporter(limits: Thresholds) -> Cause:
@@ -38,6 +46,24 @@ def _exporter(limits: Thresholds) -> Cause:
             "Check that the exporter is running, read its log, and open /targets in Prometheus for "
             "the scrape error."
         ),
+    )
+
+
+def _loops(limits: Thresholds) -> Cause:
+    failed = aggregate(
+        "sum", over("increase", EXPORTER_LOOP_FAILURES_TOTAL, limits.loops_window), ("loop",)
+    )
+    return Cause(
+        name="MM2ExporterLoopFailing",
+        severity=TICKET,
+        expr=f"{failed} > 0",
+        of_flow=False,
+        summary=(
+            "Loop {{ $labels.loop }} of the exporter failed unexpectedly in the last "
+            f'{duration(limits.loops_window)}: {{{{ $value | printf "%.0f" }}}}.'
+        ),
+        impact="What the loop reads or evaluates is stale until it succeeds after a restart.",
+        action="Read the exporter's log for the traceback of the loop, and report the bug with it.",
     )
 
 
