@@ -25,6 +25,11 @@ class FlowView:
     lag_seconds: float | None = None
     headroom_seconds: float | None = None
     """Time until retention removes unreplicated records."""
+    unreplicated_records: float | None = None
+    """Missing on the target if the source never came back, as of its last reading."""
+    unreplicated_seconds: float | None = None
+    unreplicated_age: float | None = None
+    """Seconds since that reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,10 @@ class GroupView:
     checkpoint_lag: float | None = None
     redelivery_lower: float | None = None
     redelivery_upper: float | None = None
+    commits_age: float | None = None
+    """Seconds since the group's committed offsets on the source were read."""
+    unreplicated_records: float | None = None
+    unreplicated_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from mm2slo_core.config.suggestion import suggest
 from mm2slo_core.objectives.slo_status import Status
 from mm2slo_core.reporting.entry_order import count_by_status
 from mm2slo_report.rendering.json_document import entry_document
+from mm2slo_report.rendering.page_views import FlowView
 from mm2slo_report.rendering.value_format import finite, utc, whole
 from mm2slo_report.sources.sli_source import SliSourceError
 from mm2slo_report.web import http_responses
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.reporting.report_entry import Entry
     from mm2slo_core.topology import Flow
-    from mm2slo_report.rendering.page_views import FlowView, GroupView
+    from mm2slo_report.rendering.page_views import GroupView
     from mm2slo_report.web.report_service import ReportService
 
 router = APIRouter(tags=["flows"])
@@ -89,6 +90,7 @@ def readiness(request: Request, slug: Slug) -> Response:
     service = service_of(request)
     flow = _find_flow(service, slug)
     found = [each for each in service.group_views() if each.flow == flow]
+    view = next((each for each in service.flow_views() if each.flow == flow), FlowView(flow=flow))
     ordered = sorted(found, key=lambda each: (each.ready is not False, each.ready, each.group))
     document = {
         "flow": flow.label,
@@ -96,6 +98,7 @@ def readiness(request: Request, slug: Slug) -> Response:
         "as_of": utc(service.now // 1000 * 1000),
         "groups": len(ordered),
         "ready": sum(each.ready is True for each in ordered),
+        "unreplicated": unreplicated_document(view),
         "readiness": [group_document(each) for each in ordered],
     }
     return http_responses.respond(request, Body.json(document), http_responses.CURRENT)
@@ -146,6 +149,15 @@ def view_document(view: FlowView) -> dict[str, Any]:
     }
 
 
+def unreplicated_document(view: FlowView) -> dict[str, Any]:
+    """What would be missing on the target if the source never came back."""
+    return {
+        "records": whole(view.unreplicated_records),
+        "seconds": finite(view.unreplicated_seconds),
+        "age_seconds": finite(view.unreplicated_age),
+    }
+
+
 def group_document(view: GroupView) -> dict[str, Any]:
     return {
         "group": view.group,
@@ -155,5 +167,10 @@ def group_document(view: GroupView) -> dict[str, Any]:
         "redelivery_records": {
             "lower": whole(view.redelivery_lower),
             "upper": whole(view.redelivery_upper),
+        },
+        "commits_age_seconds": finite(view.commits_age),
+        "unreplicated": {
+            "records": whole(view.unreplicated_records),
+            "seconds": finite(view.unreplicated_seconds),
         },
     }

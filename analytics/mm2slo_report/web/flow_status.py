@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Final
 from mm2slo_core.catalogue import (
     CHECKPOINT_LAG_RECORDS,
     FAILOVER_BLOCKED,
+    FAILOVER_COMMITS_AGE_SECONDS,
+    FAILOVER_GROUP_UNREPLICATED_RECORDS,
+    FAILOVER_GROUP_UNREPLICATED_SECONDS,
     FAILOVER_READY,
     FAILOVER_REDELIVERY_RECORDS,
+    FAILOVER_UNREPLICATED_AGE_SECONDS,
+    FAILOVER_UNREPLICATED_RECORDS,
+    FAILOVER_UNREPLICATED_SECONDS,
     FLOW_LAG_RECORDS,
     FLOW_LAG_SECONDS,
     FLOW_STATE,
@@ -29,10 +35,21 @@ if TYPE_CHECKING:
 _FAMILIES: Final = tuple(
     each.name
     for each in (
-        CHECKPOINT_LAG_RECORDS, FAILOVER_BLOCKED, FAILOVER_READY, FAILOVER_REDELIVERY_RECORDS,
-        FLOW_LAG_RECORDS, FLOW_LAG_SECONDS, FLOW_STATE, RETENTION_HEADROOM_SECONDS,
+        CHECKPOINT_LAG_RECORDS, FAILOVER_BLOCKED, FAILOVER_COMMITS_AGE_SECONDS,
+        FAILOVER_GROUP_UNREPLICATED_RECORDS, FAILOVER_GROUP_UNREPLICATED_SECONDS, FAILOVER_READY,
+        FAILOVER_REDELIVERY_RECORDS, FAILOVER_UNREPLICATED_AGE_SECONDS,
+        FAILOVER_UNREPLICATED_RECORDS, FAILOVER_UNREPLICATED_SECONDS, FLOW_LAG_RECORDS,
+        FLOW_LAG_SECONDS, FLOW_STATE, RETENTION_HEADROOM_SECONDS,
     )
 )  # fmt: skip
+_OF_GROUP: Final = frozenset(
+    each.name
+    for each in (
+        FAILOVER_COMMITS_AGE_SECONDS,
+        FAILOVER_GROUP_UNREPLICATED_RECORDS,
+        FAILOVER_GROUP_UNREPLICATED_SECONDS,
+    )
+)
 _STATE_PRECEDENCE: Final = ("stopped", "running", "idle", "unknown")
 """If replicas disagree on a flow's state, the first of these wins."""
 
@@ -98,6 +115,9 @@ def flow_views(found: Iterable[Sample]) -> tuple[FlowView, ...]:
             lag_records=lags[FLOW_LAG_RECORDS.name].get(flow),
             lag_seconds=lags[FLOW_LAG_SECONDS.name].get(flow),
             headroom_seconds=lags[RETENTION_HEADROOM_SECONDS.name].get(flow),
+            unreplicated_records=lags[FAILOVER_UNREPLICATED_RECORDS.name].get(flow),
+            unreplicated_seconds=lags[FAILOVER_UNREPLICATED_SECONDS.name].get(flow),
+            unreplicated_age=lags[FAILOVER_UNREPLICATED_AGE_SECONDS.name].get(flow),
         )
         for flow, seen in sorted(states.items())
     )
@@ -124,6 +144,9 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
         elif each.name == CHECKPOINT_LAG_RECORDS.name:
             topic = (*key, each.labels.get("topic", ""))
             topics[topic] = max(each.value, topics.get(topic, each.value))
+        elif each.name in _OF_GROUP:
+            measure = (*key, each.name)
+            lags[measure] = max(each.value, lags.get(measure, each.value))
     checkpoint: dict[tuple[Flow, str], float] = {}
     for (flow, group, _), lag in topics.items():
         checkpoint[flow, group] = checkpoint.get((flow, group), 0.0) + lag
@@ -136,6 +159,9 @@ def group_views(found: Iterable[Sample]) -> tuple[GroupView, ...]:
             checkpoint_lag=checkpoint.get((flow, group)),
             redelivery_lower=lags.get((flow, group, "lower")),
             redelivery_upper=lags.get((flow, group, "upper")),
+            commits_age=lags.get((flow, group, FAILOVER_COMMITS_AGE_SECONDS.name)),
+            unreplicated_records=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_RECORDS.name)),
+            unreplicated_seconds=lags.get((flow, group, FAILOVER_GROUP_UNREPLICATED_SECONDS.name)),
         )
         for (flow, group), verdict in sorted(ready.items())
     )

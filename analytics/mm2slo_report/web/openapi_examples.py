@@ -98,7 +98,8 @@ def examples() -> Mapping[str, Any]:
         },
         response_docs.READINESS: {
             "flow": _FLOW.label, "slug": _FLOW.slug, "as_of": utc(_AS_OF), "groups": 1,
-            "ready": 0, "readiness": [group_document(_group())],
+            "ready": 0, "unreplicated": {"records": 1_183, "seconds": 20.0, "age_seconds": 0.5},
+            "readiness": [group_document(_group())],
         },
         response_docs.AUDITS: {"as_of": utc(_AS_OF), "total": 1, "runs": [run], "next": None},
         response_docs.AUDIT: {**run, "topics": [unit_document(_unit())]},
@@ -177,7 +178,8 @@ def _spec() -> str:
 def _group() -> GroupView:
     return GroupView(
         flow=_FLOW, group="orders", ready=False, reasons=("checkpoint_stale",),
-        checkpoint_lag=4_200, redelivery_lower=4_200, redelivery_upper=4_311,
+        checkpoint_lag=4_200, redelivery_lower=4_200, redelivery_upper=4_311, commits_age=12.5,
+        unreplicated_records=1_183, unreplicated_seconds=20.0,
     )  # fmt: skip
 
 

@@ -8,8 +8,11 @@ from mm2slo_core.catalogue.failover_metrics import (
     CHECKPOINT_AGE_SECONDS,
     CHECKPOINT_LAG_RECORDS,
     FAILOVER_BLOCKED,
+    FAILOVER_GROUP_UNREPLICATED_RECORDS,
+    FAILOVER_GROUP_UNREPLICATED_SECONDS,
     FAILOVER_READY,
     FAILOVER_REDELIVERY_RECORDS,
+    FAILOVER_UNREPLICATED_RECORDS,
     OFFSET_SYNC_AGE_SECONDS,
     OFFSET_SYNC_GAP_RECORDS,
 )
@@ -95,7 +98,7 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FailoverNotReady",
-            width=8,
+            width=6,
             height=5,
         ),
         Panel(
@@ -109,7 +112,26 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             decimals=0,
             next_dashboard=DashboardUid.FLOW,
             alert="MM2FailoverNotReady",
-            width=8,
+            width=6,
+            height=5,
+        ),
+        Panel(
+            title="Unreplicated records",
+            description="What would be missing if the sources never came back? Records that are "
+            "not on the target, over all flows; while a source is down, as of its last reading.",
+            kind=Kind.STAT,
+            unit=Unit.COUNT,
+            no_data="No source was read since the exporter started.",
+            queries=(
+                Query(
+                    vector=sum_by(max_by(flow_series(FAILOVER_UNREPLICATED_RECORDS), "flow")),
+                    instant=True,
+                ),
+            ),
+            decimals=0,
+            next_dashboard=DashboardUid.FLOW,
+            alert="MM2FlowStopped",
+            width=6,
             height=5,
         ),
         Panel(
@@ -134,7 +156,7 @@ def _summary(limits: Limits) -> tuple[Panel, ...]:
             next_dashboard=DashboardUid.SLO,
             alert="MM2ErrorBudgetBurnSlow",
             fills_on="an active group",
-            width=8,
+            width=6,
             height=5,
         ),
     )
@@ -145,7 +167,8 @@ def _groups(limits: Limits) -> Panel:
         title="Consumer groups",
         description="Which groups would resume on the target? One row per flow and group, "
         "blocked ones first; a flow's name links to its dashboard. Redelivery is between its "
-        "bounds; they are equal where offset syncs bracket the commit.",
+        "bounds; they are equal where offset syncs bracket the commit. Unreplicated records of "
+        "the group's partitions would be missing if the source never came back.",
         kind=Kind.TABLE,
         unit=Unit.COUNT,
         no_data=_NO_GROUP,
@@ -162,6 +185,20 @@ def _groups(limits: Limits) -> Panel:
                 vector=_redelivery("upper"),
                 unit=Unit.COUNT,
                 thresholds=bad_from(limits.redelivery),
+            ),
+            Column(
+                title="Unreplicated",
+                vector=max_by(
+                    flow_series(FAILOVER_GROUP_UNREPLICATED_RECORDS, MATCH_GROUP), *_KEYS
+                ),
+                unit=Unit.COUNT,
+            ),
+            Column(
+                title="Unreplicated for",
+                vector=max_by(
+                    flow_series(FAILOVER_GROUP_UNREPLICATED_SECONDS, MATCH_GROUP), *_KEYS
+                ),
+                unit=Unit.SECONDS,
             ),
             Column(
                 title="Checkpoint age",

@@ -45,6 +45,8 @@ class GroupFigures:
     redelivery_lower: int | None
     redelivery_upper: int | None
     blocked: tuple[str, ...]
+    unreplicated_records: int | None = None
+    unreplicated_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,8 @@ def _group(group: GroupState) -> GroupFigures:
         redelivery_lower=readiness.redelivery_lower,
         redelivery_upper=readiness.redelivery_upper,
         blocked=tuple(blocked.reason.value for blocked in readiness.blocked),
+        unreplicated_records=group.unreplicated.records,
+        unreplicated_seconds=group.unreplicated.seconds,
     )
 
 

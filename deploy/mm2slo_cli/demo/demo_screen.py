@@ -137,7 +137,7 @@ def _table(*widths: int) -> Table:
 
 def _group(name: str, group: GroupFigures) -> tuple[Text, Text]:
     mark = ("✔ ", "green") if group.ready else ("✘ ", "bold red")
-    detail = Text(f"redelivery {_redelivery(group)}")
+    detail = Text(f"re-reads {_redelivery(group)}, {_unreplicated(group)}")
     if group.blocked:
         detail = Text(f"blocked: {', '.join(map(_spaced, group.blocked))}", style="red")
     return Text.assemble(mark, name), detail
@@ -148,8 +148,16 @@ def _redelivery(group: GroupFigures) -> str:
     if lower is None or upper is None:
         return "unknown"
     if lower == upper:
-        return "0 records" if not upper else f"{upper:,} {'record' if upper == 1 else 'records'}"
-    return f"{lower:,} to {upper:,} records"
+        return f"{upper:,}"
+    return f"{lower:,} to {upper:,}"
+
+
+def _unreplicated(group: GroupFigures) -> str:
+    """What would be missing on the target if the source never came back."""
+    if group.unreplicated_records is None:
+        return "unreplicated unknown"
+    age = f" ({duration(group.unreplicated_seconds)})" if group.unreplicated_seconds else ""
+    return f"{group.unreplicated_records:,}{age} unreplicated"
 
 
 def _lag(flow: FlowFigures) -> Text:

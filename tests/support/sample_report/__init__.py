@@ -183,6 +183,8 @@ GROUPS: Final = (
         checkpoint_lag=120.0,
         redelivery_lower=40.0,
         redelivery_upper=160.0,
+        unreplicated_records=1_183.0,
+        unreplicated_seconds=20.0,
     ),
     GroupView(
         flow=EAST,

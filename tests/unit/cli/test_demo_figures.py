@@ -191,4 +191,6 @@ def test_to_json_contains_displayed_figures() -> None:
         "redelivery_lower": 0,
         "redelivery_upper": 3,
         "blocked": (),
+        "unreplicated_records": None,
+        "unreplicated_seconds": None,
     }

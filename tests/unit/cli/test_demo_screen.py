@@ -97,17 +97,38 @@ def test_panel_without_recent_canaries_shows_their_age() -> None:
 @pytest.mark.parametrize(
     ("lower", "upper", "expected"),
     [
-        (0, 0, "redelivery 0 records"),
-        (1, 1, "redelivery 1 record"),
-        (7, 7, "redelivery 7 records"),
-        (0, 1200, "redelivery 0 to 1,200 records"),
-        (None, None, "redelivery unknown"),
+        (0, 0, "re-reads 0, unreplicated unknown"),
+        (7, 7, "re-reads 7, unreplicated unknown"),
+        (0, 1200, "re-reads 0 to 1,200, unreplicated unknown"),
+        (None, None, "re-reads unknown, unreplicated unknown"),
     ],
 )
 def test_ready_group_shows_redelivery_range(
     lower: int | None, upper: int | None, expected: str
 ) -> None:
     group = replace(READY, redelivery_lower=lower, redelivery_upper=upper)
+    assert expected in "\n".join(rendered(flow_panel(replace(LARGE, groups={"a": group}))))
+
+
+@pytest.mark.parametrize(
+    ("records", "seconds", "expected"),
+    [
+        (0, 0.0, "re-reads 29, 0 unreplicated"),
+        (1183, 20.0, "re-reads 29, 1,183 (20 s) unreplicated"),
+        (1183, None, "re-reads 29, 1,183 unreplicated"),
+    ],
+)
+def test_ready_group_shows_unreplicated_records(
+    records: int, seconds: float | None, expected: str
+) -> None:
+    group = GroupFigures(
+        ready=True,
+        redelivery_lower=29,
+        redelivery_upper=29,
+        blocked=(),
+        unreplicated_records=records,
+        unreplicated_seconds=seconds,
+    )
     assert expected in "\n".join(rendered(flow_panel(replace(LARGE, groups={"a": group}))))
 
 

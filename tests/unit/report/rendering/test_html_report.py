@@ -196,6 +196,11 @@ def test_groups_that_are_not_ready_come_first() -> None:
     assert places == sorted(places)
 
 
+def test_groups_show_unreplicated_records_and_their_age() -> None:
+    html = page(REPORT, readiness=GROUPS)
+    assert 'data-label="Unreplicated"><span>1,183</span><small>20 s</small>' in html
+
+
 def test_incident_shows_start_and_end() -> None:
     for html in (PAGE, REPORT_HTML):
         assert (

@@ -40,6 +40,12 @@ mm2_failover_blocked{{{_OF},group="bad \\"}} \\\\ \\n one",reason="checkpoint_st
 mm2_failover_blocked{{{_OF},group="bad \\"}} \\\\ \\n one",reason="no_checkpoint"}} 0
 mm2_failover_redelivery_records{{{_OF},group="orders",bound="lower"}} 3
 mm2_failover_redelivery_records{{{_OF},group="orders",bound="upper"}} 8
+mm2_failover_unreplicated_records{{{_OF}}} 1183
+mm2_failover_unreplicated_seconds{{{_OF}}} 20.5
+mm2_failover_unreplicated_age_seconds{{{_OF}}} 0.5
+mm2_failover_group_unreplicated_records{{{_OF},group="orders"}} 29
+mm2_failover_group_unreplicated_seconds{{{_OF},group="orders"}} 7.5
+mm2_failover_commits_age_seconds{{{_OF},group="orders"}} 12.5
 mm2_checkpoint_lag_records{{{_OF},group="orders",topic="a"}} 4
 mm2_checkpoint_lag_records{{{_OF},group="orders",topic="b"}} 5
 mm2_checkpoint_lag_records_other{{{_OF},group="orders",topic="b"}} 500
@@ -59,9 +65,10 @@ REPLICA = [
 def test_flow_view_is_parsed_from_metrics() -> None:
     assert flow_views(parse_samples(PAGE)) == (
         FlowView(
-            flow=FLOW, state="running", lag_records=12, lag_seconds=0.25, headroom_seconds=700.5
+            flow=FLOW, state="running", lag_records=12, lag_seconds=0.25, headroom_seconds=700.5,
+            unreplicated_records=1183, unreplicated_seconds=20.5, unreplicated_age=0.5,
         ),
-    )
+    )  # fmt: skip
 
 
 def test_group_views_are_parsed_from_metrics() -> None:
@@ -69,7 +76,7 @@ def test_group_views_are_parsed_from_metrics() -> None:
         GroupView(flow=FLOW, group=BAD, ready=False, reasons=("checkpoint_stale",)),
         GroupView(
             flow=FLOW, group="orders", ready=True, checkpoint_lag=9, redelivery_lower=3,
-            redelivery_upper=8,
+            redelivery_upper=8, commits_age=12.5, unreplicated_records=29, unreplicated_seconds=7.5,
         ),
     )  # fmt: skip
 
@@ -131,13 +138,18 @@ def test_readiness_lists_groups_that_are_not_ready_first(service: ServiceFixture
         {
             "group": BAD, "ready": False, "reasons": ["checkpoint_stale"],
             "checkpoint_lag_records": None, "redelivery_records": {"lower": None, "upper": None},
+            "commits_age_seconds": None, "unreplicated": {"records": None, "seconds": None},
         },
         {
             "group": "orders", "ready": True, "reasons": [], "checkpoint_lag_records": 9,
-            "redelivery_records": {"lower": 3, "upper": 8},
+            "redelivery_records": {"lower": 3, "upper": 8}, "commits_age_seconds": 12.5,
+            "unreplicated": {"records": 29, "seconds": 7.5},
         },
     ]  # fmt: skip
-    assert service.get("/flows/eu-to-us/readiness")["readiness"] == []
+    assert found["unreplicated"] == {"records": 1183, "seconds": 20.5, "age_seconds": 0.5}
+    other = service.get("/flows/eu-to-us/readiness")
+    assert other["readiness"] == []
+    assert other["unreplicated"] == {"records": None, "seconds": None, "age_seconds": None}
 
 
 def test_readiness_without_exporter_is_503_but_flows_are_served(store: Store) -> None:
