@@ -1,8 +1,8 @@
 """Cost of an exporter cycle with 10,000 partitions on each of two clusters, by part.
 
-All partitions change between cycles. The exporter runs in its own process; ratios are to the bare
-library in the same run. CPU time of a part is that of its thread, or of the whole process if
-librdkafka's threads do the work.
+First nothing changes, then all partitions change between cycles. The exporter runs in its own
+process; ratios are to the bare library in the same run. CPU time of a part is that of its thread,
+or of the whole process if librdkafka's threads do the work.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 WARM_UP = 3
 POLL_SECONDS = 5.0
+REST_GOAL, MOVING_GOAL = 4.0, 10.0
+"""Seconds of CPU per minute."""
+AT_ONCE = 500
+"""Partitions per bare call; more at once cost the square of their number."""
 END, START = -1, -2
 STARTS_EVERY = 6
 """Cycles of 5 s between two reads of start offsets, which default to 30 s."""
@@ -75,7 +79,8 @@ def bare_library(flow: LargeFlow) -> dict[int, Bare]:
 
 def _cost(consumer: Consumer, asked: list[TopicPartition]) -> tuple[float, float]:
     thread, process = time.thread_time(), time.process_time()
-    consumer.offsets_for_times(asked, timeout=60)
+    for start in range(0, len(asked), AT_ONCE):
+        consumer.offsets_for_times(asked[start : start + AT_ONCE], timeout=60)
     return time.thread_time() - thread, time.process_time() - process
 
 
@@ -135,6 +140,29 @@ def moving_cycles(
     return found, scrapes
 
 
+class CpuRate:
+    """CPU per minute of the exporter and its processes, from construction on."""
+
+    def __init__(self, exporter: ExporterProcess) -> None:
+        self._exporter = exporter
+        self._since, self._cpu = time.monotonic(), exporter.cpu_seconds()
+
+    def report(self, what: str, goal: float) -> None:
+        spent = self._exporter.cpu_seconds() - self._cpu
+        per_minute = spent / (time.monotonic() - self._since) * 60
+        say(f"CPU per minute, {what}", f"{per_minute:.2f} s", f"(goal: {goal:.0f} s)")
+
+
+def resting_cycles(exporter: ExporterProcess, cycles: int) -> None:
+    """Cost of cycles between which nothing changes, all processes of the exporter included."""
+    next_cycle(exporter)
+    next_cycle(exporter)
+    rate = CpuRate(exporter)
+    for _ in range(cycles):
+        exporter.next("cycle")
+    rate.report("at rest", REST_GOAL)
+
+
 class Spent:
     """Cost of parts over some cycles."""
 
@@ -145,9 +173,9 @@ class Spent:
     def calls(self, part: str) -> float:
         return sum(self._of(part, "calls")) / len(self._cycles)
 
-    def per_cycle(self, part: str, clock: str) -> float:
-        """Median over the cycles that include the part."""
-        return statistics.median(self._of(part, clock) or [0.0])
+    def mean(self, part: str, clock: str) -> float:
+        """Mean over all cycles."""
+        return sum(self._of(part, clock)) / len(self._cycles)
 
     def per_call(self, part: str, clock: str) -> float:
         each = [
@@ -183,15 +211,15 @@ def print_collection(spent: Spent, bare: Mapping[int, Bare]) -> None:
     librdkafka's threads do the same work either way; taken from the process they would count
     whatever else the exporter does at that moment.
     """
-    beyond_ends = spent.per_cycle("collect", "thread") - bare[END].thread
-    beyond_starts = 2 * spent.per_call("collect: starts", "thread") - bare[START].thread
     needed = bare[END].process + bare[START].process / STARTS_EVERY
-    ours = needed + beyond_ends + beyond_starts / STARTS_EVERY
-    print("collection, CPU; ratio to Consumer.offsets_for_times alone")
+    needed_thread = bare[END].thread + bare[START].thread / STARTS_EVERY
+    parts = ("collect", "collect: requests")  # requests run in threads of their own
+    beyond = sum(spent.mean(part, "thread") for part in parts) - needed_thread
+    ours = needed + beyond
+    print(f"collection, CPU; ratio to Consumer.offsets_for_times alone, {AT_ONCE} at once")
     say("bare: ends of both clusters", milliseconds(bare[END].process))
     say("bare: starts of both clusters", milliseconds(bare[START].process))
-    say("our thread beyond the bare call: ends and all else", milliseconds(beyond_ends))
-    say("our thread beyond the bare call: starts", milliseconds(beyond_starts))
+    say("our threads beyond the bare calls", milliseconds(beyond))
     say("collection per cycle", milliseconds(ours), f"{ours / needed:.2f}x (goal: 1.3x)")
 
 
@@ -281,7 +309,13 @@ def measure(flow: LargeFlow, mover: Mover, cycles: int) -> None:
     bare = bare_library(flow)
     with ExporterProcess(flow.lab) as exporter:
         warm_up(exporter, mover)
+        mover.settle()
+        resting_cycles(exporter, cycles)
+        mover.move()
+        next_cycle(exporter)
+        rate = CpuRate(exporter)
         found, scrapes = moving_cycles(exporter, mover, cycles)
+        rate.report("all partitions moving, scraped four times a second", MOVING_GOAL)
         spent = Spent(found)
         print(f"{found[-1]['series']:,} series of {len(flow.shape.source_partitions):,} partitions")
         print_parts(spent, found)

@@ -86,6 +86,18 @@ class ExporterProcess:
         self._process.stdin.flush()
         return self.next(kind, timeout)
 
+    def cpu_seconds(self) -> float:
+        """CPU time so far of the exporter and of all processes that it has started."""
+        ticks = 0
+        waiting = [self.pid]
+        while waiting:
+            pid = waiting.pop()
+            stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            ticks += int(stat[11]) + int(stat[12])
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def resident(self) -> dict[str, int]:
         """VmRSS of the exporter and of its canary process, in bytes."""
         children = [

@@ -34,6 +34,7 @@ from mm2slo_exporter.readers import (
 from mm2slo_exporter.service import evaluation, flow_runner, snapshot_publisher
 from mm2slo_exporter.state import flow_tracker, slice_indicators
 from mm2slo_exporter.timeline import timeline_writer
+from mm2slo_kafka import offset_requests
 
 meters = Meters()
 output_lock = threading.Lock()
@@ -54,6 +55,7 @@ def instrument() -> None:
         (flow_reader.FlowReader, "read", "collect"),
         (side_reader.SideReader, "_read_ends", "collect: ends"),
         (side_reader.SideReader, "_read_starts", "collect: starts"),
+        (offset_requests, "_request", "collect: requests"),
         (internals_store.InternalsStore, "view", "collect: view of internal topics"),
         (internals_reader.InternalsReader, "_poll_all", "tail internal topics"),
         (probe_reader.ProbeReader, "read_wanted", "look at waiting records"),
