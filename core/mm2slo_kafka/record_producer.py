@@ -83,7 +83,7 @@ class RecordProducer:
 
     def __len__(self) -> int:
         """Records without a reported result."""
-        return len(self._producer)
+        return len(self._producer) + len(self._purged)
 
     def __bool__(self) -> bool:
         return True  # else a producer without pending records would be false
@@ -99,7 +99,7 @@ class RecordProducer:
         timestamp_ms: int | None = None,
         on_delivery: Callable[[DeliveryResult], None],
     ) -> None:
-        """Queue one record and return; exactly one result is reported, a refusal at once.
+        """Queue one record and return; exactly one result is reported, most refusals at once.
 
         *partition* None means by the hash of the key, *timestamp_ms* None means now.
         """
@@ -137,7 +137,11 @@ class RecordProducer:
                 )
             )
         except KafkaOperationError as problem:
-            on_delivery(problem)
+            if problem.code == _FATAL.name():
+                # The next poll raises its cause.
+                self._purged.append((on_delivery, operation, _FATAL))
+            else:
+                on_delivery(problem)
 
     def poll(self, timeout: float = 0.0) -> None:
         """Report available results, waiting up to *timeout* seconds for the first."""
@@ -185,6 +189,7 @@ class RecordProducer:
         return self._handles.producer(self._settings)
 
 
+_FATAL = KafkaError(KafkaError._FATAL)
 # confluent-kafka has only these private names.
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})
 

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from confluent_kafka import KafkaError, KafkaException
+
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, DeliveryResult, RecordProducer
 from mm2slo_kafka.topic_tail import TopicTail
 
 if TYPE_CHECKING:
+    import pytest
     from tests.unit.kafka.conftest import MockCluster, ScriptedClient
 
     from mm2slo_kafka.cluster_client import ClusterClient
@@ -55,6 +58,33 @@ def test_send_to_unreachable_cluster_reports_one_result() -> None:
     assert isinstance(problem, KafkaOperationError)
     assert problem.kind is ErrorKind.UNREACHABLE
     assert problem.operation == "writing to topic 'canary'"
+
+
+def test_record_of_failed_producer_is_reported_with_the_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Failed:
+        """What librdkafka does between a fatal error and its report."""
+
+        def produce(self, *_arguments: object, **_options: object) -> None:
+            raise KafkaException(KafkaError(KafkaError._FATAL))
+
+        def poll(self, _timeout: float) -> None:
+            raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))
+
+        def purge(self) -> None: ...
+
+        def __len__(self) -> int:
+            return 0
+
+    results: list[DeliveryResult] = []
+    producer = RecordProducer("us", {"bootstrap.servers": "127.0.0.1:1"})
+    monkeypatch.setattr(producer, "_producer", Failed())
+    producer.send("canary", value=b"v", on_delivery=results.append)
+    assert producer.flush(10) == 0
+    (problem,) = results
+    assert isinstance(problem, KafkaOperationError)
+    assert problem.kind is ErrorKind.AUTHORIZATION
 
 
 def test_close_reports_undelivered_records_as_failed() -> None:
