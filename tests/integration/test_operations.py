@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -253,8 +254,9 @@ def children_of(parent: int) -> dict[int, str]:
     """
     found = {}
     for task in Path(f"/proc/{parent}/task").iterdir():
-        for pid in (task / "children").read_text(encoding="ascii").split():
-            command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
-            if "resource_tracker" not in command:
-                found[int(pid)] = command
+        with suppress(FileNotFoundError):  # the thread has just ended
+            for pid in (task / "children").read_text(encoding="ascii").split():
+                command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+                if "resource_tracker" not in command:
+                    found[int(pid)] = command
     return found

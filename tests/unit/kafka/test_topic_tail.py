@@ -195,6 +195,7 @@ def test_refused_tail_is_assigned_again_and_has_problem_until_it_is_read(
     refusal: Any = SimpleNamespace(partition=lambda: 0, offset=lambda: 1)
     with monkeypatch.context() as patched:
         patched.setattr(tail, "_assign", assign)
+        tail._open().unassign()  # else the end of the partition may still be reported
         tail._take_error(refusal, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
         tail._identify_at = 0.0
         refused = tail.problem
