@@ -73,7 +73,7 @@ class ClusterView:
     unreadable_groups: frozenset[str] = frozenset()
     """Those of `group_offsets` with the offsets of an earlier read: the newest one failed."""
     active_groups: frozenset[str] = frozenset()
-    """Groups with members."""
+    """Groups that have members, or of which the broker did not report a known state."""
     topics_read_at: float | None = None
     groups_read_at: float | None = None
     """When the groups were requested; later commits may be missing."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.cluster_client import ClusterClient
 
-_ACTIVE = frozenset({"stable", "preparing_rebalancing", "completing_rebalancing"})
+_INACTIVE = frozenset({"empty", "dead"})
+"""MirrorMaker 2 syncs only these groups; the client reports the newer states as unknown."""
 _RETENTION = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
 _UNLISTED_PER_ROUND = 100
 
@@ -181,7 +182,7 @@ class ClusterReader:
         self._health.record_partial_failures(
             self._client.alias, Stage.GROUPS, [(each.kind, str(each)) for each in problems]
         )
-        active = frozenset(found.group for found in listing.groups if found.state in _ACTIVE)
+        active = frozenset(found.group for found in listing.groups if found.state not in _INACTIVE)
         self.view = replace(
             self.view,
             group_offsets=offsets,

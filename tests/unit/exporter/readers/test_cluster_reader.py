@@ -6,6 +6,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+import pytest
+
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.observation import ClusterView
@@ -18,8 +20,6 @@ from mm2slo_kafka.topic_metadata import TopicIdentity, TopicListing
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
-
-    import pytest
 
     from mm2slo_kafka.cluster_client import ClusterClient
     from mm2slo_kafka.group_offsets import GroupOffsets
@@ -44,6 +44,7 @@ class Cluster:
     group_problems: dict[str, KafkaOperationError] = field(default_factory=dict)
     hidden_groups: set[str] = field(default_factory=set)
     asked_groups: list[list[str]] = field(default_factory=list)
+    app_state: str = "stable"
 
     def topics(self) -> TopicListing:
         self._note("topics")
@@ -74,7 +75,7 @@ class Cluster:
     def groups(self) -> GroupsReading:
         self._note("groups")
         listings = (
-            GroupListing("app", "stable", "classic", is_simple=False),
+            GroupListing("app", self.app_state, "classic", is_simple=False),
             GroupListing("old", "empty", "classic", is_simple=False),
         )
         shown = tuple(each for each in listings if each.group not in self.hidden_groups)
@@ -153,6 +154,26 @@ def test_first_read_fills_view() -> None:
         topics_read_at=100.0,
         groups_read_at=100.0,
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "active"),
+    [
+        ("stable", True),
+        ("completing_rebalancing", True),
+        ("preparing_rebalancing", True),
+        # Groups of KIP-848 have states that the client does not know: assigning, reconciling.
+        ("unknown", True),
+        ("reconciling", True),
+        ("empty", False),
+        ("dead", False),
+    ],
+)
+def test_group_is_active_unless_it_has_no_members(state: str, *, active: bool) -> None:
+    reading = Reading()
+    reading.cluster.app_state = state
+    reading.due(100.0)
+    assert reading.reader.view.active_groups == (frozenset({"app"}) if active else frozenset())
 
 
 def test_stages_are_read_at_their_own_intervals() -> None:
