@@ -29,9 +29,19 @@ if TYPE_CHECKING:
 
 SLOTS = 64
 _LAST = SLOTS - 1
+_KEEPS_HISTORY = (3, 7, 1)  # KAFKA-15905
 # Bounds between neighbours, from B (with b = a + 1) and C.
 _FARTHEST = tuple(1 << slot for slot in range(SLOTS))
 _CLOSEST = tuple(1 << max(slot - 2, 0) for slot in range(SLOTS))
+
+
+def keeps_offset_syncs(version: str) -> bool:
+    """Whether MirrorMaker 2 of this Kafka version uses older offset syncs after a restart.
+
+    A version without a patch number is its newest patch.
+    """
+    stated = tuple(map(int, version.split(".")))
+    return stated >= _KEEPS_HISTORY[: len(stated)]
 
 
 class Untranslated(StrEnum):

@@ -97,6 +97,8 @@ class InternalsView:
     states: Mapping[tuple[str, int | None], str] = field(default_factory=empty_mapping)
     assigned: frozenset[TopicPartition] | None = None
     sync_group_offsets: bool = False
+    translation_restarted_at: float | None = None
+    """When MirrorMaker 2 before Kafka 3.7.1 restarted and forgot earlier offset syncs."""
     waiting_for: tuple[str, ...] = ()
     """Existing topics that have not been read to their end."""
 

@@ -36,10 +36,13 @@ def select_flows(config: Config, options: AuditOptions) -> tuple[FlowConfig, ...
     return config.select(options.flows)
 
 
+_WITHOUT_EFFECT = {"canary", "freshness", "kafka_version"}
+
+
 def hash_options(flows: tuple[FlowConfig, ...], options: AuditOptions) -> str:
     """Hash (16 hexadecimal digits) of the settings that affect verdicts, without window."""
     deciding = {
-        "flows": [flow.model_dump(mode="json", exclude={"canary", "freshness"}) for flow in flows],
+        "flows": [flow.model_dump(mode="json", exclude=_WITHOUT_EFFECT) for flow in flows],
         "topics": options.topics,
         "sample": [options.sample.rate, options.sample.salt],
     }

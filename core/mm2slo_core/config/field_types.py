@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 from mm2slo_core.config.invalid_value import InvalidValueError
 from mm2slo_core.java_regex import compile_java
@@ -88,6 +88,7 @@ def _not_empty(value: str) -> str:
 Flag = Annotated[bool, Strict()]
 Whole = Annotated[int, Strict()]
 Text = Annotated[str, AfterValidator(_not_empty)]
+KafkaVersionText = Annotated[str, Field(pattern=r"^\d+\.\d+(\.\d+)?$")]
 TopicName = Annotated[str, AfterValidator(_topic_name)]
 Alias = Annotated[str, AfterValidator(_alias)]
 Pattern = Annotated[str, AfterValidator(_pattern)]

@@ -8,10 +8,19 @@ from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 from mm2slo_core.config.audit_config import FlowAuditConfig
 from mm2slo_core.config.canary_config import CanaryCarrier, CanaryConfig
 from mm2slo_core.config.durations import Duration, SlowInterval
-from mm2slo_core.config.field_types import Flag, Patterns, Section, Text, TopicName, Whole
+from mm2slo_core.config.field_types import (
+    Flag,
+    KafkaVersionText,
+    Patterns,
+    Section,
+    Text,
+    TopicName,
+    Whole,
+)
 from mm2slo_core.config.invalid_value import InvalidValueError
 from mm2slo_core.config.text_fields import Name
 from mm2slo_core.internal_topics import OffsetSyncsLocation
+from mm2slo_core.offset_sync_store import keeps_offset_syncs
 from mm2slo_core.topology import Flow
 
 # Kafka's DefaultTopicFilter, DefaultGroupFilter and DefaultConfigPropertyFilter (4.3).
@@ -125,6 +134,8 @@ class FlowConfig(Section):
     """The flow as `source->target`, by cluster aliases."""
     engine: Engine = Engine.MIRRORMAKER2
     """The replication engine."""
+    kafka_version: KafkaVersionText | None = None
+    """MirrorMaker 2's Kafka version; before 3.7.1, a restart forgets offset syncs; null: newer."""
     topics: Patterns = (".*",)
     """MirrorMaker 2's `topics`."""
     topics_exclude: Patterns = DEFAULT_TOPICS_EXCLUDE
@@ -181,6 +192,11 @@ class FlowConfig(Section):
     def by_mirrormaker(self) -> bool:
         """Whether the engine writes MirrorMaker 2's internal topics and heartbeats."""
         return self.engine is Engine.MIRRORMAKER2
+
+    @property
+    def keeps_offset_syncs(self) -> bool:
+        """Whether MirrorMaker 2 uses older offset syncs after a restart."""
+        return self.kafka_version is None or keeps_offset_syncs(self.kafka_version)
 
     @property
     def label(self) -> str:

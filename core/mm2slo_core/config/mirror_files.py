@@ -1,11 +1,10 @@
 """`mm2:`, the files of MirrorMaker 2's own configuration."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
 from pydantic import Field
 
-from mm2slo_core.config.field_types import Section, Text
+from mm2slo_core.config.field_types import KafkaVersionText, Section, Text
 
 Files = tuple[Text, ...]
 
@@ -25,5 +24,5 @@ class MirrorFilesConfig(Section):
     """Folder of Kubernetes secrets, with files `<secret>/<key>`."""
     paths: Mapping[Text, Text] = Field(default_factory=dict)
     """Where files and folders of MirrorMaker 2's machine are on this one."""
-    kafka_version: Annotated[str, Field(pattern=r"^\d+\.\d+(\.\d+)?$")] | None = None
+    kafka_version: KafkaVersionText | None = None
     """MirrorMaker 2's Kafka version, for its defaults; null: as in its files, or the newest."""

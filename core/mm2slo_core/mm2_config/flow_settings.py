@@ -14,6 +14,7 @@ from mm2slo_core.mm2_config.connector_keys import RENAMED, kafka_release
 from mm2slo_core.mm2_config.findings import Finding, Severity
 from mm2slo_core.mm2_config.mirror_setup import ConnectorKind
 from mm2slo_core.name_filters import default_topics_exclude, split_list
+from mm2slo_core.offset_sync_store import keeps_offset_syncs
 from mm2slo_core.replication_policy import KafkaVersion
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _POLICIES: Final = {
 }
 _KIP_690: Final = KafkaVersion(3, 1)  # the separator is part of internal names
 _OLD_KEYS_REMOVED: Final = KafkaVersion(4, 0)
+_VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?", re.ASCII)
 
 
 def _patterns(text: str) -> tuple[str, ...]:
@@ -89,6 +91,8 @@ def flow_section(
     """
     version = kafka_release(kafka_version or "")
     section = _Section(flow, reverse or flow, version, {"flow": flow.flow.label})
+    if (stated := _VERSION.match(kafka_version or "")) and not keeps_offset_syncs(stated[0]):
+        section.values["kafka_version"] = stated[0]
     section.add_fields()
     section.check_class("topics", _SOURCE, "topic.filter.class", "DefaultTopicFilter")
     section.check_class("groups", _CHECKPOINT, "group.filter.class", "DefaultGroupFilter")

@@ -37,6 +37,8 @@ class InternalTopicLocation:
     client: ClusterClient
     topic: str
     reads_committed: bool = False
+    after: InternalTopic | None = None
+    """The topic that must have been read to its end before."""
 
 
 class InternalsReader:
@@ -99,6 +101,8 @@ class InternalsReader:
         """Poll each topic without waiting; sleep only when none had records."""
         busy = False
         for location in self._locations:
+            if location.after is not None and not _complete(self._tails[location.after]):
+                continue
             tail = self._tails[location.kind]
             # Describing a topic that is not being read yet takes a moment.
             timeout = 0.0 if tail.state is TailState.READING else 0.05

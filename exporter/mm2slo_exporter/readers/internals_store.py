@@ -15,6 +15,7 @@ from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.records import (
     Checkpoint,
     ConnectorConfig,
+    ConnectState,
     DecodeError,
     OffsetSync,
     SourceOffset,
@@ -25,12 +26,14 @@ from mm2slo_core.records import (
     decode_status,
 )
 from mm2slo_exporter.observation import InternalsView, NewestCheckpoint, NewestSync
+from mm2slo_exporter.readers.restarted_translation import RestartedTranslation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mm2slo_core.flow_offsets import Bounds, Head
     from mm2slo_core.group_readiness import OffsetMap
+    from mm2slo_core.records import ConnectorStatus
     from mm2slo_core.topology import TopicPartition
     from mm2slo_kafka.topic_tail import TailRecord
 
@@ -56,7 +59,12 @@ class InternalsStore:
         connectors: frozenset[str],
         malformed: Callable[[InternalTopic, str], None],
         dense: bool = True,
+        forgetful_connector: str | None = None,
     ) -> None:
+        """*forgetful_connector*: the checkpoint connector before Kafka 3.7.1.
+
+        The status topic must then be read before the offset syncs.
+        """
         self._source_alias = source_alias
         self._source_connector = source_connector
         self._connectors = connectors
@@ -66,6 +74,8 @@ class InternalsStore:
         self._runs: defaultdict[TopicPartition, SyncRuns] = defaultdict(
             partial(SyncRuns, dense=dense)
         )
+        self._forgetful_connector = forgetful_connector
+        self._restarted = RestartedTranslation() if forgetful_connector else None
         self._committed: dict[TopicPartition, int] = {}
         self._checkpoints: defaultdict[str, dict[TopicPartition, NewestCheckpoint]] = defaultdict(
             dict
@@ -103,6 +113,8 @@ class InternalsStore:
         with self._lock:
             for container in held:
                 container.clear()
+            if self._restarted is not None and topic is InternalTopic.OFFSET_SYNCS:
+                self._restarted.clear()
 
     def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
         """Copy the current state."""
@@ -119,6 +131,9 @@ class InternalsStore:
                 states=dict(self._states),
                 assigned=self._assigned(),
                 sync_group_offsets=any(checkpoint_connectors),
+                translation_restarted_at=(
+                    None if self._restarted is None else self._restarted.restarted_at
+                ),
                 waiting_for=waiting_for,
             )
 
@@ -126,7 +141,12 @@ class InternalsStore:
         """Offset translation by the offset syncs; None without any."""
         with self._lock:
             runs = self._runs.get(partition)
-        return None if runs is None else _LockedOffsetMap(runs, self._lock)
+        if runs is None:
+            return None
+        restarted, reaches = self._restarted, runs.reaches
+        if restarted is not None and restarted.restarted_at is not None:
+            reaches = partial(restarted.reaches, partition)
+        return _LockedOffsetMap(runs, reaches, self._lock)
 
     def _assigned(self) -> frozenset[TopicPartition] | None:
         """Partitions of all existing tasks; None while no assignment is known.
@@ -147,9 +167,13 @@ class InternalsStore:
         found = OffsetSync.decode(record.key, record.value)
         if isinstance(found, Tombstone):
             self._syncs.pop(found.key, None)
+            if self._restarted is not None:
+                self._restarted.remove(found.key)
             return
         partition, upstream, downstream = found
         self._syncs[partition] = NewestSync(upstream, downstream, _seconds(record))
+        if self._restarted is not None:
+            self._restarted.add(found, _seconds(record))
         self._runs[partition].add(upstream, downstream)
 
     def _apply_committed(self, record: TailRecord) -> None:
@@ -182,6 +206,17 @@ class InternalsStore:
         elif found.connector in self._connectors:
             task = found.task if isinstance(found, TaskStatus) else None
             self._states[found.connector, task] = found.state
+            self._note_restart(found, record)
+
+    def _note_restart(self, found: ConnectorStatus | TaskStatus, record: TailRecord) -> None:
+        if self._restarted is None or not isinstance(found, TaskStatus):
+            return
+        if found.connector == self._forgetful_connector and found.state is ConnectState.RUNNING:
+            newest = (
+                OffsetSync(partition, each.upstream, each.downstream)
+                for partition, each in self._syncs.items()
+            )
+            self._restarted.restart(_seconds(record), newest)
 
     def _apply_config(self, record: TailRecord) -> None:
         found = decode_config(record.key, record.value)
@@ -201,10 +236,13 @@ class InternalsStore:
 class _LockedOffsetMap:
     """An offset map that is read while the tail adds to it."""
 
-    __slots__ = ("_lock", "_runs")
+    __slots__ = ("_lock", "_reaches", "_runs")
 
-    def __init__(self, runs: SyncRuns, lock: threading.Lock) -> None:
+    def __init__(
+        self, runs: SyncRuns, reaches: Callable[[int], bool], lock: threading.Lock
+    ) -> None:
         self._runs = runs
+        self._reaches = reaches
         self._lock = lock
 
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
@@ -219,7 +257,7 @@ class _LockedOffsetMap:
 
     def reaches(self, upstream_offset: int) -> bool:
         with self._lock:
-            return self._runs.reaches(upstream_offset)
+            return self._reaches(upstream_offset)
 
 
 def _seconds(record: TailRecord) -> float:

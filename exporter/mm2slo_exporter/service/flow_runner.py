@@ -233,6 +233,9 @@ class FlowRunner:
                 target, kind.value, reason
             ),
             dense=dense and not self.flow.exactly_once,
+            forgetful_connector=(
+                None if self.flow.keeps_offset_syncs else connect.checkpoint_connector
+            ),
         )
         locations = self._internal_topic_locations() if self.flow.by_mirrormaker else ()
         return InternalsReader(self.flow.label, locations, store, self._health)
@@ -249,6 +252,7 @@ class FlowRunner:
                 InternalTopic.OFFSET_SYNCS,
                 clients[internal.offset_syncs.cluster],
                 internal.offset_syncs.topic,
+                after=None if self.flow.keeps_offset_syncs else InternalTopic.STATUS,
             ),
             InternalTopicLocation(InternalTopic.CHECKPOINTS, target, internal.checkpoints.topic),
             InternalTopicLocation(

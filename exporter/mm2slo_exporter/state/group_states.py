@@ -40,6 +40,7 @@ class _Inputs(NamedTuple):
     commits_readable: bool
     syncs_group_offsets: bool
     active_on_target: bool
+    translation_restarted_at: float | None
 
 
 class _Judged(NamedTuple):
@@ -117,6 +118,7 @@ def _inputs(
         not (seen.source_readable and group in seen.source.unreadable_groups),
         seen.internals.sync_group_offsets,
         group in seen.target.active_groups,
+        seen.internals.translation_restarted_at,
     )
 
 

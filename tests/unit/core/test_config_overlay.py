@@ -264,6 +264,19 @@ def test_load_kafka_version_decides_defaults() -> None:
     assert exclude == (r".*[\-\.]internal", r".*\.replica", r"__.*")
 
 
+@pytest.mark.parametrize(
+    ("version", "keeps_syncs"),
+    [("2.8", False), ("3.6.2", False), ("3.7.0", False), ("3.7", True), ("3.7.1", True),
+     ("3.10", True), ("4.1.0", True)],
+)  # fmt: skip
+def test_load_kafka_version_decides_offset_syncs_after_restart(
+    version: str, *, keeps_syncs: bool
+) -> None:
+    flow = load(f"mm2: {{kafka_version: '{version}'}}", PLAIN)[0].flows[0]
+    assert flow.keeps_offset_syncs is keeps_syncs
+    assert flow.kafka_version == (None if keeps_syncs else version)
+
+
 @pytest.mark.parametrize("version", ["3.9", "latest", ""])
 def test_load_unquoted_or_unknown_kafka_version_is_reported(version: str) -> None:
     (problem,) = problems(f"mm2: {{kafka_version: {version or 3}}}", PLAIN)

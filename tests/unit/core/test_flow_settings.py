@@ -99,11 +99,12 @@ def test_flow_section_setting_gives_key(lines: str, section: dict[str, object]) 
         ("3.9.1", "topics.exclude = x", {"topics_exclude": ["x"]}),
         ("3.9.1", r"topics.exclude = mm2.*\\.internal, .*\\.replica, __.*", {}),
         ("3.0.0", "replication.policy.separator = _",
-         {"topics_exclude": OLD_EXCLUDE,
+         {"kafka_version": "3.0.0", "topics_exclude": OLD_EXCLUDE,
           "policy": {"separator": "_", "internal_separator": False}}),
         ("3.9.1", "topics.blacklist = x", {"topics_exclude": ["x"]}),
         ("2.6.0", "groups.blacklist = x",
-         {"topics_exclude": OLD_EXCLUDE, "groups_exclude": ["x"]}),
+         {"kafka_version": "2.6.0", "topics_exclude": OLD_EXCLUDE, "groups_exclude": ["x"]}),
+        ("3.7.1", "", {"topics_exclude": OLD_EXCLUDE}),
     ],
 )  # fmt: skip
 def test_flow_section_version_decides_defaults(

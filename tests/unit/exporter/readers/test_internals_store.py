@@ -26,7 +26,7 @@ SOURCE, MARKS = "MirrorSourceConnector", "MirrorCheckpointConnector"
 class Store:
     """A store, and the malformed records that it reported."""
 
-    def __init__(self, *, dense: bool = True) -> None:
+    def __init__(self, *, dense: bool = True, forgetful: str | None = None) -> None:
         self.malformed: list[tuple[str, str]] = []
         self.store = InternalsStore(
             source_alias="us",
@@ -34,18 +34,25 @@ class Store:
             connectors=frozenset({SOURCE, MARKS}),
             malformed=lambda kind, reason: self.malformed.append((kind.value, reason)),
             dense=dense,
+            forgetful_connector=forgetful,
         )
 
-    def take(self, topic: InternalTopic, *records: tuple[bytes | None, bytes | None]) -> None:
-        self.store.apply(topic, [record(key, value) for key, value in records])
+    def take(
+        self, topic: InternalTopic, *records: tuple[bytes | None, bytes | None], at_ms: int = 5_500
+    ) -> None:
+        self.store.apply(topic, [record(key, value, at_ms) for key, value in records])
+
+    def reaches(self, *offsets: int) -> list[bool]:
+        found = self.view.offset_map(ORDERS)
+        return [found.reaches(offset) for offset in offsets]
 
     @property
     def view(self) -> Any:
         return self.store.view(())
 
 
-def record(key: bytes | None, value: bytes | None) -> TailRecord:
-    return TailRecord(0, 0, 5_500, key, value, None)
+def record(key: bytes | None, value: bytes | None, at_ms: int = 5_500) -> TailRecord:
+    return TailRecord(0, 0, at_ms, key, value, None)
 
 
 def js(value: object) -> bytes:
@@ -161,6 +168,53 @@ def test_states_of_other_connectors_are_ignored() -> None:
     }
     store.take(STATUS, status(SOURCE, None, 1), status(SOURCE, "PAUSED"))
     assert store.view.states == {(SOURCE, None): "PAUSED", (MARKS, 0): "RUNNING"}
+
+
+def test_restart_since_3_7_1_keeps_older_offset_syncs() -> None:
+    store = Store()
+    store.take(STATUS, status(MARKS, "RUNNING", 0), at_ms=7_000)
+    store.take(SYNCS, sync(100, 100), sync(200, 200), at_ms=6_000)
+    assert store.reaches(99, 100, 200) == [False, True, True]
+    assert store.view.translation_restarted_at is None
+
+
+def test_restart_before_3_7_1_forgets_older_offset_syncs() -> None:
+    store = Store(forgetful=MARKS)
+    store.take(STATUS, status(MARKS, "RUNNING", 0), at_ms=7_000)
+    store.take(SYNCS, sync(100, 100), sync(200, 200), at_ms=6_000)
+    store.take(SYNCS, sync(300, 300), sync(400, 400), at_ms=8_000)
+    assert store.reaches(199, 200, 350) == [False, True, True]
+    assert store.view.translation_restarted_at == 7.0
+    # Bounds of the redelivery do not depend on what MirrorMaker 2 forgot.
+    assert store.view.offset_map(ORDERS).target_bounds(150) == Bounds(150, 150)
+    store.take(STATUS, status(MARKS, "RUNNING", 0), at_ms=9_000)
+    assert store.reaches(399, 400) == [False, True]
+    store.take(SYNCS, sync(350, 350), at_ms=10_000)
+    assert store.reaches(349, 350) == [False, True]
+
+
+@pytest.mark.parametrize(
+    "known", [[], [status(SOURCE, "RUNNING", 0)], [status(MARKS, "RUNNING")],
+              [status(MARKS, "FAILED", 0)]],
+)  # fmt: skip
+def test_offset_syncs_are_kept_without_running_checkpoint_task(
+    known: list[tuple[bytes, bytes | None]],
+) -> None:
+    store = Store(forgetful=MARKS)
+    store.take(STATUS, *known, at_ms=7_000)
+    store.take(SYNCS, sync(100, 100), sync(200, 200), at_ms=6_000)
+    assert store.reaches(99, 100) == [False, True]
+
+
+def test_offset_syncs_that_are_read_again_or_removed_are_forgotten() -> None:
+    store = Store(forgetful=MARKS)
+    store.take(STATUS, status(MARKS, "RUNNING", 0), at_ms=7_000)
+    store.take(SYNCS, sync(100, 100), at_ms=8_000)
+    store.store.clear(SYNCS)
+    store.take(SYNCS, sync(150, 150), sync(200, 200), at_ms=6_000)
+    assert store.reaches(199, 200) == [False, True]
+    store.take(SYNCS, (sync(0, 0)[0], None), sync(50, 50), at_ms=9_000)
+    assert store.reaches(49, 50) == [False, True]
 
 
 def test_assignments_of_missing_tasks_are_ignored() -> None:

@@ -8,6 +8,7 @@ import pytest
 from flow_observations import Scene, flow_config
 
 from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.flow_offsets import SyncRuns
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.group_readiness import BlockReason, ReadinessLimits
 from mm2slo_core.time_slices import CheckpointSample
@@ -118,6 +119,18 @@ def test_group_without_checkpoint_is_blocked_with_reason_from_syncs(scene: Scene
     assert reasons(scene) == [BlockReason.BEHIND_OLDEST_SYNC]
     log.sync = None
     assert reasons(scene) == [BlockReason.NO_OFFSET_SYNC]
+
+
+def test_group_is_judged_again_after_restart_that_forgets_offset_syncs(scene: Scene) -> None:
+    scene.internals["checkpoints"] = {}
+    groups = GroupJudge(ReadinessLimits())
+    (state,) = groups.judge(*read(scene))
+    assert [each.reason for each in state.readiness.blocked] == [BlockReason.NO_CHECKPOINT]
+    runs = SyncRuns()
+    runs.add(95, 95)
+    scene.internals |= {"translation_restarted_at": 990.0, "offset_map": lambda _partition: runs}
+    (state,) = groups.judge(*read(scene))
+    assert [each.reason for each in state.readiness.blocked] == [BlockReason.BEHIND_OLDEST_SYNC]
 
 
 def test_group_with_missing_copy_is_blocked(scene: Scene) -> None:
