@@ -1,4 +1,4 @@
-"""`mm2slo check`: validates a configuration and lists its flows."""
+"""`mm2slo check`: validates a configuration, lists its flows and what it writes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from mm2slo_cli.config_files import load_source
 from mm2slo_core.config import CanaryCarrier, Config, FlowConfig, notices, unavailable
+from mm2slo_core.connection_checks.cluster_writes import cluster_writes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ def run(source: ConfigSource, *, as_json: bool) -> None:
 
 
 def summary(config: Config, findings: Sequence[Finding]) -> dict[str, object]:
-    """Content of `--json`: flows, effective configuration, notices, and findings."""
+    """Content of `--json`: flows, effective configuration, writes, notices, and findings."""
     return {
         "flows": [
             {
@@ -48,6 +49,7 @@ def summary(config: Config, findings: Sequence[Finding]) -> dict[str, object]:
             }
             for flow in config.flows
         ],
+        "writes": [each._asdict() for each in cluster_writes(config)],
         "notices": list(notices(config)),
         "findings": [str(finding) for finding in findings],
         "config": config.model_dump(mode="json"),
@@ -63,15 +65,34 @@ def _print_table(console: Console, name: str, config: Config) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Flow", "Engine", "Policy", "Topics", "Groups", "Canary"):
-        table.add_column(heading, overflow="fold")
+    table = _table("Flow", "Engine", "Policy", "Topics", "Groups", "Canary")
     for flow in config.flows:
         table.add_row(*_row(config, flow))
     # No markup: rich would read [a-z] of a regular expression as a style.
     console.print(table, markup=False, highlight=False)
+    _print_writes(console, config)
     for notice in notices(config):
         console.print(f"note: {notice}", markup=False, highlight=False)
+
+
+def _print_writes(console: Console, config: Config) -> None:
+    """Print each topic and group that the exporter writes to."""
+    writes = cluster_writes(config)
+    if not writes:
+        console.print("The exporter writes nothing to the clusters.", highlight=False)
+        return
+    table = _table("Writes to", "Topic or group", "What", "Flows")
+    for each in writes:
+        name = f"group {each.name}" if each.kind == "group" else each.name
+        table.add_row(each.cluster, name, each.purpose, _listed(each.flows))
+    console.print(table, markup=False, highlight=False)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
 
 
 def _row(config: Config, flow: FlowConfig) -> tuple[str, ...]:

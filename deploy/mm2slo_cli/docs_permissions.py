@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.canary_record import ALIAS_PREFIX
 from mm2slo_core.connection_checks.required_permissions import REQUIRED_PERMISSIONS, Component
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _INTRO: Final = """\
 # Permissions
@@ -25,6 +29,33 @@ measured by MirrorMaker 2's heartbeats in time slices. Without the watermark tim
 seconds after a restart of the exporter comes from the timestamp of the oldest unreplicated record.
 `mm2slo check` lists the effects for each flow.
 """
+_WRITES: Final = (
+    ("`heartbeats`", "source", "canaries, one per `canary.interval` and flow",
+     "`canary.carrier` is `heartbeats`"),
+    ("the canary topic (`mm2slo.canary`)", "source", "canaries, one per `canary.interval`",
+     "`canary.carrier` is `topic`"),
+    ("`mm2slo.watermarks.internal`", "target", "the watermark timeline", "`timeline.enabled`"),
+    ("group `mm2slo.timeline.*`", "target", "membership of each replica, no offsets",
+     "`timeline.enabled`"),
+    ("`mm2slo.clock.internal`", "both", "two records to measure the clock offset",
+     "only `mm2slo check --connect --allow-writes`"),
+)  # fmt: skip
+_WRITES_HEAD: Final = """\
+## Writes
+
+Everything that mm2slo writes to the clusters. `mm2slo check mm2slo.yaml` lists what the exporter
+writes under a configuration; the audit writes nothing to them.
+
+| topic or group | cluster | what | if |
+|---|---|---|---|
+"""
+_HEARTBEAT_MONITORS: Final = f"""
+**Canaries mask other monitors of heartbeats.** A canary in `heartbeats` is a valid heartbeat, and
+MirrorMaker 2 replicates it to `*.heartbeats`. A monitor of the newest heartbeat timestamp in these
+topics therefore sees recent heartbeats although MirrorMaker 2 emits none. Make it ignore keys whose
+source cluster alias starts with `{ALIAS_PREFIX}`, or set `canary: {{carrier: topic}}`. mm2slo's own
+heartbeat metrics ignore canaries.
+"""
 _HEAD: Final = """\
 | resource | operations | cluster | for | without it |
 |---|---|---|---|---|
@@ -34,9 +65,10 @@ _HEAD: Final = """\
 def render() -> str:
     """Render the page."""
     exporter = f"## Exporter\n\n{_HEAD}{_rows('exporter')}{_READ_ONLY}"
+    writes = f"{_WRITES_HEAD}{''.join(map(_row, _WRITES))}{_HEARTBEAT_MONITORS}"
     audit = f"## Audit\n\n{_HEAD}{_rows('audit')}"
     mirrormaker = f"## MirrorMaker 2\n\n{_HEAD}{_rows('mirrormaker2')}"
-    return "\n".join((_INTRO, exporter, audit, mirrormaker))
+    return "\n".join((_INTRO, exporter, writes, audit, mirrormaker))
 
 
 def _rows(component: Component) -> str:
@@ -45,5 +77,9 @@ def _rows(component: Component) -> str:
         if row.component == component:
             purpose = f"{row.purpose} (`{row.setting}`)" if row.setting else row.purpose
             cells = row.role.title, ", ".join(row.operations), row.place, purpose, row.without
-            rows.append(f"| {' | '.join(cells)} |\n")
+            rows.append(_row(cells))
     return "".join(rows)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"

@@ -49,7 +49,7 @@ def good(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_check_lists_flows_in_80_columns(good: str) -> None:
+def test_check_lists_flows_and_writes_in_80_columns(good: str) -> None:
     done = mm2slo("check", good, MM2SLO_TEST_PASSWORD="hunter2")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.rstrip() for line in done.stdout.replace(good, "mm2slo.yaml").splitlines()]
@@ -61,6 +61,14 @@ def test_check_lists_flows_in_80_columns(good: str) -> None:
         "                                   payments, users and",
         "                                   1 more",
         " eu->us   mirrormaker2   default   .*                    .*       mm2slo.canary",
+        " Writes to   Topic or group                   What                     Flows",
+        " " + "─" * 76,
+        " eu          group mm2slo.timeline.us-to-eu   membership, no offsets   us->eu",
+        " eu          mm2slo.canary                    canaries                 eu->us",
+        " eu          mm2slo.watermarks.internal       watermark timeline       us->eu",
+        " us          group mm2slo.timeline.eu-to-us   membership, no offsets   eu->us",
+        " us          heartbeats                       canaries                 us->eu",
+        " us          mm2slo.watermarks.internal       watermark timeline       eu->us",
     ]
     assert max(map(len, lines)) <= 80
 
@@ -78,11 +86,29 @@ def test_check_prints_json_without_secrets(good: str) -> None:
         "canary": "topic",
         "unavailable": [],
     }
+    assert printed["writes"][1] == {
+        "cluster": "eu",
+        "kind": "topic",
+        "name": "mm2slo.canary",
+        "purpose": "canaries",
+        "flows": ["eu->us"],
+    }
     sasl = printed["config"]["clusters"]["eu"]["security"]["sasl"]
     assert sasl == {
         "mechanism": "PLAIN", "username": "app", "password": "***", "oauth": None,
         "aws_region": None, "aws_role_arn": None,
     }  # fmt: skip
+
+
+def test_check_of_read_only_exporter_says_that_nothing_is_written(
+    tmp_path: Path, good: str
+) -> None:
+    path = tmp_path / "read-only.yaml"
+    path.write_text(Path(good).read_text("utf-8") + "exporter: {read_only: true}\n", "utf-8")
+    done = mm2slo("check", str(path), MM2SLO_TEST_PASSWORD="hunter2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The exporter writes nothing to the clusters." in done.stdout
+    assert "Writes to" not in done.stdout
 
 
 MISTAKES = {

@@ -1,0 +1,36 @@
+"""The generated page of permissions."""
+
+from __future__ import annotations
+
+import pytest
+
+from mm2slo_cli import docs_permissions
+from mm2slo_core.canary_record import CanaryRecord
+from mm2slo_core.records import Heartbeat
+from mm2slo_kafka.cluster_inspection import CLOCK_TOPIC
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "`heartbeats`",
+        "the canary topic (`mm2slo.canary`)",
+        "`mm2slo.watermarks.internal`",
+        "group `mm2slo.timeline.*`",
+        f"`{CLOCK_TOPIC}`",
+    ],
+)
+def test_permissions_page_lists_each_write(resource: str) -> None:
+    section = docs_permissions.render().partition("## Writes\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith(f"| {resource} |")]
+    assert len(rows) == 1
+
+
+def test_permissions_page_names_the_alias_of_canaries_that_mask_heartbeat_monitors() -> None:
+    key, value = CanaryRecord("pod", "us->eu", 1, 1_000, 0).heartbeat("us")
+    beat = Heartbeat.decode(key, value)
+    assert isinstance(beat, Heartbeat)
+    prefix = beat.source_alias.removesuffix("pod/us->eu")
+    page = " ".join(docs_permissions.render().split())
+    assert "Canaries mask other monitors of heartbeats" in page
+    assert f"source cluster alias starts with `{prefix}`" in page
