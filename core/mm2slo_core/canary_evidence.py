@@ -55,6 +55,13 @@ class CanaryEvidence:
         """Remove a suspect; False if it was none."""
         return self._suspects.pop(sequence, None) is not None
 
+    def drain(self) -> list[int]:
+        """Remove all canaries and positions, which are of a deleted topic; their sequences."""
+        drained = sorted([*self._suspects, *self._pending.drain()])
+        self._suspects.clear()
+        self._seen.clear()
+        return drained
+
     def settle_by_position(
         self, partition: int, next_offset: int, log_start: int, *, target_read: bool
     ) -> list[Absence]:

@@ -195,6 +195,17 @@ class CanaryLedger:
         ):
             self._settle_absent(sequence, expired=expired)
 
+    def source_recreated(self) -> None:
+        """The topic on the source was re-created: what had not been replicated is removed.
+
+        Canaries before their deadline may have arrived, or be in the new topic: they are unknown
+        at their deadline unless they arrive.
+        """
+        for sequence in self._evidence.drain():
+            self._settle_absent(sequence, expired=True)
+        for canary in self._open.values():
+            canary.source_offset = None
+
     def suspects(self) -> tuple[Suspect, ...]:
         """Return the canaries to look up on a compacted source before they count as lost.
 

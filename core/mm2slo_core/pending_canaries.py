@@ -156,6 +156,14 @@ class PendingCanaries:
         if partition in self._partitions:
             self._partitions[partition].take_below(offset, settle)
 
+    def drain(self) -> list[int]:
+        """Remove all canaries; returns their sequences."""
+        drained = []
+        for partition in self._partitions.values():
+            while (canary := partition.take_first()) is not None:
+                drained.append(canary.sequence)
+        return drained
+
     def oldest(self) -> list[PendingCanary]:
         """Return the oldest canary of each partition that has any."""
         return [first for each in self._partitions.values() if (first := each.first())]

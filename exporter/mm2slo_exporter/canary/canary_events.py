@@ -72,6 +72,20 @@ class ReadUpTo(NamedTuple):
     at: float
 
 
+class SourceTopicRecreated(NamedTuple):
+    """The carrier topic was deleted and created again; offsets before are of the deleted topic."""
+
+    flow: str
+    at: float
+
+
+class TargetReadRestarted(NamedTuple):
+    """The copy was re-created, or lost records: it is read from its start again."""
+
+    flow: str
+    at: float
+
+
 class EarlierCanary(NamedTuple):
     """A canary of an earlier process of this instance, found on the source at start."""
 
@@ -127,6 +141,8 @@ Event = (
     | Arrived
     | HeartbeatSeen
     | ReadUpTo
+    | SourceTopicRecreated
+    | TargetReadRestarted
     | EarlierCanary
     | RestoreFinished
     | StageFailed

@@ -18,6 +18,7 @@ from mm2slo_exporter.canary.canary_events import (
     RestoreFinished,
     StageFailed,
     StageSucceeded,
+    TargetReadRestarted,
 )
 from mm2slo_exporter.collection_health import Stage
 from mm2slo_kafka.kafka_errors import CLUSTER_AWAY
@@ -149,6 +150,8 @@ class Receiver:
     def _receive(self, stream: _Stream, *, max_records: int, timeout: float) -> None:
         batch = stream.tail.poll(max_records=max_records, timeout=timeout)
         at = time.time()
+        if stream.canaries and batch.restarted is not None:
+            self._outbox.put(TargetReadRestarted(self._spec.flow, at))
         for record in batch.records:
             canary = self._canary(record) if stream.canaries else None
             if canary is not None:

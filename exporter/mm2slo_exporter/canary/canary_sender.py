@@ -10,45 +10,31 @@ from mm2slo_exporter.canary.canary_events import (
     Produced,
     ProduceFailed,
     Scheduled,
+    SourceTopicRecreated,
     StageFailed,
     StageSucceeded,
 )
+from mm2slo_exporter.canary.carrier_topic import CarrierTopic, is_recreated
 from mm2slo_exporter.canary.ledger_state import LedgerState, LedgerStates
 from mm2slo_exporter.collection_health import Stage
-from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
+from mm2slo_kafka.kafka_errors import KafkaOperationError
 from mm2slo_kafka.record_producer import Delivered, RecordProducer
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mm2slo_exporter.canary.canary_spec import CanarySpec
+    from mm2slo_exporter.canary.carrier_topic import SourceTopics
     from mm2slo_exporter.canary.event_outbox import Outbox
     from mm2slo_kafka.record_producer import DeliveryResult
     from mm2slo_kafka.topic_metadata import TopicIdentity
 
-_OWN_TOPIC_PARTITIONS = 4
 _RESTORE_TIMEOUT_SECONDS = 30.0
 _TOPIC_RETRY_SECONDS = 5.0
-_TOPIC_VISIBLE_ATTEMPTS = 20
-_TOPIC_VISIBLE_RETRY_SECONDS = 0.1
 _REPORT_SECONDS = 1.0
 _DELIVERY_TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.2
-
-
-class CarrierTopics(Protocol):
-    """The part of a cluster client that creates the carrier topic."""
-
-    def create_topic(
-        self, topic: str, *, partitions: int, config: Mapping[str, str] = ...
-    ) -> object:
-        """Create a topic unless it exists. Raises KafkaOperationError."""
-
-    def identify(
-        self, topics: Sequence[str]
-    ) -> tuple[Mapping[str, TopicIdentity], Mapping[str, ErrorKind]]:
-        """Identities of the existing topics, and the errors. Raises KafkaOperationError."""
 
 
 class CanaryProducer(Protocol):
@@ -84,7 +70,7 @@ class Sender:
     def __init__(
         self,
         spec: CanarySpec,
-        source: CarrierTopics,
+        source: SourceTopics,
         outbox: Outbox,
         ledger_states: LedgerStates,
         *,
@@ -92,7 +78,7 @@ class Sender:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._spec = spec
-        self._source = source
+        self._carrier = CarrierTopic(spec, source, clock)
         self._outbox = outbox
         self._ledger_states = ledger_states
         self._make_producer = producer or self._kafka_producer
@@ -105,21 +91,28 @@ class Sender:
         if self._spec.carrier == "off":
             return
         restored.wait(_RESTORE_TIMEOUT_SECONDS)
-        partitions = self._make_topic(stopping)
-        if not partitions:
+        topic = self._make_topic(stopping)
+        if topic is None:
             return
         producer = self._make_producer()
         due = self._clock()
         try:
             while not stopping.is_set():
-                self._send(producer, self._sequence % partitions, due)
+                if (changed := self._changed_topic(topic, stopping)) is not None:
+                    # A producer learns of new partitions only minutes later.
+                    producer.close()
+                    producer = self._make_producer()
+                    if is_recreated(topic, changed):
+                        self._outbox.put(SourceTopicRecreated(self._spec.flow, self._clock()))
+                    topic = changed
+                self._send(producer, self._sequence % topic.partitions, due)
                 self._sequence += 1
                 due += self._spec.interval_seconds
                 # Canaries that were due during a pause of the machine are not sent.
                 due = max(due, self._clock() - self._spec.interval_seconds)
                 while not stopping.is_set() and (left := due - self._clock()) > 0:
                     producer.poll(min(left, _POLL_SECONDS))
-            self._send_final_canary(producer, self._sequence % partitions)
+            self._send_final_canary(producer, self._sequence % topic.partitions)
         finally:
             producer.close()
 
@@ -130,35 +123,32 @@ class Sender:
             delivery_timeout_seconds=_DELIVERY_TIMEOUT_SECONDS,
         )
 
-    def _make_topic(self, stopping: threading.Event) -> int:
-        """Create the carrier topic if needed; its partition count, or 0 when stopped."""
-        own = self._spec.carrier == "topic"
-        topic = self._spec.source_topic
+    def _make_topic(self, stopping: threading.Event) -> TopicIdentity | None:
+        """Create the carrier topic if needed; None when stopped."""
         while not stopping.is_set():
             try:
-                # No permission to create the topic is needed if it exists.
-                found, errors = self._source.identify([topic])
-                if topic not in found:
-                    self._source.create_topic(
-                        topic,
-                        partitions=_OWN_TOPIC_PARTITIONS if own else 1,
-                        config={"retention.ms": "86400000"}
-                        if own
-                        else {"cleanup.policy": "compact"},
-                    )
-                    for _ in range(_TOPIC_VISIBLE_ATTEMPTS):
-                        found, errors = self._source.identify([topic])
-                        # A new topic becomes visible on brokers after a short delay.
-                        if found or stopping.wait(_TOPIC_VISIBLE_RETRY_SECONDS):
-                            break
-                if topic in found:
-                    return found[topic].partitions
-                kind = str(errors.get(topic, ErrorKind.UNKNOWN_TOPIC))
-                self._report_failure(kind, f"describing topic {topic} failed ({kind})")
+                return self._carrier.ensure(stopping)
             except KafkaOperationError as error:
                 self._report_failure(str(error.kind), str(error))
             self._fail_canaries_until(self._clock() + _TOPIC_RETRY_SECONDS, stopping)
-        return 0
+        return None
+
+    def _changed_topic(
+        self, known: TopicIdentity, stopping: threading.Event
+    ) -> TopicIdentity | None:
+        """The carrier topic after a change; None without one, or when stopped."""
+        try:
+            found = self._carrier.refreshed(known)
+        except KafkaOperationError as error:
+            self._report_failure(str(error.kind), str(error))
+            return None
+        if found == known:
+            return None
+        if found is None:
+            # Whoever deleted it may create it again, with other settings than ours.
+            self._fail_canaries_until(self._clock() + _TOPIC_RETRY_SECONDS, stopping)
+            found = self._make_topic(stopping)
+        return found
 
     def _fail_canaries_until(self, moment: float, stopping: threading.Event) -> None:
         """Report canaries as failed while the carrier topic does not exist."""

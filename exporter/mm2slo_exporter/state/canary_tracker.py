@@ -16,8 +16,10 @@ from mm2slo_exporter.canary.canary_events import (
     ReadUpTo,
     RestoreFinished,
     Scheduled,
+    SourceTopicRecreated,
     StageFailed,
     StageSucceeded,
+    TargetReadRestarted,
 )
 from mm2slo_exporter.collection_health import Stage
 from mm2slo_exporter.state.latency_counter import LatencyCounter
@@ -92,6 +94,12 @@ class CanaryTracker:
             case ReadUpTo():
                 self._read_to[event.partition] = event.offset
                 self._received_until = max(self._received_until, event.at)
+            case SourceTopicRecreated():
+                self.ledger.source_recreated()
+                self._evidence.clear()
+            case TargetReadRestarted():
+                self._read_to.clear()
+                self._evidence.clear()
             case StageSucceeded(stage=Stage.CANARY_RECEIVE.value):
                 self._received_until = max(self._received_until, event.at)
                 self._receive_failing = False
@@ -170,7 +178,10 @@ class CanaryTracker:
             end = target.ends.get(TopicPartition(pair.target, number))
             start = source.starts.get(partition)
             proven = _proven_position(seen, partition)
-            if end is not None and start is not None and proven is not None:
+            if end is None or start is None or proven is None:
+                continue
+            # A position beyond the end is of a deleted topic of the same name.
+            if proven <= source.ends.get(partition, -1):
                 self._evidence[number] = _PendingEvidence(proven, start, end)
 
 

@@ -20,10 +20,11 @@ from mm2slo_exporter.canary.canary_events import (
     RestoreFinished,
     StageFailed,
     StageSucceeded,
+    TargetReadRestarted,
 )
 from mm2slo_exporter.canary.event_outbox import Outbox
 from mm2slo_kafka.kafka_errors import ErrorKind, KafkaOperationError
-from mm2slo_kafka.topic_tail import Batch, TailRecord, TailState
+from mm2slo_kafka.topic_tail import Batch, Restarted, RestartReason, TailRecord, TailState
 
 if TYPE_CHECKING:
     import pytest
@@ -310,3 +311,24 @@ def test_tail_problem_is_reported_once_per_interval() -> None:
         "canary_receive",
         "authorization",
     )
+
+
+def test_recreated_copy_is_reported_before_its_records() -> None:
+    topics = Topics()
+    made = canary_receiver.Receiver(
+        spec(), cast("ClusterClient", "us"), cast("ClusterClient", "eu"), outbox := Outbox(),
+        threading.Event(),
+    )  # fmt: skip
+
+    class RecreatedTail(Tail):
+        def poll(self, max_records: int, timeout: float) -> Batch:
+            del max_records, timeout
+            return Batch([canary(1)], Restarted(RestartReason.RECREATED), None)
+
+    for canaries in (True, False):
+        tail = cast("Any", RecreatedTail(topics, "eu", COPY))
+        stream = canary_receiver._Stream(tail, heartbeats=not canaries, canaries=canaries)
+        made._receive(stream, max_records=1, timeout=0.0)
+    restarted, arrived = kinds(outbox.take(), TargetReadRestarted, Arrived)
+    assert isinstance(restarted, TargetReadRestarted)
+    assert isinstance(arrived, Arrived)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from mm2slo_exporter.canary.canary_events import (
     Produced,
     ProduceFailed,
     Scheduled,
+    SourceTopicRecreated,
     StageFailed,
     StageSucceeded,
 )
@@ -25,7 +27,7 @@ from mm2slo_kafka.record_producer import Delivered, DeliveryResult
 from mm2slo_kafka.topic_metadata import TopicIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 START = 1_700_000_000.0
 TIMEOUT = KafkaOperationError(
@@ -45,11 +47,15 @@ class World:
         self.there: set[str] = set()
         self.hidden_looks = 0
         self.created: list[tuple[str, int, Mapping[str, str]]] = []
+        self.topic_id = "id"
+        self.changes: dict[float, Callable[[], object]] = {}
+        """Changes of the source by time."""
         self.sent: list[dict[str, Any]] = []
         self.farewells: list[dict[str, Any]] = []
         self.results: list[DeliveryResult | None] = []
         self.stall = 0.0
         self.closed = False
+        self.closed_at: list[float] = []
         self.before_stop: Callable[[], object] = lambda: None
 
     def clock(self) -> float:
@@ -64,14 +70,19 @@ class World:
         self.created.append((topic, partitions, config or {}))
         return True
 
-    def identify(
-        self, topics: Sequence[str]
-    ) -> tuple[Mapping[str, TopicIdentity], Mapping[str, ErrorKind]]:
+    def start_identify(self, topic: str) -> Future[TopicIdentity | None]:
         there = {created[0] for created in self.created} | self.there
+        answer: Future[TopicIdentity | None] = Future()
         if self.created and self.hidden_looks:
             self.hidden_looks -= 1
-            return {}, dict.fromkeys(topics, ErrorKind.UNKNOWN_TOPIC)
-        return {topic: TopicIdentity("id", self.partitions) for topic in there & {*topics}}, {}
+            there.clear()
+        found = TopicIdentity(self.topic_id, self.partitions) if topic in there else None
+        answer.set_result(found)
+        return answer
+
+    def delete_topic(self) -> None:
+        self.there.clear()
+        self.created.clear()
 
     def send(
         self, topic: str, *, on_delivery: Callable[[DeliveryResult], None], **record: Any
@@ -92,9 +103,12 @@ class World:
 
     def poll(self, timeout: float) -> None:
         self.now += timeout
+        for at in [at for at in self.changes if START + at <= self.now]:
+            self.changes.pop(at)()
 
     def close(self) -> None:
         self.closed = True
+        self.closed_at.append(self.now)
 
 
 def run(world: World, ledger_states: LedgerStates | None = None, **changes: Any) -> list[Any]:
@@ -255,6 +269,86 @@ def test_canaries_without_topic_are_reported_as_failed() -> None:
     scheduled = [event.sequence for event in events if isinstance(event, Scheduled)]
     assert scheduled == list(range(scheduled[0], scheduled[0] + len(failed) + 1))
     assert len(world.sent) == 1
+
+
+def partitions_by_second(world: World) -> list[tuple[int, int]]:
+    return [(round(record["at"] - START), record["partition"]) for record in world.sent]
+
+
+def test_canaries_are_sent_to_new_partitions_after_growth() -> None:
+    world = World(30, partitions=1)
+    world.there = {"mm2slo.canary"}
+    world.changes[5.0] = lambda: setattr(world, "partitions", 3)
+    events = run(world)
+    sent = partitions_by_second(world)
+    assert {partition for second, partition in sent if second <= 10} == {0}
+    assert [partition for second, partition in sent if second > 12] == [
+        (FIRST + second) % 3 for second in range(13, 30)
+    ]
+    # A producer knows the partitions of its last metadata request: a new one takes over.
+    assert len(world.closed_at) == 2
+    assert not [event for event in events if isinstance(event, SourceTopicRecreated)]
+    assert not [event for event in events if isinstance(event, ProduceFailed)]
+
+
+def test_recreated_topic_is_reported_and_its_partitions_used() -> None:
+    world = World(30, partitions=4)
+    world.there = {"mm2slo.canary"}
+
+    def recreate() -> None:
+        world.topic_id, world.partitions = "another id", 2
+
+    world.changes[5.0] = recreate
+    events = run(world)
+    (recreated,) = (event for event in events if isinstance(event, SourceTopicRecreated))
+    assert recreated.flow == "us->eu"
+    assert {partition for second, partition in partitions_by_second(world) if second > 12} == {0, 1}
+    assert len(world.closed_at) == 2
+    assert world.created == []
+
+
+def test_deleted_topic_is_created_again_after_a_delay() -> None:
+    world = World(30)
+    world.there = {"mm2slo.canary"}
+    clock = world.clock
+
+    def delete() -> None:
+        world.delete_topic()
+        world.topic_id = "another id"
+        world.stopping.wait = waiting  # type: ignore[method-assign]
+
+    def waiting(timeout: float | None = None) -> bool:
+        world.now += timeout or 0.0  # time advances while it waits
+        return world.stopping.is_set()
+
+    world.changes[5.0] = delete
+    events = run(world)
+    assert world.created == [("mm2slo.canary", 4, {"retention.ms": "86400000"})]
+    (recreated,) = (event for event in events if isinstance(event, SourceTopicRecreated))
+    failed = [event for event in events if isinstance(event, ProduceFailed)]
+    assert {event.reason for event in failed} == {"no_topic"}
+    assert len(failed) == 5
+    assert failed[-1].at < recreated.at <= clock()
+
+
+def test_topic_that_cannot_be_described_is_reported_and_canaries_continue() -> None:
+    world = World(30)
+    world.there = {"mm2slo.canary"}
+    describe = world.start_identify
+
+    def refuse(topic: str) -> Future[TopicIdentity | None]:
+        if world.now < START + 5.0:
+            return describe(topic)
+        answer: Future[TopicIdentity | None] = Future()
+        answer.set_exception(TIMEOUT)
+        return answer
+
+    world.start_identify = refuse  # type: ignore[method-assign]
+    events = run(world)
+    failures = [event for event in events if isinstance(event, StageFailed)]
+    assert {event.kind for event in failures} == {"timeout"}
+    assert len(partitions_by_second(world)) == 30
+    assert len(world.closed_at) == 1
 
 
 def test_sender_with_carrier_off_sends_nothing() -> None:

@@ -17,8 +17,10 @@ from mm2slo_exporter.canary.canary_events import (
     ReadUpTo,
     RestoreFinished,
     Scheduled,
+    SourceTopicRecreated,
     StageFailed,
     StageSucceeded,
+    TargetReadRestarted,
 )
 from mm2slo_exporter.state.canary_tracker import CanaryTracker
 
@@ -258,3 +260,45 @@ def test_canary_due_while_process_restarts_is_unknown() -> None:
     canaries.tracker.process_started(106.0)
     canaries.look(200.0)
     assert canaries.count(AVAILABILITY) == SliCount(0, 0, 1)
+
+
+def test_canaries_of_recreated_source_topic_are_not_lost() -> None:
+    canaries = Canaries()
+    canaries.log.end, canaries.log.target_end, canaries.log.committed = 5_000, 5_000, 4_000
+    canaries.look(102.0, Scheduled(FLOW, 1, 0, 101.0), Produced(FLOW, 1, 0, 4_500, 101.1))
+    canaries.look(165.0, alive(165.0, 5_000))
+    assert canaries.ledger.pending == 1  # past its deadline
+    canaries.look(166.0, Scheduled(FLOW, 2, 0, 165.1), Produced(FLOW, 2, 0, 4_600, 165.2))
+    # Re-created with one record; MirrorMaker 2 is stopped, and its commit is of the old topic.
+    canaries.log.end = 1
+    canaries.look(171.0, SourceTopicRecreated(FLOW, 170.0))
+    canaries.look(172.0, Scheduled(FLOW, 3, 0, 171.1), Produced(FLOW, 3, 0, 0, 171.2))
+    assert canaries.ledger.totals.expired == 1
+    for at in (235.0, 240.0, 245.0, 250.0):
+        canaries.look(at, alive(at, 5_000))
+    totals = canaries.ledger.totals
+    assert (totals.lost, totals.expired) == (0, 1)
+    # 1 was due before the deletion, 2 was deleted before its deadline, 3 is in the new topic.
+    assert canaries.count(AVAILABILITY) == SliCount(0, 2, 1)
+    assert canaries.count(COMPLETENESS) == SliCount(0, 0, 1)
+    assert canaries.ledger.pending == 1
+    # MirrorMaker 2 starts again, and its new commit proves that it passed 3.
+    canaries.log.committed = 0
+    for at in (255.0, 260.0, 265.0):
+        canaries.look(at, alive(at, 5_000))
+    assert canaries.ledger.totals.lost == 1
+
+
+def test_losses_are_counted_after_the_copy_was_recreated() -> None:
+    canaries = Canaries()
+    canaries.log.end, canaries.log.committed, canaries.log.target_end = 10, 4, 5_000
+    canaries.look(102.0, *sent(5, 101.0), alive(102.0, 4_000))
+    canaries.look(103.0, alive(103.0, 4_000))  # evidence waits for offset 5,000 of the old copy
+    canaries.log.target_end = 7
+    canaries.look(165.0, TargetReadRestarted(FLOW, 164.0), alive(165.0, 3))
+    canaries.log.committed = 9
+    canaries.look(170.0, alive(170.0, 3))
+    assert canaries.ledger.totals.lost == 0  # not read to its end yet
+    canaries.look(175.0, alive(175.0, 7))
+    canaries.look(180.0, alive(180.0, 7))
+    assert canaries.ledger.totals.lost == 1
