@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
+    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_core.config.flow_config import FlowConfig
-    from mm2slo_core.retention_headroom import SavedLoss
     from mm2slo_core.sli_counters import SliCount, SliKey
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_exporter.observation import Observation

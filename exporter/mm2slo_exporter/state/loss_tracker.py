@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_core.retention_headroom import CertainLoss
+from mm2slo_core.certain_loss import CertainLoss
 
 if TYPE_CHECKING:
-    from mm2slo_core.retention_headroom import SavedLoss
+    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_exporter.state.partition_reading import PartitionReading
 
 

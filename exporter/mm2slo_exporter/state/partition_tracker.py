@@ -17,7 +17,8 @@ from mm2slo_exporter.state.loss_tracker import LossTracker
 from mm2slo_exporter.state.position_tracker import NOTHING_REPLICATED, PositionTracker
 
 if TYPE_CHECKING:
-    from mm2slo_core.retention_headroom import RetentionPolicy, SavedLoss
+    from mm2slo_core.certain_loss import SavedLoss
+    from mm2slo_core.retention_headroom import RetentionPolicy
     from mm2slo_core.timeline_record import PollTimes
     from mm2slo_exporter.state.partition_reading import FlowRules, PartitionReading
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.records import DecodeError
-from mm2slo_core.retention_headroom import SavedLoss
 from mm2slo_core.timeline_record import Side, WatermarkRecord
 from mm2slo_core.topology import TopicPartition
 from mm2slo_kafka.kafka_errors import CLUSTER_AWAY

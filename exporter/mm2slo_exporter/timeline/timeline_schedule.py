@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from mm2slo_core.retention_headroom import SavedLoss
+    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_core.timeline_record import Column
     from mm2slo_core.topology import Flow
     from mm2slo_exporter.observation import Observation, OffsetsRead

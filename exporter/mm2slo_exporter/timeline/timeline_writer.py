@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from collections.abc import Set as AbstractSet
 
+    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_core.config.exporter_config import TimelineConfig
-    from mm2slo_core.retention_headroom import SavedLoss
     from mm2slo_core.topology import Flow, TopicPartition
     from mm2slo_exporter.observation import Observation
     from mm2slo_kafka.cluster_client import ClusterClient

@@ -17,9 +17,9 @@ import yaml
 
 from mm2slo_core.arrival_history import ArrivalHistory
 from mm2slo_core.canary_ledger import Arrival, CanaryLedger, CanaryRules, PreviousRun, SentCanary
+from mm2slo_core.certain_loss import CertainLoss
 from mm2slo_core.flow_state import FlowEvidence, StateTimeouts, flow_state
 from mm2slo_core.replication_lag import open_transaction_records, record_lag, time_lag
-from mm2slo_core.retention_headroom import CertainLoss
 from mm2slo_core.sli_counters import Sli, SliceClock, SliCount, SliCounters, SliKey
 from mm2slo_core.stall_watch import Progress, StallWatch
 from mm2slo_core.time_slices import FreshnessClass, data_freshness

@@ -9,11 +9,12 @@ from flow_observations import Scene, flow_config
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit, SavedLoss
+from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.sli_counters import Sli, SliCount, SliKey
 from mm2slo_core.stall_watch import Progress
 from mm2slo_core.topic_selection import TopicPair, TopicRole

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flow_observations import Scene, flow_config
 
+from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit, SavedLoss
+from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import Arrived, Produced, RestoreFinished, Scheduled

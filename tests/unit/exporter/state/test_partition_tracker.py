@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.replication_lag import LagOrigin
-from mm2slo_core.retention_headroom import Headroom, RetentionLimit, RetentionPolicy, SavedLoss
+from mm2slo_core.retention_headroom import Headroom, RetentionLimit, RetentionPolicy
 from mm2slo_core.stall_watch import Progress
 from mm2slo_exporter.observation import NewestSync, TailProbe
 from mm2slo_exporter.state.flow_report import PartitionState

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flow_observations import Scene, flow_config
 
+from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.flow_state import FlowStateName, StateReason
-from mm2slo_core.retention_headroom import SavedLoss
 from mm2slo_core.timeline_record import PollTimes
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.state.flow_tracker import FlowTracker

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mm2slo_core.retention_headroom import SavedLoss
+from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topology import Flow, TopicPartition
 from mm2slo_exporter.timeline import timeline_restore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mm2slo_core.retention_headroom import SavedLoss
+from mm2slo_core.certain_loss import SavedLoss
 from mm2slo_core.timeline_record import PollTimes, Side, WatermarkRecord
 from mm2slo_core.topic_selection import TopicPair, TopicRole
 from mm2slo_core.topology import Flow, TopicPartition
