@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import Engine
 from mm2slo_core.flow_state import FlowStateName, StateReason
+from mm2slo_core.replication_lag import LagOrigin
+from mm2slo_core.stall_watch import Progress
 from mm2slo_exporter.state.recovery_point import NOTHING_KNOWN
 
 if TYPE_CHECKING:
@@ -18,10 +20,8 @@ if TYPE_CHECKING:
     from mm2slo_core.canary_ledger import CanaryTotals
     from mm2slo_core.flow_offsets import PositionQuality
     from mm2slo_core.group_readiness import GroupReadiness
-    from mm2slo_core.replication_lag import LagOrigin
     from mm2slo_core.retention_headroom import Headroom
     from mm2slo_core.sli_counters import SliCount, SliKey
-    from mm2slo_core.stall_watch import Progress
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_core.topology import Flow, TopicPartition
     from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
@@ -34,20 +34,20 @@ class PartitionState:
     partition: int
     source_start: int | None
     source_end: int | None
-    target_start: int | None
-    target_end: int | None
-    next_offset: int | None
-    quality: PositionQuality | None
-    lag_records: int | None
-    lag_seconds: float | None
-    lag_origin: LagOrigin
-    progress: Progress
-    progressed_at: float | None
+    target_start: int | None = None
+    target_end: int | None = None
+    next_offset: int | None = None
+    quality: PositionQuality | None = None
+    lag_records: int | None = None
+    lag_seconds: float | None = None
+    lag_origin: LagOrigin = LagOrigin.ABSENT
+    progress: Progress = Progress.UNKNOWN
+    progressed_at: float | None = None
     """When the position last advanced; None for an idle partition, which is up to date."""
-    headroom: Headroom | None
-    sync_upstream: int | None
-    sync_at: float | None
-    open_transaction_records: int | None
+    headroom: Headroom | None = None
+    sync_upstream: int | None = None
+    sync_at: float | None = None
+    open_transaction_records: int | None = None
     backlog_since: float | None = None
     """Since when unreplicated records exist and the position has not advanced."""
     log: int = 0
@@ -61,17 +61,17 @@ class TopicState:
     pair: TopicPair
     partitions: tuple[PartitionState, ...]
     source_partition_count: int | None
-    target_partition_count: int | None
-    missing_on_target: bool
-    config_drift: tuple[str, ...]
-    assigned_missing: int | None
-    unassigned: int | None
-    source_records_total: int
-    replicated_records_total: int
-    lost_records_total: int
-    truncations_total: int
-    source_recreations_total: int
-    target_recreations_total: int
+    target_partition_count: int | None = None
+    missing_on_target: bool = False
+    config_drift: tuple[str, ...] = ()
+    assigned_missing: int | None = None
+    unassigned: int | None = None
+    source_records_total: int = 0
+    replicated_records_total: int = 0
+    lost_records_total: int = 0
+    truncations_total: int = 0
+    source_recreations_total: int = 0
+    target_recreations_total: int = 0
     target_moved_at: float | None = None
     """When the copy last grew; only for engines without positions."""
     backlog_since: float | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mm2slo_core.arrival_history import ArrivalHistory
-from mm2slo_core.replication_lag import NO_LAG, LagOrigin, SmoothedRate, record_lag, time_lag
+from mm2slo_core.replication_lag import NO_LAG, SmoothedRate, record_lag, time_lag
 from mm2slo_core.retention_headroom import headroom
 from mm2slo_core.stall_watch import Progress, StallWatch
 from mm2slo_exporter.state.flow_report import PartitionState
@@ -230,14 +230,7 @@ class PartitionTracker:
             source_end=reading.source_end,
             target_start=reading.target_start,
             target_end=reading.target_end,
-            next_offset=None,
-            quality=None,
-            lag_records=None,
-            lag_seconds=None,
-            lag_origin=LagOrigin.ABSENT,
-            progress=Progress.UNKNOWN,
             progressed_at=self._stall.progress_at,
-            headroom=None,
             sync_upstream=None if reading.sync is None else reading.sync.upstream,
             sync_at=None if reading.sync is None else reading.sync.at,
             open_transaction_records=reading.open_transaction_records,
