@@ -8,6 +8,11 @@ from mm2slo_core.retention_headroom import RetentionPolicy
 from mm2slo_core.topic_drift import TopicEpochs
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.observation import OffsetsRead
+from mm2slo_exporter.state.copy_drift import (
+    SettingsDrift,
+    count_assigned_missing,
+    count_unassigned,
+)
 from mm2slo_exporter.state.copy_movement import CopyMovement
 from mm2slo_exporter.state.flow_report import TopicState
 from mm2slo_exporter.state.partition_reading import PartitionReading
@@ -36,9 +41,8 @@ class TopicTracker:
         self._keys: list[tuple[TopicPartition, TopicPartition]] = []
         self._keys_for: TopicPair | None = None
         self._policy: RetentionPolicy | None = None
-        self._compared: tuple[object, object] = (None, None)
-        self._differing: tuple[str, ...] = ()
         self._policy_of: Mapping[str, str] | None = None
+        self._settings_drift = SettingsDrift()
         self._copy_movement: CopyMovement | None = None
         self._topic_ids: Mapping[str, str] = {}
         self._starts: Mapping[TopicPartition, int] = {}
@@ -129,9 +133,9 @@ class TopicTracker:
             source_partition_count=count,
             target_partition_count=target_count,
             missing_on_target=target_count is None and seen.target.topics_read_at is not None,
-            config_drift=self._config_drift(seen, pair, settings),
-            assigned_missing=self._assigned_missing(seen, pair, target_count or 0),
-            unassigned=self._unassigned(seen, pair, count or 0),
+            config_drift=self._settings_drift.names(seen, pair, settings),
+            assigned_missing=count_assigned_missing(seen, pair),
+            unassigned=count_unassigned(seen, pair),
             source_records_total=source_total,
             replicated_records_total=sum(t.replicated_total for t in self._partitions.values()),
             lost_records_total=sum(t.lost_total for t in self._partitions.values()),
@@ -222,37 +226,3 @@ class TopicTracker:
             self._policy_of = config
             self._policy = None if config is None else RetentionPolicy.from_topic_config(config)
         return self._policy
-
-    def _config_drift(
-        self, seen: Observation, pair: TopicPair, settings: SyncedSettings
-    ) -> tuple[str, ...]:
-        """Names of the settings that differ; computed again only after a new read."""
-        source = seen.source.topic_configs.get(pair.source)
-        target = seen.target.topic_configs.get(pair.target)
-        if source is None or target is None:
-            return ()
-        before_source, before_target = self._compared
-        if source is not before_source or target is not before_target:
-            self._compared = (source, target)
-            self._differing = tuple(found.name for found in settings.drift(source, target))
-        return self._differing
-
-    def _assigned_missing(
-        self, seen: Observation, pair: TopicPair, target_count: int
-    ) -> int | None:
-        """Partitions that are assigned to a task but missing on the target."""
-        assigned = seen.internals.assigned
-        if assigned is None or seen.target.topics_read_at is None:
-            return None
-        return sum(
-            1
-            for number in range(target_count, seen.source.topics.get(pair.source, 0))
-            if (pair.source, number) in assigned
-        )
-
-    def _unassigned(self, seen: Observation, pair: TopicPair, count: int) -> int | None:
-        """Source partitions that are assigned to no task; None while assignments are unknown."""
-        assigned = seen.internals.assigned
-        if assigned is None:
-            return None
-        return sum(1 for number in range(count) if (pair.source, number) not in assigned)
