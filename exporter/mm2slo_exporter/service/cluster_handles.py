@@ -33,6 +33,14 @@ class ClusterHandle:
         self.client.close()
 
 
+@dataclass(frozen=True, slots=True)
+class FlowClusters:
+    """The clusters of a flow."""
+
+    source: ClusterHandle
+    target: ClusterHandle
+
+
 class ClusterHandles:
     """The clusters in use, by alias."""
 

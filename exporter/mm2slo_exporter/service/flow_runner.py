@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mm2slo_core.config.flow_config import Isolation
@@ -13,10 +12,9 @@ from mm2slo_exporter.canary.canary_events import Malformed, StageFailed, StageSu
 from mm2slo_exporter.canary.ledger_state import LedgerState
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.readers.flow_reader import FlowReader, Sides
-from mm2slo_exporter.readers.internals_reader import InternalsReader, InternalTopicLocation
-from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.readers.probe_reader import ProbeReader
 from mm2slo_exporter.readers.side_reader import SideReader
+from mm2slo_exporter.service.internals_reader_builder import internals_reader
 from mm2slo_exporter.service.probe_requests import probes_in_use, wanted_probes
 from mm2slo_exporter.state.flow_tracker import FlowTracker
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
@@ -33,17 +31,9 @@ if TYPE_CHECKING:
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.flow_plan import FlowPlan
     from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, TailProbe
-    from mm2slo_exporter.service.cluster_handles import ClusterHandle
+    from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
     from mm2slo_exporter.service.flow_policies import FlowPolicies
     from mm2slo_exporter.state.flow_report import FlowReport
-
-
-@dataclass(frozen=True, slots=True)
-class FlowClusters:
-    """The clusters of a flow."""
-
-    source: ClusterHandle
-    target: ClusterHandle
 
 
 class FlowRunner:
@@ -81,7 +71,9 @@ class FlowRunner:
         )
         self.report = self.tracker.first_report(started_at)
         reads_committed = self.flow.isolation is Isolation.READ_COMMITTED
-        self._internals = self._internals_reader(dense=not shared_target)
+        self._internals = internals_reader(
+            policies, flow_clusters, health, shared_target=shared_target
+        )
         self._probes = ProbeReader(
             self.flow.label,
             flow_clusters.source.client,
@@ -214,63 +206,6 @@ class FlowRunner:
             self._health,
             starts_every=self._exporter.start_offsets_interval,
             stable_ends=stable_ends,
-        )
-
-    def _internals_reader(self, *, dense: bool) -> InternalsReader:
-        connect = self.flow.connect
-        target = self._flow_clusters.target.client.alias
-        store = InternalsStore(
-            source_alias=self.flow.flow.source,
-            source_connector=connect.source_connector,
-            connectors=frozenset(
-                {
-                    connect.source_connector,
-                    connect.checkpoint_connector,
-                    connect.heartbeat_connector,
-                }
-            ),
-            malformed=lambda kind, reason: self._health.record_malformed(
-                target, kind.value, reason
-            ),
-            dense=dense and not self.flow.exactly_once,
-            forgetful_connector=(
-                None if self.flow.keeps_offset_syncs else connect.checkpoint_connector
-            ),
-        )
-        locations = self._internal_topic_locations() if self.flow.by_mirrormaker else ()
-        return InternalsReader(self.flow.label, locations, store, self._health)
-
-    def _internal_topic_locations(self) -> tuple[InternalTopicLocation, ...]:
-        connect, internal = self.flow.connect, self.policies.internal
-        clients = {
-            self.flow.flow.source: self._flow_clusters.source.client,
-            self.flow.flow.target: self._flow_clusters.target.client,
-        }
-        target = self._flow_clusters.target.client
-        return (
-            InternalTopicLocation(
-                InternalTopic.OFFSET_SYNCS,
-                clients[internal.offset_syncs.cluster],
-                internal.offset_syncs.topic,
-                after=None if self.flow.keeps_offset_syncs else InternalTopic.STATUS,
-            ),
-            InternalTopicLocation(InternalTopic.CHECKPOINTS, target, internal.checkpoints.topic),
-            InternalTopicLocation(
-                InternalTopic.COMMITTED_OFFSETS,
-                target,
-                connect.offsets_topic or internal.connect_offsets.topic,
-                reads_committed=self.flow.exactly_once,
-            ),
-            InternalTopicLocation(
-                InternalTopic.STATUS,
-                target,
-                connect.status_topic or internal.connect_status.topic,
-            ),
-            InternalTopicLocation(
-                InternalTopic.CONNECTOR_CONFIGS,
-                target,
-                connect.configs_topic or internal.connect_configs.topic,
-            ),
         )
 
     def _plan(self, source: ClusterView) -> FlowPlan:
