@@ -8,70 +8,27 @@ from __future__ import annotations
 
 import logging
 import sys
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import h11
-import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     import asyncio
     import ssl
-    from collections.abc import Callable
 
     from uvicorn.server import ServerState
 
+    from mm2slo_web.guarded_config import GuardedConfig
     from mm2slo_web.reloaded_access import Access
 
 _LOG: Final = logging.getLogger(__name__)
-_SHUTDOWN_SECONDS: Final = 5
 _LINGER_SECONDS: Final = 1.0
 _BUSY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n"
     b"content-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n\r\ntoo many connections\n"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much clients may hold. Times in seconds; each is a total, not a pause between bytes."""
-
-    connections: int = 256
-    request_seconds: float = 10.0
-    """From the connection, or the first byte of a later request, to the request's last byte."""
-    idle_seconds: int = 120
-    send_seconds: float = 60.0
-    head_bytes: int = 16 * 1024
-
-
-class GuardedConfig(uvicorn.Config):
-    """uvicorn's settings, with what all connections of a server share."""
-
-    def __init__(self, app: Any, access: Callable[[], Access], limits: Limits) -> None:
-        super().__init__(
-            app,
-            http=GuardedConnection,
-            ws="none",
-            loop="asyncio",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            log_level=logging.ERROR,  # clients cause the rest
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,  # no decision depends on headers that clients can set
-            timeout_keep_alive=limits.idle_seconds,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-            # Also how many connections are accepted at once: each is read before it can be evicted.
-            backlog=max(limits.connections // 2, 1),
-            h11_max_incomplete_event_size=limits.head_bytes,
-        )
-        self.access = access
-        self.limits = limits
-        self.idle: dict[GuardedConnection, None] = {}
-        """Connections without a request, longest first."""
 
 
 class GuardedConnection(H11Protocol):

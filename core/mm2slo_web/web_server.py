@@ -11,7 +11,7 @@ import uvicorn
 
 from mm2slo_core.config import Listen
 from mm2slo_core.user_errors import UserError
-from mm2slo_web.guarded_connection import GuardedConfig, Limits
+from mm2slo_web.guarded_config import GuardedConfig, Limits
 from mm2slo_web.reloaded_access import OPEN
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_exporter.web.messages import Request, Response, text_response
 from mm2slo_exporter.web.routes import respond
-from mm2slo_web.guarded_connection import Limits
+from mm2slo_web.guarded_config import Limits
 from mm2slo_web.reloaded_access import OPEN
 from mm2slo_web.request_log import RequestLog
 from mm2slo_web.web_server import WebServer, bind

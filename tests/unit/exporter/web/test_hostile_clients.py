@@ -15,7 +15,7 @@ from mm2slo_core.config import Listen
 from mm2slo_core.user_errors import UserError
 from mm2slo_exporter.exposition import Family, Renderer
 from mm2slo_exporter.web import exporter_server
-from mm2slo_web.guarded_connection import Limits
+from mm2slo_web.guarded_config import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
