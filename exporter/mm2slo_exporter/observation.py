@@ -144,6 +144,16 @@ class Observation:
     probes: Mapping[TopicPartition, TailProbe] = field(default_factory=empty_mapping)
     canary_events: tuple[Event, ...] = ()
 
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """What has not been read yet."""
+        missing = []
+        if self.source_offsets is None or self.source.topics_read_at is None:
+            missing.append("source offsets")
+        if self.target_offsets is None or self.target.topics_read_at is None:
+            missing.append("target offsets")
+        return (*missing, *self.internals.waiting_for)
+
     def in_place_of(self, skipped: Observation) -> Observation:
         """This round with the events of *skipped*, the round before, which is not evaluated.
 

@@ -146,7 +146,8 @@ class FlowRunner:
         )
         if self._timeline is not None:
             if self.tracker.restoring is None:
-                self._timeline.write(seen, self.tracker.losses, self.tracker.unchanged)
+                topics = self.tracker.topics
+                self._timeline.write(seen, topics.losses, topics.unchanged)
             report = report.with_timeline(self._timeline.state)
         self.report = report
         return report
@@ -234,6 +235,6 @@ class FlowRunner:
                 target.alias, Stage.TIMELINE, problem.kind, str(problem)
             ),
         )
-        self.tracker.restore(polls)
+        self.tracker.topics.restore(polls)
         if not self._stopping.is_set():
             self.tracker.restoring = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.canary_rules import CanaryRules
 from mm2slo_core.config.canary_config import CanaryCarrier
-from mm2slo_core.config.flow_config import Isolation, PolicyKind
+from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.group_readiness import ReadinessLimits
 from mm2slo_core.replication_lag import SmoothedRate, catch_up_seconds
@@ -16,38 +16,26 @@ from mm2slo_core.topic_selection import TopicRole
 from mm2slo_core.topology import TopicPartition
 from mm2slo_exporter.canary.canary_events import HeartbeatSeen
 from mm2slo_exporter.state.canary_tracker import CanaryTracker
-from mm2slo_exporter.state.changed_topics import ChangedTopics
-from mm2slo_exporter.state.flow_report import (
-    FlowInfo,
-    FlowReport,
-    TaskState,
-    distinct_partitions,
-)
+from mm2slo_exporter.state.flow_report import FlowInfo, FlowReport, TaskState, distinct_partitions
 from mm2slo_exporter.state.flow_state_judge import FlowStateJudge, LivenessEvidence
-from mm2slo_exporter.state.flow_totals import TotalsTracker
+from mm2slo_exporter.state.flow_topics import FlowTopics
 from mm2slo_exporter.state.group_states import GroupJudge
 from mm2slo_exporter.state.heartbeat_tracker import HeartbeatTracker
 from mm2slo_exporter.state.partition_reading import FlowRules
 from mm2slo_exporter.state.recovery_point import RecoveryPoint, Unreplicated
 from mm2slo_exporter.state.slice_indicators import SliceIndicators
 from mm2slo_exporter.state.source_topics import source_topics
-from mm2slo_exporter.state.topic_tracker import TopicTracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from collections.abc import Set as AbstractSet
 
-    from mm2slo_core.certain_loss import SavedLoss
     from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_core.sli_counters import SliCount, SliKey
     from mm2slo_core.topic_selection import TopicPair
     from mm2slo_exporter.observation import Observation
     from mm2slo_exporter.state.flow_report import HeartbeatState, TopicState
-    from mm2slo_exporter.timeline.timeline_restore import RestoredPoll
 
 _LAG_RATE_HALF_LIFE = 30.0
-_DELETED_TOPIC_SECONDS = 3600.0
-"""A topic that reappears within this time after its deletion counts as re-created."""
 
 
 class FlowTracker:
@@ -65,30 +53,19 @@ class FlowTracker:
         """Continues from the state of *previous*, of the same flow before a reload."""
         self.flow = flow
         self._carrier = carrier
-        self._rules = FlowRules(
-            stall_after=flow.stall_after,
-            flush_interval=flow.offset_flush_interval,
-            exactly_once=flow.exactly_once,
-            shared_target=shared_target,
-            reads_committed=flow.isolation is Isolation.READ_COMMITTED,
-            has_positions=flow.by_mirrormaker,
-        )
-        self._budget = ReadinessLimits(
-            max_redelivery_records=flow.readiness.max_redelivery_records,
-            max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
-            group_sync_grace_period=2 * flow.checkpoint_interval,
-        )
+        self._rules = FlowRules.of(flow, shared_target=shared_target)
         self._settings = SyncedSettings(flow.config_properties_exclude)
-        self._topics: dict[str, TopicTracker] = {}
+        self.topics: FlowTopics = FlowTopics()
         self.restoring: str | None = None
         """What the state is being restored from; until then no topic is tracked."""
-        self._changes = ChangedTopics()
-        self.unchanged: AbstractSet[str] = frozenset()
-        """Source topics whose state is that of the round before."""
-        self._groups = GroupJudge(self._budget)
+        self._groups = GroupJudge(
+            ReadinessLimits(
+                max_redelivery_records=flow.readiness.max_redelivery_records,
+                max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
+                group_sync_grace_period=2 * flow.checkpoint_interval,
+            )
+        )
         self._recovery_point: RecoveryPoint | None = None
-        self._absent_since: dict[str, float] = {}
-        self._totals = TotalsTracker()
         self._heartbeats = HeartbeatTracker(flow.heartbeat_interval)
         self._slices: SliceIndicators = SliceIndicators(
             flow,
@@ -116,30 +93,17 @@ class FlowTracker:
 
     def _continue(self, previous: FlowTracker) -> None:
         """Take over what does not depend on the configuration."""
-        self._totals = previous._totals
+        self.topics = FlowTopics(previous.topics)
         self._heartbeats = previous._heartbeats
         self._heartbeats.interval = self.flow.heartbeat_interval
         before = previous.flow
         is_same = (before.policy, before.engine) == (self.flow.policy, self.flow.engine)
         if not is_same or previous.restoring:
-            self._totals.forget_topics()  # of other copies, or partly restored
+            self.topics.restart()  # of other copies, or partly restored
             return
-        self._topics = previous._topics
-        self._absent_since = previous._absent_since
         self._lag_rate = previous._lag_rate
         self._judge = previous._judge
         self._judge.flow = self.flow
-
-    def restore(self, polls: Iterable[RestoredPoll]) -> None:
-        """Restore state from the timeline, while `restoring` is set."""
-        self._topics.clear()  # of an attempt that failed
-        for poll in polls:
-            self._topic(poll.partition.topic).restore(poll)
-
-    def losses(self, partition: TopicPartition) -> SavedLoss | None:
-        """A source partition's losses, as stored in the timeline."""
-        tracker = self._topics.get(partition.topic)
-        return None if tracker is None else tracker.partition(partition.partition).saved_loss
 
     def first_report(self, started_at: float) -> FlowReport:
         """The report before the first observation."""
@@ -158,13 +122,14 @@ class FlowTracker:
 
     def update(self, seen: Observation) -> FlowReport:
         """Process one observation and report the flow's state."""
-        waiting_for = self._waiting_for(seen)
+        waiting_for = (*seen.unread, *((self.restoring,) if self.restoring else ()))
         ready = not waiting_for
         # Internal topics must be read to their end: positions would jump otherwise.
-        topics = self._judge_topics(seen) if ready else ()
-        if not ready:
-            self._changes.forget()
-            self.unchanged = frozenset()
+        topics: tuple[TopicState, ...] = ()
+        if ready:
+            topics = self.topics.judge(seen, self._rules, self._settings, self._judge.replicated_at)
+        else:
+            self.topics.judge_all_next()
             self._groups.forget()
         data = [topic for topic in topics if topic.pair.role is TopicRole.DATA]
         for event in seen.canary_events:
@@ -175,7 +140,7 @@ class FlowTracker:
             self.canaries.observe(seen, self._carrier_pair(seen))
         if ready:
             self._slices.observe(seen, data, heartbeats)
-        totals = self._totals.observe(data)
+        totals = self.topics.totals.observe(data)
         liveness = self._liveness(seen.at, heartbeats)
         state = self._judge.judge(
             seen, data, totals, liveness, restoring=self.restoring is not None
@@ -244,44 +209,6 @@ class FlowTracker:
         by_canary = {} if self.canaries is None else self.canaries.ledger.counters
         return {**by_canary, **self._slices.counts()}
 
-    def _waiting_for(self, seen: Observation) -> tuple[str, ...]:
-        return (*_unread(seen), *((self.restoring,) if self.restoring else ()))
-
-    def _judge_topics(self, seen: Observation) -> tuple[TopicState, ...]:
-        wanted = {pair.source for pair in seen.plan.pairs}
-        if seen.source_readable:
-            self._forget_deleted_topics(wanted, seen.at)
-        changed = self._changes.since_last(seen)
-        replicated_at = self._judge.replicated_at
-        topics, unchanged = [], set()
-        for pair in seen.plan.pairs:
-            tracker, state = self._topic(pair.source), None
-            if changed is not None and pair.source not in changed:
-                state = tracker.repeat(seen, self._rules)
-            if state is None:
-                state = tracker.judge(seen, pair, self._rules, self._settings, replicated_at)
-            else:
-                unchanged.add(pair.source)
-            topics.append(state)
-        self._changes.remember(seen)
-        self.unchanged = unchanged
-        return tuple(topics)
-
-    def _forget_deleted_topics(self, wanted: set[str], at: float) -> None:
-        """Drop trackers of topics that were deleted an hour ago."""
-        for name in self._absent_since.keys() & wanted:
-            del self._absent_since[name]
-        for name in self._topics.keys() - wanted:
-            if at - self._absent_since.setdefault(name, at) > _DELETED_TOPIC_SECONDS:
-                del self._topics[name], self._absent_since[name]
-                self._totals.forget(name)
-
-    def _topic(self, name: str) -> TopicTracker:
-        tracker = self._topics.get(name)
-        if tracker is None:
-            tracker = self._topics[name] = TopicTracker()
-        return tracker
-
     def _liveness(self, at: float, heartbeats: HeartbeatState) -> LivenessEvidence:
         if self.canaries is None:
             return LivenessEvidence(None, None, heartbeats)
@@ -301,16 +228,6 @@ class FlowTracker:
             return None
         self._lag_rate.add(at, lag)
         return catch_up_seconds(lag, self._lag_rate.per_second)
-
-
-def _unread(seen: Observation) -> tuple[str, ...]:
-    """What has not been read yet."""
-    missing = []
-    if seen.source_offsets is None or seen.source.topics_read_at is None:
-        missing.append("source offsets")
-    if seen.target_offsets is None or seen.target.topics_read_at is None:
-        missing.append("target offsets")
-    return (*missing, *seen.internals.waiting_for)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

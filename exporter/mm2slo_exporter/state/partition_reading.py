@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mm2slo_core.config.flow_config import Isolation
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.replication_lag import open_transaction_records
 
 if TYPE_CHECKING:
+    from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_exporter.observation import NewestSync, TailProbe
 
 
@@ -23,6 +25,17 @@ class FlowRules:
     reads_committed: bool
     has_positions: bool = True
     """False for engines other than MirrorMaker 2, whose offsets are not comparable."""
+
+    @classmethod
+    def of(cls, flow: FlowConfig, *, shared_target: bool) -> FlowRules:
+        return cls(
+            stall_after=flow.stall_after,
+            flush_interval=flow.offset_flush_interval,
+            exactly_once=flow.exactly_once,
+            shared_target=shared_target,
+            reads_committed=flow.isolation is Isolation.READ_COMMITTED,
+            has_positions=flow.by_mirrormaker,
+        )
 
     def position_period(self, quality: PositionQuality | None) -> float:
         """The longest time between updates of a healthy position of that quality."""

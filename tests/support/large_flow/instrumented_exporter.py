@@ -32,7 +32,7 @@ from mm2slo_exporter.readers import (
     side_reader,
 )
 from mm2slo_exporter.service import evaluation, flow_runner, snapshot_publisher
-from mm2slo_exporter.state import flow_tracker, group_states, slice_indicators
+from mm2slo_exporter.state import flow_topics, flow_tracker, group_states, slice_indicators
 from mm2slo_exporter.timeline import timeline_writer
 from mm2slo_kafka import offset_requests
 
@@ -66,7 +66,7 @@ def instrument() -> None:
         (evaluation.Evaluator, "_evaluate", "evaluate"),
         (snapshot_publisher.Publisher, "publish", "publish"),
         (flow_tracker.FlowTracker, "update", "evaluate: state"),
-        (flow_tracker.FlowTracker, "_judge_topics", "evaluate: state: partitions"),
+        (flow_topics.FlowTopics, "judge", "evaluate: state: partitions"),
         (group_states.GroupJudge, "judge", "evaluate: state: groups"),
         (slice_indicators.SliceIndicators, "observe", "evaluate: state: indicators"),
         (flow_runner, "wanted_probes", "evaluate: wanted probes"),

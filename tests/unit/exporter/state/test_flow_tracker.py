@@ -261,8 +261,8 @@ def test_losses_of_unknown_topic_are_none() -> None:
     scene.add("orders").live(10, 100)
     flow = tracker()
     flow.update(scene.look(100.0))
-    assert flow.losses(ORDERS) == SavedLoss(0, 10)
-    assert flow.losses(TopicPartition("unknown", 0)) is None
+    assert flow.topics.losses(ORDERS) == SavedLoss(0, 10)
+    assert flow.topics.losses(TopicPartition("unknown", 0)) is None
 
 
 STEPS = st.lists(

@@ -123,7 +123,7 @@ def test_restarted_exporter_ends_lag_of_a_loss_counted_before() -> None:
     lossy.tracker = FlowTracker(
         flow_config(), carrier=CanaryCarrier.OFF, shared_target=False, started_at=200.0
     )
-    lossy.tracker.restore(
+    lossy.tracker.topics.restore(
         [RestoredPoll(PAY, None, 100, PollTimes(109.8, 109.9), SavedLoss(60, 100))]
     )
     lossy.look(210.0)

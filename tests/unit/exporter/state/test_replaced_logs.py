@@ -204,7 +204,7 @@ def test_copies_of_a_reread_log_before_its_id_was_read_are_no_loss() -> None:
 def test_truncation_before_a_restart_of_the_exporter_is_restored() -> None:
     one = Replicated()
     one.tracker = tracker()
-    one.tracker.restore(
+    one.tracker.topics.restore(
         RestoredPoll(ORDERS, "first", end, PollTimes(at, at + 0.1), None)
         for at, end in ((50.0, 100), (60.0, 80))
     )

@@ -35,7 +35,7 @@ def test_topics_wait_for_the_restored_state() -> None:
     (topic,) = report.topics
     assert (topic.partitions[0].source_end, topic.partitions[0].lag_records) == (100, None)
     assert (report.state, report.state_reason) == (FlowStateName.UNKNOWN, StateReason.NOT_READY)
-    flow.restore([POLL, POLL._replace(end=95, times=PollTimes(55.0, 55.1, 50.0, 50.1))])
+    flow.topics.restore([POLL, POLL._replace(end=95, times=PollTimes(55.0, 55.1, 50.0, 50.1))])
     flow.restoring = None
     report = flow.update(scene.look(110.0))
     assert report.ready
