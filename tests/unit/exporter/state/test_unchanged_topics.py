@@ -40,7 +40,7 @@ class World:
     commits: dict[TopicPartition, int] = field(default_factory=dict)
     checkpoints: dict[TopicPartition, NewestCheckpoint] = field(default_factory=dict)
     target_commits: dict[TopicPartition, int] = field(default_factory=dict)
-    read_at: float = 990.0
+    read_at: float | None = 990.0
     _plan: FlowPlan = field(default_factory=FlowPlan)
 
     def __post_init__(self) -> None:
@@ -247,3 +247,35 @@ def test_unchanged_topics_and_groups_keep_their_states() -> None:
     assert kept(4) == [False, True, False]
     assert kept(5) == [True, True, True]
     assert [topic.at_rest for topic in reports[5].topics] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint_at", "read_at", "synced", "readable", "kept"),
+    [
+        pytest.param(980.0, 990.0, False, True, True, id="older than commits"),
+        pytest.param(990.0, 990.0, False, True, False, id="as new as commits"),
+        pytest.param(995.0, 990.0, False, True, False, id="newer than commits"),
+        pytest.param(980.0, None, False, True, False, id="commits of unknown age"),
+        pytest.param(995.0, 990.0, False, False, True, id="commits unreadable"),
+        pytest.param(884.75, 990.0, True, True, True, id="synced, after its grace period"),
+        pytest.param(885.0, 990.0, True, True, False, id="synced, in its grace period"),
+        pytest.param(884.75, None, True, False, True, id="synced, commits unreadable"),
+        pytest.param(980.0, 990.0, True, False, False, id="synced, fresh, commits unreadable"),
+        pytest.param(None, None, True, True, True, id="no checkpoint"),
+    ],
+)
+def test_group_keeps_its_state_unless_time_may_change_it(
+    checkpoint_at: float | None, read_at: float | None, synced: bool, readable: bool, kept: bool
+) -> None:
+    world = World(read_at=read_at)
+    world.checkpoints = {
+        copy: NewestCheckpoint(4, 4, checkpoint_at)
+        for copy in world.checkpoints
+        if checkpoint_at is not None
+    }
+    world.scene.internals["sync_group_offsets"] = synced
+    world.scene.source["unreadable_groups"] = frozenset(() if readable else ("app",))
+    flow = tracker({}, shared_target=False)
+    (first,) = flow.update(world.look(5.0)).groups
+    (second,) = flow.update(world.look(5.0)).groups
+    assert (first is second) == kept
