@@ -8,13 +8,12 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from mm2slo_exporter.thread_shutdown import STOP_SECONDS, join_thread
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
+_STOP_SECONDS = 3.0
 _FIRST_BACKOFF_SECONDS = 1.0
 _LONGEST_BACKOFF_SECONDS = 30.0
 
@@ -62,9 +61,18 @@ class SupervisedThread:
     def start(self) -> None:
         self._thread.start()
 
-    def join(self, timeout: float = STOP_SECONDS) -> None:
-        """Wait up to *timeout* seconds for the end; the caller has set *stopping*."""
-        join_thread(self._thread, timeout)
+    def join(self, timeout: float = _STOP_SECONDS) -> None:
+        """Wait up to *timeout* seconds for the end; the caller has set *stopping*.
+
+        A thread blocked by an unreachable cluster ends later, with its request or the process.
+        """
+        if not self._thread.is_alive():
+            return
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            logger.debug(
+                "thread %s is still waiting for a cluster; not waiting for it", self._thread.name
+            )
 
     def _supervise(self) -> None:
         backoff = self._first_backoff
