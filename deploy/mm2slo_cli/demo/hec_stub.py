@@ -8,8 +8,10 @@ import ssl
 import threading
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final
+
+from mm2slo_cli.demo.stub_handler import StubHandler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,29 +50,20 @@ def hec_stub(
 
 def _handler(
     authorization: str, on_event: Callable[[dict[str, Any]], object], page: Callable[[], str]
-) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+) -> type[StubHandler]:
+    class Handler(StubHandler):
+        def do_POST(self) -> None:  # noqa: N802 - named by http.server
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if self.headers.get("Authorization") != authorization:
-                self._answer(HTTPStatus.FORBIDDEN, _INVALID_TOKEN, "application/json")
+                self.answer(HTTPStatus.FORBIDDEN, _INVALID_TOKEN, "application/json")
                 return
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
             for line in body.splitlines():
                 on_event(json.loads(line))
-            self._answer(HTTPStatus.OK, _SUCCESS, "application/json")
+            self.answer(HTTPStatus.OK, _SUCCESS, "application/json")
 
-        def do_GET(self) -> None:
-            self._answer(HTTPStatus.OK, page(), "text/plain; charset=utf-8")
-
-        def _answer(self, status: HTTPStatus, text: str, kind: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_arguments: object) -> None:
-            """Suppress log lines: the terminal shows the events, or the demo."""
+        def do_GET(self) -> None:  # noqa: N802 - named by http.server
+            self.answer(HTTPStatus.OK, page(), "text/plain; charset=utf-8")
 
     return Handler

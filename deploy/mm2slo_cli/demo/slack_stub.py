@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
+
+from mm2slo_cli.demo.stub_handler import StubHandler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,31 +74,22 @@ class SlackStub:
         self._server.server_close()
 
 
-def _handler(stub: SlackStub) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+def _handler(stub: SlackStub) -> type[StubHandler]:
+    class Handler(StubHandler):
+        def do_POST(self) -> None:  # noqa: N802 - named by http.server
             length = int(self.headers.get("Content-Length") or 0)
             try:
                 stub.receive(self.rfile.read(min(length, _LARGEST)))
             except (ValueError, LookupError):
-                self._answer(HTTPStatus.BAD_REQUEST, "invalid_payload")
+                self.answer(HTTPStatus.BAD_REQUEST, "invalid_payload")
             else:
-                self._answer(HTTPStatus.OK, "ok")
+                self.answer(HTTPStatus.OK, "ok")
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 - named by http.server
             page = stub.render() if self.path == "/" else None
             if page is None:
-                self._answer(HTTPStatus.NOT_FOUND, "not found")
+                self.answer(HTTPStatus.NOT_FOUND, "not found")
             else:
-                self._answer(HTTPStatus.OK, page, "text/html; charset=utf-8")
-
-        def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_arguments: object) -> None:
-            """Suppress log lines: they would disturb the live view."""
+                self.answer(HTTPStatus.OK, page, "text/html; charset=utf-8")
 
     return Handler
