@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_cli.demo.optional_page import optional_page
 from mm2slo_core.config import Listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from mm2slo_cli.demo.demo_environment import DemoEnvironment
     from mm2slo_core.config import Config
@@ -18,16 +20,9 @@ _INTERVAL: Final = 5.0
 _CACHE_SECONDS: Final = 2.0
 
 
-@contextmanager
-def serve_report_page(environment: DemoEnvironment) -> Iterator[None]:
-    """Serve the page for the exporter of *environment*, and add its URL to `extra_urls`.
-
-    Does nothing if the extra `report` is not installed.
-    """
-    with ExitStack() as resources:
-        with suppress(ModuleNotFoundError):
-            environment.extra_urls["report"] = resources.enter_context(_run_service(environment))
-        yield
+def serve_report_page(environment: DemoEnvironment) -> AbstractContextManager[None]:
+    """Serve the page for the exporter of *environment*, if the extra `report` is installed."""
+    return optional_page(environment, "report", _run_service)
 
 
 @contextmanager

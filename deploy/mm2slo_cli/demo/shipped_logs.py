@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 from collections import deque
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from mm2slo_cli.demo.hec_stub import hec_stub
+from mm2slo_cli.demo.optional_page import optional_page
 from mm2slo_core.config.logship_config import LogshipConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from mm2slo_cli.demo.demo_environment import DemoEnvironment
 
@@ -39,16 +41,9 @@ class NewestEvents:
         )
 
 
-@contextmanager
-def ship_logs(environment: DemoEnvironment) -> Iterator[None]:
-    """Ship the logs of MirrorMaker 2 and the exporter, and add the page's URL to `extra_urls`.
-
-    Does nothing if the extra `logship` is not installed.
-    """
-    with ExitStack() as resources:
-        with suppress(ModuleNotFoundError):
-            environment.extra_urls["logs"] = resources.enter_context(_run_shipper(environment))
-        yield
+def ship_logs(environment: DemoEnvironment) -> AbstractContextManager[None]:
+    """Ship the logs of MirrorMaker 2 and the exporter, if the extra `logship` is installed."""
+    return optional_page(environment, "logs", _run_shipper)
 
 
 @contextmanager
