@@ -62,8 +62,9 @@ class ClusterInspection:
         hosts = ((str(each.host), each.port) for each in found)
         return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts]
 
-    def topics(self) -> frozenset[str]:
-        return frozenset(self.client.topics().partition_counts)
+    def topics(self) -> Mapping[str, int]:
+        """The partition count of each topic."""
+        return self.client.topics().partition_counts
 
     def groups(self) -> frozenset[str]:
         return frozenset(each.group for each in self.client.groups().groups)

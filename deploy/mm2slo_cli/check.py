@@ -12,6 +12,7 @@ from rich.table import Table
 from mm2slo_cli.config_files import load_source
 from mm2slo_core.config import CanaryCarrier, Config, FlowConfig, notices, unavailable
 from mm2slo_core.connection_checks.cluster_writes import cluster_writes
+from mm2slo_core.timeline_size import timeline_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ def summary(config: Config, findings: Sequence[Finding]) -> dict[str, object]:
             for flow in config.flows
         ],
         "writes": [each._asdict() for each in cluster_writes(config)],
+        "timeline": _timeline_size(config),
         "notices": list(notices(config)),
         "findings": [str(finding) for finding in findings],
         "config": config.model_dump(mode="json"),
@@ -86,6 +88,14 @@ def _print_writes(console: Console, config: Config) -> None:
         name = f"group {each.name}" if each.kind == "group" else each.name
         table.add_row(each.cluster, name, each.purpose, _listed(each.flows))
     console.print(table, markup=False, highlight=False)
+    if written := _timeline_size(config):
+        console.print(f"{written}.", markup=False, highlight=False)
+
+
+def _timeline_size(config: Config) -> str | None:
+    """What 1,000 partitions write to the timeline: the clusters are not read."""
+    exporter = config.exporter
+    return timeline_estimate(1_000, 200, exporter) if exporter.writes_timeline else None
 
 
 def _table(*headings: str) -> Table:

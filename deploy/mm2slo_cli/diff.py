@@ -101,7 +101,7 @@ def _names_on_clusters(
 ) -> dict[str, SourceNames]:
     try:
         return {
-            alias: SourceNames(cluster.topics(), cluster.groups())
+            alias: SourceNames(frozenset(cluster.topics()), cluster.groups())
             for alias, properties in mm2.connections(base, title, aliases).items()
             for cluster in [ClusterInspection(alias, properties)]
         }

@@ -19,6 +19,7 @@ from mm2slo_core.connection_checks.required_permissions import Role
 from mm2slo_core.mm2_config.observed_settings import setting_differences
 from mm2slo_core.records import ConnectorConfig, DecodeError, Tombstone, decode_config
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
+from mm2slo_core.timeline_size import timeline_estimate
 from mm2slo_core.topic_selection import TopicRole, replication_policy
 from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_kafka.kafka_errors import KafkaOperationError
@@ -69,6 +70,10 @@ def check_flow(
         timeline_topic=config.exporter.timeline.topic if config.exporter.writes_timeline else None,
     )
     yield from _access_results(resources, clusters, topics, visible)
+    if config.exporter.writes_timeline:
+        partitions = sum(topics[source][pair.source] for pair in pairs)
+        written = timeline_estimate(partitions, len(pairs), config.exporter)
+        yield CheckResult(flow.label, "timeline-size", "ok", written)
     if internal is not None:
         yield from _setting_results(flow, internal.connect_configs.topic, running)
     copies = {pair.source: pair.target for pair in pairs if pair.role is TopicRole.DATA}
@@ -90,7 +95,7 @@ def _internal_topics(flow: FlowConfig, policies: FlowPolicies) -> InternalTopics
 def _access_results(
     resources: FlowResources,
     clusters: Mapping[str, ClusterInspection],
-    topics: Mapping[str, frozenset[str]],
+    topics: Mapping[str, Mapping[str, int]],
     visible: Mapping[tuple[str, Role], list[str]],
 ) -> Iterator[CheckResult]:
     """Permissions, MirrorMaker 2's internal topics, and the topics that mm2slo writes."""

@@ -61,6 +61,9 @@ class TimelineConfig(Section):
     """Topic; MirrorMaker 2 must not replicate it, so `mm2….internal`."""
     retention: Annotated[float, PlainValidator(DurationBound(3_600.0))] = 35 * 86_400.0
     """Retention of the topic."""
+    max_size: Annotated[Whole, Field(ge=100_000_000)] = 20_000_000_000
+    """Bytes above which older records are removed before `retention`, on each replica of the topic;
+    applied when the topic is created."""
     replication_factor: Annotated[Whole, Field(ge=1)] | None = None
     """Replication factor of the topic; null: the broker default."""
 

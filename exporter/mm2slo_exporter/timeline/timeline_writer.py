@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from mm2slo_core.timeline_size import timeline_settings
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.state.flow_report import TimelineState
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
@@ -137,10 +138,7 @@ class TimelineWriter:
             partitions=1,
             timeout=_TOPIC_TIMEOUT_SECONDS,
             replication_factor=self._config.replication_factor,
-            config={
-                "cleanup.policy": "delete",
-                "retention.ms": str(int(self._config.retention * 1000)),
-            },
+            config=timeline_settings(self._config),
         )
 
     def _delivered(self, result: DeliveryResult) -> None:

@@ -58,8 +58,8 @@ class FakeCluster:
             raise self.unreachable
         return [f"{self.alias}:9092", f"{self.alias}-2:9092"]
 
-    def topics(self) -> frozenset[str]:
-        return frozenset(self.names)
+    def topics(self) -> Mapping[str, int]:
+        return dict.fromkeys(self.names, 6)
 
     def groups(self) -> frozenset[str]:
         return frozenset(self.group_names)
@@ -117,6 +117,15 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeCluster]:
     return found
 
 
+def test_timeline_size_of_the_flows_partitions_is_estimated(
+    clusters: dict[str, FakeCluster],
+) -> None:
+    (found,) = (each for each in diagnose(clusters) if each.check == "timeline-size")
+    assert found.finding.startswith(
+        "12 moving partitions write about 0.0149 GB a day to mm2slo.watermarks.internal"
+    )
+
+
 def diagnose(
     clusters: Mapping[str, FakeCluster], *, allow_writes: bool = True, **counterparts: str
 ) -> list[CheckResult]:
@@ -163,7 +172,7 @@ def test_table_has_80_columns_and_a_remedy_per_problem(
         " us->eu   ok      exporter: Describe on topic heartbeats, orders of us",
     ]
     assert " us->eu   fix     audit is denied Read on topic orders: the topic is not" in lines
-    assert lines[-1] == "3 to fix, 0 unknown, 32 ok"
+    assert lines[-1] == "3 to fix, 0 unknown, 33 ok"
 
 
 def test_json_has_all_results_and_no_secret(
@@ -174,7 +183,7 @@ def test_json_has_all_results_and_no_secret(
     printed = capsys.readouterr().out
     assert "hunter2" not in printed
     found = json.loads(printed)
-    assert found["counts"] == {"ok": 35, "unknown": 1}
+    assert found["counts"] == {"ok": 36, "unknown": 1}
     assert found["results"][0] == {
         "where": "eu",
         "check": "connection",
