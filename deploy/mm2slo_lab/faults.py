@@ -36,7 +36,7 @@ def fail_task(lab: Lab, flow: Flow, topic: str, partition: int = 0) -> tuple[str
 
     Lowers the record limit of the target topic, then produces a larger record: the producer of
     MirrorMaker 2 gets RecordTooLargeException and, with `errors.tolerance` none, the task fails.
-    MirrorMaker 2 restores the limit at its next config sync, ten minutes after its start.
+    MirrorMaker 2 restores the limit at its next config sync, an hour after its start.
     `repair_task` undoes the fault.
 
     Raises LabError when the topic is not replicated yet, or no task fails.

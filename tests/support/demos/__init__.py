@@ -87,7 +87,7 @@ class Terminal:
         assert found is not None, self.seen[-3000:]
         return found[1]
 
-    def read(self, enough: Callable[[str], bool], timeout: float = 180.0) -> None:
+    def read(self, enough: Callable[[str], bool], timeout: float = 600.0) -> None:
         """Read until the output is *enough*, or the program exits."""
         end = time.monotonic() + timeout
         while not enough(self.seen):
