@@ -1,6 +1,7 @@
 """`mm2slo audit`: compares source and target records of a flow."""
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,6 +20,7 @@ from mm2slo_cli.audit_run import Output, ResultLocations, run_audit
 from mm2slo_cli.config_files import read_config
 from mm2slo_cli.config_options import ConfigSource, config_options
 from mm2slo_cli.lab_terminal import parse_key_values, show_steps
+from mm2slo_core.audit.conclusion import DuplicateLimit
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.config import Config
 from mm2slo_core.config.durations import parse_duration
@@ -29,6 +31,14 @@ _JARS: Final = typer.Option(
     envvar="MM2SLO_JARS",
     help="Folder with the jars of the Kafka connector, for use without a Maven repository.",
 )
+
+
+class FailOn(StrEnum):
+    """Value of `--fail-on`."""
+
+    DUPLICATES = "duplicates"
+
+
 audit_app = typer.Typer(
     name="audit",
     pretty_exceptions_enable=False,
@@ -77,6 +87,10 @@ def run(  # noqa: PLR0913 - one parameter per option
         str | None,
         typer.Option(metavar="TIME", help="Age at which a record without a copy is overdue."),
     ] = None,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option(help="Also exit with 1 above audit.max_duplicate_ratio."),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Report file: .html, .md or .json."),
@@ -121,6 +135,9 @@ def run(  # noqa: PLR0913 - one parameter per option
         span=Span.parse(since, start, end),
         sample=_sample(sample, loaded, salt),
         max_pending=None if max_pending is None else _seconds("--max-pending", max_pending),
+        duplicates=DuplicateLimit(
+            loaded.audit.max_duplicate_ratio, fails=FailOn.DUPLICATES in (fail_on or ())
+        ),
     )
     loaded.select(options.flows)  # report an unknown flow before anything starts
     pause = None if every is None else _seconds("--follow", every)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core.audit.audit_scope import Comparison, TimestampType
@@ -18,14 +18,15 @@ from mm2slo_core.audit.latency_histogram import (
     percentile,
 )
 from mm2slo_core.audit.record_verdict import SURPLUS, Verdict
+from mm2slo_core.audit.unit_outcome import AffinityOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mm2slo_audit.run.run_report import RunReport, UnitReport
     from mm2slo_core.audit.audit_scope import UnitScope
     from mm2slo_core.audit.record_sample import Sample
-    from mm2slo_core.audit.unit_outcome import LatencyCells, PartitionOutcome
+    from mm2slo_core.audit.unit_outcome import LatencyCells, PartitionOutcome, UnitOutcome
     from mm2slo_core.topology import Flow
 
 P99: Final = 0.99
@@ -55,14 +56,18 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of one topic, or of one flow with all its topics."""
+    """Figures of one topic, of one of its partitions, or of one flow with all its topics."""
 
     name: str
     counts: Mapping[Verdict, int]
+    order_judged: bool
+    """Whether order within a partition is judged."""
     end_to_end: Latency
     transfer: Latency
     without_bracket: int
     throughput: Throughput
+    affinity: AffinityOutcome = field(default_factory=AffinityOutcome)
+    """Only of a topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +89,16 @@ def compute_topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
     outcome = unit.outcome
     scope = outcome.scope
     seconds = (scope.window.end - scope.window.start) / 1000
-    whole = _figures(scope.target_topic, outcome.partitions, sample, seconds)
+    ordered = _judges_order(outcome)
+    whole = _figures(scope.target_topic, outcome.partitions, sample, seconds, ordered=ordered)
+    whole = replace(whole, affinity=outcome.affinity)
     return TopicFigures(
         unit=unit,
         figures=whole,
         flows=tuple((each.flow, each.source_topic) for each in scope.flows),
         complete_up_to=complete_up_to(outcome),
         partitions=tuple(
-            _figures(_partition_name(part, unit), (part,), sample, seconds)
+            _figures(_partition_name(part, unit), (part,), sample, seconds, ordered=ordered)
             for part in sorted(
                 outcome.partitions, key=lambda each: (each.flow is None, each.flow, each.partition)
             )
@@ -101,25 +108,39 @@ def compute_topic_figures(unit: UnitReport, sample: Sample) -> TopicFigures:
 
 
 def compute_flow_figures(report: RunReport) -> tuple[Figures, ...]:
-    """Figures per flow over all its topics, without records that no flow explains."""
+    """Figures per flow over all its topics; together, those of all topics.
+
+    Records that are only on the target belong to the flow, or to all flows, that feed the topic.
+    """
     seconds = (report.window.end - report.window.start) / 1000
-    found: list[Figures] = []
-    for flow in report.flows:
-        parts = [
-            part
-            for unit in report.units
-            for part in unit.outcome.partitions
-            if part.flow is not None and unit.outcome.scope.flows[part.flow].flow == flow
-        ]
-        if parts:
-            found.append(_figures(flow.label, parts, report.sample, seconds))
-    return tuple(found)
+    parts: dict[str, list[PartitionOutcome]] = {flow.label: [] for flow in report.flows}
+    ordered = set()
+    for outcome in (unit.outcome for unit in report.units):
+        labels = [each.flow.label for each in outcome.scope.flows]
+        for part in outcome.partitions:
+            label = "+".join(labels) if part.flow is None else labels[part.flow]
+            parts.setdefault(label, []).append(part)
+            if _judges_order(outcome):
+                ordered.add(label)
+    return tuple(
+        _figures(label, found, report.sample, seconds, ordered=label in ordered)
+        for label, found in parts.items()
+        if found
+    )
+
+
+def _judges_order(outcome: UnitOutcome) -> bool:
+    return outcome.order_judged and outcome.scope.comparison is Comparison.RECORDS
 
 
 def _figures(
-    name: str, parts: Iterable[PartitionOutcome], sample: Sample, seconds: float
+    name: str,
+    parts: Sequence[PartitionOutcome],
+    sample: Sample,
+    seconds: float,
+    *,
+    ordered: bool,
 ) -> Figures:
-    parts = tuple(parts)
     counts: Counter[Verdict] = Counter()
     for part in parts:
         counts.update(part.counts)
@@ -127,6 +148,7 @@ def _figures(
     return Figures(
         name=name,
         counts=+counts,
+        order_judged=ordered,
         end_to_end=_latency(merge(part.end_to_end for part in parts), sample),
         transfer=_latency(merge(part.transfer for part in parts), sample),
         without_bracket=sum(part.without_bracket for part in parts),

@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_audit.run.time_span import format_utc
 from mm2slo_core.audit.latency_histogram import percentile_name
-from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 from mm2slo_core.timeline_record import Side
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from mm2slo_audit.report.audit_figures import Latency, Throughput
     from mm2slo_audit.run.run_report import RunReport
     from mm2slo_core.audit.audit_scope import UnitScope
@@ -22,12 +19,6 @@ if TYPE_CHECKING:
 UNKNOWN: Final = "-"
 _TWO_DIGITS: Final = 10
 """Values below are shown with a decimal."""
-_EXITS: Final = {0: "CLEAN", 1: "FAULTS", 2: "NOTHING AUDITED"}
-
-
-def format_badge(exit_code: int) -> str:
-    """A label for the exit code."""
-    return _EXITS.get(exit_code, str(exit_code))
 
 
 def format_bracket(found: Bracket | None) -> str:
@@ -54,13 +45,6 @@ def format_affinity(found: AffinityOutcome) -> str:
 def format_throughput(found: Throughput) -> str:
     """`1,234 records/s, 56.7 kB/s`."""
     return f"{_rate(found.records)} records/s, {_bytes(found.size)}/s"
-
-
-def format_other_verdicts(counts: Mapping[Verdict, int], shown: Collection[Verdict]) -> str:
-    """Counts of verdicts not in *shown*, faults first: `3 moved, 1 extra`."""
-    rest = [each for each in Verdict if counts.get(each) and each not in shown]
-    rest.sort(key=lambda each: each not in FAULTS)
-    return ", ".join(f"{counts[each]:,} {each}" for each in rest)
 
 
 def format_window(report: RunReport) -> str:

@@ -6,10 +6,9 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_audit.report.audit_figures import compute_flow_figures, compute_topic_figures
+from mm2slo_audit.report.figure_columns import shown_columns
 from mm2slo_audit.report.figure_format import (
     UNKNOWN,
-    format_affinity,
-    format_badge,
     format_bracket,
     format_coverage,
     format_duration,
@@ -18,13 +17,15 @@ from mm2slo_audit.report.figure_format import (
     format_window,
 )
 from mm2slo_audit.run.time_span import format_utc
+from mm2slo_core.audit.conclusion import Result
 from mm2slo_core.audit.latency_histogram import PERCENTILES, percentile_name
-from mm2slo_core.audit.record_verdict import FAULTS, Verdict
+from mm2slo_core.audit.record_verdict import FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mm2slo_audit.report.audit_figures import Figures, Latency, TopicFigures
+    from mm2slo_audit.report.figure_columns import Column
     from mm2slo_audit.run.run_report import RunReport
 
 _STYLE: Final = """
@@ -49,25 +50,17 @@ details { margin: .6rem 0; border: 1px solid var(--line); border-radius: .4rem;
 summary { cursor: pointer; font-weight: 600 } code { font-size: .9em }
 @media print { details::details-content { content-visibility: visible } }
 """
-_CLASSES: Final = {0: "clean", 1: "faulty", 2: "nothing"}
-_COLUMNS: Final = (
-    ("Matched", (Verdict.MATCHED, Verdict.LATE)),
-    ("Lost", (Verdict.LOST,)),
-    ("Overdue", (Verdict.OVERDUE,)),
-    ("ExpiredRange", (Verdict.EXPIRED,)),
-    ("Altered", (Verdict.ALTERED,)),
-    ("Moved", (Verdict.MOVED,)),
-    ("Duplicates", (Verdict.DUPLICATE, Verdict.REPLAY)),
-    ("Extra", (Verdict.EXTRA,)),
-    ("Out of order", (Verdict.OUT_OF_ORDER,)),
-    ("Pending", (Verdict.PENDING,)),
-    ("Unauditable", (Verdict.UNAUDITABLE,)),
-)
+_CLASSES: Final = {
+    Result.CLEAN: "clean",
+    Result.DUPLICATED: "nothing",
+    Result.FAULTS: "faulty",
+    Result.NOTHING_AUDITED: "nothing",
+}
 
 
 def render_html(report: RunReport) -> str:
     """The complete report. Names from configuration and clusters are escaped."""
-    title = f"Replication audit: {format_badge(report.exit_code).lower()}"
+    title = f"Replication audit: {report.conclusion.result}"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -87,21 +80,15 @@ def render_html(report: RunReport) -> str:
 def _body(report: RunReport) -> Iterator[str]:
     topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
     yield "<h1>Replication audit</h1>\n"
-    yield f'<div class="verdict {_CLASSES[report.exit_code]}">'
-    yield f"<strong>{format_badge(report.exit_code)}</strong>"
+    yield f'<div class="verdict {_CLASSES[report.conclusion.result]}">'
+    yield f"<strong>{report.conclusion.result.upper()}</strong>"
     yield f"<p>{escape(report.conclusion.line)}</p></div>\n"
     yield _facts(report)
     if topics:
-        flows = compute_flow_figures(report)
         yield "<h2>Flows</h2>\n"
-        yield _counts("Flow", flows, [()] * len(flows))
+        yield _counts("Flow", compute_flow_figures(report))
         yield "<h2>Topics</h2>\n"
-        yield _counts(
-            "Topic",
-            [topic.figures for topic in topics],
-            [(format_affinity(topic.unit.outcome.affinity),) for topic in topics],
-            ("Keys broken",),
-        )
+        yield _counts("Topic", [topic.figures for topic in topics])
         yield "<h2>Latency</h2>\n"
         yield '<p class="dim">Lower and upper bounds: a record arrived between two polls of the '
         yield "watermark timeline.</p>\n"
@@ -140,27 +127,19 @@ def _facts(report: RunReport) -> str:
     return f"<dl>{rows}</dl>\n"
 
 
-def _counts(
-    first: str,
-    rows: Sequence[Figures],
-    more: Sequence[Sequence[str]],
-    headings: Sequence[str] = (),
-) -> str:
-    names = [name for name, _ in _COLUMNS]
-    heads = _heads([first], [*names, *headings])
+def _counts(first: str, rows: Sequence[Figures]) -> str:
+    shown = shown_columns(rows)
     lines = []
-    for figures, extra in zip(rows, more, strict=True):
-        cells = "".join(_count(figures, verdicts) for _, verdicts in _COLUMNS)
-        cells += "".join(f'<td class="number">{escape(cell)}</td>' for cell in extra)
+    for figures in rows:
+        cells = "".join(_count(figures, column) for column in shown)
         lines.append(f'<tr><th scope="row">{escape(figures.name)}</th>{cells}</tr>')
-    return _wide(heads, lines)
+    return _wide(_heads([first], [each.heading for each in shown]), lines)
 
 
-def _count(figures: Figures, verdicts: Iterable[Verdict]) -> str:
-    verdicts = tuple(verdicts)
-    count = sum(figures.counts.get(each, 0) for each in verdicts)
-    kind = "dim" if not count else "faulty" if set(verdicts) <= FAULTS else ""
-    return f'<td class="number {kind}">{count:,}</td>'
+def _count(figures: Figures, column: Column) -> str:
+    found = bool(column.text or column.count(figures))
+    kind = "dim" if not found else "faulty" if column.is_fault else ""
+    return f'<td class="number {kind}">{escape(column.cell(figures))}</td>'
 
 
 def _latencies(topics: Sequence[TopicFigures]) -> str:
@@ -195,7 +174,7 @@ def _topic(topic: TopicFigures) -> str:
         *(f"<li>{escape(line)}</li>" for line in topic.quality),
         "</ul>",
         "<h3>Partitions</h3>",
-        _counts("Partition", topic.partitions, [()] * len(topic.partitions)),
+        _counts("Partition", topic.partitions),
     ]
     if outcome.replays:
         parts.append("<h3>Replayed blocks</h3>")

@@ -55,6 +55,7 @@ def build_document(report: RunReport) -> dict[str, Any]:
             "versions": dict(report.versions),
         },
         "verdict": {
+            "result": conclusion.result.value,
             "exit_code": report.exit_code,
             "line": conclusion.line,
             "complete_up_to": _moment(conclusion.complete_up_to),
@@ -119,7 +120,12 @@ def _of_keys(outcome: UnitOutcome) -> dict[str, int | None]:
 
 def _figures(figures: Figures) -> dict[str, Any]:
     return {
-        "counts": {each.value: figures.counts.get(each, 0) for each in Verdict},
+        "counts": {
+            each.value: figures.counts.get(each, 0)
+            if each is not Verdict.OUT_OF_ORDER or figures.order_judged
+            else None
+            for each in Verdict
+        },
         "faults": sum(figures.counts.get(each, 0) for each in FAULTS),
         "end_to_end_latency": _latency(figures.end_to_end),
         "transfer_latency": _latency(figures.transfer),

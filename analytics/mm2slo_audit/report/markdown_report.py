@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mm2slo_audit.report.audit_figures import P99, compute_flow_figures, compute_topic_figures
+from mm2slo_audit.report.audit_figures import compute_flow_figures, compute_topic_figures
+from mm2slo_audit.report.figure_columns import shown_columns
 from mm2slo_audit.report.figure_format import (
-    format_affinity,
-    format_badge,
-    format_bracket,
     format_coverage,
     format_evidence,
     format_latency,
-    format_other_verdicts,
     format_throughput,
     format_window,
 )
-from mm2slo_core.audit.record_verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,10 +20,6 @@ if TYPE_CHECKING:
     from mm2slo_audit.report.audit_figures import Figures, TopicFigures
     from mm2slo_audit.run.run_report import RunReport
 
-_HEADINGS = ("Matched", "Lost", "Duplicates", "Pending", "p99 latency", "Also found")
-_SHOWN = frozenset(
-    {Verdict.MATCHED, Verdict.LOST, Verdict.DUPLICATE, Verdict.REPLAY, Verdict.PENDING}
-)
 _EVIDENCE = 20
 
 
@@ -38,7 +30,7 @@ def render_markdown(report: RunReport) -> str:
 
 def _lines(report: RunReport) -> Iterator[str]:
     topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
-    yield f"# Replication audit: {format_badge(report.exit_code)}"
+    yield f"# Replication audit: {report.conclusion.result.upper()}"
     yield ""
     yield f"**{_escape(report.conclusion.line)}**"
     yield ""
@@ -46,12 +38,8 @@ def _lines(report: RunReport) -> Iterator[str]:
     yield f"- {format_coverage(report.sample)}"
     yield f"- run: {report.run_id}"
     if topics:
-        yield from _section("Flows", ("Flow", *_HEADINGS), map(_row, compute_flow_figures(report)))
-        yield from _section(
-            "Topics",
-            ("Topic", *_HEADINGS, "Keys broken"),
-            ([*_row(each.figures), format_affinity(each.unit.outcome.affinity)] for each in topics),
-        )
+        yield from _figures("Flow", compute_flow_figures(report))
+        yield from _figures("Topic", [each.figures for each in topics])
     for topic in topics:
         yield from _detail(topic)
     if report.not_audited:
@@ -70,17 +58,13 @@ def _section(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]])
         yield f"| {' | '.join(map(_escape, row))} |"
 
 
-def _row(figures: Figures) -> list[str]:
-    again = figures.counts.get(Verdict.DUPLICATE, 0) + figures.counts.get(Verdict.REPLAY, 0)
-    return [
-        figures.name,
-        f"{figures.counts.get(Verdict.MATCHED, 0):,}",
-        f"{figures.counts.get(Verdict.LOST, 0):,}",
-        f"{again:,}",
-        f"{figures.counts.get(Verdict.PENDING, 0):,}",
-        format_bracket(figures.end_to_end.percentiles[P99]),
-        format_other_verdicts(figures.counts, _SHOWN) or "none",
-    ]
+def _figures(first: str, rows: Sequence[Figures]) -> Iterator[str]:
+    shown = shown_columns(rows)
+    return _section(
+        f"{first}s",
+        (first, *(each.heading for each in shown)),
+        ([figures.name, *(each.cell(figures) for each in shown)] for figures in rows),
+    )
 
 
 def _detail(topic: TopicFigures) -> Iterator[str]:

@@ -10,17 +10,16 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from mm2slo_audit.report.audit_figures import P99, TopicFigures, compute_topic_figures
+from mm2slo_audit.report.audit_figures import TopicFigures, compute_topic_figures
+from mm2slo_audit.report.figure_columns import hidden_columns, shown_columns
 from mm2slo_audit.report.figure_format import (
-    format_affinity,
-    format_bracket,
     format_coverage,
     format_duration,
     format_evidence,
     format_latency,
-    format_other_verdicts,
     format_window,
 )
+from mm2slo_core.audit.conclusion import Result
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
 if TYPE_CHECKING:
@@ -28,32 +27,32 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
+    from mm2slo_audit.report.figure_columns import Column
     from mm2slo_audit.run.run_report import RunReport
 
-_STYLES: Final = {0: "bold green", 1: "bold red", 2: "bold yellow"}
-_COLUMNS: Final = (
-    (Verdict.MATCHED,),
-    (Verdict.LOST,),
-    (Verdict.DUPLICATE, Verdict.REPLAY),
-    (Verdict.PENDING,),
-)
-_SHOWN: Final = frozenset(verdict for group in _COLUMNS for verdict in group)
+_STYLES: Final = {
+    Result.CLEAN: "bold green",
+    Result.DUPLICATED: "bold yellow",
+    Result.FAULTS: "bold red",
+    Result.NOTHING_AUDITED: "bold yellow",
+}
+_NAME_WIDTH: Final = 12
 _UNAUDITED_SHOWN: Final = 10
 _TOPICS_IN_DETAIL: Final = 3
 
 
 def print_report(console: Console, report: RunReport) -> None:
     """Print the report; the verdict is the last line and is never wrapped."""
-    console.print(render_screen(report))
+    console.print(render_screen(report, console.width))
     console.print(format_verdict_line(report), soft_wrap=True)
 
 
-def render_screen(report: RunReport) -> RenderableType:
-    """The report without the verdict line."""
+def render_screen(report: RunReport, width: int) -> RenderableType:
+    """The report without the verdict line, with tables of at most *width* columns."""
     topics = [compute_topic_figures(unit, report.sample) for unit in report.units]
     parts: list[RenderableType] = [_title(report)]
     for label, group in groupby(topics, _flow_label):
-        parts += _table(label, list(group))
+        parts += _table(label, list(group), width)
     parts += _details(topics)
     parts += _examples(report)
     parts += _not_audited(report)
@@ -62,7 +61,8 @@ def render_screen(report: RunReport) -> RenderableType:
 
 def format_verdict_line(report: RunReport) -> Text:
     """The conclusion, coloured by exit code."""
-    return Text.assemble(("verdict: ", "bold"), (report.conclusion.line, _STYLES[report.exit_code]))
+    style = _STYLES[report.conclusion.result]
+    return Text.assemble(("verdict: ", "bold"), (report.conclusion.line, style))
 
 
 def _title(report: RunReport) -> Text:
@@ -79,29 +79,31 @@ def _flow_label(topic: TopicFigures) -> str:
     return ", ".join(flow.label for flow, _ in topic.flows)
 
 
-def _table(label: str, topics: list[TopicFigures]) -> Iterator[RenderableType]:
+def _table(label: str, topics: list[TopicFigures], width: int) -> Iterator[RenderableType]:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column(label, overflow="fold", min_width=12)
-    for heading in ("Matched", "Lost", "Dupl.", "Pending", "p99 latency", "Keys broken"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column(label, overflow="fold", min_width=_NAME_WIDTH)
+    shown = shown_columns([each.figures for each in topics], width - _NAME_WIDTH)
+    for column in shown:
+        table.add_column(column.heading, justify="right", no_wrap=True)
     for topic in topics:
-        figures = topic.figures
-        table.add_row(
-            figures.name,
-            *(_count(sum(figures.counts.get(each, 0) for each in group)) for group in _COLUMNS),
-            format_bracket(figures.end_to_end.percentiles[P99]),
-            format_affinity(topic.unit.outcome.affinity),
+        cells = (
+            Text(each.cell(topic.figures), "red" if _is_fault(each, topic) else "")
+            for each in shown
         )
+        table.add_row(topic.figures.name, *cells)
     yield Text()
     yield table
     for topic in topics:
-        if also := format_other_verdicts(topic.figures.counts, _SHOWN):
-            bad = any(topic.figures.counts.get(each) for each in FAULTS - _SHOWN)
+        if hidden := hidden_columns(topic.figures, shown):
+            also = ", ".join(
+                f"{each.cell(topic.figures)} {each.heading.lower()}" for each in hidden
+            )
+            bad = any(each.is_fault for each in hidden)
             yield _point(f"{topic.figures.name}: {also}", "red" if bad else "dim")
 
 
-def _count(count: int) -> str:
-    return f"{count:,}"
+def _is_fault(column: Column, topic: TopicFigures) -> bool:
+    return column.is_fault and column.count(topic.figures) > 0
 
 
 def _details(topics: list[TopicFigures]) -> Iterator[RenderableType]:

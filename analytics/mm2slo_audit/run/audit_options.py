@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_audit.run.time_span import Span
 from mm2slo_audit.scope.max_pending_override import override_max_pending
+from mm2slo_core.audit.conclusion import DuplicateLimit
 from mm2slo_core.audit.record_sample import Sample
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class AuditOptions:
     sample: Sample = field(default_factory=lambda: Sample(1.0))
     max_pending: float | None = None
     """Seconds, instead of each flow's `audit.max_pending`."""
+    duplicates: DuplicateLimit = field(default_factory=DuplicateLimit)
 
 
 def select_flows(config: Config, options: AuditOptions) -> tuple[FlowConfig, ...]:

@@ -68,19 +68,20 @@ def audit(config: Config, options: AuditOptions, ports: Ports) -> RunReport:
     with ExitStack() as leases:
         scoped = _lease(scoped, run_id, leases, ports)
         if not scoped.scopes:
-            report = _report(header, (), scoped.not_audited, options.sample, ports)
+            report = _report(header, (), scoped.not_audited, options, ports)
             _publish(report, header, (), ports)
             return report
         ports.progress.stage(Stage.STARTING)
         engine = ports.engine.get(_offsets(scoped.scopes))
         header = replace(header, versions=engine.versions)
-        return _run_announced(header, scoped, engine, options.sample, ports)
+        return _run_announced(header, scoped, engine, options, ports)
 
 
 def _run_announced(
-    header: RunHeader, scoped: RunScope, engine: Engine, sample: Sample, ports: Ports
+    header: RunHeader, scoped: RunScope, engine: Engine, options: AuditOptions, ports: Ports
 ) -> RunReport:
     """Read, judge and publish; a run that fails is recorded as failed, without records."""
+    sample = options.sample
     ports.store.announce(header)
     # Announcing marks dead runs as failed.
     for dead in ports.store.runs(state=RunState.FAILED, limit=_MAX_FAILED_RUNS):
@@ -92,7 +93,7 @@ def _run_announced(
         ports.progress.stage(Stage.JUDGING)
         units, failed = _judge(landed, engine, sample, ports.store)
         not_audited = (*scoped.not_audited, *landed.failed, *failed)
-        report = _report(header, units, not_audited, sample, ports)
+        report = _report(header, units, not_audited, options, ports)
         superseded = _publish(report, header, scoped.restarting_completion, ports)
     except BaseException as error:
         # A signal may arrive just after the result was stored.
@@ -192,20 +193,21 @@ def _report(
     header: RunHeader,
     units: Sequence[UnitReport],
     not_audited: Sequence[NotAudited],
-    sample: Sample,
+    options: AuditOptions,
     ports: Ports,
 ) -> RunReport:
     return RunReport(
         run_id=header.id,
         flows=header.flows,
         window=header.window,
-        sample=sample,
+        sample=options.sample,
         started_at=header.started_at,
         finished_at=ports.clock(),
         conclusion=conclude(
             [unit.outcome for unit in units],
             not_audited,
-            sample=sample,
+            sample=options.sample,
+            duplicates=options.duplicates,
         ),
         units=tuple(units),
         not_audited=tuple(not_audited),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.audit.confidence_bounds import Interval, statement
 from mm2slo_core.audit.key_rates import disorder_rate, moved_rate, rate_statement
-from mm2slo_core.audit.record_rates import Rate, record_rates
+from mm2slo_core.audit.record_rates import ABSENT, Rate, record_rates
 from mm2slo_core.audit.record_verdict import Verdict
 from mm2slo_store import StatedBound
 
@@ -28,13 +28,15 @@ def compute_stated_bounds(outcome: UnitOutcome, sample: Sample) -> tuple[StatedB
 
 def _of_records(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
     rates = record_rates(outcome.counts, census=sample.census)
-    for name, noun, verdict in (
-        ("loss", "lost", Verdict.LOST),
-        ("duplication", "copied again", Verdict.DUPLICATE),
-    ):
-        if rate := rates.get(verdict):
-            sentence = statement(name, *rate, noun=noun, census=sample.census)
-            yield _stated(name, rate, sentence, sample)
+    lost, overdue = (outcome.counts.get(verdict, 0) for verdict in ABSENT)
+    if rate := rates.get(Verdict.LOST):
+        counted = f"{lost:,} lost" + (f", {overdue:,} overdue" if overdue else "")
+        sentence = statement("loss", *rate, counted=counted, census=sample.census)
+        yield _stated("loss", rate, sentence, sample)
+    if rate := rates.get(Verdict.DUPLICATE):
+        counted = f"{rate.events:,} copied again"
+        sentence = statement("duplication", *rate, counted=counted, census=sample.census)
+        yield _stated("duplication", rate, sentence, sample)
 
 
 def _of_keys(outcome: UnitOutcome, sample: Sample) -> Iterator[StatedBound]:
@@ -61,7 +63,7 @@ class _KeyProperty(NamedTuple):
 
 
 _AFFINITY: Final = _KeyProperty(
-    "broken affinity", "split", "records that moved partition", "moved", "none moved"
+    "broken affinity", "split", "copies in another partition than their key", "copies", "none moved"
 )
 _ORDER: Final = _KeyProperty(
     "broken order",
@@ -76,7 +78,12 @@ def _of_property(
     key_property: _KeyProperty, broken: int, keys: int, rate: KeyRate | None, sample: Sample
 ) -> Iterator[StatedBound]:
     sentence = statement(
-        key_property.name, broken, keys, noun=key_property.noun, census=sample.census, of="key"
+        key_property.name,
+        broken,
+        keys,
+        counted=f"{broken:,} {key_property.noun}",
+        census=sample.census,
+        of="key",
     )
     if rate is None:
         yield _stated(key_property.name, Rate(broken, keys), sentence, sample)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from mm2slo_core.audit.confidence_bounds import percent
+from mm2slo_core.audit.record_rates import record_rates
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
 
 if TYPE_CHECKING:
@@ -17,9 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.audit.unit_outcome import UnitOutcome
     from mm2slo_core.topology import Flow
 
-CLEAN: Final = 0
-FAULTY: Final = 1
-NOTHING_AUDITED: Final = 2
+MAX_DUPLICATE_RATIO: Final = 0.001
 
 _FINDINGS: Final = (
     Verdict.LATE,
@@ -32,10 +33,30 @@ _FINDINGS: Final = (
 )
 
 
+class Result(StrEnum):
+    """The verdict of a run."""
+
+    CLEAN = "clean"
+    DUPLICATED = "duplicated"
+    """No faults, but a topic with more duplicates than tolerated."""
+    FAULTS = "faults"
+    NOTHING_AUDITED = "nothing audited"
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateLimit:
+    """How many duplicates are normal, and whether more fail the run."""
+
+    max_ratio: float = MAX_DUPLICATE_RATIO
+    """Per replicated record of a topic."""
+    fails: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """The result of an audit run."""
 
+    result: Result
     exit_code: int
     """0 no faults, 1 faults found, 2 nothing could be audited."""
     complete_up_to: int | None
@@ -52,6 +73,7 @@ def conclude(
     not_audited: Sequence[NotAudited],
     *,
     sample: Sample | None = None,
+    duplicates: DuplicateLimit | None = None,
 ) -> Conclusion:
     """Conclude a run. Topics that were not audited fail it only if no other was.
 
@@ -59,7 +81,8 @@ def conclude(
     """
     judged = [outcome for outcome in outcomes if _judged_any(outcome)]
     if not judged:
-        return Conclusion(NOTHING_AUDITED, None, _nothing_line(outcomes, not_audited))
+        line = _nothing_line(outcomes, not_audited)
+        return Conclusion(Result.NOTHING_AUDITED, 2, None, line)
     by_flow: dict[Flow, int] = {}
     for outcome in judged:
         until = complete_up_to(outcome)
@@ -69,9 +92,18 @@ def conclude(
     for outcome in judged:
         counts.update(outcome.counts)
     overall = min(by_flow.values())
-    exit_code = FAULTY if any(counts[fault] for fault in FAULTS) else CLEAN
-    line = "; ".join(_parts(judged, counts, sample, len(not_audited)))
-    return Conclusion(exit_code, overall, f"{line}; complete up to {_utc(overall)}", by_flow)
+    limit = duplicates or DuplicateLimit()
+    duplicated = _duplicated(judged, limit)
+    if faults := _counted(counts, (verdict for verdict in Verdict if verdict in FAULTS)):
+        result, stated = Result.FAULTS, f"faults: {', '.join(faults)}"
+    elif duplicated:
+        result, stated = Result.DUPLICATED, duplicated
+    else:
+        result, stated = Result.CLEAN, "clean"
+    failed = bool(faults) or bool(duplicated and limit.fails)
+    line = "; ".join([stated, *_parts(judged, counts, sample, len(not_audited))])
+    line = f"{line}; complete up to {_utc(overall)}"
+    return Conclusion(result, int(failed), overall, line, by_flow)
 
 
 def complete_up_to(outcome: UnitOutcome) -> int:
@@ -91,8 +123,6 @@ def _parts(
     sample: Sample | None,
     not_audited: int,
 ) -> Iterable[str]:
-    faults = _counted(counts, (verdict for verdict in Verdict if verdict in FAULTS))
-    yield f"faults: {', '.join(faults)}" if faults else "clean"
     sampled = "" if sample is None or sample.census else f" in a sample of {sample.rate * 100:g}%"
     yield f"{counts[Verdict.MATCHED]:,} matched{sampled}"
     if findings := _counted(counts, _FINDINGS):
@@ -106,6 +136,19 @@ def _parts(
             yield f"{_plural(count, 'key')} {what}"
     if not_audited:
         yield f"{_plural(not_audited, 'topic')} not audited"
+
+
+def _duplicated(judged: Iterable[UnitOutcome], limit: DuplicateLimit) -> str:
+    """Return the topic with the highest share of duplicates, if it is above *limit*."""
+    ratios = {
+        rate.estimate: outcome.scope.target_topic
+        for outcome in judged
+        if (rate := record_rates(outcome.counts, census=True).get(Verdict.DUPLICATE))
+    }
+    worst = max(ratios, default=0.0)
+    if worst <= limit.max_ratio:
+        return ""
+    return f"duplicated: {percent(worst)} of {ratios[worst]}, above {percent(limit.max_ratio)}"
 
 
 def _counted(counts: Mapping[Verdict, int], verdicts: Iterable[Verdict]) -> list[str]:

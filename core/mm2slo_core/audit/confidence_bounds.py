@@ -100,22 +100,25 @@ def cluster_bootstrap(
 
 
 def statement(
-    what: str, events: int, n: int, *, noun: str, census: bool, of: str = "record"
+    what: str, events: int, n: int, *, counted: str, census: bool, of: str = "record"
 ) -> str:
-    """Return the rate as text, as in "loss is below 0.03% with 95 % confidence (...)".
+    """Return the rate as text, as in "loss is 0.01% (95 %: 0% to 0.04%; ..., 1 lost)".
 
-    *what* is measured (`loss`), *noun* is the verdict of the records (`lost`), *of* is what was
-    drawn. A census has no bound, only counts.
+    *what* is measured (`loss`), *counted* are the events by verdict (`1 lost`), *of* is what was
+    drawn. A census has no bounds, only counts.
     """
-    counted = f"{events:,} {noun}"
     if n == 0:
         return f"{what} is unknown: no {of} was compared"
     drawn = f"{n:,} {of}" if n == 1 else f"{n:,} {of}s"
     if census:
         return f"{what} is {percent(events / n)} (census of {drawn}, {counted})"
-    bound = upper_bound(events, n)
-    sampled = f"({drawn} sampled, {counted})"
-    return f"{what} is below {percent(bound, up=True)} with 95 % confidence {sampled}"
+    found = clopper_pearson(events, n)
+    return f"{what} is {percent(events / n)} (95 %: {spread(found)}; {drawn} sampled, {counted})"
+
+
+def spread(interval: Interval) -> str:
+    """Format the bounds as in "0.3% to 0.8%"."""
+    return f"{percent(interval.lower)} to {percent(interval.upper, up=True)}"
 
 
 def percent(rate: float, *, up: bool = False) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.audit.confidence_bounds import Interval, cluster_bootstrap, percent
+from mm2slo_core.audit.confidence_bounds import Interval, cluster_bootstrap, percent, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def disorder_rate(affinity: AffinityOutcome, *, census: bool, seed: int) -> KeyR
 
 
 def rate_statement(what: str, found: KeyRate, *, noun: str) -> str:
-    """Return "records that moved partition: 0.5% (95 %: 0.3% to 0.8%, bootstrap over 99 keys)".
+    """Return "copies in another partition: 0.5% (95 %: 0.3% to 0.8%, bootstrap over 99 keys)".
 
     *noun* is the verdict of the records. A sample without events does not bound the rate of
     records, because the keys that were not drawn may be the large ones; it bounds that of keys.
@@ -69,9 +69,8 @@ def rate_statement(what: str, found: KeyRate, *, noun: str) -> str:
     if found.interval is None:
         counted = f"{found.events:,} of {found.records:,} sampled"
         return f"{what}: {counted}, in {_keys(found)}: too few keys for an interval"
-    lower, upper = percent(found.interval.lower), percent(found.interval.upper, up=True)
-    spread = f"95 %: {lower} to {upper}, bootstrap over {found.keys:,} keys"
-    return f"{what}: {percent(found.rate)} ({spread})"
+    drawn = f"bootstrap over {found.keys:,} keys"
+    return f"{what}: {percent(found.rate)} (95 %: {spread(found.interval)}, {drawn})"
 
 
 def _rate(

@@ -1,7 +1,7 @@
 """Rates of lost, altered, moved and duplicated records.
 
-Only settled records count: pending, overdue and unauditable ones are undecided, and expired ones
-were never compared.
+Only settled records count: pending and unauditable ones are undecided, and expired ones were never
+compared. An overdue record has not arrived, so it counts as lost.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ _SETTLED: Final = (
     Verdict.MATCHED,
     Verdict.LATE,
     Verdict.LOST,
+    Verdict.OVERDUE,
     Verdict.MOVED,
     Verdict.ALTERED,
 )
+ABSENT: Final = (Verdict.LOST, Verdict.OVERDUE)
+"""Verdicts on settled records that have not arrived."""
 _OF_A_CENSUS: Final = Verdict.ALTERED
 """A sample by content draws the altered copy independently, so for a sample the record is lost."""
 
@@ -43,15 +46,20 @@ class Rate(NamedTuple):
 def record_rates(counts: Mapping[Verdict, int], *, census: bool) -> Mapping[Verdict, Rate]:
     """Return the rates in *counts*, without rates of no records.
 
-    Lost, altered and moved records are relative to settled source records; duplicates and replays
-    to replicated ones.
+    Lost (with overdue), altered and moved records are relative to settled source records;
+    duplicates and replays to replicated ones.
     """
     settled = sum(counts.get(verdict, 0) for verdict in _SETTLED)
-    copied = settled - counts.get(Verdict.LOST, 0)
+    absent = sum(counts.get(verdict, 0) for verdict in ABSENT)
+    copied = settled - absent
     again = counts.get(Verdict.DUPLICATE, 0) + counts.get(Verdict.REPLAY, 0)
     found = {
-        verdict: Rate(counts.get(verdict, 0), settled)
-        for verdict in (Verdict.LOST, Verdict.ALTERED, Verdict.MOVED)
+        verdict: Rate(events, settled)
+        for verdict, events in (
+            (Verdict.LOST, absent),
+            (Verdict.ALTERED, counts.get(Verdict.ALTERED, 0)),
+            (Verdict.MOVED, counts.get(Verdict.MOVED, 0)),
+        )
         if settled and (census or verdict is not _OF_A_CENSUS)
     }
     if copied:

@@ -4,6 +4,7 @@ from typing import Final
 
 from pydantic import Field
 
+from mm2slo_core.audit.conclusion import MAX_DUPLICATE_RATIO
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.config.durations import Duration
 from mm2slo_core.config.field_types import Flag, Patterns, Properties, Section, Text
@@ -79,5 +80,7 @@ class AuditConfig(Section):
     """Folder for record detail (Parquet); any path that Spark can write."""
     sample: Share = 0.01
     """Share of the records to audit; `100%` is a census."""
+    max_duplicate_ratio: Share = MAX_DUPLICATE_RATIO
+    """Share of duplicates in a topic above which the verdict is `duplicated`."""
     spark: SparkConfig = SparkConfig()
     """The Spark session of the audit."""

@@ -117,7 +117,7 @@ def judged(outcome: UnitOutcome, *paths: str, restarts: bool = False) -> JudgedU
     """*outcome* with a bound and run directories."""
     return JudgedUnit(
         outcome,
-        bounds=(StatedBound("loss", 0.0, 3e-4, "loss is below 0.03% with 95 % confidence"),),
+        bounds=(StatedBound("loss", 0.0, 3e-4, "loss is 0% (95 %: 0% to 0.03%)"),),
         directories=tuple(RunDirectory(path, "records", 1_000, 1 << 33) for path in paths),
         restarts_completion=restarts,
     )

@@ -8,11 +8,9 @@ from mm2slo_audit.report.audit_figures import Throughput
 from mm2slo_audit.report.figure_format import (
     format_bracket,
     format_duration,
-    format_other_verdicts,
     format_throughput,
 )
 from mm2slo_core.audit.latency_histogram import Bracket
-from mm2slo_core.audit.record_verdict import Verdict
 
 
 @pytest.mark.parametrize(
@@ -32,11 +30,6 @@ from mm2slo_core.audit.record_verdict import Verdict
 )
 def test_format_bracket_shows_bounds_and_unit(found: Bracket | None, expected: str) -> None:
     assert format_bracket(found) == expected
-
-
-def test_format_other_verdicts_lists_faults_first() -> None:
-    counts = {Verdict.EXTRA: 2, Verdict.DUPLICATE: 1, Verdict.ALTERED: 3, Verdict.MATCHED: 9}
-    assert format_other_verdicts(counts, {Verdict.MATCHED}) == "3 altered, 1 duplicate, 2 extra"
 
 
 def test_format_throughput_and_duration() -> None:

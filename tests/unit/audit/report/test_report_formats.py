@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from audit_runs import CONFIG, ports_for
@@ -27,7 +27,7 @@ from mm2slo_core.audit.conclusion import conclude
 from mm2slo_core.audit.key_cells import pool_key_cells
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import Verdict
-from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell
+from mm2slo_core.audit.unit_outcome import AffinityOutcome, KeyCell, PartitionOutcome
 from mm2slo_core.timeline_record import Side
 from mm2slo_core.topology import Flow
 from mm2slo_core.user_errors import UserError
@@ -93,14 +93,15 @@ def test_terminal_report_shows_all_verdicts_and_topics_not_audited(report: RunRe
     for expected in (
         "us->eu",
         "census: every record of the window was compared",
-        "10 altered",
-        "10 moved",
         "expired-unreplicated",
         "us.gone: target_missing: us.gone does not exist on eu",
         "lost: us generated-0 offset ",
         "loss is ",
     ):
         assert expected in text
+    for heading in ("Expired", "Moved", "Altered", "Out of order", "Unauditable", "Extra"):
+        assert heading in text
+    assert "Overdue" not in text
     assert EVIL in text  # [red] is not interpreted as a style
 
 
@@ -137,7 +138,7 @@ def test_markdown_report_escapes_topic_names(report: RunReport) -> None:
     assert "<script" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     tables = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert tables == [8] * 3 + [9] * 3 + [4] * 3
+    assert tables == [13] * 3 + [14] * 3 + [4] * 3
     assert text.startswith("# Replication audit: FAULTS\n")
 
 
@@ -182,6 +183,73 @@ def test_json_report_throughput_counts_all_source_records(report: RunReport) -> 
     assert topic["bytes_per_second"] * seconds == pytest.approx(sum(each.size for each in sent))
 
 
+def only_on_target(report: RunReport, **changes: Any) -> RunReport:
+    """*report* with 17 extra and 1,500 unauditable records more, in no flow."""
+    (unit,) = report.units
+    part = PartitionOutcome(None, 9, {Verdict.EXTRA: 17, Verdict.UNAUDITABLE: 1_500})
+    outcome = replace(unit.outcome, partitions=(*unit.outcome.partitions, part), **changes)
+    return replace(report, units=(replace(unit, outcome=outcome),))
+
+
+def test_flow_rows_include_records_only_on_target(report: RunReport) -> None:
+    found = build_document(only_on_target(report))
+    assert [each["counts"] for each in found["flows"]] == [found["topics"][0]["counts"]]
+    assert found["flows"][0]["counts"]["unauditable"] >= 1_500
+
+
+def test_records_only_on_target_of_shared_topic_have_own_row(report: RunReport) -> None:
+    (unit,) = report.units
+    flows = unit.outcome.scope.flows
+    second = replace(flows[0], flow=Flow("ap", "eu"))
+    scope = replace(unit.outcome.scope, flows=(*flows, second))
+    found = build_document(only_on_target(report, scope=scope))
+    assert [each["flow"] for each in found["flows"]] == ["us->eu", "us->eu+ap->eu"]
+    for name, total in found["topics"][0]["counts"].items():
+        assert sum(each["counts"][name] for each in found["flows"]) == total
+
+
+def test_formats_show_same_counts_and_dash_where_order_is_not_judged(report: RunReport) -> None:
+    (unit,) = report.units
+    (first, *rest) = unit.outcome.partitions
+    late = replace(first, counts={**first.counts, Verdict.LATE: 100})
+    outcome = replace(unit.outcome, partitions=(late, *rest))
+    ordered = replace(unit, outcome=outcome)
+    unordered = replace(unit, outcome=replace(outcome, order_judged=False))
+    shown = replace(report, units=(ordered, unordered))
+    markdown = [line.strip("| ").split(" | ") for line in render_markdown(shown).splitlines()]
+    heads, _, *topics = markdown[[line[0] for line in markdown].index("Topic") :][:4]
+    rows = [dict(zip(heads, cells, strict=True)) for cells in topics]
+    assert rows[1]["Out of order"] == "-"
+    page = _Reader()
+    page.feed(render_html(shown))
+    terminal = "\n".join(printed(shown, 250))
+    documents = build_document(shown)["topics"]
+    assert documents[1]["counts"]["out-of-order"] is None
+    for row, document in zip(rows, documents, strict=True):
+        assert row["Matched"] == f"{document['counts']['matched']:,}"
+        assert row["Late"] == "100"
+        numbers = [row[name] for name in heads[1:] if name != "p99 latency"]
+        assert " ".join(numbers[:4]) in " ".join(terminal.split())
+        assert all(f">{number}<" in render_html(shown) for number in numbers)
+
+
+def test_terminal_report_lists_counts_without_room_for_a_column(report: RunReport) -> None:
+    text = " ".join(" ".join(printed(report)).split())
+    assert "Matched Lost Expired Duplicates p99 latency Keys broken" in text
+    assert "10 moved, 10 altered, 40 pending, 8 extra, 20 out of order, 8 unauditable" in text
+
+
+def test_reports_show_duplicated(report: RunReport) -> None:
+    (unit,) = report.units
+    part = PartitionOutcome(0, 0, {Verdict.MATCHED: 1_000, Verdict.REPLAY: 870})
+    outcome = replace(unit.outcome, partitions=(part,))
+    conclusion = conclude([outcome], ())
+    shown = replace(report, conclusion=conclusion, units=(replace(unit, outcome=outcome),))
+    assert "DUPLICATED" in render_html(shown)
+    assert build_document(shown)["verdict"]["result"] == "duplicated"
+    assert shown.exit_code == 0
+
+
 def test_reports_of_sample_show_its_rate(report: RunReport) -> None:
     sampled = replace(report, sample=Sample(0.01))
     expected = "sample: 1% of the records, chosen by hash, the same on both sides"
@@ -204,7 +272,7 @@ def test_reports_show_rates_of_keys(report: RunReport) -> None:
     outcome = replace(unit.outcome, affinity=affinity)
     sampled = replace(unit, outcome=outcome, bounds=compute_stated_bounds(outcome, sample))
     shown = replace(report, sample=sample, units=(sampled,))
-    moved = "records that moved partition: 5% (95 %: "
+    moved = "copies in another partition than their key: 5% (95 %: "
     quiet = "200 keys sampled, 0 out of order); of their 1,800 records, none out of order"
     detected = "sampled records are out of order in their partition; a rate per"
     for text in ("\n".join(printed(shown, 200)), render_html(shown), render_markdown(shown)):
@@ -226,7 +294,7 @@ def test_reports_show_rates_of_keys(report: RunReport) -> None:
         "broken_key_hashes": [],
     }
     (bound,) = [each for each in topic["bounds"] if each["sentence"].startswith(moved)]
-    assert bound["name"] == "records that moved partition"
+    assert bound["name"] == "copies in another partition than their key"
     assert 0.02 < bound["lower"] < 0.05 < bound["upper"] < 0.08
     unordered = replace(sampled, outcome=replace(outcome, order_judged=False))
     (topic,) = build_document(replace(shown, units=(unordered,)))["topics"]

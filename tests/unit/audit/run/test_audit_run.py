@@ -407,5 +407,4 @@ def test_audit_sample_has_bounds_as_sentences(
     assert 200 < judged < 400
     assert loss.lower == 0.0
     assert loss.upper == pytest.approx(1 - 0.025 ** (1 / judged))
-    assert loss.sentence.startswith("loss is below ")
-    assert "with 95 % confidence" in loss.sentence
+    assert loss.sentence.startswith("loss is 0% (95 %: 0% to ")

@@ -39,8 +39,8 @@ def test_stated_bounds_census_is_exact() -> None:
     outcome = unit(*QUIET, *[KeyCell(1, 10, 10, 3, 2)] * 20)
     assert of_keys(outcome, CENSUS) == {
         "broken affinity": "broken affinity is 10% (census of 200 keys, 20 split)",
-        "records that moved partition": (
-            "records that moved partition: 3% (census of 2,000 records, 60 moved)"
+        "copies in another partition than their key": (
+            "copies in another partition than their key: 3% (census of 2,000 records, 60 copies)"
         ),
         "broken order": "broken order is 10% (census of 200 keys, 20 out of order)",
         "records out of order within their key": (
@@ -57,7 +57,7 @@ def test_stated_bounds_sample_resamples_keys_for_record_rates() -> None:
     moved = compute_stated_bounds(outcome, SAMPLE)[3]
     expected = cluster_bootstrap([(3, 10)] * 20 + [(0, 10)] * 180, seed=7)
     assert (moved.lower, moved.upper) == (expected.lower, expected.upper)
-    assert moved.sentence.startswith("records that moved partition: 3% (95 %: ")
+    assert moved.sentence.startswith("copies in another partition than their key: 3% (95 %: ")
     assert moved.sentence.endswith(", bootstrap over 200 keys)")
     naive = clopper_pearson(60, 2_000)
     assert moved.upper - moved.lower > 1.5 * (naive.upper - naive.lower)
@@ -66,11 +66,11 @@ def test_stated_bounds_sample_resamples_keys_for_record_rates() -> None:
 def test_stated_bounds_sample_without_events_bounds_only_keys() -> None:
     assert of_keys(unit(*QUIET), SAMPLE) == {
         "broken affinity": (
-            "broken affinity is below 1.66% with 95 % confidence (180 keys sampled, 0 split);"
+            "broken affinity is 0% (95 %: 0% to 2.03%; 180 keys sampled, 0 split);"
             " of their 1,800 records, none moved"
         ),
         "broken order": (
-            "broken order is below 1.66% with 95 % confidence (180 keys sampled, 0 out of order);"
+            "broken order is 0% (95 %: 0% to 2.03%; 180 keys sampled, 0 out of order);"
             " of their 1,800 records, none out of order"
         ),
     }
@@ -80,7 +80,18 @@ def test_stated_bounds_few_broken_keys_have_no_interval() -> None:
     moved = compute_stated_bounds(unit(*QUIET, KeyCell(1, 10, 10, 4)), SAMPLE)[3]
     assert (moved.lower, moved.upper) == (0.0, 1.0)
     assert moved.sentence == (
-        "records that moved partition: 4 of 1,810 sampled, in 1 key: too few keys for an interval"
+        "copies in another partition than their key: 4 of 1,810 sampled, in 1 key: too few keys"
+        " for an interval"
+    )
+
+
+def test_stated_bounds_count_overdue_records_as_not_arrived() -> None:
+    part = PartitionOutcome(0, 0, {Verdict.MATCHED: 99_997, Verdict.OVERDUE: 3})
+    loss = compute_stated_bounds(UnitOutcome(scope(), (part,)), SAMPLE)[0]
+    expected = clopper_pearson(3, 100_000)
+    assert (loss.lower, loss.upper) == (expected.lower, expected.upper)
+    assert loss.sentence == (
+        "loss is 0.003% (95 %: 0.000619% to 0.00877%; 100,000 records sampled, 0 lost, 3 overdue)"
     )
 
 

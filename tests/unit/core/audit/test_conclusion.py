@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mm2slo_core.audit.audit_scope import FlowScope, NotAudited, NotAuditedReason, UnitScope, Window
-from mm2slo_core.audit.conclusion import conclude
+from mm2slo_core.audit.conclusion import DuplicateLimit, conclude
 from mm2slo_core.audit.record_identity import Identity
 from mm2slo_core.audit.record_sample import Sample
 from mm2slo_core.audit.record_verdict import FAULTS, Verdict
@@ -99,6 +99,25 @@ def test_conclude_without_audited_records_exits_with_2(
     found = conclude(outcomes, not_audited)
     assert (found.exit_code, found.complete_up_to) == (2, None)
     assert found.line.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("limit", "result", "exit_code"),
+    [
+        (None, "duplicated", 0),
+        (DuplicateLimit(0.87), "clean", 0),
+        (DuplicateLimit(0.001, fails=True), "duplicated", 1),
+    ],
+)
+def test_conclude_with_many_duplicates_of_one_topic(
+    limit: DuplicateLimit | None, result: str, exit_code: int
+) -> None:
+    quiet = unit({Verdict.MATCHED: 10_000_000, Verdict.DUPLICATE: 1})
+    replayed = unit({Verdict.MATCHED: 1_000, Verdict.REPLAY: 870})
+    found = conclude([quiet, replayed], [], duplicates=limit)
+    assert (found.result, found.exit_code) == (result, exit_code)
+    if result == "duplicated":
+        assert found.line.startswith("duplicated: 87% of t, above 0.1%; 10,001,000 matched; ")
 
 
 def test_conclude_with_sample_shows_rate() -> None:

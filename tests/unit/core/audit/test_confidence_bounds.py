@@ -116,15 +116,15 @@ def test_cluster_bootstrap_without_events_has_upper_bound_above_zero() -> None:
             0,
             10_000,
             False,
-            "loss is below 0.03% with 95 % confidence (10,000 records sampled, 0 lost)",
+            "loss is 0% (95 %: 0% to 0.0369%; 10,000 records sampled, 0 lost)",
         ),
         (
             5,
             1_000_000,
             False,
-            "loss is below 0.00106% with 95 % confidence (1,000,000 records sampled, 5 lost)",
+            "loss is 0.0005% (95 %: 0.000162% to 0.00117%; 1,000,000 records sampled, 5 lost)",
         ),
-        (7, 7, False, "loss is below 100% with 95 % confidence (7 records sampled, 7 lost)"),
+        (7, 7, False, "loss is 100% (95 %: 59% to 100%; 7 records sampled, 7 lost)"),
         (0, 500, True, "loss is 0% (census of 500 records, 0 lost)"),
         (1, 300, True, "loss is 0.333% (census of 300 records, 1 lost)"),
         (300, 300, True, "loss is 100% (census of 300 records, 300 lost)"),
@@ -132,4 +132,4 @@ def test_cluster_bootstrap_without_events_has_upper_bound_above_zero() -> None:
     ],
 )
 def test_statement_text(events: int, n: int, census: bool, expected: str) -> None:
-    assert statement("loss", events, n, noun="lost", census=census) == expected
+    assert statement("loss", events, n, counted=f"{events} lost", census=census) == expected

@@ -12,13 +12,13 @@ COUNTS = {
     Verdict.MATCHED: 88,
     Verdict.LATE: 2,
     Verdict.LOST: 5,
+    Verdict.OVERDUE: 9,
     Verdict.MOVED: 3,
     Verdict.ALTERED: 2,
     Verdict.DUPLICATE: 4,
     Verdict.REPLAY: 6,
     # Not settled, or not compared.
     Verdict.PENDING: 7,
-    Verdict.OVERDUE: 9,
     Verdict.UNAUDITABLE: 11,
     Verdict.EXPIRED: 1_000,
     Verdict.EXTRA: 13,
@@ -28,9 +28,9 @@ COUNTS = {
 
 def test_record_rates_are_of_settled_and_replicated_records() -> None:
     assert record_rates(COUNTS, census=True) == {
-        Verdict.LOST: Rate(5, 100),
-        Verdict.ALTERED: Rate(2, 100),
-        Verdict.MOVED: Rate(3, 100),
+        Verdict.LOST: Rate(14, 109),
+        Verdict.ALTERED: Rate(2, 109),
+        Verdict.MOVED: Rate(3, 109),
         Verdict.DUPLICATE: Rate(10, 95),
     }
 

@@ -79,7 +79,7 @@ def test_audit_run_lists_topics_with_counts_or_reason(service: ServiceFixture) -
     assert orders["sources"] == [
         {"flow": "us->eu", "topic": "orders"}, {"flow": "ap->eu", "topic": "orders-ap"},
     ]  # fmt: skip
-    assert orders["bounds"][0]["sentence"] == "loss is below 0.03% with 95 % confidence"
+    assert orders["bounds"][0]["sentence"] == "loss is 0% (95 %: 0% to 0.03%)"
     assert payments["not_audited"]["reason"] == "leased"
     assert payments["faults"] == 0
 
