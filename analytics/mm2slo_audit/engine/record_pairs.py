@@ -5,8 +5,7 @@ and the k-th of the source belongs to the k-th of the target. This takes another
 used only where counts do not decide: identical records, keys instead of partitions, topics with
 LogAppendTime, and disorder.
 
-Order can be judged from a subset of the pairs that holds both records of every overtaking: a
-record between two neighbours of the subset would have overtaken one of them or been overtaken.
+Order can be judged from a subset of the pairs that holds both records of every overtaking.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ def tally_pairs(found: DataFrame, units: Units) -> DataFrame:
 
 
 def find_overtaken(found: DataFrame, units: Units) -> DataFrame:
-    """Pairs in the window whose copy precedes that of their predecessor."""
+    """Pairs in the window whose copy precedes that of an earlier record."""
     return _descents(found, units.where(compares_records), ("topic", "flow", "partition"))
 
 
@@ -157,13 +156,14 @@ def find_disordered_keys(found: DataFrame, units: Units) -> DataFrame:
 
 
 def _descents(found: DataFrame, units: Units, lane: tuple[str, ...]) -> DataFrame:
-    before = F.lag("t_offset").over(Window.partitionBy(*lane).orderBy("offset"))
+    so_far = Window.partitionBy(*lane).orderBy("offset")
+    until_here = so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     if not units:
         return found.where(F.lit(False))
     return (
         units.of(found)
-        .withColumn("before", before)
-        .where(units.judged & (F.col("before") > F.col("t_offset")))
+        .withColumn("furthest", F.max("t_offset").over(until_here))
+        .where(units.judged & (F.col("furthest") > F.col("t_offset")))
     )
 
 

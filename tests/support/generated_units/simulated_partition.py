@@ -131,7 +131,8 @@ def _planned(lane: Lane, faults: Faults, draw: random.Random) -> _Plan:
     slots = _slots(range(lane.known_from + 2 * _SPACING, lane.next_offset - _SPACING), draw)
     late = {next(slots) for _ in range(faults.out_of_order)}
     for offset in late:
-        lane.verdicts[offset + 1] = Verdict.OUT_OF_ORDER
+        for overtaking in (offset + 1, offset + 2):
+            lane.verdicts[overtaking] = Verdict.OUT_OF_ORDER
     for verdict, count in (
         (Verdict.LOST, faults.lost),
         (Verdict.ALTERED, faults.altered),

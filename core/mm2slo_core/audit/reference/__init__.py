@@ -42,7 +42,7 @@ Definitions beyond those of `record_verdict`:
   (RECORDS), or in more partitions than on the source (KEYS, LATEST). `records_moved` are its target
   records in such partitions; for KEYS and LATEST those outside its fullest partitions, as many as
   on the source. A key is disordered if, of its matched records of one flow, source partition and
-  target partition, a judged one precedes its predecessor on the target.
+  target partition, a judged one precedes an earlier one on the target.
 - Latency is that of judged matched records. A target partition has one timeline, whichever flow
   wrote it; of polls with equal ends the earlier counts. `total_lower_ms` adds lower bounds that are
   negative or unknown as 0.

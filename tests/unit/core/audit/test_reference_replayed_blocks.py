@@ -79,12 +79,21 @@ def test_identical_records_of_two_flows_need_two_copies() -> None:
 # Order.
 
 
-def test_out_of_order_copy_counts_once() -> None:
+def test_swapped_records_put_all_between_them_out_of_order() -> None:
+    """The copies of the first and the last record are swapped: all but the first follow it."""
+    places = [12, *range(1, 12), 0]
+    copies = [dst(place, content) for content, place in enumerate(places)]
+    outcome = found([*(src(content, content) for content in range(13)), *copies])
+    assert outcome.counts == {Verdict.MATCHED: 13, Verdict.OUT_OF_ORDER: 12}
+    assert [each.offset for each in outcome.evidence] == list(range(1, 13))
+
+
+def test_out_of_order_copies_precede_that_of_an_earlier_record() -> None:
     records = [src(n, n) for n in range(4)]
     copies = [dst(offset, n) for n, offset in enumerate((0, 3, 1, 2))]
     outcome = found([*records, *copies])
-    assert outcome.counts == {Verdict.MATCHED: 4, Verdict.OUT_OF_ORDER: 1}
-    assert [(e.offset, e.other_offset) for e in outcome.evidence] == [(2, 1)]
+    assert outcome.counts == {Verdict.MATCHED: 4, Verdict.OUT_OF_ORDER: 2}
+    assert [(e.offset, e.other_offset) for e in outcome.evidence] == [(2, 1), (3, 2)]
     copies = [dst(offset, n) for n, offset in enumerate((3, 2, 1, 0))]
     assert counts([*records, *copies])[Verdict.OUT_OF_ORDER] == 3
 
