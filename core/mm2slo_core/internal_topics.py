@@ -43,6 +43,8 @@ class InternalTopics:
     connect_offsets: PlacedTopic
     connect_status: PlacedTopic
     connect_configs: PlacedTopic
+    heartbeat_configs: PlacedTopic
+    """That of the opposite flow, whose heartbeats this flow replicates."""
 
 
 def internal_topics(
@@ -65,6 +67,7 @@ def internal_topics(
         connect_offsets=PlacedTopic(target, connect_topic("offsets", source)),
         connect_status=PlacedTopic(target, connect_topic("status", source)),
         connect_configs=PlacedTopic(target, connect_topic("configs", source)),
+        heartbeat_configs=PlacedTopic(source, connect_topic("configs", target)),
     )
 
 

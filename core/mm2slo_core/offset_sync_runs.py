@@ -99,6 +99,16 @@ class SyncRuns:
         if len(self._ups) > self._max_points:
             self._thin()
 
+    def assume_sparse(self) -> None:
+        """Treat the target as not dense, for what was added before, too.
+
+        Steps back that only the target's offsets had revealed may have been markers.
+        """
+        if self._dense:
+            self._dense = False
+            ups = self._ups
+            self._epochs = tuple(k for k in self._epochs if k == 0 or ups[k] <= ups[k - 1])
+
     def target_bounds(self, upstream_offset: int, head: Head | None = None) -> Bounds | None:
         """Return where on the target a group with commit *upstream_offset* should resume.
 

@@ -127,10 +127,10 @@ class CheckpointCoverage:
 class CheckpointFreshness:
     """Counts group-slices of groups whose commits changed: good if no commit is overdue."""
 
-    __slots__ = ("_groups", "_moved_last", "_slack", "_timeout")
+    __slots__ = ("_groups", "_moved_last", "_slack", "checkpoint_interval")
 
     def __init__(self, checkpoint_interval: float, slack: int = DEFAULT_SYNC_SPACING) -> None:
-        self._timeout = 3 * checkpoint_interval
+        self.checkpoint_interval = checkpoint_interval
         self._slack = slack
         self._groups: dict[str, dict[object, CheckpointCoverage]] = {}
         self._moved_last: AbstractSet[str] = frozenset()
@@ -152,6 +152,7 @@ class CheckpointFreshness:
             return SliCount(unknown=len(self._moved_last) * (1 + slices.missed))
         good = 0
         moved: set[str] = set()
+        timeout = 3 * self.checkpoint_interval
         current: dict[str, dict[object, CheckpointCoverage]] = {}
         for group, samples in groups.items():
             known = self._groups.get(group, {})
@@ -160,7 +161,7 @@ class CheckpointFreshness:
                 if kept[key].observe(now, sample, self._slack):
                     moved.add(group)
             if group in moved:
-                good += not any(each.is_overdue(now, self._timeout) for each in kept.values())
+                good += not any(each.is_overdue(now, timeout) for each in kept.values())
         unknown = len(moved) * slices.missed
         self._groups, self._moved_last = current, frozenset(moved)
         return SliCount(good, len(moved), unknown)

@@ -16,8 +16,13 @@ from mm2slo_core.connection_checks.permission_check import (
 )
 from mm2slo_core.connection_checks.reader_parity import reader_parity
 from mm2slo_core.connection_checks.required_permissions import Role
-from mm2slo_core.mm2_config.observed_settings import setting_differences
-from mm2slo_core.records import ConnectorConfig, DecodeError, Tombstone, decode_config
+from mm2slo_core.mm2_config.observed_settings import (
+    RunningConnectors,
+    observed_flow,
+    overridden_settings,
+    setting_differences,
+)
+from mm2slo_core.records import ConnectorConfig, DecodeError, TaskFencing, Tombstone, decode_config
 from mm2slo_core.replication_policy import HEARTBEATS_TOPIC
 from mm2slo_core.timeline_size import timeline_estimate
 from mm2slo_core.topic_selection import TopicRole, replication_policy
@@ -43,7 +48,8 @@ def check_flow(
     """All results of *flow*. Raises KafkaOperationError if a cluster stops answering."""
     source, target = flow.flow.source, flow.flow.target
     carrier = config.carrier(flow)
-    policies = FlowPolicies(flow, carrier)
+    opposite = next((each for each in config.flows if each.flow == flow.flow.reverse), None)
+    policies = FlowPolicies(flow, carrier, opposite)
     topics = {alias: clusters[alias].topics() for alias in (source, target)}
     pairs = policies.plan(topics[source]).pairs
     visible = {
@@ -54,10 +60,14 @@ def check_flow(
         groups = filter(policies.wants_group, clusters[alias].groups())
         visible[alias, Role.GROUPS] = list(groups)
     internal = _internal_topics(flow, policies) if flow.by_mirrormaker else None
-    running: dict[str, ConnectorConfig] = {}
-    if internal is not None and internal.connect_configs.topic in topics[target]:
-        running = _running_connectors(clusters[target], internal.connect_configs.topic)
-    synced = any(each.settings.get(_GROUP_SYNC) == "true" for each in running.values())
+    running = RunningConnectors()
+    if internal is not None:
+        configs = internal.connect_configs.topic
+        by_name, is_fenced = _connectors(clusters[target], configs, topics[target])
+        others, _ = _connectors(clusters[source], policies.heartbeat_configs, topics[source])
+        heartbeats = others.get(policies.heartbeat_connector)
+        running = RunningConnectors(by_name, heartbeats, transactional=is_fenced)
+    synced = any(each.settings.get(_GROUP_SYNC) == "true" for each in running.by_name.values())
     canaries = {CanaryCarrier.TOPIC: flow.canary.topic, CanaryCarrier.HEARTBEATS: HEARTBEATS_TOPIC}
     resources = FlowResources(
         flow.flow,
@@ -126,16 +136,22 @@ def _access_results(
     yield CheckResult(where, "written-topics", "ok", what)
 
 
-def _running_connectors(cluster: ClusterInspection, topic: str) -> dict[str, ConnectorConfig]:
-    """The connectors in the configuration topic; empty if it cannot be read."""
+def _connectors(
+    cluster: ClusterInspection, topic: str, existing: frozenset[str]
+) -> tuple[dict[str, ConnectorConfig], bool]:
+    """The connectors in the configuration topic, and whether a worker has fenced tasks.
+
+    None if the topic cannot be read.
+    """
     read = Access("topic", topic, "Read")
     found: dict[str, ConnectorConfig] = {}
-    if not cluster.answers([read]).get(read, True):
-        return found
+    is_fenced = False
+    if topic not in existing or not cluster.answers([read]).get(read, True):
+        return found, is_fenced
     try:
         records = list(read_to_end(cluster.client, topic))
     except TimeoutError:
-        return found
+        return found, is_fenced
     for record in records:
         try:
             decoded = decode_config(record.key, record.value)
@@ -143,22 +159,26 @@ def _running_connectors(cluster: ClusterInspection, topic: str) -> dict[str, Con
             continue
         if isinstance(decoded, ConnectorConfig):
             found[decoded.connector] = decoded
+        elif isinstance(decoded, TaskFencing):
+            is_fenced = True
         elif isinstance(decoded, Tombstone) and decoded.key.task is None:
             found.pop(decoded.key.connector, None)
-    return found
+    return found, is_fenced
 
 
 def _setting_results(
-    flow: FlowConfig, topic: str, running: Mapping[str, ConnectorConfig]
+    flow: FlowConfig, topic: str, running: RunningConnectors
 ) -> Iterator[CheckResult]:
     ok = CheckResult(
         flow.label, "settings", "ok", "MirrorMaker 2 runs with the settings configured"
     )
-    if flow.connect.source_connector not in running:
+    overridden = overridden_settings(flow, observed_flow(flow, running))
+    differences = dict.fromkeys((*setting_differences(flow, running.by_name), *overridden))
+    if flow.connect.source_connector not in running.by_name:
         finding = f"settings not compared: no {flow.connect.source_connector} in {topic}"
         remedy = "set source_connector and configs_topic in flows[].connect, or grant Read"
         yield ok._replace(state="unknown", finding=finding, remedy=remedy)
-    elif differences := list(setting_differences(flow, running)):
+    elif differences:
         for field, configured, used in differences:
             finding = f"{field} is {configured!r}, but MirrorMaker 2 runs with {used!r}"
             remedy = f"set {field} of the flow, or change MirrorMaker 2"

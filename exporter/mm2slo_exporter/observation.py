@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from mm2slo_core.mm2_config.observed_settings import RunningConnectors
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -96,6 +98,7 @@ class InternalsView:
     """Newest checkpoint by group and target partition."""
     states: Mapping[tuple[str, int | None], str] = field(default_factory=empty_mapping)
     assigned: frozenset[TopicPartition] | None = None
+    connectors: RunningConnectors = field(default_factory=RunningConnectors)
     sync_group_offsets: bool = False
     translation_restarted_at: float | None = None
     """When MirrorMaker 2 before Kafka 3.7.1 restarted and forgot earlier offset syncs."""

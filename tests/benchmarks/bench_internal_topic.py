@@ -52,6 +52,7 @@ def read(properties: dict[str, str], records: int) -> None:
     store = InternalsStore(
         source_alias="us",
         source_connector="MirrorSourceConnector",
+        heartbeat_connector="MirrorHeartbeatConnector",
         connectors=frozenset(),
         malformed=lambda kind, reason: problems.append(f"{kind} {reason}"),
     )

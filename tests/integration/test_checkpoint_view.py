@@ -182,7 +182,7 @@ def test_all_internal_records_decode(
 
 def test_ignored_record_kinds_are_closed_list(groups: Lab) -> None:
     """Prefixes of keys of ignored records."""
-    closed = ("status-topic-", "commit-", "session-key", "target-state-", "tasks-fencing-")
+    closed = ("status-topic-", "commit-", "session-key", "target-state-")
     eu = groups.cluster("eu").librdkafka()
     skipped = [
         (record.key() or b"").decode()

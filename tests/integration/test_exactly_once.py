@@ -1,4 +1,7 @@
-"""MirrorMaker 2 with exactly-once support: markers are not lag, aborted copies do not count."""
+"""MirrorMaker 2 with exactly-once support: markers are not lag, aborted copies do not count.
+
+The exporter is configured without it: it finds this and other settings in running connectors.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from confluent_kafka import Message
-    from exporter_watch import Watch
+    from exporter_watch import Scrape, Watch
 
     from mm2slo_lab import Lab
     from mm2slo_lab.kafka_jars import Progress
@@ -50,12 +53,25 @@ def lab(lab_progress: Progress) -> Iterator[Lab]:
         yield own
 
 
+DEFAULTS = {
+    "exactly_once": False,
+    "isolation": "read_uncommitted",
+    "checkpoint_interval": "60s",
+    "heartbeat_interval": "5s",
+}
+
+
 @pytest.fixture(scope="module")
 def seen(lab: Lab) -> Iterator[Watch]:
     assert "exactly_once: true" in lab.config_yaml()
     assert "isolation: read_committed" in lab.config_yaml()
-    with flow_checks.watch_flows(lab, INSTANCE, US_EU) as watching:
+    with flow_checks.watch_flows(lab, INSTANCE, US_EU, settings=DEFAULTS) as watching:
         yield watching
+
+
+def overridden(scrape: Scrape) -> set[str]:
+    found = scrape.values("mm2_flow_setting_overridden", flow="us->eu")
+    return {dict(labels)["setting"] for labels in found}
 
 
 def committed_numbers(lab: Lab) -> list[int]:
@@ -67,6 +83,7 @@ def test_transaction_markers_on_target_are_not_lag(lab: Lab, seen: Watch) -> Non
     at_rest = flow_checks.until_copied(lab, seen, US_EU, TOPIC, copy=COPY)
     assert flow_checks.position_qualities(at_rest, US_EU, TOPIC) == {"exactly_once"}
     assert committed_numbers(lab) == list(range(1_000))
+    assert overridden(at_rest) == set(DEFAULTS)
     # Interpolation would count the markers as records.
     assert count_copies(lab, TOPIC) > 1_000
     assert at_rest.value("mm2_flow_lag_records", flow="us->eu") == 0
@@ -216,3 +233,26 @@ def test_every_settled_canary_is_good(seen: Watch) -> None:
     good, total, _unknown = scrape.sli("us->eu", "completeness")
     assert good == total
     assert flow_checks.canary_value(scrape, US_EU, "lost_total") == 0
+
+
+def test_heartbeats_that_are_switched_off_are_disabled_and_do_not_age(
+    lab: Lab, seen: Watch
+) -> None:
+    """Last: without heartbeats, the lab cannot wait for MirrorMaker 2."""
+    enabled = seen.after_cycles(1)
+    assert enabled.value("mm2_flow_info", flow="us->eu", heartbeats="enabled") == 1
+    assert enabled.value("mm2_heartbeats_present", flow="us->eu") == 1
+    off = {"eu->us.enabled": "true", "eu->us.emit.heartbeats.enabled": "false"}
+    lab.mm2.configure(off)
+    lab.mm2.restart(wait=False)
+    disabled = seen.until(
+        lambda s: s.value("mm2_heartbeats_present", flow="us->eu") == 0, "disabled", timeout=120
+    )
+    assert disabled.value("mm2_flow_info", flow="us->eu", heartbeats="disabled") == 1
+    assert disabled.values("mm2_heartbeat_age_seconds", flow="us->eu") == {}
+    assert overridden(disabled) == {*DEFAULTS, "emit_heartbeats"}
+    before = disabled.value("mm2_canary_received_total", flow="us->eu") or 0
+    seen.until(
+        lambda s: (s.value("mm2_canary_received_total", flow="us->eu") or 0) > before + 5,
+        "canaries",
+    )

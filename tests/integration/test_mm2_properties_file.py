@@ -81,6 +81,7 @@ LOSSES = {
     "us Write topic heartbeats": Loss(["us canary_send"]),
     "us DescribeConfigs topic heartbeats": Loss(["us topic_configs"]),
     "us Read topic mm2-offset-syncs.eu.internal": Loss(["us offset_syncs"]),
+    "us Read topic mm2-configs.eu.internal": Loss(),
     "us Describe group shop": Loss(["us groups"], ["us groups"]),
     "eu Read topic us.orders": Loss(_COPY),
     "eu DescribeConfigs topic us.orders": Loss(["eu topic_configs"]),

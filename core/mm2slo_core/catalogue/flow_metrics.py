@@ -5,8 +5,15 @@ from mm2slo_core.catalogue.metric import Granularity
 
 FLOW_INFO = gauge(
     "mm2_flow_info",
-    "Always 1; the labels describe the flow and its canary.",
-    ("policy", "separator", "engine", "canary"),
+    "Always 1; the labels describe the flow, its canary, and whether MirrorMaker 2 emits "
+    "heartbeats.",
+    ("policy", "separator", "engine", "canary", "heartbeats"),
+)
+FLOW_SETTING_OVERRIDDEN = gauge(
+    "mm2_flow_setting_overridden",
+    "1 for a setting of the flow that running connectors have differently than configured; their "
+    "value is used. The log has both values.",
+    ("setting",),
 )
 TOPIC_INFO = gauge(
     "mm2_topic_info",

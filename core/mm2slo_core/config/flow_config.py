@@ -63,6 +63,13 @@ class Isolation(StrEnum):
     READ_COMMITTED = "read_committed"
 
 
+class SettingsSource(StrEnum):
+    """Where settings of MirrorMaker 2 come from."""
+
+    OBSERVED = "observed"
+    CONFIGURED = "configured"
+
+
 class PolicyConfig(Section):
     """MirrorMaker 2's replication policy."""
 
@@ -136,6 +143,10 @@ class FlowConfig(Section):
     """The replication engine."""
     kafka_version: KafkaVersionText | None = None
     """MirrorMaker 2's Kafka version; before 3.7.1, a restart forgets offset syncs; null: newer."""
+    settings: SettingsSource = SettingsSource.OBSERVED
+    """`observed`: settings that the exporter finds in running connectors override configured ones
+    (`isolation`, `exactly_once`, `checkpoint_interval`, `heartbeat_interval`, `emit_heartbeats`);
+    `configured`: they are ignored."""
     topics: Patterns = (".*",)
     """MirrorMaker 2's `topics`."""
     topics_exclude: Patterns = DEFAULT_TOPICS_EXCLUDE
@@ -157,7 +168,9 @@ class FlowConfig(Section):
     checkpoint_interval: Duration = 60.0
     """`emit.checkpoints.interval.seconds`."""
     heartbeat_interval: Duration = 1.0
-    """`emit.heartbeats.interval.seconds`."""
+    """`emit.heartbeats.interval.seconds` of the opposite flow, which writes the heartbeats."""
+    emit_heartbeats: Flag = True
+    """`emit.heartbeats.enabled` of the opposite flow."""
     config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
     """`config.properties.exclude`: topic settings that are allowed to differ."""
     connect: ConnectConfig = ConnectConfig()

@@ -127,6 +127,7 @@ class FlowResources:
                 Role.OFFSET_SYNCS: (syncs.topic if syncs.cluster == cluster else None,),
                 Role.CHECKPOINTS: (internal.checkpoints.topic,),
                 Role.OFFSETS: (internal.connect_offsets.topic,),
+                Role.HEARTBEAT_CONFIGS: (internal.heartbeat_configs.topic,),
                 Role.STATES: (internal.connect_status.topic, internal.connect_configs.topic),
             }
         return names

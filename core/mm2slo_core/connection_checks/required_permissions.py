@@ -34,6 +34,7 @@ class Role(Enum):
     OFFSET_SYNCS = "`mm2-offset-syncs.*.internal` (on one of both)"
     CHECKPOINTS = "`*.checkpoints.internal`"
     OFFSETS = "`mm2-offsets.*.internal`"
+    HEARTBEAT_CONFIGS = "`mm2-configs.*.internal` of the opposite flow"
     STATES = "`mm2-status.*.internal`, `mm2-configs.*.internal`"
     CANARY = "`heartbeats` or the canary topic"
     TIMELINE = "`mm2slo.watermarks.internal`"
@@ -82,6 +83,8 @@ REQUIRED_PERMISSIONS = (
     _row("exporter target CHECKPOINTS Read", "failover readiness", "groups are not ready"),
     _row("exporter target OFFSETS Read", "committed positions", "groups are not ready"),
     _row("exporter target STATES Read", "task states, assignments", "groups are not ready"),
+    _row("exporter source HEARTBEAT_CONFIGS Read", "heartbeat interval, disabled heartbeats",
+         "both as configured"),
     _row("exporter target HEARTBEATS Read", "heartbeat age and latency", "neither is published"),
     _row("exporter source GROUPS Describe", "failover readiness", "no readiness of these groups"),
     _row("exporter target GROUPS Describe", "failover readiness", "no readiness of these groups",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mm2slo_core.config.durations import format_duration
 from mm2slo_core.config.flow_config import FlowConfig
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mm2slo_core.mm2_config.mirror_setup import MirrorFlow, Setting
 
+_Value = TypeVar("_Value")
 _PACKAGE: Final = "org.apache.kafka.connect.mirror."
 _POLICIES: Final = {
     f"{_PACKAGE}DefaultReplicationPolicy": "default",
@@ -63,6 +64,7 @@ def _choice(choices: Mapping[str, object]) -> Callable[[str], object]:
 _ISOLATION: Final = _choice({level: level for level in ("read_uncommitted", "read_committed")})
 _LOCATION: Final = _choice({"source": "source", "target": "target"})
 _EXACTLY_ONCE: Final = _choice({"enabled": True, "preparing": False, "disabled": False})
+_SWITCH: Final = _choice({"true": True, "false": False})
 _SOURCE, _CHECKPOINT, _HEARTBEAT = ConnectorKind
 # Fields of FlowConfig by the keys of a connector, or of the worker (None).
 _FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], object]]]] = {
@@ -77,6 +79,7 @@ _FIELDS: Final[Mapping[str, tuple[ConnectorKind | None, str, Callable[[str], obj
     "offset_flush_interval": (None, "offset.flush.interval.ms", _interval(0.001)),
     "checkpoint_interval": (_CHECKPOINT, "emit.checkpoints.interval.seconds", _interval(1.0)),
     "heartbeat_interval": (_HEARTBEAT, "emit.heartbeats.interval.seconds", _interval(1.0)),
+    "emit_heartbeats": (_HEARTBEAT, "emit.heartbeats.enabled", _SWITCH),
 }
 
 
@@ -103,6 +106,25 @@ def flow_section(
     return section.values, tuple(section.findings)
 
 
+def stated_value(settings: Mapping[str, str], name: str) -> object | None:
+    """The value of a field of FlowConfig by a connector's *settings*.
+
+    None if its key is absent, or has a value that Kafka Connect rejects.
+    """
+    _kind, key, convert = _FIELDS[name]
+    text = _find(settings, key)
+    try:
+        return None if text is None else convert(text)
+    except ValueError:
+        return None
+
+
+def _find(settings: Mapping[str, _Value], key: str) -> _Value | None:
+    # `source.consumer.` overrides `consumer.`, and a new name its old one.
+    names = (key, key.removeprefix("source."), *(old for old in RENAMED if RENAMED[old] == key))
+    return next((settings[name] for name in names if name in settings), None)
+
+
 @dataclass(slots=True)
 class _Section:
     flow: MirrorFlow
@@ -115,10 +137,7 @@ class _Section:
         if kind is None:
             return self.flow.worker.settings.get(key)
         connector = (self.writer if kind is _HEARTBEAT else self.flow).connectors.get(kind)
-        settings = connector.settings if connector else {}
-        # `source.consumer.` overrides `consumer.`, and a new name its old one.
-        names = (key, key.removeprefix("source."), *(old for old in RENAMED if RENAMED[old] == key))
-        return next((settings[name] for name in names if name in settings), None)
+        return _find(connector.settings, key) if connector else None
 
     def add_fields(self) -> None:
         if self.version:

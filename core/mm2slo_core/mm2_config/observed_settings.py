@@ -1,14 +1,17 @@
-"""Compares a flow's configuration with the connectors that run, as Connect stored them."""
+"""Settings of the connectors that run, as Connect stored them, and a flow's configuration."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - dataclasses need it at run time
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mm2slo_core.config.durations import format_duration
-from mm2slo_core.config.flow_config import FlowConfig
+from mm2slo_core.config.flow_config import FlowConfig, Isolation, SettingsSource
 from mm2slo_core.mm2_config.findings import Origin
-from mm2slo_core.mm2_config.flow_settings import flow_section
+from mm2slo_core.mm2_config.flow_settings import flow_section, stated_value
 from mm2slo_core.mm2_config.mirror_setup import (
     Connector,
     ConnectorKind,
@@ -19,7 +22,7 @@ from mm2slo_core.mm2_config.mirror_setup import (
 from mm2slo_core.name_filters import split_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from mm2slo_core.records import ConnectorConfig
 
@@ -33,10 +36,61 @@ _COMPARED: Final = {
 }
 
 
+_HEARTBEATS: Final = ("heartbeat_interval", "emit_heartbeats")
+
+
+class SettingDifference(NamedTuple):
+    """A field of FlowConfig, its configured value, and the value that MirrorMaker 2 uses."""
+
+    field: str
+    configured: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunningConnectors:
+    """What the configuration topics contain about the connectors of a flow.
+
+    *heartbeats* is the heartbeat connector of the opposite flow, *transactional*: its worker has
+    exactly-once support.
+    """
+
+    by_name: Mapping[str, ConnectorConfig] = field(default_factory=lambda: MappingProxyType({}))
+    heartbeats: ConnectorConfig | None = None
+    transactional: bool = False
+
+
+def observed_flow(flow: FlowConfig, running: RunningConnectors) -> FlowConfig:
+    """*flow* with the settings of the running connectors; what they do not state is kept."""
+    if flow.settings is SettingsSource.CONFIGURED:
+        return flow
+    stating = {
+        "isolation": running.by_name.get(flow.connect.source_connector),
+        "checkpoint_interval": running.by_name.get(flow.connect.checkpoint_connector),
+        **dict.fromkeys(_HEARTBEATS, running.heartbeats),
+    }
+    observed: dict[str, object] = {"exactly_once": True} if running.transactional else {}
+    for name, connector in stating.items():
+        value = stated_value(connector.settings, name) if connector else None
+        if value is not None:
+            observed[name] = Isolation(str(value)) if name == "isolation" else value
+    return flow.model_copy(update=observed)
+
+
+def overridden_settings(flow: FlowConfig, observed: FlowConfig) -> tuple[SettingDifference, ...]:
+    """The fields in which *observed*, by `observed_flow`, differs from *flow*."""
+    names = ("isolation", "exactly_once", "checkpoint_interval", *_HEARTBEATS)
+    values = ((name, _text(getattr(flow, name)), _text(getattr(observed, name))) for name in names)
+    return tuple(SettingDifference(*each) for each in values if each[1] != each[2])
+
+
 def setting_differences(
     flow: FlowConfig, running: Mapping[str, ConnectorConfig]
-) -> Iterator[tuple[str, str, str]]:
-    """Field of the flow, its configured value, and the value of the running connector."""
+) -> Iterator[SettingDifference]:
+    """The compared settings in which *flow* differs from its running connectors.
+
+    What they do not state has MirrorMaker 2's default.
+    """
     names = {
         ConnectorKind.SOURCE: flow.connect.source_connector,
         ConnectorKind.CHECKPOINT: flow.connect.checkpoint_connector,
@@ -54,10 +108,10 @@ def setting_differences(
     if "topics_exclude" not in section:
         unknown.add("topics_exclude")  # the default depends on MirrorMaker 2's version
     for kind in connectors:
-        for field in _COMPARED[kind]:
-            configured, used = (_text(attrgetter(field)(each)) for each in (flow, actual))
-            if configured != used and field not in unknown:
-                yield field, configured, used
+        for name in _COMPARED[kind]:
+            configured, used = (_text(attrgetter(name)(each)) for each in (flow, actual))
+            if configured != used and name not in unknown:
+                yield SettingDifference(name, configured, used)
 
 
 def _settings(connector: ConnectorConfig, origin: Origin) -> dict[str, Setting]:
@@ -67,4 +121,6 @@ def _settings(connector: ConnectorConfig, origin: Origin) -> dict[str, Setting]:
 def _text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(name for entry in value for name in split_list(entry))
+    if isinstance(value, bool):
+        return str(value).lower()
     return format_duration(value) if isinstance(value, float) else str(value)

@@ -12,6 +12,7 @@ from mm2slo_core.records.connect_config import (
     ConfigKey,
     ConnectorConfig,
     TaskAssignment,
+    TaskFencing,
     decode_config,
 )
 from mm2slo_core.records.connect_status import (
@@ -43,6 +44,7 @@ __all__ = [
     "SourceOffsetKey",
     "StatusKey",
     "TaskAssignment",
+    "TaskFencing",
     "TaskStatus",
     "Tombstone",
     "decode_config",

@@ -1,6 +1,7 @@
 """Connector configurations and task assignments from Connect's configuration topic.
 
-Format: Kafka's `KafkaConfigBackingStore`; keys `connector-<name>` and `task-<name>-<n>`. Values
+Format: Kafka's `KafkaConfigBackingStore`; keys `connector-<name>`, `task-<name>-<n>` and, of
+workers with exactly-once support, `tasks-fencing-<name>`. Values
 may contain credentials in plain text: only the settings in `SAFE_SETTINGS` and the assignment are
 decoded.
 """
@@ -26,6 +27,7 @@ from mm2slo_core.topology import TopicPartition
 _KIND = "configuration"
 _CONNECTOR = "connector-"
 _TASK = "task-"
+_FENCING = "tasks-fencing-"
 
 SAFE_SETTINGS = frozenset(
     {
@@ -102,14 +104,27 @@ class TaskAssignment:
     groups: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TaskFencing:
+    """A worker with exactly-once support has fenced earlier tasks of a connector.
+
+    The record remains when exactly-once support is switched off.
+    """
+
+    connector: str
+
+
 def decode_config(
     key: bytes | None, value: bytes | None
-) -> ConnectorConfig | TaskAssignment | Tombstone[ConfigKey] | None:
+) -> ConnectorConfig | TaskAssignment | TaskFencing | Tombstone[ConfigKey] | None:
     """Decode a record of the configuration topic. Raises DecodeError.
 
     None for records that are not used: commits, target states, session keys.
     """
-    config_key = _decode_key(require_key(_KIND, key))
+    text = decode_text(_KIND, require_key(_KIND, key))
+    if text.startswith(_FENCING):
+        return TaskFencing(text.removeprefix(_FENCING)) if value is not None else None
+    config_key = _decode_key(text)
     if config_key is None:
         return None
     if value is None:
@@ -139,8 +154,7 @@ def _partition(text: str) -> TopicPartition:
     return TopicPartition(*found)
 
 
-def _decode_key(key: bytes) -> ConfigKey | None:
-    text = decode_text(_KIND, key)
+def _decode_key(text: str) -> ConfigKey | None:
     if text.startswith(_CONNECTOR):
         return ConfigKey(text.removeprefix(_CONNECTOR), None)
     if text.startswith(_TASK):

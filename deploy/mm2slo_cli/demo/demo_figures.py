@@ -62,6 +62,7 @@ class FlowFigures:
     recent: RecentActivity = NO_ACTIVITY
     canary_age: float | None = None
     heartbeat_age: float | None = None
+    heartbeats_disabled: bool = False
     partitions: int = 0
     stalled: tuple[str, ...] = ()
     headroom: Headroom | None = None
@@ -154,6 +155,7 @@ def flow_figures(
             None if report.canary_arrived_at is None else report.at - report.canary_arrived_at
         ),
         heartbeat_age=report.heartbeats.age_seconds,
+        heartbeats_disabled=report.info.heartbeats_disabled and not report.heartbeats.present,
         partitions=len(partitions),
         stalled=tuple(f"{place.topic}-{place.partition}" for place in report.stalled),
         headroom=_smallest_headroom(partition.headroom for partition in partitions),

@@ -108,6 +108,8 @@ def _grid(flow: FlowFigures) -> Table:
     grid.add_row(_label("Lag"), _lag(flow), _label("Rate"), _throughput(flow))
     canary = _arrivals(flow.recent.canary, flow.canary_age)
     heartbeat = _arrivals(flow.recent.heartbeat, flow.heartbeat_age)
+    if flow.heartbeats_disabled:
+        heartbeat = Text("disabled", style="dim")
     grid.add_row(_label("Canary"), canary, _label("Heartbeat"), heartbeat)
     grid.add_row(_label("Stalled"), _stalled(flow), _label("Retention"), _headroom(flow.headroom))
     return grid

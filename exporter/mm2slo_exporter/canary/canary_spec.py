@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mm2slo_kafka.partition_offsets import Isolation
-
 
 @dataclass(frozen=True, slots=True)
 class CanarySpec:
@@ -30,5 +28,3 @@ class CanarySpec:
     interval_seconds: float
     restore_seconds: float
     """How far back canaries of an earlier process are read at start."""
-    target_isolation: Isolation = "read_uncommitted"
-    """`read_committed` where MirrorMaker 2 uses transactions: aborted records never arrived."""

@@ -90,6 +90,7 @@ NEEDS_MIRRORMAKER: Final = frozenset(
         *checkpoint_series.SERIES,
         *failover_series.SERIES,
         *connect_series.SERIES,
+        catalogue.FLOW_SETTING_OVERRIDDEN,
         catalogue.REPLICATED_PARTITIONS,
         catalogue.REPLICATED_SOURCE_OFFSET,
         catalogue.POSITION_QUALITY,

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 def _info(view: FlowView, _granularity: Granularity) -> list[Series]:
     info = view.report.info
-    return [((*view.labels, info.policy, info.separator, info.engine, info.canary), 1)]
+    heartbeats = "disabled" if info.heartbeats_disabled else "enabled"
+    values = (info.policy, info.separator, info.engine, info.canary, heartbeats)
+    return [((*view.labels, *values), 1)]
+
+
+def _overridden(view: FlowView, _granularity: Granularity) -> list[Series]:
+    return [((*view.labels, each.field), 1) for each in view.report.overridden]
 
 
 def _topic_info(view: FlowView, _granularity: Granularity) -> list[Series]:
@@ -43,6 +49,7 @@ def _skipped_rounds(view: FlowView, _granularity: Granularity) -> list[Series]:
 
 SERIES: Final[SeriesTable] = {
     catalogue.FLOW_INFO: _info,
+    catalogue.FLOW_SETTING_OVERRIDDEN: _overridden,
     catalogue.TOPIC_INFO: _topic_info,
     catalogue.FLOW_STATE: _state,
     catalogue.FLOW_OBSERVED_TIMESTAMP_SECONDS: _observed,

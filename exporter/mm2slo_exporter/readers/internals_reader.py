@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mm2slo_exporter.collection_health import Health, Stage
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 from mm2slo_exporter.supervised_thread import Loop, SupervisedThread
+from mm2slo_kafka.kafka_errors import ErrorKind
 from mm2slo_kafka.topic_tail import TailState, TopicTail
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _STAGES = {
     InternalTopic.CHECKPOINTS: Stage.CHECKPOINTS,
     InternalTopic.STATUS: Stage.STATUS,
     InternalTopic.CONNECTOR_CONFIGS: Stage.CONNECTOR_CONFIGS,
+    InternalTopic.HEARTBEAT_CONFIGS: Stage.CONNECTOR_CONFIGS,
 }
 
 
@@ -36,9 +38,10 @@ class InternalTopicLocation:
     kind: InternalTopic
     client: ClusterClient
     topic: str
-    reads_committed: bool = False
     after: InternalTopic | None = None
     """The topic that must have been read to its end before."""
+    optional: bool = False
+    """Nothing waits for it, and it need not be authorized."""
 
 
 class InternalsReader:
@@ -55,7 +58,7 @@ class InternalsReader:
         self._store = store
         self._health = health
         self._tails: dict[InternalTopic, TopicTail] = {}
-        self._waiting = tuple(map(_title, self._locations))
+        self._waiting = self._all_required()
         self._stopping = threading.Event()
         self._thread = SupervisedThread(
             Loop.INTERNALS,
@@ -79,15 +82,12 @@ class InternalsReader:
 
     def _run(self) -> None:
         # After a failure, the topics are read again from their start.
-        self._waiting = tuple(map(_title, self._locations))
+        self._waiting = self._all_required()
         for location in self._locations:
             self._store.clear(location.kind)
         self._tails = {
-            location.kind: TopicTail(
-                location.client,
-                location.topic,
-                isolation="read_committed" if location.reads_committed else "read_uncommitted",
-            )
+            # Only workers with exactly-once support write transactions, which may be aborted.
+            location.kind: TopicTail(location.client, location.topic, isolation="read_committed")
             for location in self._locations
         }
         try:
@@ -96,6 +96,9 @@ class InternalsReader:
         finally:
             for tail in self._tails.values():
                 tail.close()
+
+    def _all_required(self) -> tuple[str, ...]:
+        return tuple(_title(location) for location in self._locations if not location.optional)
 
     def _poll_all(self) -> None:
         """Poll each topic without waiting; sleep only when none had records."""
@@ -110,7 +113,7 @@ class InternalsReader:
         self._waiting = tuple(
             _title(location)
             for location in self._locations
-            if not _complete(self._tails[location.kind])
+            if not (location.optional or _complete(self._tails[location.kind]))
         )
         if not busy:
             self._stopping.wait(_IDLE_SECONDS)
@@ -122,7 +125,10 @@ class InternalsReader:
             self._store.clear(location.kind)
         if batch.records:
             self._store.apply(location.kind, batch.records)
+        self._store.read_up_to(location.kind, tail.position)
         if batch.problem is not None:
+            if location.optional and batch.problem.kind is ErrorKind.AUTHORIZATION:
+                return False
             kind, message = str(batch.problem.kind), str(batch.problem)
             self._health.record_failure(location.client.alias, stage, kind, message)
         elif tail.state is not TailState.STARTING:

@@ -9,9 +9,10 @@ import threading
 from collections import defaultdict
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mm2slo_core.flow_offsets import SyncRuns
+from mm2slo_core.mm2_config.observed_settings import RunningConnectors
 from mm2slo_core.records import (
     Checkpoint,
     ConnectorConfig,
@@ -20,16 +21,18 @@ from mm2slo_core.records import (
     OffsetSync,
     SourceOffset,
     TaskAssignment,
+    TaskFencing,
     TaskStatus,
     Tombstone,
     decode_config,
     decode_status,
 )
+from mm2slo_core.transactional_commits import TransactionalCommits
 from mm2slo_exporter.observation import InternalsView, NewestCheckpoint, NewestSync
 from mm2slo_exporter.readers.restarted_translation import RestartedTranslation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from mm2slo_core.flow_offsets import Bounds, Head
     from mm2slo_core.group_readiness import OffsetMap
@@ -46,6 +49,12 @@ class InternalTopic(StrEnum):
     CHECKPOINTS = "checkpoints"
     STATUS = "status"
     CONNECTOR_CONFIGS = "connector_configs"
+    HEARTBEAT_CONFIGS = "heartbeat_configs"
+    """The connector configurations of the opposite flow, which writes the heartbeats."""
+
+
+class _Clearable(Protocol):
+    def clear(self) -> None: ...
 
 
 class InternalsStore:
@@ -57,38 +66,46 @@ class InternalsStore:
         source_alias: str,
         source_connector: str,
         connectors: frozenset[str],
+        heartbeat_connector: str,
         malformed: Callable[[InternalTopic, str], None],
         dense: bool = True,
+        detects_transactions: bool = True,
         forgetful_connector: str | None = None,
     ) -> None:
-        """*forgetful_connector*: the checkpoint connector before Kafka 3.7.1.
+        """*heartbeat_connector* is that of the opposite flow.
 
-        The status topic must then be read before the offset syncs.
+        *forgetful_connector*: the checkpoint connector before Kafka 3.7.1. The status topic must
+        then be read before the offset syncs.
         """
         self._source_alias = source_alias
         self._source_connector = source_connector
         self._connectors = connectors
+        self._heartbeat_connector = heartbeat_connector
         self._malformed = malformed
         self._lock = threading.Lock()
         self._syncs: dict[TopicPartition, NewestSync] = {}
-        self._runs: defaultdict[TopicPartition, SyncRuns] = defaultdict(
-            partial(SyncRuns, dense=dense)
-        )
+        self._runs: dict[TopicPartition, SyncRuns] = {}
+        self._dense = dense
+        self._detects_transactions = detects_transactions
         self._forgetful_connector = forgetful_connector
         self._restarted = RestartedTranslation() if forgetful_connector else None
         self._committed: dict[TopicPartition, int] = {}
+        self._commits = TransactionalCommits()
         self._checkpoints: defaultdict[str, dict[TopicPartition, NewestCheckpoint]] = defaultdict(
             dict
         )
         self._states: dict[tuple[str, int | None], str] = {}
         self._assignments: dict[int, tuple[TopicPartition, ...]] = {}
         self._settings: dict[str, ConnectorConfig] = {}
+        self._fenced = False
+        self._heartbeats: dict[str, ConnectorConfig] = {}
         self._appliers = {
             InternalTopic.OFFSET_SYNCS: self._apply_sync,
             InternalTopic.COMMITTED_OFFSETS: self._apply_committed,
             InternalTopic.CHECKPOINTS: self._apply_checkpoint,
             InternalTopic.STATUS: self._apply_status,
             InternalTopic.CONNECTOR_CONFIGS: self._apply_config,
+            InternalTopic.HEARTBEAT_CONFIGS: self._apply_heartbeat_config,
         }
 
     def apply(self, topic: InternalTopic, records: Iterable[TailRecord]) -> None:
@@ -101,17 +118,24 @@ class InternalsStore:
                 except DecodeError as error:
                     self._malformed(topic, error.reason)
 
+    def read_up_to(self, topic: InternalTopic, positions: Mapping[int, int | None]) -> None:
+        """State up to which offset each partition of *topic* was read."""
+        if topic is InternalTopic.COMMITTED_OFFSETS:
+            with self._lock:
+                self._commits.read_up_to(positions)
+
     def clear(self, topic: InternalTopic) -> None:
         """Clear the state of a topic that is read from its start again."""
-        held = {
+        held: dict[InternalTopic, tuple[_Clearable, ...]] = {
             InternalTopic.OFFSET_SYNCS: (self._syncs, self._runs),
-            InternalTopic.COMMITTED_OFFSETS: (self._committed,),
+            InternalTopic.COMMITTED_OFFSETS: (self._committed, self._commits),
             InternalTopic.CHECKPOINTS: (self._checkpoints,),
             InternalTopic.STATUS: (self._states,),
             InternalTopic.CONNECTOR_CONFIGS: (self._assignments, self._settings),
-        }[topic]
+            InternalTopic.HEARTBEAT_CONFIGS: (self._heartbeats,),
+        }
         with self._lock:
-            for container in held:
+            for container in held[topic]:
                 container.clear()
             if self._restarted is not None and topic is InternalTopic.OFFSET_SYNCS:
                 self._restarted.clear()
@@ -119,6 +143,10 @@ class InternalsStore:
     def view(self, waiting_for: tuple[str, ...]) -> InternalsView:
         """Copy the current state."""
         with self._lock:
+            if self._dense and self._is_transactional:
+                self._dense = False
+                for runs in self._runs.values():
+                    runs.assume_sparse()
             checkpoint_connectors = (
                 config.settings.get("sync.group.offsets.enabled") == "true"
                 for config in self._settings.values()
@@ -130,6 +158,11 @@ class InternalsStore:
                 checkpoints={group: dict(found) for group, found in self._checkpoints.items()},
                 states=dict(self._states),
                 assigned=self._assigned(),
+                connectors=RunningConnectors(
+                    dict(self._settings),
+                    self._heartbeats.get(self._heartbeat_connector),
+                    self._is_transactional,
+                ),
                 sync_group_offsets=any(checkpoint_connectors),
                 translation_restarted_at=(
                     None if self._restarted is None else self._restarted.restarted_at
@@ -147,6 +180,14 @@ class InternalsStore:
         if restarted is not None and restarted.restarted_at is not None:
             reaches = partial(restarted.reaches, partition)
         return _LockedOffsetMap(runs, reaches, self._lock)
+
+    @property
+    def _is_transactional(self) -> bool:
+        """Whether the worker has exactly-once support.
+
+        Fenced tasks are a hint only: the record remains when it is switched off.
+        """
+        return self._detects_transactions and self._fenced and self._commits.found is True
 
     def _assigned(self) -> frozenset[TopicPartition] | None:
         """Partitions of all existing tasks; None while no assignment is known.
@@ -174,7 +215,10 @@ class InternalsStore:
         self._syncs[partition] = NewestSync(upstream, downstream, _seconds(record))
         if self._restarted is not None:
             self._restarted.add(found, _seconds(record))
-        self._runs[partition].add(upstream, downstream)
+        runs = self._runs.get(partition)
+        if runs is None:
+            runs = self._runs[partition] = SyncRuns(dense=self._dense)
+        runs.add(upstream, downstream)
 
     def _apply_committed(self, record: TailRecord) -> None:
         found = SourceOffset.decode(record.key, record.value)
@@ -187,6 +231,9 @@ class InternalsStore:
             self._committed.pop(key.topic_partition, None)
         else:
             self._committed[key.topic_partition] = found.offset
+            self._commits.add(
+                record.partition, record.offset, _seconds(record), key.topic_partition
+            )
 
     def _apply_checkpoint(self, record: TailRecord) -> None:
         found = Checkpoint.decode(record.key, record.value)
@@ -223,6 +270,8 @@ class InternalsStore:
         if isinstance(found, ConnectorConfig):
             if found.connector in self._connectors:
                 self._settings[found.connector] = found
+        elif isinstance(found, TaskFencing):
+            self._fenced |= found.connector == self._source_connector
         elif isinstance(found, TaskAssignment):
             if found.connector == self._source_connector:
                 self._assignments[found.task] = found.partitions
@@ -231,6 +280,13 @@ class InternalsStore:
                 self._settings.pop(found.key.connector, None)
             elif found.key.connector == self._source_connector:
                 self._assignments.pop(found.key.task, None)
+
+    def _apply_heartbeat_config(self, record: TailRecord) -> None:
+        found = decode_config(record.key, record.value)
+        if isinstance(found, ConnectorConfig):
+            self._heartbeats[found.connector] = found
+        elif isinstance(found, Tombstone) and found.key.task is None:
+            self._heartbeats.pop(found.key.connector, None)
 
 
 class _LockedOffsetMap:

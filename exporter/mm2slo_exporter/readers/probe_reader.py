@@ -38,7 +38,7 @@ class ProbeReader:
         every: float,
     ) -> None:
         self._client = client
-        self._isolation = isolation
+        self.isolation: Isolation = isolation
         self._health = health
         self._every = every
         self._wanted: Mapping[TopicPartition, ProbeSpan] = {}
@@ -136,7 +136,7 @@ class ProbeReader:
         spans = dict(list(spans.items())[:_PER_ROUND])
         if spans:
             ranges = {partition: (span.start, span.end) for partition, span in spans.items()}
-            reading = self._client.first_records(ranges, self._isolation)
+            reading = self._client.first_records(ranges, self.isolation)
             failures = reading.failures
             # Read after the records: nothing from there on was removed before they were read.
             log_starts = self._client.start_offsets(list(reading.found)).offsets

@@ -55,7 +55,8 @@ class SideReader:
         self._client = client
         self._health = health
         self._starts_every = starts_every
-        self._stable_ends = stable_ends
+        self.stable_ends = stable_ends
+        """Whether the last stable offsets are read, too."""
         self._timeout = timeout
         self._clock = clock
         self._starts_due = 0.0
@@ -110,7 +111,7 @@ class SideReader:
         before = self.newest
         stable = {}
         with self._health.stage(self._client.alias, Stage.END_OFFSETS):
-            if self._stable_ends:
+            if self.stable_ends:
                 # Before the high watermark, so that it is never greater.
                 stable = self._client.end_offsets(
                     partitions, READ_COMMITTED, self._current_timeout

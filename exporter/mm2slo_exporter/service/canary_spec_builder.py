@@ -38,5 +38,4 @@ def canary_spec(config: Config, policies: FlowPolicies) -> CanarySpec:
         target_topic=policies.remote_topic(source_topic),
         interval_seconds=flow.canary.interval,
         restore_seconds=_RESTORE_SECONDS,
-        target_isolation="read_committed" if flow.exactly_once else "read_uncommitted",
     )

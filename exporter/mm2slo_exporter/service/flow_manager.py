@@ -171,8 +171,9 @@ class FlowManager:
 
     def _runner(self, config: Config, flow: FlowConfig, previous: FlowRunner | None) -> FlowRunner:
         carrier = config.carrier(flow)
+        opposite = next((each for each in config.flows if each.flow == flow.flow.reverse), None)
         return FlowRunner(
-            FlowPolicies(flow, carrier),
+            FlowPolicies(flow, carrier, opposite),
             FlowClusters(self._clusters[flow.flow.source], self._clusters[flow.flow.target]),
             config.exporter,
             self._health,

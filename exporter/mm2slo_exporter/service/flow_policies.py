@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 class FlowPolicies:
     """Selects a flow's topics and groups, and names its internal topics."""
 
-    def __init__(self, flow: FlowConfig, carrier: CanaryCarrier) -> None:
+    def __init__(
+        self, flow: FlowConfig, carrier: CanaryCarrier, opposite: FlowConfig | None = None
+    ) -> None:
+        """*opposite* is the configured flow of the other direction, which writes heartbeats."""
         self.flow = flow
         self._policy = replication_policy(flow)
         self._groups = GroupFilter(flow.groups, flow.groups_exclude)
@@ -29,6 +32,10 @@ class FlowPolicies:
         self.internal: InternalTopics = internal_topics(
             flow.flow, self._policy, flow.offset_syncs_location
         )
+        writer = (opposite or flow).connect
+        self.heartbeat_connector: str = writer.heartbeat_connector
+        configs = opposite.connect.configs_topic if opposite else None
+        self.heartbeat_configs: str = configs or self.internal.heartbeat_configs.topic
 
     def remote_topic(self, topic: str) -> str:
         return self._policy.remote_topic(self.flow.flow.source, topic)

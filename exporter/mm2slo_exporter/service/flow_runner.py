@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -28,12 +29,16 @@ if TYPE_CHECKING:
     from mm2slo_core.config.canary_config import CanaryCarrier
     from mm2slo_core.config.exporter_config import ExporterConfig
     from mm2slo_core.config.flow_config import FlowConfig
+    from mm2slo_core.mm2_config.observed_settings import SettingDifference
     from mm2slo_exporter.canary.canary_events import Event
     from mm2slo_exporter.flow_plan import FlowPlan
     from mm2slo_exporter.observation import ClusterView, InternalsView, Observation, TailProbe
     from mm2slo_exporter.service.cluster_handles import ClusterHandle, FlowClusters
     from mm2slo_exporter.service.flow_policies import FlowPolicies
     from mm2slo_exporter.state.flow_report import FlowReport
+
+
+logger = logging.getLogger(__name__)
 
 
 class FlowRunner:
@@ -70,7 +75,7 @@ class FlowRunner:
             previous=previous.tracker if previous else None,
         )
         self.report = self.tracker.first_report(started_at)
-        reads_committed = self.flow.isolation is Isolation.READ_COMMITTED
+        self._source_offsets: SideReader = self._side(flow_clusters.source)
         self._internals = internals_reader(
             policies, flow_clusters, health, shared_target=shared_target
         )
@@ -84,7 +89,7 @@ class FlowRunner:
         self._reader = FlowReader(
             self.flow.label,
             Sides(
-                source=self._side(flow_clusters.source, stable_ends=reads_committed),
+                source=self._source_offsets,
                 target=self._side(flow_clusters.target),
             ),
             self,
@@ -93,6 +98,7 @@ class FlowRunner:
             every=exporter.poll_interval,
             on_failure=health.record_loop_failure,
         )
+        self._read_as(self.flow.isolation)
         self._restoration: SupervisedThread | None = None
         if exporter.timeline.enabled and (previous is None or previous.tracker.restoring):
             topic, alias = exporter.timeline.topic, flow_clusters.target.client.alias
@@ -139,8 +145,11 @@ class FlowRunner:
             for sequence, present in self._probes.take_lookup_results():
                 self.tracker.canaries.ledger.looked_up(sequence, present=present)
         report = self.tracker.update(seen)
+        if report.overridden and report.overridden != self.report.overridden:
+            self._log_overridden(report.overridden)
+        self._read_as(self.tracker.flow.isolation)
         self._probes.request(
-            wanted_probes(report, self.flow.isolation),
+            wanted_probes(report, self.tracker.flow.isolation),
             self._lookups(),
             probes_in_use(report, self._probes.answers),
         )
@@ -201,12 +210,25 @@ class FlowRunner:
             events, self._events = self._events, []
         return tuple(events)
 
-    def _side(self, cluster: ClusterHandle, *, stable_ends: bool = False) -> SideReader:
+    def _log_overridden(self, settings: tuple[SettingDifference, ...]) -> None:
+        logger.warning(
+            "%s: MirrorMaker 2 runs with %s; using these values. Change the configuration, or set "
+            "`settings: configured` for the flow to keep it",
+            self.flow.label,
+            ", ".join(f"{name} {used} (configured: {own})" for name, own, used in settings),
+            extra={"flow": self.flow.label},
+        )
+
+    def _read_as(self, isolation: Isolation) -> None:
+        """Read the source as MirrorMaker 2 does."""
+        self._source_offsets.stable_ends = isolation is Isolation.READ_COMMITTED
+        self._probes.isolation = isolation.value
+
+    def _side(self, cluster: ClusterHandle) -> SideReader:
         return SideReader(
             cluster.client,
             self._health,
             starts_every=self._exporter.start_offsets_interval,
-            stable_ends=stable_ends,
         )
 
     def _plan(self, source: ClusterView) -> FlowPlan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mm2slo_core.config.flow_config import SettingsSource
 from mm2slo_exporter.readers.internals_reader import InternalsReader, InternalTopicLocation
 from mm2slo_exporter.readers.internals_store import InternalsStore, InternalTopic
 
@@ -29,8 +30,10 @@ def internals_reader(
                 connect.heartbeat_connector,
             }
         ),
+        heartbeat_connector=policies.heartbeat_connector,
         malformed=lambda kind, reason: health.record_malformed(target, kind.value, reason),
         dense=not (shared_target or flow.exactly_once),
+        detects_transactions=flow.settings is SettingsSource.OBSERVED,
         forgetful_connector=None if flow.keeps_offset_syncs else connect.checkpoint_connector,
     )
     locations = _locations(policies, clusters) if flow.by_mirrormaker else ()
@@ -52,7 +55,6 @@ def _locations(policies: FlowPolicies, clusters: FlowClusters) -> tuple[Internal
             InternalTopic.COMMITTED_OFFSETS,
             target,
             connect.offsets_topic or internal.connect_offsets.topic,
-            reads_committed=flow.exactly_once,
         ),
         InternalTopicLocation(
             InternalTopic.STATUS, target, connect.status_topic or internal.connect_status.topic
@@ -61,5 +63,8 @@ def _locations(policies: FlowPolicies, clusters: FlowClusters) -> tuple[Internal
             InternalTopic.CONNECTOR_CONFIGS,
             target,
             connect.configs_topic or internal.connect_configs.topic,
+        ),
+        InternalTopicLocation(
+            InternalTopic.HEARTBEAT_CONFIGS, source, policies.heartbeat_configs, optional=True
         ),
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mm2slo_core.canary_ledger import CanaryTotals
     from mm2slo_core.flow_offsets import PositionQuality
     from mm2slo_core.group_readiness import GroupReadiness
+    from mm2slo_core.mm2_config.observed_settings import SettingDifference
     from mm2slo_core.retention_headroom import Headroom
     from mm2slo_core.sli_counters import SliCount, SliKey
     from mm2slo_core.topic_selection import TopicPair
@@ -112,7 +113,7 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatState:
-    """MirrorMaker 2's heartbeats on the target."""
+    """MirrorMaker 2's heartbeats on the target; disabled ones are not present and have no age."""
 
     present: bool
     newest_at: float | None = None
@@ -152,6 +153,8 @@ class FlowInfo:
     engine: str
     canary: str
     """The carrier of its canaries: `heartbeats`, `topic`, or `off`."""
+    heartbeats_disabled: bool = False
+    """Whether MirrorMaker 2 is set not to emit heartbeats for this flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,8 @@ class FlowReport:
     canary_latency: LatencyHistogram | None = None
     canary_arrived_at: float | None = None
     slis: Mapping[SliKey, SliCount] = field(default_factory=dict)
+    overridden: tuple[SettingDifference, ...] = ()
+    """Settings with which MirrorMaker 2 runs and which the configuration has differently."""
     lag_records: int | None = None
     lag_seconds: float | None = None
     recovery_point: RecoveryPoint | None = None

@@ -9,6 +9,11 @@ from mm2slo_core.config.canary_config import CanaryCarrier
 from mm2slo_core.config.flow_config import PolicyKind
 from mm2slo_core.flow_state import FlowStateName, StateReason
 from mm2slo_core.group_readiness import ReadinessLimits
+from mm2slo_core.mm2_config.observed_settings import (
+    RunningConnectors,
+    observed_flow,
+    overridden_settings,
+)
 from mm2slo_core.replication_lag import SmoothedRate, catch_up_seconds
 from mm2slo_core.stall_watch import Progress
 from mm2slo_core.topic_drift import SyncedSettings
@@ -52,21 +57,19 @@ class FlowTracker:
     ) -> None:
         """Continues from the state of *previous*, of the same flow before a reload."""
         self.flow = flow
+        """With the settings of the running connectors."""
+        self._configured = flow
+        self._running = RunningConnectors()
         self._carrier = carrier
+        self._shared_target = shared_target
         self._rules = FlowRules.of(flow, shared_target=shared_target)
         self._settings = SyncedSettings(flow.config_properties_exclude)
         self.topics: FlowTopics = FlowTopics()
         self.restoring: str | None = None
         """What the state is being restored from; until then no topic is tracked."""
-        self._groups = GroupJudge(
-            ReadinessLimits(
-                max_redelivery_records=flow.readiness.max_redelivery_records,
-                max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
-                group_sync_grace_period=2 * flow.checkpoint_interval,
-            )
-        )
+        self._groups = GroupJudge(_limits(flow))
         self._recovery_point: RecoveryPoint | None = None
-        self._heartbeats = HeartbeatTracker(flow.heartbeat_interval)
+        self._heartbeats = HeartbeatTracker(flow)
         self._slices: SliceIndicators = SliceIndicators(
             flow,
             by_heartbeats=carrier is CanaryCarrier.OFF,
@@ -95,7 +98,7 @@ class FlowTracker:
         """Take over what does not depend on the configuration."""
         self.topics = FlowTopics(previous.topics)
         self._heartbeats = previous._heartbeats
-        self._heartbeats.interval = self.flow.heartbeat_interval
+        self._heartbeats.flow = self.flow
         before = previous.flow
         is_same = (before.policy, before.engine) == (self.flow.policy, self.flow.engine)
         if not is_same or previous.restoring:
@@ -122,6 +125,9 @@ class FlowTracker:
 
     def update(self, seen: Observation) -> FlowReport:
         """Process one observation and report the flow's state."""
+        if seen.internals.connectors != self._running:
+            self._running = seen.internals.connectors
+            self._use(observed_flow(self._configured, self._running))
         waiting_for = (*seen.unread, *((self.restoring,) if self.restoring else ()))
         ready = not waiting_for
         # Internal topics must be read to their end: positions would jump otherwise.
@@ -155,6 +161,7 @@ class FlowTracker:
         return FlowReport(
             flow=self.flow.flow,
             info=self.info,
+            overridden=overridden_settings(self._configured, self.flow),
             at=seen.at,
             state=state.name,
             state_reason=state.reason,
@@ -193,6 +200,15 @@ class FlowTracker:
             ),
         )
 
+    def _use(self, flow: FlowConfig) -> None:
+        """Continue with the settings of the running connectors."""
+        self.flow = self._judge.flow = self._heartbeats.flow = flow
+        self._rules = FlowRules.of(flow, shared_target=self._shared_target)
+        self._groups.limits = _limits(flow)
+        self._slices.checkpoint_interval = flow.checkpoint_interval
+        self.topics.judge_all_next()
+        self._groups.forget()
+
     @property
     def info(self) -> FlowInfo:
         """The flow's configuration, as label values."""
@@ -202,6 +218,7 @@ class FlowTracker:
             separator=policy.separator if policy.kind is PolicyKind.DEFAULT else "",
             engine=self.flow.engine.value,
             canary=self._carrier.value,
+            heartbeats_disabled=not self.flow.emit_heartbeats,
         )
 
     def slis(self) -> Mapping[SliKey, SliCount]:
@@ -228,6 +245,14 @@ class FlowTracker:
             return None
         self._lag_rate.add(at, lag)
         return catch_up_seconds(lag, self._lag_rate.per_second)
+
+
+def _limits(flow: FlowConfig) -> ReadinessLimits:
+    return ReadinessLimits(
+        max_redelivery_records=flow.readiness.max_redelivery_records,
+        max_checkpoint_lag_records=flow.readiness.max_checkpoint_lag_records,
+        group_sync_grace_period=2 * flow.checkpoint_interval,
+    )
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -57,8 +57,8 @@ class GroupJudge:
     While the source is unreadable, by the target now and by the source as it was last read.
     """
 
-    def __init__(self, budget: ReadinessLimits) -> None:
-        self._budget = budget
+    def __init__(self, limits: ReadinessLimits) -> None:
+        self.limits = limits
         self._known: dict[str, _Judged] = {}
         self._last_read: dict[str, TopicState] = {}
         """The topics of the last round in which the source was readable."""
@@ -79,7 +79,7 @@ class GroupJudge:
             known = self._known.get(group)
             inputs = _inputs(seen, group, commits, by_source, self._last_read)
             if known is None or not known.holds or known.inputs != inputs:
-                known = _judge(seen, group, inputs, self._budget)
+                known = _judge(seen, group, inputs, self.limits)
             judged[group] = _with_commits_at(known, self._commits_at.get(group))
         self._known = judged
         return tuple(each.state for each in judged.values() if each.state is not None)

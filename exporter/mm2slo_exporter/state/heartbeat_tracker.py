@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mm2slo_core.time_slices import DEFAULT_HEARTBEAT_AGE
 from mm2slo_exporter.state.flow_report import HeartbeatState, LatencyHistogram
 from mm2slo_exporter.state.latency_counter import LatencyCounter
 
 if TYPE_CHECKING:
+    from mm2slo_core.config.flow_config import FlowConfig
     from mm2slo_exporter.canary.canary_events import HeartbeatSeen
 
 _GAP_SHARE = 1.5
@@ -17,8 +19,8 @@ _GAP_SHARE = 1.5
 class HeartbeatTracker:
     """Age, latency and gaps of the heartbeats that arrive on the target."""
 
-    def __init__(self, interval: float) -> None:
-        self.interval = interval
+    def __init__(self, flow: FlowConfig) -> None:
+        self.flow = flow
         self._newest: dict[str, float] = {}
         self._received = 0
         self._missing = 0
@@ -32,11 +34,15 @@ class HeartbeatTracker:
             return
         self._received += 1
         self._latencies.add((beat.at - beat.emitted_at,))
-        if before is not None and beat.emitted_at - before > _GAP_SHARE * self.interval:
-            self._missing += round((beat.emitted_at - before) / self.interval) - 1
+        interval = self.flow.heartbeat_interval
+        if before is not None and beat.emitted_at - before > _GAP_SHARE * interval:
+            self._missing += round((beat.emitted_at - before) / interval) - 1
 
     def state(self, at: float) -> HeartbeatState:
         newest = max(self._newest.values(), default=None)
+        if newest is not None and not self.flow.emit_heartbeats:
+            # Those that still arrive, of whatever emitter, are as good as any.
+            newest = newest if at - newest <= DEFAULT_HEARTBEAT_AGE else None
         return HeartbeatState(
             present=newest is not None,
             newest_at=newest,

@@ -111,6 +111,15 @@ class SliceIndicators:
                 ),
             )
 
+    @property
+    def checkpoint_interval(self) -> float:
+        """Seconds between MirrorMaker 2's checkpoints."""
+        return self._checkpoints.checkpoint_interval
+
+    @checkpoint_interval.setter
+    def checkpoint_interval(self, seconds: float) -> None:
+        self._checkpoints.checkpoint_interval = seconds
+
     def counts(self) -> Mapping[SliKey, SliCount]:
         """Good, total and unknown slices."""
         return self._counters.snapshot()

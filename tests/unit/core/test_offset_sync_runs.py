@@ -233,3 +233,13 @@ def test_reaches_ignores_syncs_before_step_back() -> None:
     assert [known.reaches(offset) for offset in (99, 100, 299)] == [False, True, True]
     known.add(200, 1000)
     assert [known.reaches(offset) for offset in (100, 199, 200)] == [False, False, True]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_assume_sparse_gives_the_bounds_of_a_map_that_never_was_dense(seed: int) -> None:
+    replication = simulate(seed, crashes=True, markers=True)
+    runs = runs_of(replication, dense=True)
+    runs.assume_sparse()
+    expected = runs_of(replication, dense=False)
+    for upstream in range(0, max(replication.log), 7):
+        assert runs.target_bounds(upstream) == expected.target_bounds(upstream), upstream

@@ -25,6 +25,7 @@ from mm2slo_core.records import (
     SourceOffsetKey,
     StatusKey,
     TaskAssignment,
+    TaskFencing,
     TaskStatus,
     Tombstone,
     decode_config,
@@ -286,11 +287,14 @@ def test_task_assignments_decode() -> None:
     assert decode_config(b"task-c-0", value()) == TaskAssignment("c", 0, (), ())
 
 
-@pytest.mark.parametrize(
-    "key", [b"commit-c", b"target-state-c", b"session-key", b"tasks-fencing-c", b"other"]
-)
+@pytest.mark.parametrize("key", [b"commit-c", b"target-state-c", b"session-key", b"other"])
 def test_other_configuration_records_decode_to_none(key: bytes) -> None:
     assert decode_config(key, b'{"key":"secret"}') is None
+
+
+def test_task_fencing_of_exactly_once_worker_names_connector() -> None:
+    assert decode_config(b"tasks-fencing-c", b'{"tasks":1}') == TaskFencing("c")
+    assert decode_config(b"tasks-fencing-c", None) is None
 
 
 def test_encode_string_too_long_raises_value_error() -> None:

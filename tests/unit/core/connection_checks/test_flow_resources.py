@@ -54,6 +54,7 @@ def test_exporter_reads_source_and_describes_copies() -> None:
         "eu topic us.orders Describe+DescribeConfigs",
         "us group shop-* Describe",
         "us topic heartbeats DescribeConfigs+Read",
+        "us topic mm2-configs.eu.internal Read",
         "us topic mm2-offset-syncs.eu.internal Read",
         "us topic orders DescribeConfigs+Read",
     ]

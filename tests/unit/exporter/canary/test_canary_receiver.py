@@ -184,7 +184,7 @@ def test_topics_are_opened_with_cluster_start_and_isolation(
 ) -> None:
     monkeypatch.setattr("mm2slo_exporter.canary.canary_receiver.time.time", lambda: 10_000.0)
     topics = Topics()
-    run(topics, monkeypatch, target_isolation="read_committed")
+    run(topics, monkeypatch)
     where = {(client, topic): options for client, topic, options in topics.opened}
     assert where.keys() == {("us", CARRIER), ("eu", COPY), ("eu", BEATS)}
     assert {options["start"] for options in where.values()} == {6_400.0}

@@ -14,6 +14,7 @@ from mm2slo_core.catalogue.histogram_buckets import COLLECT_BUCKETS, LATENCY_BUC
 from mm2slo_core.flow_offsets import PositionQuality
 from mm2slo_core.flow_state import FlowStateName
 from mm2slo_core.group_readiness import Blocked, BlockReason, GroupReadiness
+from mm2slo_core.mm2_config.observed_settings import SettingDifference
 from mm2slo_core.replication_lag import LagOrigin
 from mm2slo_core.retention_headroom import Headroom, RetentionLimit
 from mm2slo_core.sli_counters import Sli, SliCount, SliKey
@@ -196,6 +197,7 @@ GROUPS = (
 REPORT = FlowReport(
     flow=Flow("us", "eu"),
     info=FlowInfo(policy="default", separator=".", engine="mirrormaker2", canary="heartbeats"),
+    overridden=(SettingDifference("isolation", "read_uncommitted", "read_committed"),),
     at=10_000.0,
     state=FlowStateName.RUNNING,
     state_reason="position_advances",

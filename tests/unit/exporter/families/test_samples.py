@@ -25,8 +25,12 @@ CONNECT_STATES = (
 ALIKE: list[tuple[catalogue.Metric, list[str]]] = [
     (
         catalogue.FLOW_INFO,
-        ['{policy="default",separator=".",engine="mirrormaker2",canary="heartbeats"} 1'],
+        [
+            '{policy="default",separator=".",engine="mirrormaker2",canary="heartbeats",'
+            'heartbeats="enabled"} 1'
+        ],
     ),
+    (catalogue.FLOW_SETTING_OVERRIDDEN, ['{setting="isolation"} 1']),
     (catalogue.FLOW_OBSERVED_TIMESTAMP_SECONDS, [" 10000.0"]),
     (
         catalogue.FLOW_STATE,

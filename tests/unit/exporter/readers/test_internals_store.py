@@ -19,21 +19,27 @@ PAY = TopicPartition("pay", 2)
 COPY = TopicPartition("us.orders", 0)
 SYNCS, OFFSETS = InternalTopic.OFFSET_SYNCS, InternalTopic.COMMITTED_OFFSETS
 CHECKPOINTS, STATUS = InternalTopic.CHECKPOINTS, InternalTopic.STATUS
-CONFIGS = InternalTopic.CONNECTOR_CONFIGS
+CONFIGS, HEARTBEAT_CONFIGS = InternalTopic.CONNECTOR_CONFIGS, InternalTopic.HEARTBEAT_CONFIGS
 SOURCE, MARKS = "MirrorSourceConnector", "MirrorCheckpointConnector"
+BEATS = "MirrorHeartbeatConnector"
+FENCING = (b"tasks-fencing-MirrorSourceConnector", b'{"tasks":1}')
 
 
 class Store:
     """A store, and the malformed records that it reported."""
 
-    def __init__(self, *, dense: bool = True, forgetful: str | None = None) -> None:
+    def __init__(
+        self, *, dense: bool = True, detects: bool = True, forgetful: str | None = None
+    ) -> None:
         self.malformed: list[tuple[str, str]] = []
         self.store = InternalsStore(
             source_alias="us",
             source_connector=SOURCE,
             connectors=frozenset({SOURCE, MARKS}),
+            heartbeat_connector=BEATS,
             malformed=lambda kind, reason: self.malformed.append((kind.value, reason)),
             dense=dense,
+            detects_transactions=detects,
             forgetful_connector=forgetful,
         )
 
@@ -45,6 +51,12 @@ class Store:
     def reaches(self, *offsets: int) -> list[bool]:
         found = self.view.offset_map(ORDERS)
         return [found.reaches(offset) for offset in offsets]
+
+    def commit(self, log_offset: int, upstream: int, *, end: int) -> None:
+        """A commit at *log_offset* of the offsets topic, which ends at *end*."""
+        key, value = committed(upstream)
+        self.store.apply(OFFSETS, [TailRecord(0, log_offset, 5_500, key, value, None)])
+        self.store.read_up_to(OFFSETS, {0: end})
 
     @property
     def view(self) -> Any:
@@ -269,13 +281,14 @@ def test_clear_drops_state_of_one_topic_only() -> None:
     store.take(CHECKPOINTS, checkpoint("a", 10))
     store.take(STATUS, status(SOURCE, "RUNNING", 0))
     store.take(CONFIGS, task(0, "orders-0"), connector(MARKS, sync_group_offsets_enabled="true"))
+    store.take(HEARTBEAT_CONFIGS, connector(BEATS))
     for topic in InternalTopic:
         before = store.view
         store.store.clear(topic)
         after = store.view
         changed = {
             name
-            for name in ("syncs", "committed", "checkpoints", "states", "assigned")
+            for name in ("syncs", "committed", "checkpoints", "states", "assigned", "connectors")
             if getattr(before, name) != getattr(after, name)
         }
         assert (
@@ -285,7 +298,8 @@ def test_clear_drops_state_of_one_topic_only() -> None:
                 OFFSETS: {"committed"},
                 CHECKPOINTS: {"checkpoints"},
                 STATUS: {"states"},
-                CONFIGS: {"assigned"},
+                CONFIGS: {"assigned", "connectors"},
+                HEARTBEAT_CONFIGS: {"connectors"},
             }[topic]
         )
     assert store.view.offset_map(ORDERS) is None
@@ -301,3 +315,54 @@ def test_view_is_immutable() -> None:
     store.take(CHECKPOINTS, checkpoint("a", 11))
     assert held.committed == {ORDERS: 41}
     assert held.checkpoints["a"][COPY].upstream == 10
+
+
+def test_fenced_tasks_and_markers_after_commits_are_exactly_once() -> None:
+    store = Store()
+    store.commit(3, 99, end=5)
+    assert store.view.connectors.transactional is False  # compaction leaves such ends, too
+    store.take(CONFIGS, FENCING)
+    assert store.view.connectors.transactional is True
+
+
+def test_fenced_tasks_without_markers_are_no_evidence_of_exactly_once() -> None:
+    """The record remains when exactly-once support is switched off."""
+    store = Store()
+    store.take(CONFIGS, FENCING)
+    store.commit(3, 99, end=4)
+    assert store.view.connectors.transactional is False
+
+
+def test_fenced_tasks_of_another_connector_are_ignored() -> None:
+    store = Store()
+    store.take(CONFIGS, (b"tasks-fencing-jdbc", b'{"tasks":1}'))
+    store.commit(3, 99, end=5)
+    assert store.view.connectors.transactional is False
+
+
+def test_exactly_once_is_not_looked_for_if_settings_are_configured() -> None:
+    store = Store(detects=False)
+    store.take(CONFIGS, FENCING)
+    store.commit(3, 99, end=5)
+    assert store.view.connectors.transactional is False
+
+
+def test_exactly_once_widens_bounds_of_syncs_that_were_read_before() -> None:
+    """Target offsets between two syncs may then be markers, not records."""
+    store = Store()
+    store.take(SYNCS, sync(0, 0), sync(100, 90))
+    store.take(CONFIGS, FENCING)
+    assert store.view.offset_map(ORDERS).target_bounds(50) == Bounds(40, 50)
+    store.commit(3, 99, end=5)
+    assert store.view.offset_map(ORDERS).target_bounds(50) == Bounds(1, 90)
+
+
+def test_heartbeat_connector_of_opposite_flow_is_in_view() -> None:
+    store = Store()
+    config = js({"properties": {"emit.heartbeats.enabled": "false"}})
+    store.take(HEARTBEAT_CONFIGS, (b"connector-MirrorHeartbeatConnector", config))
+    store.take(HEARTBEAT_CONFIGS, (b"connector-MirrorSourceConnector", js({"properties": {}})))
+    assert store.view.connectors.heartbeats.settings == {"emit.heartbeats.enabled": "false"}
+    assert store.view.connectors.by_name == {}
+    store.take(HEARTBEAT_CONFIGS, (b"connector-MirrorHeartbeatConnector", None))
+    assert store.view.connectors.heartbeats is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flow_observations import flow_config
+
 from mm2slo_core.catalogue.histogram_buckets import LATENCY_BUCKETS
 from mm2slo_exporter.canary.canary_events import HeartbeatSeen
 from mm2slo_exporter.state.flow_report import HeartbeatState
@@ -13,8 +15,8 @@ def beat(emitted_at: float, emitter: str = "us", *, replayed: bool = False) -> H
     return HeartbeatSeen("us->eu", emitter, emitted_at, emitted_at + 0.25, replayed)
 
 
-def watched(*beats: HeartbeatSeen, interval: float = 1.0) -> HeartbeatTracker:
-    tracker = HeartbeatTracker(interval)
+def watched(*beats: HeartbeatSeen, **flow: object) -> HeartbeatTracker:
+    tracker = HeartbeatTracker(flow_config(**flow))
     for each in beats:
         tracker.observe(each)
     return tracker
@@ -31,13 +33,26 @@ def test_age_is_that_of_newest_heartbeat() -> None:
     )
 
 
+def test_disabled_heartbeats_are_not_present_and_do_not_age() -> None:
+    disabled = watched(beat(10.0, replayed=True), emit_heartbeats=False)
+    assert disabled.state(5_000.0) == HeartbeatState(present=False)
+
+
+def test_heartbeats_that_arrive_although_disabled_are_present() -> None:
+    """Another herder's, or the setting belongs to another connector."""
+    tracker = watched(beat(10.0), emit_heartbeats=False)
+    assert tracker.state(39.0).age_seconds == 29.0
+    assert tracker.state(41.0).present is False
+    assert tracker.state(41.0).received_total == 1
+
+
 def test_gap_counts_missing_heartbeats() -> None:
     for gap, missing in [(1.0, 0), (1.5, 0), (1.6, 1), (2.0, 1), (5.0, 4)]:
         assert watched(beat(10.0), beat(10.0 + gap)).state(20.0).missing_total == missing, gap
 
 
 def test_gap_is_counted_in_intervals() -> None:
-    assert watched(beat(0.0), beat(30.0), interval=10.0).state(40.0).missing_total == 2
+    assert watched(beat(0.0), beat(30.0), heartbeat_interval="10s").state(40.0).missing_total == 2
 
 
 def test_gaps_are_counted_per_emitter() -> None:

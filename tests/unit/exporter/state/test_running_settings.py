@@ -1,0 +1,120 @@
+"""Settings of the running connectors, where the configuration says something else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from flow_observations import Scene, flow_config
+
+from mm2slo_core.config.canary_config import CanaryCarrier
+from mm2slo_core.config.flow_config import Isolation
+from mm2slo_core.flow_offsets import PositionQuality
+from mm2slo_core.mm2_config.observed_settings import RunningConnectors
+from mm2slo_core.records import ConnectorConfig
+from mm2slo_exporter.canary.canary_events import HeartbeatSeen
+from mm2slo_exporter.state.flow_tracker import FlowTracker
+
+if TYPE_CHECKING:
+    from mm2slo_exporter.state.flow_report import PartitionState
+
+SOURCE, CHECKPOINT = "MirrorSourceConnector", "MirrorCheckpointConnector"
+
+
+def tracker(**flow: object) -> FlowTracker:
+    configured = flow_config(**flow)
+    return FlowTracker(configured, carrier=CanaryCarrier.OFF, shared_target=False, started_at=0.0)
+
+
+def running(connector: str, **settings: str) -> RunningConnectors:
+    named = {key.replace("_", "."): value for key, value in settings.items()}
+    return RunningConnectors({connector: ConnectorConfig(connector, named)})
+
+
+def partition(flow: FlowTracker, scene: Scene, at: float) -> PartitionState:
+    (topic,) = flow.update(scene.look(at)).topics
+    return topic.partitions[0]
+
+
+def exactly_once_scene() -> Scene:
+    """60 of 100 records replicated and committed; 20 markers are among the copies."""
+    scene = Scene()
+    log = scene.add("orders")
+    log.live(80, 100)
+    log.committed = 59
+    return scene
+
+
+def test_exactly_once_worker_found_in_first_round_has_position_of_commit() -> None:
+    scene = exactly_once_scene()
+    assert partition(tracker(), scene, 1000.0).lag_records == 20  # too low: markers are no records
+    scene.internals["connectors"] = RunningConnectors(transactional=True)
+    flow = tracker()
+    found = partition(flow, scene, 1000.0)
+    assert (found.lag_records, found.quality) == (40, PositionQuality.EXACTLY_ONCE)
+    assert flow.update(scene.look(1005.0)).overridden == (("exactly_once", "false", "true"),)
+
+
+def test_exactly_once_worker_found_later_corrects_position_at_once() -> None:
+    scene, flow = exactly_once_scene(), tracker()
+    assert partition(flow, scene, 1000.0).quality is PositionQuality.LIVE
+    scene.internals["connectors"] = RunningConnectors(transactional=True)
+    found = partition(flow, scene, 1005.0)
+    assert (found.lag_records, found.quality) == (40, PositionQuality.EXACTLY_ONCE)
+
+
+def test_configured_settings_stay_if_flow_says_so() -> None:
+    scene, flow = exactly_once_scene(), tracker(settings="configured")
+    scene.internals["connectors"] = RunningConnectors(transactional=True)
+    assert partition(flow, scene, 1000.0).quality is PositionQuality.LIVE
+    assert flow.update(scene.look(1005.0)).overridden == ()
+
+
+def test_read_committed_consumer_is_compared_with_last_stable_offset() -> None:
+    scene, flow = Scene(), tracker()
+    log = scene.add("orders")
+    log.live(90, 100)
+    log.stable = 95
+    assert partition(flow, scene, 1000.0).lag_records == 10
+    scene.internals["connectors"] = running(
+        SOURCE, source_consumer_isolation_level="read_committed"
+    )
+    assert partition(flow, scene, 1005.0).lag_records == 5
+    assert flow.flow.isolation is Isolation.READ_COMMITTED
+
+
+def test_settings_that_connectors_stop_stating_are_configured_ones_again() -> None:
+    scene, flow = Scene(), tracker(checkpoint_interval="5s")
+    scene.internals["connectors"] = running(CHECKPOINT, emit_checkpoints_interval_seconds="90")
+    flow.update(scene.look(1000.0))
+    assert flow.flow.checkpoint_interval == 90.0
+    scene.internals["connectors"] = RunningConnectors()
+    flow.update(scene.look(1005.0))
+    assert flow.flow.checkpoint_interval == 5.0
+
+
+@pytest.mark.parametrize("emitted", [True, False])
+def test_age_of_old_heartbeats_is_published_only_if_they_are_emitted(*, emitted: bool) -> None:
+    scene, flow = Scene(), tracker()
+    text = str(emitted).lower()
+    settings = ConnectorConfig("MirrorHeartbeatConnector", {"emit.heartbeats.enabled": text})
+    scene.internals["connectors"] = RunningConnectors(heartbeats=settings)
+    old = HeartbeatSeen("us->eu", "eu", 100.0, 100.2, replayed=True)
+    report = flow.update(scene.look(5_000.0, old))
+    assert report.info.heartbeats_disabled is not emitted
+    assert report.heartbeats.age_seconds == (4_900.0 if emitted else None)
+
+
+def test_reload_keeps_settings_of_running_connectors() -> None:
+    scene, flow = exactly_once_scene(), tracker()
+    scene.internals["connectors"] = RunningConnectors(transactional=True)
+    flow.update(scene.look(1000.0))
+    reloaded = FlowTracker(
+        flow_config(stall_after="50s"),
+        carrier=CanaryCarrier.OFF,
+        shared_target=False,
+        started_at=1001.0,
+        previous=flow,
+    )
+    found = partition(reloaded, scene, 1005.0)
+    assert (found.lag_records, found.quality) == (40, PositionQuality.EXACTLY_ONCE)
