@@ -17,7 +17,7 @@ from mm2slo_core.reporting.entry_order import worst_first
 from mm2slo_core.reporting.incidents import by_day, incidents
 from mm2slo_core.reporting.minute_counts import Indicator, counted, whole_minute
 from mm2slo_core.reporting.report_periods import period
-from mm2slo_core.reporting.report_query import ReportQuery
+from mm2slo_core.reporting.report_query import ReportQuery, count_minutes
 from mm2slo_core.reporting.slo_report import Detail, History, Report
 from mm2slo_report.burn_start import with_burn_starts
 from mm2slo_report.sources.sli_source import SliSourceError
@@ -123,7 +123,7 @@ class Reporter:
         )
         (entry,) = self._entries(query)
         window = Span(entry.window.start, entry.window.end)
-        minutes = self._minutes(query, objective, window)
+        minutes = self._minutes(self._planned(query, window), objective, window)
         parts = budget_parts(entry.window, self.zone, entry.coverage.known_since, minutes)
         allowed = entry.budget.total_events
         return Detail(
@@ -150,22 +150,31 @@ class Reporter:
         span = Span(window.start, window.end) if span is None else span
         length = chart_step(span) if length is None else length
         parts = steps(span, length)
-        minutes = self._minutes(query, objective, span)
+        query = self._planned(query, span)
+        excluded = query.excluded(objective, span)
         return History(
             objective=objective,
             as_of=query.as_of,
             start=span.start,
             end=span.end,
             length=length,
-            steps=series(minutes, parts, objective.target),
+            steps=series(
+                self._minutes(query, objective, span),
+                parts,
+                objective.target,
+                60.0 * (count_minutes([span]) - count_minutes(excluded)),
+            ),
         )
+
+    def _planned(self, query: ReportQuery, span: Span) -> ReportQuery:
+        """*query* with the planned maintenance of *span*."""
+        return replace(query, exclusions=tuple(self.facts.exclusions(span)))
 
     def _minutes(
         self, query: ReportQuery, objective: Objective, span: Span
     ) -> tuple[MinuteCounts, ...]:
-        """Minutes of *span* with samples, without planned maintenance."""
-        planned = replace(query, exclusions=tuple(self.facts.exclusions(span)))
-        excluded = planned.excluded(objective, span)
+        """Minutes of *span* with samples, without planned maintenance of *query*."""
+        excluded = query.excluded(objective, span)
         minutes = self.source.minutes(Indicator(objective.flow, objective.key), span)
         if not excluded:
             return tuple(minutes)
@@ -179,7 +188,7 @@ class Reporter:
         whole = _whole(query)
         if whole is None:
             return ()
-        planned = replace(query, exclusions=tuple(self.facts.exclusions(whole)))
+        planned = self._planned(query, whole)
         spans, indicators = planned.spans(), planned.indicators
         counts: Mapping[Indicator, Mapping[Span, SpanCounts] | SliSourceError]
         since: Mapping[Indicator, int | None]
@@ -202,7 +211,8 @@ class Reporter:
                 problem=str(found) if failed else "",
             )
         return with_burn_starts(
-            entries(planned, answers), lambda each, span: self._minutes(planned, each, span)
+            entries(planned, answers),
+            lambda each, span: self._minutes(self._planned(query, span), each, span),
         )
 
     def _confirmed(self, query: ReportQuery) -> Mapping[Flow, Confirmation | None]:
@@ -217,8 +227,10 @@ class Reporter:
 
 
 def _whole(query: ReportQuery) -> Span | None:
-    """The union of a query's spans; None without any."""
+    """The union of a query's spans and of all of its period; None without any."""
     spans = query.spans()
     if not spans:
         return None
-    return Span(spans[0].start, max(each.end for each in spans))
+    if query.window is not None:
+        spans = (*spans, query.window.whole)
+    return Span(min(each.start for each in spans), max(each.end for each in spans))

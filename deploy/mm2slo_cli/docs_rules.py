@@ -33,6 +33,11 @@ or later, and a retention above the longest window: 35 days for 28.
   never averaged, so an hour with few events has little weight.
 - **Windows up to an hour** are read from the counters every 30 seconds. **Longer ones** are sums
   of steps: non-overlapping increments of {duration(STEP)}, recorded every {duration(STEP)}.
+- **A budget belongs to the whole window.** Spent is the share of bad events times the measured
+  share of the window's steps, divided by the allowed share: time before a flow existed, and time
+  that was not scraped, cost nothing, and five minutes of outage cost the same in every flow. A step
+  without events is measured; planned maintenance shortens the window. Burn rates of the long
+  windows (1h, 6h, 1d, 3d) are scaled alike, those of the short ones (5m, 30m, 2h) are not.
 - **No events, no ratio**: the series is absent, not 0 or NaN. Without a series of good events, all
   events are bad.
 - **Replicas of the exporter are averaged**, both bad and all events: the ratio is that of the

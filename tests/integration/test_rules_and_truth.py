@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import pytest
 from monitoring import Prometheus, prometheus
 from promtool import needs_promtool
+from rule_reference import Counters, short_window, step, step_sum
+from rule_reference.counter_increase import Sample, extrapolation_bound
 
 from mm2slo_alerts import recording
 from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.objectives import ObjectiveRule
-from mm2slo_core.objectives.counter_increase import Sample, extrapolation_bound
-from mm2slo_core.objectives.rule_evaluation import Counters, short_window, step, step_sum
 from mm2slo_core.sli_counters import Sli, SliKey
 
 if TYPE_CHECKING:

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 
 def error_ratio_rules(
-    window: str, events: RecordedSeries, bad: RecordedSeries
+    window: str, events: RecordedSeries, bad: RecordedSeries, share: str = ""
 ) -> Iterator[RecordingRule]:
-    """Return both rules; without events there is no ratio, without an objective no burn rate."""
+    """Return both rules; without events there is no ratio, without an objective no burn rate.
+
+    *share* multiplies the ratio by the measured share of a long window.
+    """
     yield RecordingRule(record=ERROR[window].name, expr=f"{select(bad)}\n/ ({select(events)} > 0)")
     error, objective = select(ERROR[window]), select(OBJECTIVE)
     yield RecordingRule(
         record=BURN[window].name,
-        expr=f"{error}\n/ {on(SLI_LABELS, error, objective)} (1 - {objective})",
+        expr=f"{error}{share}\n/ {on(SLI_LABELS, error, objective)} (1 - {objective})",
     )

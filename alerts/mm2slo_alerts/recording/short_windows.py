@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.recording.error_ratio import error_ratio_rules
 from mm2slo_alerts.recording.maintenance_filter import touched, untouched
+from mm2slo_alerts.recording.measured_share import measured_half_minutes, share_of_half_minutes
 from mm2slo_alerts.recording.rule_intervals import EVENTS_INTERVAL, samples_within, seconds
 from mm2slo_alerts.rule_model import RecordingRule
 from mm2slo_core.catalogue import (
     BAD_INCREASE,
     DIRECT_WINDOWS,
     EVENTS_INCREASE,
+    LONG_WINDOWS,
     SLI_EVENTS_TOTAL,
     SLI_GOOD_EVENTS_TOTAL,
     SLI_LABELS,
@@ -73,7 +75,11 @@ def _window(window: str, scale: Scale) -> Iterator[RecordingRule]:
             expr=f"(\n{bad_events(events, length, scale)}\n{free}\n)\nor\n"
             f"{_without_maintenance(BAD_INCREASE[_SHORTEST], length, scale)}",
         )
-    yield from error_ratio_rules(window, events, bad)
+    share = ""
+    if window in LONG_WINDOWS:
+        yield measured_half_minutes(window, scale)
+        share = share_of_half_minutes(window, scale)
+    yield from error_ratio_rules(window, events, bad, share)
 
 
 def _without_maintenance(inner: RecordedSeries, length: float, scale: Scale) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mm2slo_alerts.recording.error_ratio import error_ratio_rules
 from mm2slo_alerts.recording.maintenance_filter import touched, untouched
+from mm2slo_alerts.recording.measured_share import measured_steps, share_of_steps
 from mm2slo_alerts.recording.rule_intervals import STEP, samples_within, seconds
 from mm2slo_alerts.recording.short_windows import average_increase, bad_events
 from mm2slo_alerts.rule_model import RecordingRule
@@ -22,6 +23,7 @@ from mm2slo_core.catalogue import (
     EVENTS_STEP,
     EVENTS_SUM,
     EXCLUDED_STEP,
+    LONG_WINDOWS,
     OBJECTIVE,
     SLI_EVENTS_TOTAL,
     SLI_LABELS,
@@ -57,7 +59,11 @@ def chains(scale: Scale) -> Iterator[RecordingRule]:
         events, bad = EVENTS_SUM[window], BAD_SUM[window]
         yield RecordingRule(record=events.name, expr=sum_of_steps(EVENTS_STEP, length, scale))
         yield RecordingRule(record=bad.name, expr=sum_of_steps(BAD_STEP, length, scale))
-        yield from error_ratio_rules(window, events, bad)
+        share = ""
+        if window in LONG_WINDOWS:
+            yield measured_steps(window, scale)
+            share = share_of_steps(window, scale)
+        yield from error_ratio_rules(window, events, bad, share)
 
 
 def sum_of_steps(series: RecordedSeries, length: float, scale: Scale) -> str:

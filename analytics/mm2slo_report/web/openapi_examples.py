@@ -165,7 +165,7 @@ def _history() -> History:
     parts = (Span(span.start, span.start + _HOUR), Span(span.start + _HOUR, span.end))
     return History(
         objective=_OBJECTIVE, as_of=_AS_OF, start=span.start, end=span.end, length=_HOUR,
-        steps=series(_minutes(span), parts, _OBJECTIVE.target),
+        steps=series(_minutes(span), parts, _OBJECTIVE.target, 2 * _HOUR / 1000),
     )  # fmt: skip
 
 

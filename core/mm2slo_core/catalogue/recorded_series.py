@@ -24,6 +24,9 @@ CHAIN_WINDOWS: Final = ("2h", "6h", "1d", "3d")
 """Sums of 5-minute increments, recorded every 5 minutes."""
 WINDOW: Final = "_window"
 """The suffix of series over the window of the objective."""
+LONG_WINDOWS: Final = ("1h", "6h", "1d", "3d")
+"""The long windows of the window pairs: their burn rates are shares of the budget of the whole
+window, however little of it was measured."""
 WINDOW_SECONDS: Final[Mapping[str, float]] = MappingProxyType(
     {
         "5m": 300.0,
@@ -122,6 +125,12 @@ EVENTS_SUM: Final = _by_window(
 BAD_SUM: Final = _by_window(
     "flow:mm2_sli_bad:sum", "Bad events of {window}.", (*CHAIN_WINDOWS, WINDOW)
 )
+MEASURED: Final = _by_window(
+    "flow:mm2_sli_measured:count",
+    "Steps of {window} with samples, without maintenance; of 30 seconds for 1h, otherwise of five "
+    "minutes.",
+    (*LONG_WINDOWS, WINDOW),
+)
 ERROR: Final = _by_window(
     "flow:mm2_slo_error:ratio",
     "Error ratio of {window}; absent without events.",
@@ -129,12 +138,13 @@ ERROR: Final = _by_window(
 )
 BURN: Final = _by_window(
     "flow:mm2_slo_burn:ratio",
-    "Burn rate of {window}: error ratio divided by the error budget.",
+    "Burn rate of {window}: error ratio divided by the error budget; for the long windows of "
+    "window pairs and the window of the objective, times the measured share of the window.",
     _ALL_WINDOWS,
 )
 BUDGET_REMAINING: Final = RecordedSeries(
     name="flow:mm2_slo_budget_remaining:ratio",
-    help="Remaining share of the error budget; below 0 when overspent.",
+    help="Remaining share of the error budget of the whole window; below 0 when overspent.",
 )
 COVERAGE: Final = _by_window(
     "flow:mm2_slo_coverage:ratio",
@@ -147,7 +157,7 @@ RECORDED_GROUPS: Final[Mapping[str, tuple[RecordedSeries, ...]]] = MappingProxyT
         "Objectives": (OBJECTIVE, OBJECTIVE_WINDOW, MAINTENANCE_ACTIVE),
         "Short windows": (*EVENTS_INCREASE.values(), *BAD_INCREASE.values()),
         "Steps of five minutes": (EVENTS_STEP, BAD_STEP, UNKNOWN_STEP, EXCLUDED_STEP, DUE_STEP),
-        "Long windows": (*EVENTS_SUM.values(), *BAD_SUM.values()),
+        "Long windows": (*EVENTS_SUM.values(), *BAD_SUM.values(), *MEASURED.values()),
         "Results": (*ERROR.values(), *BURN.values(), BUDGET_REMAINING, *COVERAGE.values()),
     }
 )

@@ -1,9 +1,10 @@
 """Error ratio, burn rate and error budget, from counts of events.
 
-Formulas: The Site Reliability Workbook, chapters 2 and 5. With the objective T and the window W,
-the budget is B = 1 - T, the error ratio e = bad / settled, the burn rate e / B; over the window
-itself the burn rate is the consumed share of the budget. The remaining budget is not clamped: -2.4
-and -0.01 need different decisions.
+Formulas: The Site Reliability Workbook, chapters 2 and 5. With the objective T, the budget is
+B = 1 - T, the error ratio e = bad / settled, the burn rate e / B. A budget belongs to the whole of
+its window W: with samples in M of it, the consumed share is e / B * M / W, so that five minutes of
+outage cost the same however long the flow exists. The remaining budget is not clamped: -2.4 and
+-0.01 need different decisions.
 """
 
 from __future__ import annotations
@@ -11,50 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final
-
-from mm2slo_core.objectives.rule_evaluation import Counts
+from typing import Final, NamedTuple
 
 _MINUTE: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventCounts:
-    """Events of one indicator within a window. Excluded events are in no other count."""
+class Counts(NamedTuple):
+    """Bad and settled events; fractional where replicas are averaged."""
 
-    good: float = 0.0
-    bad: float = 0.0
-    unknown: float = 0.0
-    excluded: float = 0.0
-
-    def __post_init__(self) -> None:
-        wrong = [value for value in (self.good, self.bad, self.unknown, self.excluded) if value < 0]
-        if wrong:
-            raise ValueError(f"event count is {wrong[0]!r}; expected 0 or more")
-
-    @property
-    def total(self) -> float:
-        """Settled events, good and bad."""
-        return self.good + self.bad
-
-    @property
-    def coverage(self) -> float | None:
-        """The settled share of events; None without events."""
-        seen = self.total + self.unknown
-        return self.total / seen if seen else None
-
-    @property
-    def counts(self) -> Counts:
-        """Bad and settled events."""
-        return Counts(self.bad, self.total)
-
-    def __add__(self, other: EventCounts) -> EventCounts:
-        return EventCounts(
-            good=self.good + other.good,
-            bad=self.bad + other.bad,
-            unknown=self.unknown + other.unknown,
-            excluded=self.excluded + other.excluded,
-        )
+    bad: float
+    events: float
 
 
 def error_ratio(counts: Counts) -> float | None:
@@ -85,22 +52,26 @@ def burn_rate(counts: Counts, target: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The error budget of one objective at one instant.
+    """The error budget of one objective at one instant, for the whole of its window.
 
-    As a share of itself (`consumed`, `remaining`), in events, and in minutes of total outage.
-    Events and minutes depend on the event rate; for indicators that count events, minutes are
-    estimated at the mean rate of the window.
+    Events are expected at the rate of the measured time, also before a flow existed, where nothing
+    was measured, and in time to come. As a share of itself (`consumed`, `remaining`), in events,
+    and in minutes of total outage; for indicators that count events, minutes are estimated at the
+    mean rate.
     """
 
     target: float
     window: float
-    """Seconds."""
+    """Seconds without planned maintenance, elapsed or not."""
+    measured: float
+    """Seconds of the window with samples, whether or not there were events."""
     counts: Counts
 
     @property
     def consumed(self) -> float | None:
         """The spent share, above 1 when overspent; None without events."""
-        return burn_rate(self.counts, self.target)
+        burn = burn_rate(self.counts, self.target)
+        return None if burn is None else burn * (self.measured / self.window)
 
     @property
     def remaining(self) -> float | None:
@@ -108,34 +79,16 @@ class Budget:
         return None if self.consumed is None else 1.0 - self.consumed
 
     @property
-    def total_ratio(self) -> float:
-        """The share of events that may be bad."""
-        return allowed_ratio(self.target)
-
-    @property
     def total_events(self) -> float:
-        """Events that may be bad."""
-        return self.total_ratio * self.counts.events
-
-    @property
-    def consumed_events(self) -> float:
-        """Bad events."""
-        return self.counts.bad
-
-    @property
-    def remaining_events(self) -> float:
-        """Events that may still be bad; below 0 when overspent."""
-        return self.total_events - self.counts.bad
+        """Events that may be bad, of those expected in the window."""
+        if not self.measured:
+            return 0.0
+        return allowed_ratio(self.target) * self.counts.events * (self.window / self.measured)
 
     @property
     def total_minutes(self) -> float:
         """Minutes of total outage that the window allows."""
-        return self.total_ratio * self.window / _MINUTE
-
-    @property
-    def consumed_minutes(self) -> float | None:
-        """Bad events in minutes of total outage; None without events."""
-        return None if self.consumed is None else self.consumed * self.total_minutes
+        return allowed_ratio(self.target) * self.window / _MINUTE
 
     @property
     def remaining_minutes(self) -> float | None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mm2slo_core.objectives.error_budget import allowed_ratio, burn_rate
+from mm2slo_core.objectives.error_budget import Budget, Counts, burn_rate
 from mm2slo_core.objectives.exclusion import Span
-from mm2slo_core.objectives.rule_evaluation import Counts
-from mm2slo_core.reporting.minute_counts import MINUTE_MS, counted, whole_minute
+from mm2slo_core.reporting.minute_counts import MINUTE_MS, SpanCounts, counted, whole_minute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mm2slo_core.reporting.minute_counts import MinuteCounts, SpanCounts
+    from mm2slo_core.reporting.minute_counts import MinuteCounts
 
 MAX_STEPS: Final = 2_000
 _NICE_MINUTES: Final = (1, 5, 15, 30, 60, 120, 360, 720, 1_440)
@@ -57,12 +56,21 @@ def steps(span: Span, length: int) -> tuple[Span, ...]:
 
 
 def series(
-    minutes: Iterable[MinuteCounts], parts: tuple[Span, ...], target: float
+    minutes: Iterable[MinuteCounts], parts: tuple[Span, ...], target: float, window: float
 ) -> tuple[Step, ...]:
-    """The steps of *minutes* for *parts*, which are in order and without gaps."""
+    """The steps of *minutes* for *parts*, which are in order and without gaps.
+
+    *window*: seconds of all parts without planned maintenance.
+    """
     ordered = sorted(minutes)
     counts = {part: counted(ordered, part) for part in parts}
-    allowed = allowed_ratio(target) * sum(each.total for each in counts.values())
+    whole = sum(counts.values(), SpanCounts())
+    allowed = Budget(
+        target=target,
+        window=window,
+        measured=60.0 * whole.minutes,
+        counts=Counts(whole.bad, whole.total),
+    ).total_events
     found, spent = [], 0.0
     for span, within in counts.items():
         spent += within.bad

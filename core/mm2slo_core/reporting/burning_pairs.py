@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from mm2slo_core.objectives.error_budget import burn_rate
-from mm2slo_core.objectives.rule_evaluation import Counts
+from mm2slo_core.objectives.error_budget import Counts, burn_rate
 from mm2slo_core.reporting.minute_counts import MINUTE_MS
 
 if TYPE_CHECKING:
@@ -26,11 +25,11 @@ def burning_since(
     window is within *span*, so that the start is earlier.
     """
     whole = (span.end - span.start) // MINUTE_MS
-    bad, total = [0.0] * (whole + 1), [0.0] * (whole + 1)
+    bad, total, measured = ([0.0] * (whole + 1) for _ in range(3))
     for each in minutes:
         place = (each.at - span.start) // MINUTE_MS + 1
-        bad[place], total[place] = each.total - each.good, each.total
-    bad, total = list(accumulate(bad)), list(accumulate(total))
+        bad[place], total[place], measured[place] = each.total - each.good, each.total, 1.0
+    bad, total, measured = (list(accumulate(each)) for each in (bad, total, measured))
     long, short = (
         round(seconds * 1000) // MINUTE_MS for seconds in (pair.long_seconds, pair.short_seconds)
     )
@@ -38,7 +37,8 @@ def burning_since(
     def exceeds(length: int, end: int) -> bool:
         start = end - length
         counts = Counts(bad[end] - bad[start], total[end] - total[start])
-        return (burn_rate(counts, target) or 0.0) > pair.factor
+        share = (measured[end] - measured[start]) / length if length == long else 1.0
+        return (burn_rate(counts, target) or 0.0) * share > pair.factor
 
     for end in range(whole, long - 1, -1):
         if not (exceeds(short, end) and exceeds(long, end)):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.catalogue import WINDOW_SECONDS
-from mm2slo_core.objectives.error_budget import Budget, burn_rate
+from mm2slo_core.catalogue import LONG_WINDOWS, WINDOW_SECONDS
+from mm2slo_core.objectives.error_budget import Budget, Counts, allowed_ratio, burn_rate
 from mm2slo_core.objectives.exclusion import Mark, Span
-from mm2slo_core.objectives.rule_evaluation import Counts
 from mm2slo_core.objectives.slo_ids import slo_id
 from mm2slo_core.objectives.slo_status import Reason, Status, StatusResult, evaluate_status
 from mm2slo_core.objectives.traffic_limits import live_pairs
@@ -22,7 +21,7 @@ from mm2slo_core.reporting.report_entry import (
     PairState,
     WindowKind,
 )
-from mm2slo_core.reporting.report_query import BEFORE, WINDOW
+from mm2slo_core.reporting.report_query import BEFORE, WINDOW, count_minutes
 from mm2slo_core.reporting.window_coverage import coverage, expected_minutes
 from mm2slo_core.sli_counters import Sli
 
@@ -76,12 +75,13 @@ class _Evaluation:
         wholes = self.query.spans_by_name(self.objective)
         taken = {name: self._counted(whole) for name, whole in wholes.items()}
         counts, excluded = taken[WINDOW]
-        budget = Budget(
-            target=self.objective.target,
-            window=self._known_seconds(window),
-            counts=Counts(counts.bad, counts.total),
-        )
-        burns = {name: self._burn(taken[name][0]) for name in WINDOW_SECONDS}
+        budget = self._budget(window.whole, counts)
+        burns = {
+            name: self._budget(wholes[name], taken[name][0]).consumed
+            if name in LONG_WINDOWS
+            else burn_rate(_settled(taken[name][0]), self.objective.target)
+            for name in WINDOW_SECONDS
+        }
         cover = self._coverage(wholes, taken)
         counted = self._status(budget, burns, cover)
         result = self._with_audit(counted)
@@ -99,7 +99,7 @@ class _Evaluation:
             budget=_reading(budget, estimate=self.objective.key.sli not in _SLICED),
             burn_rates=burns,
             exhaustion_seconds=_exhaustion(budget, window, burns["1h"]),
-            projected_remaining=_projected(budget, window, burns["1h"]),
+            projected_remaining=self._projected(budget, window, burns["1h"]),
             pairs=self._pairs(burns),
             coverage=cover,
             before=self._before(wholes[BEFORE], taken[BEFORE][0]),
@@ -108,12 +108,25 @@ class _Evaluation:
             errors=(self.data.problem,) if self.data.problem else (),
         )
 
-    def _known_seconds(self, window: ReportWindow) -> float:
-        """The length of *window* without the time before the first sample."""
-        known = self.data.known_since
-        if known is None or not window.start < known < window.end:
-            return window.seconds
-        return window.seconds - (known - window.start) / 1000
+    def _budget(self, whole: Span, counts: SpanCounts) -> Budget:
+        """The budget of *whole*, of which *counts* are known."""
+        return Budget(
+            target=self.objective.target,
+            window=self._seconds(whole),
+            measured=60.0 * counts.minutes,
+            counts=_settled(counts),
+        )
+
+    def _seconds(self, whole: Span) -> float:
+        """The length of *whole* without planned maintenance."""
+        excluded = self.query.excluded(self.objective, whole)
+        return 60.0 * (count_minutes([whole]) - count_minutes(excluded))
+
+    def _projected(self, budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
+        """The remaining budget at the end of a running calendar period; None for other windows."""
+        if window.kind is not WindowKind.CALENDAR or window.end >= window.whole.end:
+            return None
+        return budget.projected(burn, self._seconds(Span(window.end, window.whole.end)))
 
     def _counted(self, whole: Span) -> tuple[SpanCounts, SpanCounts]:
         """The counts of *whole* without maintenance, and those of maintenance."""
@@ -124,9 +137,6 @@ class _Evaluation:
             return counts[whole], _NOTHING
         excluded = sum((counts[part] for part in parts), _NOTHING)
         return counts[whole] - excluded, excluded
-
-    def _burn(self, counts: SpanCounts) -> float | None:
-        return burn_rate(Counts(counts.bad, counts.total), self.objective.target)
 
     def _coverage(
         self, wholes: Mapping[str, Span], taken: Mapping[str, tuple[SpanCounts, SpanCounts]]
@@ -190,14 +200,14 @@ class _Evaluation:
         return tuple(found)
 
     def _before(self, span: Span, counts: SpanCounts) -> Comparison | None:
-        burn = self._burn(counts)
-        if burn is None:
+        remaining = self._budget(span, counts).remaining
+        if remaining is None:
             return None
         return Comparison(
             start=span.start,
             end=span.end,
             ratio=counts.good / counts.total,
-            remaining=1.0 - burn,
+            remaining=remaining,
             coverage=coverage(counts, self._expected(span)),
         )
 
@@ -228,12 +238,12 @@ class _Evaluation:
 
 def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
     return BudgetReading(
-        total=budget.total_ratio,
+        total=allowed_ratio(budget.target),
         consumed=budget.consumed,
         remaining=budget.remaining,
         seconds=budget.window,
         total_events=budget.total_events,
-        remaining_events=budget.remaining_events,
+        remaining_events=budget.total_events - budget.counts.bad,
         total_minutes=budget.total_minutes,
         remaining_minutes=budget.remaining_minutes,
         minutes_are_estimate=estimate,
@@ -241,24 +251,14 @@ def _reading(budget: Budget, *, estimate: bool) -> BudgetReading:
 
 
 def _exhaustion(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
-    """Seconds until the budget is exhausted, for the full length of the window.
-
-    None if a calendar period ends before: the next one has its own budget.
-    """
-    found = replace(budget, window=window.seconds).exhaustion(burn)
-    return None if found and window.kind is WindowKind.CALENDAR and not _ahead(window) else found
+    """Seconds until the budget is exhausted; None for a past calendar period that kept some."""
+    found = budget.exhaustion(burn)
+    past = window.kind is WindowKind.CALENDAR and window.end >= window.whole.end
+    return None if found and past else found
 
 
-def _projected(budget: Budget, window: ReportWindow, burn: float | None) -> float | None:
-    """The remaining budget at the end of a running calendar period; None for other windows."""
-    if window.kind is not WindowKind.CALENDAR or not _ahead(window):
-        return None
-    return budget.projected(burn, _ahead(window))
-
-
-def _ahead(window: ReportWindow) -> float:
-    """Remaining seconds of a calendar period."""
-    return max(window.seconds - (window.end - window.start) / 1000, 0.0)
+def _settled(counts: SpanCounts) -> Counts:
+    return Counts(counts.bad, counts.total)
 
 
 def _length(seconds: float) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from mm2slo_core.objectives.exclusion import Span
 from mm2slo_core.objectives.slo_status import MIN_COVERAGE
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class ReportWindow:
     start: int
     end: int
     seconds: float
+
+    @property
+    def whole(self) -> Span:
+        """The whole period, also what is still to come."""
+        return Span(self.start, self.start + round(self.seconds * 1000))
 
 
 class PairState(StrEnum):
@@ -75,7 +81,7 @@ class BudgetReading:
     consumed: float | None
     remaining: float | None
     seconds: float
-    """Length of the window without the time before the first sample."""
+    """Length of the whole window without planned maintenance."""
     total_events: float
     remaining_events: float
     total_minutes: float

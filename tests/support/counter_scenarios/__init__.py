@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import yaml
-
-from mm2slo_core.objectives.counter_increase import Sample
-from mm2slo_core.objectives.rule_evaluation import Counters
+from rule_reference import Counters
+from rule_reference.counter_increase import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

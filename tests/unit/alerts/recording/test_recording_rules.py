@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from promtool import RULE_TESTS, evaluate, narrowed, needs_promtool, run_rule_tests
 
-from mm2slo_alerts import recording
+from mm2slo_alerts import burn, recording
 from mm2slo_alerts.output_files import RECORDING_RULES, generated
 from mm2slo_alerts.recording.objective_series import flow_pattern
 from mm2slo_alerts.rule_model import RecordingRule, Scale
@@ -133,11 +133,105 @@ def test_flows_are_summed_over_window_of_their_objective(tmp_path: Path) -> None
         {
             # 7 days of one sample each 6 hours are 28, 28 days are 112; each is 10.
             (total, "28d"): {of("us->eu", total): 280, of("ap->eu", total): 1120},
-            # 100 % bad is 100 budgets of 1 %, and 10 of 10 %.
-            (f"round({left})", "28d"): {of("us->eu"): -99, of("ap->eu"): -9},
+            # 28 of 2,016 and 112 of 8,064 steps are measured, and all bad: 1/72 of the window's
+            # events, of which 1 % and 10 % are allowed.
+            (f"round({left} * 3600)", "28d"): {of("us->eu"): -1400, of("ap->eu"): 3100},
         },
         interval="6h",
     )
+
+
+YOUNG = ObjectiveRule(
+    flows=("*",), key=SliKey(Sli.AVAILABILITY), target=0.999, max_severity=Severity.PAGE
+)
+_COUNTERS = 'flow="us->eu", source="us", target="eu", sli="availability", tier="all", instance="a"'
+FIRING = 'count(ALERTS{{alertname=~"MM2ErrorBudget{}.*"}}) or vector(0)'
+
+
+@needs_promtool
+def test_three_bad_canaries_of_a_young_flow_do_not_page(tmp_path: Path) -> None:
+    events = recording.groups((YOUNG,))[0]
+    evaluate(
+        tmp_path,
+        (events, *burn.groups()),
+        {
+            # Six canaries a minute, of which the second to the fourth are bad.
+            f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x130",
+            f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0 0 3+3x128",
+        },
+        {(FIRING.format("Burn"), time): {"{}": 0} for time in ("2m", "3m", "10m", "30m", "62m")}
+        | {
+            # 3 of 18 are bad, in 3 of 60 minutes.
+            ("round(flow:mm2_slo_burn:ratio1h * 3)", "3m"): {_of_availability(): 25},
+            ("round(flow:mm2_slo_error:ratio1h * 18)", "3m"): {_of_availability(): 3},
+        },
+        interval="30s",
+    )
+
+
+@needs_promtool
+def test_hour_with_maintenance_burns_as_if_it_were_shorter(tmp_path: Path) -> None:
+    evaluate(
+        tmp_path,
+        (recording.groups((YOUNG,))[0],),
+        {
+            f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x140",
+            f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0+3x100 300+3x38",
+            f"flow:mm2_maintenance:active{_of_flow()}": "_x60 1x19",
+            # Maintenance from 30 to 40 minutes: steps of 30 to 47 minutes are excluded.
+            f"flow:mm2_sli_excluded:step5m{_of_availability()}": "_x60 30 _x8 30 _x8 30 _x8 30",
+        },
+        {
+            ("flow:mm2_sli_measured:count1h", "65m"): {
+                _of_availability().replace("{", "flow:mm2_sli_measured:count1h{", 1): 86
+            },
+            (
+                "abs(flow:mm2_slo_burn:ratio1h - 1000 * flow:mm2_slo_error:ratio1h) < bool 1e-9",
+                "65m",
+            ): {_of_availability(): 1},
+        },
+        interval="30s",
+    )
+
+
+@needs_promtool
+def test_three_minutes_of_total_outage_of_a_young_flow_page(tmp_path: Path) -> None:
+    events = recording.groups((YOUNG,))[0]
+    evaluate(
+        tmp_path,
+        (events, *burn.groups()),
+        {
+            f"mm2_sli_events_total{{{_COUNTERS}}}": "0+3x10",
+            f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0x10",
+        },
+        {(FIRING.format("Burn"), "3m"): {"{}": 1}},
+        interval="30s",
+    )
+
+
+@needs_promtool
+def test_one_bad_event_of_a_young_flow_does_not_exhaust_its_budget(tmp_path: Path) -> None:
+    evaluate(
+        tmp_path,
+        (*recording.groups((YOUNG,)), *burn.groups()),
+        {
+            f"mm2_sli_events_total{{{_COUNTERS}}}": "0+6x30",
+            f"mm2_sli_good_events_total{{{_COUNTERS}}}": "0 5+6x30",
+        },
+        {
+            (FIRING.format("Exhausted"), "16m"): {"{}": 0},
+            (FIRING.format("Exhausted"), "22m"): {"{}": 0},
+        },
+        interval="1m",
+    )
+
+
+def _of_flow() -> str:
+    return '{flow="us->eu", source="us", target="eu"}'
+
+
+def _of_availability() -> str:
+    return '{flow="us->eu", source="us", target="eu", sli="availability", tier="all"}'
 
 
 @needs_promtool
@@ -157,7 +251,8 @@ def test_scaled_rules_record_same_figures(tmp_path: Path) -> None:
                 of("us->eu", "flow:mm2_slo_error:ratio1h"): 0.1
             },
             ("flow:mm2_sli_events:sum2h", "10m"): {of("us->eu", "flow:mm2_sli_events:sum2h"): 240},
-            ("round(flow:mm2_slo_budget_remaining:ratio * 1e9)", "10m"): {of("us->eu"): 0},
+            # Burn rate 1 in 120 of 2,016 steps.
+            ("round((1 - flow:mm2_slo_budget_remaining:ratio) * 2016)", "10m"): {of("us->eu"): 120},
             ("flow:mm2_slo_window:seconds", "10m"): {
                 of("us->eu", "flow:mm2_slo_window:seconds"): 10080
             },

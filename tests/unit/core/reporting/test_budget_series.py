@@ -41,9 +41,9 @@ def test_chart_step_by_length_of_span(hours: int, minutes: int) -> None:
 
 def test_series_remaining_budget_decreases_with_each_step() -> None:
     minutes = [MinuteCounts(at * MINUTE_MS, 8.0 if at == 3 else 10.0, 10.0, 1.0) for at in range(6)]
-    found = series(minutes, steps(Span(0, 8 * MINUTE_MS), 2 * MINUTE_MS), 0.9)
-    # 60 events allow 6 bad ones; two are spent in the second step.
-    assert [each.remaining for each in found] == pytest.approx([1.0, 2 / 3, 2 / 3, 2 / 3])
+    found = series(minutes, steps(Span(0, 8 * MINUTE_MS), 2 * MINUTE_MS), 0.9, 480)
+    # 60 events in 6 of 8 minutes allow 8 bad ones; two are spent in the second step.
+    assert [each.remaining for each in found] == pytest.approx([1.0, 0.75, 0.75, 0.75])
     assert [each.ratio for each in found] == [1.0, 0.9, 1.0, None]
     assert [each.burn_rate for each in found] == pytest.approx([0.0, 1.0, 0.0, None])
     assert [each.counts.minutes for each in found] == [2, 2, 2, 0]
@@ -54,7 +54,7 @@ def test_series_of_an_exactly_exhausted_budget_ends_at_zero() -> None:
     # 1 - 0.999 in binary fractions is a little more than 0.001.
     minutes = [MinuteCounts(0, 999.0, 1_000.0, 0.0)]
     assert [
-        each.remaining for each in series(minutes, steps(Span(0, MINUTE_MS), MINUTE_MS), 0.999)
+        each.remaining for each in series(minutes, steps(Span(0, MINUTE_MS), MINUTE_MS), 0.999, 60)
     ] == [0.0]
 
 
@@ -67,7 +67,7 @@ def test_series_counts_each_minute_once_in_any_order(
         for at, good, bad in dict.fromkeys(given_minutes)
     ]
     span = Span(0, 30 * MINUTE_MS)
-    found = series(minutes, steps(span, 7 * MINUTE_MS), 0.99)
+    found = series(minutes, steps(span, 7 * MINUTE_MS), 0.99, 1800)
     for each in found:
         own = [minute for minute in minutes if each.start <= minute.at < each.end]
         assert each.counts.minutes == len(own)

@@ -61,8 +61,8 @@ def test_burning_since_is_the_start_of_uninterrupted_burning(
 
 def test_burning_since_ignores_minutes_without_sample() -> None:
     some = [each for each in minutes(range(100, 120)) if each.at // MINUTE_MS % 2]
-    # 101, 103: two of ten are bad, which is more than a tenth.
-    assert burning_since(pair(), TARGET, some, SPAN) == 104 * MINUTE_MS
+    # 101, 103, 105: three of ten are bad, in half of the window.
+    assert burning_since(pair(), TARGET, some, SPAN) == 106 * MINUTE_MS
     assert burning_since(pair(), TARGET, [], SPAN) == SPAN.end
 
 

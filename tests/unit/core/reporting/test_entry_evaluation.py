@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOW = round(datetime(2026, 7, 14, 10, 30, tzinfo=UTC).timestamp() * 1000)
 START = NOW - 28 * DAY_MS
 HOUR_MS = 3_600_000
-JULY = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
+JUNE = round(datetime(2026, 6, 1, tzinfo=UTC).timestamp() * 1000)
 
 
 def query_of(objective: Objective, **named: object) -> ReportQuery:
@@ -212,20 +212,82 @@ def test_entry_with_short_history_has_full_coverage_and_a_warning() -> None:
     assert found.warnings == ("only 3 of 28 days of data",)
 
 
-def test_budget_with_short_history_covers_the_known_minutes() -> None:
+def test_outage_of_a_young_flow_costs_its_minutes_of_the_whole_window() -> None:
     minutes = Minutes()
     minutes.steady(NOW - 10 * MINUTE_MS, NOW)
     minutes.put(NOW - 5 * MINUTE_MS, good=0, bad=60)
     minutes.put(NOW - 4 * MINUTE_MS, good=30, bad=30)
-    found = entry(query_of(objective(0.9)), minutes).budget
-    # 1.5 of 10 minutes are bad, and 1 is allowed.
-    assert found.seconds == 600
-    assert (found.total_minutes, found.remaining_minutes) == pytest.approx((1, -0.5))
+    found = entry(query_of(objective(0.9)), minutes)
+    assert found.budget.seconds == 28 * DAY
+    assert (found.budget.total_minutes, found.budget.remaining_minutes) == pytest.approx(
+        (4032, 4030.5)
+    )
+    assert found.budget.total_events == pytest.approx(4032 * 60)
+    # 15 % of ten minutes are bad: plain in short windows, of the whole window in long ones.
+    assert found.burn_rates["5m"] == pytest.approx(3.0)
+    assert found.burn_rates["30m"] == pytest.approx(1.5)
+    assert found.burn_rates["1h"] == pytest.approx(1.5 / 6)
+    assert found.burn_rates["3d"] == pytest.approx(1.5 / 432)
+    assert found.status is Status.OK
     month = entry(query_of(objective(0.9), window=period("2026-07", NOW, UTC)), minutes).budget
-    assert month.seconds == 31 * DAY - (NOW / 1000 - 600 - JULY)
-    older = Minutes()
-    older.steady(START, NOW)
-    assert entry(query_of(objective()), older).budget.seconds == 28 * DAY
+    assert (month.seconds, month.remaining_minutes) == pytest.approx((31 * DAY, 4464 - 1.5))
+
+
+def in_june(day: int, minutes: Minutes, target: float = 0.999) -> Entry:
+    """The entry of June at the end of *day*."""
+    at = JUNE + day * DAY_MS
+    window = period("2026-06", at, UTC)
+    return entry(query_of(objective(target), as_of=at, window=window), minutes)
+
+
+@pytest.mark.parametrize("day", [3, 15])
+def test_steady_burn_of_one_uses_the_month_up(day: int) -> None:
+    minutes = Minutes()
+    minutes.steady(JUNE, JUNE + day * DAY_MS, good=999, bad=1)
+    found = in_june(day, minutes)
+    assert found.budget.remaining == pytest.approx(1 - day / 30)
+    assert found.projected_remaining == pytest.approx(0.0, abs=1e-9)
+    assert found.exhaustion_seconds == pytest.approx((30 - day) * DAY)
+
+
+def test_five_minutes_of_outage_in_a_month_leave_the_rest_of_its_budget() -> None:
+    minutes = Minutes()
+    minutes.steady(JUNE, JUNE + 3 * DAY_MS)
+    minutes.steady(JUNE + DAY_MS, JUNE + DAY_MS + 5 * MINUTE_MS, good=0, bad=60)
+    found = in_june(3, minutes).budget
+    assert (found.total_minutes, found.remaining_minutes) == pytest.approx((43.2, 38.2))
+
+
+def test_gap_costs_no_budget() -> None:
+    minutes = Minutes()
+    minutes.steady(JUNE, JUNE + 3 * DAY_MS)
+    minutes.steady(JUNE + DAY_MS, JUNE + DAY_MS + 5 * MINUTE_MS, good=0, bad=60)
+    for at in range(JUNE + 2 * DAY_MS, JUNE + 3 * DAY_MS - HOUR_MS, MINUTE_MS):
+        del minutes.counted[at]
+    found = in_june(3, minutes)
+    assert found.budget.remaining_minutes == pytest.approx(38.2)
+    assert found.coverage.window == pytest.approx(49 / 72)
+
+
+def test_planned_maintenance_shortens_the_budget_also_ahead() -> None:
+    minutes = Minutes()
+    minutes.steady(JUNE, JUNE + 15 * DAY_MS, good=999, bad=1)
+    planned = tuple(
+        Exclusion(
+            id=f"{day}", flows=("*",), start=JUNE + day * DAY_MS, end=JUNE + (day + 3) * DAY_MS,
+            reason="-", who="me", added_at=0,
+        )
+        for day in (5, 20)
+    )  # fmt: skip
+    at = JUNE + 15 * DAY_MS
+    query = query_of(
+        objective(0.999), as_of=at, window=period("2026-06", at, UTC), exclusions=planned
+    )
+    found = entry(query, minutes)
+    # 12 of 24 days are over, at burn rate 1.
+    assert found.budget.total_minutes == pytest.approx(24 * 1.44)
+    assert found.budget.remaining == pytest.approx(0.5)
+    assert found.projected_remaining == pytest.approx(0.0, abs=1e-9)
 
 
 def test_coverage_with_ten_minutes_of_history_is_full() -> None:
@@ -273,19 +335,6 @@ def test_entry_with_source_error_is_no_data_with_the_error() -> None:
     assert (found.ratio, found.counts.total) == (None, 0)
 
 
-def test_running_month_has_a_projection() -> None:
-    minutes = Minutes()
-    start = NOW - 20 * DAY_MS
-    minutes.steady(start, NOW)
-    minutes.steady(NOW - HOUR_MS, NOW, good=30, bad=30)
-    found = entry(query_of(objective(), window=period("2026-07", NOW, UTC)), minutes)
-    elapsed = (13 * 24 + 10.5) * 60
-    spent = 30 / (0.01 * elapsed)
-    assert found.budget.remaining == pytest.approx(1 - spent)
-    left = 31 * DAY - elapsed * 60
-    assert found.projected_remaining == pytest.approx(1 - spent - 50 * left / (31 * DAY))
-
-
 def test_audit_faults_override_a_good_status() -> None:
     minutes = Minutes()
     minutes.steady(START, NOW)
@@ -321,8 +370,7 @@ def test_audit_faults_do_not_override_breached() -> None:
 
 def test_past_period_has_no_exhaustion_time() -> None:
     minutes = Minutes()
-    start = round(datetime(2026, 6, 1, tzinfo=UTC).timestamp() * 1000)
-    end = start + 30 * DAY_MS
+    start, end = JUNE, JUNE + 30 * DAY_MS
     minutes.steady(start, end)
     minutes.put(end - MINUTE_MS, good=30, bad=30)
     found = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
@@ -331,16 +379,6 @@ def test_past_period_has_no_exhaustion_time() -> None:
     minutes.steady(start, start + DAY_MS, good=0, bad=60)
     overspent = entry(query_of(objective(), window=period("2026-06", NOW, UTC)), minutes)
     assert overspent.exhaustion_seconds == 0
-
-
-def test_exhaustion_with_short_history_uses_the_whole_window() -> None:
-    minutes = Minutes()
-    minutes.steady(NOW - HOUR_MS, NOW)
-    minutes.put(NOW - MINUTE_MS, good=42, bad=18)
-    found = entry(query_of(objective()), minutes)
-    # At burn rate 0.5, the remaining half of the budget lasts for the whole window.
-    assert found.burn_rates["1h"] == pytest.approx(0.5)
-    assert found.exhaustion_seconds == pytest.approx(28 * DAY)
 
 
 def test_confirmation_combines_several_audits() -> None:

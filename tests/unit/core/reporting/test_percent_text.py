@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mm2slo_core.objectives import DAY
-from mm2slo_core.objectives.error_budget import Budget
-from mm2slo_core.objectives.rule_evaluation import Counts
+from mm2slo_core.objectives.error_budget import Budget, Counts
 from mm2slo_core.reporting.percent_text import share, signed_share
 
 
@@ -51,5 +50,5 @@ def test_signed_share_has_no_binary_rounding_error(tenths: int, target: float) -
     """Tenths of a percent of the budget of ten million events are spent."""
     events = 10_000_000
     bad = round(tenths / 1000 * (1 - target) * events)
-    left = Budget(target=target, window=DAY, counts=Counts(bad, events)).remaining
+    left = Budget(target=target, window=DAY, measured=DAY, counts=Counts(bad, events)).remaining
     assert signed_share(left) == f"{(Decimal(1000 - tenths) / 10).normalize():f} %"

@@ -7,9 +7,8 @@ from bisect import bisect_right
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mm2slo_core.objectives.counter_increase import Sample, extrapolation_bound, increase
-from mm2slo_core.objectives.rule_evaluation import Counters, increases, short_window, step, step_sum
+from rule_reference import Counters, increases, short_window, step, step_sum
+from rule_reference.counter_increase import Sample, extrapolation_bound, increase
 
 
 def every(seconds: int, *values: float, start: int = 0) -> list[Sample]:

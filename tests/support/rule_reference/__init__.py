@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from mm2slo_core.objectives.counter_increase import Sample, increase
+from mm2slo_core.objectives.error_budget import Counts
+from rule_reference.counter_increase import Sample, increase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,13 +23,6 @@ EVENTS_INTERVAL: Final = 30.0
 SETTLES: Final = 120.0
 """After planned maintenance, its events still settle for this time."""
 _INNER: Final = 300.0
-
-
-class Counts(NamedTuple):
-    """Bad and settled events; fractional where replicas are averaged."""
-
-    bad: float
-    events: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +93,20 @@ def step(replicas: Sequence[Counters], at: int, active: Sequence[int] = ()) -> S
         counts=counts,
         unknown=_pooled((each.unknown for each in replicas), at, STEP),
     )
+
+
+def measured_share(replicas: Sequence[Counters], at: int, length: float) -> float:
+    """The measured share of a window without maintenance, by evaluations every 30 seconds."""
+    moments = [each for each in _grid(at, length, EVENTS_INTERVAL) if each >= 0]
+    found = sum(short_window(replicas, each, _INNER) is not None for each in moments)
+    return found / round(length / EVENTS_INTERVAL)
+
+
+def step_share(steps: Sequence[Step], at: int, length: float) -> float:
+    """The measured share of the steps of the last *length* seconds without maintenance."""
+    recent = _recent(steps, at, length)
+    excluded = sum(each.excluded is not None for each in recent)
+    return sum(each.counts is not None for each in recent) / (round(length / STEP) - excluded)
 
 
 def step_sum(steps: Sequence[Step], at: int, length: float) -> Counts | None:
