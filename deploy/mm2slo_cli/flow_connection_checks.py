@@ -30,7 +30,7 @@ from mm2slo_exporter.service.flow_policies import FlowPolicies
 from mm2slo_kafka.kafka_errors import KafkaOperationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from mm2slo_core.internal_topics import InternalTopics
     from mm2slo_kafka.cluster_inspection import ClusterInspection
@@ -137,11 +137,11 @@ def _access_results(
 
 
 def _connectors(
-    cluster: ClusterInspection, topic: str, existing: frozenset[str]
+    cluster: ClusterInspection, topic: str, existing: Container[str]
 ) -> tuple[dict[str, ConnectorConfig], bool]:
     """The connectors in the configuration topic, and whether a worker has fenced tasks.
 
-    None if the topic cannot be read.
+    Nothing is found in a topic that cannot be read.
     """
     read = Access("topic", topic, "Read")
     found: dict[str, ConnectorConfig] = {}
