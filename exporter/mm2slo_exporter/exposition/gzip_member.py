@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,10 +31,53 @@ def deflate(piece: bytes, level: int = LEVEL) -> bytes:
     return compressor.compress(piece) + compressor.flush(zlib.Z_SYNC_FLUSH)
 
 
-def gzip_trailer(pieces: Iterable[bytes]) -> bytes:
-    """The end of a member whose uncompressed content is *pieces* in order."""
+class Piece(NamedTuple):
+    """A piece of a member, with the checksum of its plain content."""
+
+    plain: bytes
+    deflated: bytes
+    crc: int
+    shift: int
+    """What appending it does to the checksum of the pieces before it."""
+
+    @classmethod
+    def of(cls, plain: bytes, level: int = LEVEL) -> Piece:
+        return cls(plain, deflate(plain, level), zlib.crc32(plain), _power_of_x(8 * len(plain)))
+
+
+def gzip_trailer(pieces: Iterable[Piece]) -> bytes:
+    """The end of a member that consists of *pieces* in order."""
     crc = size = 0
     for piece in pieces:
-        crc = zlib.crc32(piece, crc)
-        size += len(piece)
+        crc = _product(piece.shift, crc) ^ piece.crc
+        size += len(piece.plain)
     return _FINAL_BLOCK + struct.pack("<II", crc, size & 0xFFFFFFFF)
+
+
+# Checksums of pieces are combined as zlib's crc32_combine does, which Python does not have: the
+# checksum of tens of megabytes is not computed again when one piece has changed. Numbers are
+# polynomials over GF(2) modulo _POLYNOMIAL, with the coefficient of x^0 in the highest bit.
+
+_POLYNOMIAL = 0xEDB88320
+_ONE = 1 << 31
+
+
+def _product(a: int, b: int) -> int:
+    product, bit = 0, _ONE
+    while a:
+        if a & bit:
+            product ^= b
+            a ^= bit
+        bit >>= 1
+        b = b >> 1 ^ _POLYNOMIAL if b & 1 else b >> 1
+    return product
+
+
+def _power_of_x(exponent: int) -> int:
+    power, square = _ONE, _ONE >> 1
+    while exponent:
+        if exponent & 1:
+            power = _product(power, square)
+        square = _product(square, square)
+        exponent >>= 1
+    return power

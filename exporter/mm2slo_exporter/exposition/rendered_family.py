@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mm2slo_core.catalogue import MetricType
 from mm2slo_exporter.exposition.exposition_format import Format, metadata_lines
-from mm2slo_exporter.exposition.gzip_member import deflate
+from mm2slo_exporter.exposition.gzip_member import Piece
 from mm2slo_exporter.exposition.metric_family import ExpositionError, Histogram
 from mm2slo_exporter.exposition.sample_lines import LinePrefixes, format_values
 
@@ -23,13 +23,12 @@ SeriesList: TypeAlias = "Sequence[tuple[Labels, float | Histogram]]"
 
 @dataclass(frozen=True, slots=True)
 class RenderedPart:
-    """Some series of a metric and their lines, plain and as deflate blocks."""
+    """Some series of a metric and their lines."""
 
     series: SeriesList
     keys: list[Labels]
     prefixes: list[str]
-    lines: bytes
-    deflated: bytes
+    lines: Piece
 
 
 class RenderedFamily:
@@ -42,10 +41,7 @@ class RenderedFamily:
 
     def __init__(self, metric: Metric, names: tuple[str, ...], level: int) -> None:
         self.names = names
-        self.metadata = {fmt: metadata_lines(metric, fmt) for fmt in Format}
-        self.metadata_deflated = {
-            fmt: deflate(lines, level) for fmt, lines in self.metadata.items()
-        }
+        self.metadata = {fmt: Piece.of(metadata_lines(metric, fmt), level) for fmt in Format}
         self._metric = metric
         self._line_prefixes = LinePrefixes(metric, names)
         self._level = level
@@ -85,9 +81,9 @@ class RenderedFamily:
         parts = chain.from_iterable(zip(prefixes, texts, strict=True))
         first = next(parts).removeprefix("\n")
         lines = "".join(chain((first,), parts, ("\n",))).encode()
-        if before is not None and lines == before.lines:
-            return RenderedPart(series, keys, prefixes, before.lines, before.deflated)
-        return RenderedPart(series, keys, prefixes, lines, deflate(lines, self._level))
+        if before is not None and lines == before.lines.plain:
+            return RenderedPart(series, keys, prefixes, before.lines)
+        return RenderedPart(series, keys, prefixes, Piece.of(lines, self._level))
 
     def _numbers(self, values: list[float | Histogram]) -> Sequence[float]:
         if self._metric.type is not MetricType.HISTOGRAM:

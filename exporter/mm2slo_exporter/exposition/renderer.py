@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mm2slo_core.catalogue import BY_NAME
 from mm2slo_exporter.exposition.exposition_format import TERMINATORS, Format
-from mm2slo_exporter.exposition.gzip_member import HEADER, LEVEL, deflate, gzip_trailer
+from mm2slo_exporter.exposition.gzip_member import HEADER, LEVEL, Piece, gzip_trailer
 from mm2slo_exporter.exposition.metric_family import ExpositionError, Family, count_series
 from mm2slo_exporter.exposition.rendered_family import RenderedFamily
 from mm2slo_exporter.exposition.snapshot import Body, Encoding, Snapshot
@@ -29,9 +29,7 @@ class Renderer:
         self._catalogue = catalogue
         self._level = gzip_level
         self._rendered: dict[str, RenderedFamily] = {}
-        self._terminators_deflated = {
-            fmt: deflate(end, gzip_level) for fmt, end in TERMINATORS.items()
-        }
+        self._terminators = {fmt: Piece.of(end, gzip_level) for fmt, end in TERMINATORS.items()}
 
     def render(self, families: Iterable[Family]) -> Snapshot:
         """A snapshot of *families* in order, without families that have no series.
@@ -44,9 +42,10 @@ class Renderer:
         self._rendered = rendered  # drops metrics that have no series now
         bodies = {}
         for fmt in Format:
-            plain = self._plain(fmt)
-            bodies[fmt, Encoding.IDENTITY] = Body(plain)
-            bodies[fmt, Encoding.GZIP] = Body(self._gzipped(fmt, plain))
+            pieces = self._pieces(fmt)
+            deflated = (piece.deflated for piece in pieces)
+            bodies[fmt, Encoding.IDENTITY] = Body(tuple(piece.plain for piece in pieces))
+            bodies[fmt, Encoding.GZIP] = Body((HEADER, *deflated, gzip_trailer(pieces)))
         return Snapshot(bodies, sum(map(count_series, by_name.values())))
 
     def _render_family(self, parts: Sequence[Family]) -> RenderedFamily:
@@ -61,24 +60,12 @@ class Renderer:
         rendered.update([part.series for part in parts])
         return rendered
 
-    def _plain(self, fmt: Format) -> tuple[bytes, ...]:
-        chunks = [
-            chunk
-            for family in self._rendered.values()
-            for chunk in (family.metadata[fmt], *(part.lines for part in family.parts))
-        ]
-        return (*chunks, TERMINATORS[fmt])
-
-    def _gzipped(self, fmt: Format, plain: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        chunks = [
-            chunk
-            for family in self._rendered.values()
-            for chunk in (
-                family.metadata_deflated[fmt],
-                *(part.deflated for part in family.parts),
-            )
-        ]
-        return (HEADER, *chunks, self._terminators_deflated[fmt], gzip_trailer(plain))
+    def _pieces(self, fmt: Format) -> list[Piece]:
+        pieces = []
+        for family in self._rendered.values():
+            pieces.append(family.metadata[fmt])
+            pieces += [part.lines for part in family.parts]
+        return [*pieces, self._terminators[fmt]]
 
 
 def _by_name(families: Iterable[Family]) -> Mapping[str, list[Family]]:

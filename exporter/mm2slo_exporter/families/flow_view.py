@@ -91,7 +91,7 @@ class FlowView:
             partition
             for topic in self.topics
             if topic.is_data
-            for partition in self.partitions[topic.start : topic.stop]
+            for partition in topic.state.partitions
         ]
 
     def groups(self) -> list[GroupState]:

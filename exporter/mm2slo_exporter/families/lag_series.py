@@ -7,6 +7,7 @@ including `absent`.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
@@ -17,6 +18,8 @@ from mm2slo_exporter.families.series_rollup import by_partition
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
+
+_origin = attrgetter("lag_origin")
 
 
 def _flow_records(view: FlowView, _granularity: Granularity) -> list[Series]:
@@ -32,8 +35,7 @@ def _catch_up(view: FlowView, _granularity: Granularity) -> list[Series]:
 
 
 def _origins(view: FlowView, _granularity: Granularity) -> list[Series]:
-    origins = (partition.lag_origin for partition in view.data_partitions())
-    return count_by_kind(view.labels, LagOrigin, origins)
+    return count_by_kind(view.labels, LagOrigin, map(_origin, view.data_partitions()))
 
 
 SERIES: Final[SeriesTable] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +25,5 @@ def one_hot(labels: Labels, states: Iterable[str], current: Iterable[str]) -> li
 
 def count_by_kind(labels: Labels, kinds: Iterable[str], found: Iterable[str]) -> list[Series]:
     """The number of *found* per kind; each kind has a series."""
-    counts = dict.fromkeys(kinds, 0)
-    for kind in found:
-        counts[kind] += 1
-    return [((*labels, str(kind)), count) for kind, count in counts.items()]
+    counts = Counter(found)
+    return [((*labels, str(kind)), counts[kind]) for kind in kinds]

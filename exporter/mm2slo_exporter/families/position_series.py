@@ -9,6 +9,7 @@ partitions, would take half the series limit.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from mm2slo_core import catalogue
@@ -19,6 +20,8 @@ from mm2slo_exporter.families.series_rollup import by_partition
 if TYPE_CHECKING:
     from mm2slo_core.catalogue import Granularity
     from mm2slo_exporter.families.flow_view import FlowView, Series, SeriesTable
+
+_quality_of = attrgetter("quality")
 
 
 def _quality(view: FlowView, _granularity: Granularity) -> list[Series]:
@@ -34,10 +37,7 @@ def _partitions_by_quality(view: FlowView, _granularity: Granularity) -> list[Se
     """Not published while the source is unreadable: zeros would wrongly mean no partitions."""
     if not view.report.source_readable:
         return []
-    qualities = (
-        partition.quality for partition in view.data_partitions() if partition.quality is not None
-    )
-    return count_by_kind(view.labels, PositionQuality, qualities)
+    return count_by_kind(view.labels, PositionQuality, map(_quality_of, view.data_partitions()))
 
 
 SERIES: Final[SeriesTable] = {
